@@ -1,0 +1,218 @@
+"""What crosses between this app and its callers: frozen values, no rows and no foreign types."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
+
+from audit.actions import Outcome
+
+from mcp_servers.canonical import JsonValue, canonical_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from uuid import UUID
+
+    from audit.services import Ref
+
+    from workspaces.actors import Actor
+
+__all__ = [
+    "AudioPart",
+    "ContentPart",
+    "Effect",
+    "EmbeddedResourcePart",
+    "ImagePart",
+    "JsonValue",
+    "Outcome",
+    "Progress",
+    "ResourceLinkPart",
+    "TextPart",
+    "ToolAnnotations",
+    "ToolCallOutcome",
+    "ToolCallRequest",
+]
+
+
+class Effect(StrEnum):
+    """What policy says about a call."""
+
+    AUTO = "auto"
+    CONFIRM = "confirm"
+    DENY = "deny"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolAnnotations:
+    """What a server says about a tool; None where it says nothing.
+
+    Source: MCP specification, "Tools": ToolAnnotations. Absent hints mean read-only false, destructive true,
+    idempotent false, open world true, so None is never read as harmless.
+    """
+
+    read_only: bool | None = None
+    destructive: bool | None = None
+    idempotent: bool | None = None
+    open_world: bool | None = None
+
+    _WIRE_NAMES: ClassVar[dict[str, str]] = {
+        "read_only": "readOnlyHint",
+        "destructive": "destructiveHint",
+        "idempotent": "idempotentHint",
+        "open_world": "openWorldHint",
+    }
+
+    @classmethod
+    def from_wire(cls, annotations: object) -> ToolAnnotations:
+        """Read the hints from a tool definition; a hint that is no boolean counts as absent."""
+        if not isinstance(annotations, dict):
+            return cls()
+        found = {name: annotations.get(wire) for name, wire in cls._WIRE_NAMES.items()}
+        return cls(**{name: hint for name, hint in found.items() if isinstance(hint, bool)})
+
+    def as_json(self) -> dict[str, bool | None]:
+        """The hints as the web app, the API and the audit log show them."""
+        return {
+            "read_only": self.read_only,
+            "destructive": self.destructive,
+            "idempotent": self.idempotent,
+            "open_world": self.open_world,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """One progress notification of a running call."""
+
+    progress: float
+    total: float | None = None
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallRequest:
+    """Everything the gate needs to know about one call."""
+
+    call_id: UUID
+    """Ties the entries of the audit log and the approval to this call."""
+    workspace_id: UUID
+    tool_id: UUID
+    arguments: Mapping[str, JsonValue]
+    actor: Actor
+    approval_id: UUID | None = None
+    can_ask: bool = False
+    """True: a person can be asked, so a missing approval is not yet a refusal."""
+    bud: Ref | None = None
+    conversation_id: UUID | None = None
+    turn_id: UUID | None = None
+    model: str | None = None
+    offered_definition_hash: str | None = None
+    """The definition that the caller showed to its model or its person; a call is refused if it is another one now."""
+    timeout_seconds: float | None = None
+    """For the call alone; waiting for a free slot is not counted. None: the server's own setting."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextPart:
+    text: str
+
+    def as_json(self) -> dict[str, JsonValue]:
+        return {"type": "text", "text": self.text}
+
+    def as_model_text(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImagePart:
+    mime_type: str
+    data: str
+    """Base64."""
+
+    def as_json(self) -> dict[str, JsonValue]:
+        return {"type": "image", "mime_type": self.mime_type, "data": self.data}
+
+    def as_model_text(self) -> str:
+        return f"[image, {self.mime_type}, shown to the user]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AudioPart:
+    mime_type: str
+    data: str
+    """Base64."""
+
+    def as_json(self) -> dict[str, JsonValue]:
+        return {"type": "audio", "mime_type": self.mime_type, "data": self.data}
+
+    def as_model_text(self) -> str:
+        return f"[audio, {self.mime_type}, shown to the user]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceLinkPart:
+    """A resource the server names; it is never fetched on sight."""
+
+    uri: str
+    name: str
+    mime_type: str | None = None
+
+    def as_json(self) -> dict[str, JsonValue]:
+        return {"type": "resource_link", "uri": self.uri, "name": self.name, "mime_type": self.mime_type}
+
+    def as_model_text(self) -> str:
+        return f"[resource {self.name}: {self.uri}]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddedResourcePart:
+    uri: str
+    mime_type: str | None = None
+    text: str | None = None
+    """None: the resource is binary, and its bytes are not kept."""
+
+    def as_json(self) -> dict[str, JsonValue]:
+        return {"type": "resource", "uri": self.uri, "mime_type": self.mime_type, "text": self.text}
+
+    def as_model_text(self) -> str:
+        return self.text if self.text is not None else f"[binary resource {self.uri}]"
+
+
+ContentPart: TypeAlias = TextPart | ImagePart | AudioPart | ResourceLinkPart | EmbeddedResourcePart
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallOutcome:
+    """How a call ended. Failures of the tool, the server and the line are outcomes, not exceptions."""
+
+    outcome: Outcome
+    content: tuple[ContentPart, ...] = ()
+    structured: JsonValue | None = None
+    message: str = ""
+    """What went wrong in plain words; empty after success."""
+    duration_ms: int = 0
+    truncated: bool = False
+    """True: the answer was larger than the server's limit, and content holds its beginning."""
+    details: Mapping[str, JsonValue] = field(default_factory=dict)
+    """Facts for the log (HTTP status, kind of failure); nothing secret, nothing of the other side's text."""
+
+    @property
+    def is_error(self) -> bool:
+        """True unless the tool ran and says that it succeeded."""
+        return self.outcome != Outcome.OK
+
+    def content_as_json(self) -> list[dict[str, JsonValue]]:
+        """The content parts as the web app and the API show them."""
+        return [part.as_json() for part in self.content]
+
+    def as_model_text(self) -> str:
+        """What the model reads as the tool's result."""
+        texts = [part.as_model_text() for part in self.content]
+        if not self.content and self.structured is not None:
+            texts = [canonical_json(self.structured).decode()]
+        if self.message:
+            texts.insert(0, f"Error: {self.message}")
+        if self.truncated:
+            texts.append("[the rest of this result was cut off]")
+        return "\n".join(texts) if texts else "(the tool returned nothing)"
