@@ -12,7 +12,8 @@ export default defineConfig({
     assetsDir: "",
     // Inlined assets would need data: URLs in directives that the content policy keeps closed.
     assetsInlineLimit: 0,
-    modulePreload: { polyfill: false },
+    // Preloads would be <link> elements without the nonce; chunks inherit it from the script that imports them.
+    modulePreload: false,
     rolldownOptions: {
       input: ["src/chat.tsx", "src/site.ts", "src/servers.ts", "src/audit.ts"],
     },
