@@ -1,0 +1,1 @@
+"""Wiring only: settings, routes, processes. Nothing imports this package; apps read ``django.conf.settings``."""

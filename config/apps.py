@@ -1,0 +1,11 @@
+"""The wiring as a Django app, so that its commands and checks are found."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class ConfigConfig(AppConfig):
+    """Commands of the whole product."""
+
+    name = "config"

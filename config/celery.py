@@ -1,0 +1,55 @@
+"""The Celery app and the whole beat schedule as one table."""
+
+from __future__ import annotations
+
+import os
+
+from celery import Celery
+from celery.schedules import crontab
+from celery.signals import setup_logging
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+
+app = Celery("trellis")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks()
+
+
+@setup_logging.connect
+def _keep_logging(**_kwargs: object) -> None:
+    """Celery would set up its own logging; ours stands already."""
+
+
+# ``expires``: a run that waited longer than its period would only be followed by the next one.
+app.conf.beat_schedule = {
+    "check every MCP server": {
+        "task": "mcp_servers.tasks.check_all_servers",
+        "schedule": 15.0,
+        "options": {"expires": 15},
+    },
+    "trim health checks": {
+        "task": "mcp_servers.tasks.trim_health_checks",
+        "schedule": crontab(minute=17),
+        "options": {"expires": 3600},
+    },
+    "take over turns nobody runs": {
+        "task": "chat.tasks.recover_turns",
+        "schedule": 10.0,
+        "options": {"expires": 10},
+    },
+    "let approvals run out": {
+        "task": "chat.tasks.expire_approvals",
+        "schedule": 30.0,
+        "options": {"expires": 30},
+    },
+    "forget old idempotency keys": {
+        "task": "workspaces.tasks.trim_idempotency_keys",
+        "schedule": crontab(minute=43),
+        "options": {"expires": 3600},
+    },
+    "forget ended sessions": {
+        "task": "workspaces.tasks.clear_sessions",
+        "schedule": crontab(hour=4, minute=7),
+        "options": {"expires": 3600},
+    },
+}

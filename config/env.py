@@ -1,0 +1,404 @@
+"""The environment as one typed, frozen value, and every fault in it as one line.
+
+Two modes exist. Without ``DATABASE_URL`` the product runs *embedded*: SQLite in the data folder, keys made once and kept
+there. With ``DATABASE_URL`` it runs in *production mode*: whoever runs it gives the keys, and nothing is invented.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+import sys
+from dataclasses import dataclass, field
+from email.utils import parseaddr
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from config.keys import Keys, load_or_create_keys
+
+ROOT = Path(__file__).resolve().parent.parent
+Network = IPv4Network | IPv6Network
+
+SECRET_KEY_MIN_LENGTH = 32
+KEY_SIZE_BYTES = 32
+_SAMPLE_SECRET = re.compile(
+    r"django-insecure|change.?me|example|sample|default|placeholder|your.?(secret|key)|insecure|password|s3cr3t", re.I
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EncryptionKey:
+    """One named 256-bit key for encrypted fields. The first of the list encrypts; all of them decrypt."""
+
+    id: str
+    material: bytes = field(repr=False)
+
+
+def _split(value: object) -> object:
+    """Read a comma-separated list; a list given in code passes through."""
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    return value
+
+
+def _reject_weak(text: str) -> None:
+    """Raise ValueError for a secret that somebody could guess."""
+    if _SAMPLE_SECRET.search(text):
+        raise ValueError("looks like a sample value; make a new one with 'python3 manage.py generate_keys'")
+    if len(text) < SECRET_KEY_MIN_LENGTH or len(set(text)) < 10:
+        raise ValueError(f"is too weak: at least {SECRET_KEY_MIN_LENGTH} random characters are needed")
+
+
+def _decode_key(text: str) -> bytes:
+    """Decode one base64 key (standard or URL-safe alphabet) and check that it is 256 random-looking bits."""
+    try:
+        raw = base64.b64decode(text.replace("-", "+").replace("_", "/"), validate=True)
+    except (binascii.Error, ValueError):
+        raise ValueError("is not base64") from None
+    if len(raw) != KEY_SIZE_BYTES:
+        raise ValueError(f"must be {KEY_SIZE_BYTES} bytes long, but has {len(raw)}")
+    if len(set(raw)) < 10:
+        raise ValueError("is not random")
+    return raw
+
+
+def normal_origin(text: str) -> str:
+    """Give an origin as ``scheme://host[:port]`` in the form browsers send it, or raise ValueError."""
+    parts = urlsplit(text.strip().lower())
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError(f"'{text}' is not an origin such as https://chat.example.org")
+    if parts.path not in {"", "/"} or parts.query or parts.fragment or "@" in parts.netloc or "*" in parts.netloc:
+        raise ValueError(f"'{text}' must be scheme, host and port only, without path, user or wildcard")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    default = {"http": 80, "https": 443}[parts.scheme]
+    return f"{parts.scheme}://{host}" + (f":{parts.port}" if parts.port not in {None, default} else "")
+
+
+class Environment(BaseSettings):
+    """Every setting of Trellis. Names in capitals are environment variables; an empty variable counts as absent."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="ignore", env_ignore_empty=True, case_sensitive=True)
+
+    # Where it runs
+    host: str = Field("127.0.0.1", validation_alias="TRELLIS_HOST", description="Address `manage.py up` listens on.")
+    port: int = Field(8000, ge=1, le=65535, validation_alias="TRELLIS_PORT", description="Port `manage.py up` listens on.")
+    data_dir: Path = Field(
+        ROOT / "data",
+        validation_alias="TRELLIS_DATA_DIR",
+        description="Folder for the embedded database, keys, outgoing mail and the scratch folders of stdio servers.",
+    )
+    debug: bool = Field(False, validation_alias="TRELLIS_DEBUG", description="Django's debug pages. Refused in production mode.")
+    static_root: Path | None = Field(
+        None,
+        validation_alias="TRELLIS_STATIC_ROOT",
+        description="Folder filled by `collectstatic`; served compressed. Absent: files are served from where they are.",
+    )
+
+    # Services
+    database_url: str | None = Field(
+        None,
+        validation_alias="DATABASE_URL",
+        repr=False,
+        description="`postgres://user:password@host:5432/name`. Absent: SQLite in the data folder. Present: production mode.",
+    )
+    database_pool_size: int = Field(
+        20, ge=2, le=500, validation_alias="TRELLIS_DATABASE_POOL_SIZE", description="Most PostgreSQL connections of one process."
+    )
+    redis_url: str | None = Field(
+        None,
+        validation_alias="REDIS_URL",
+        repr=False,
+        description="`redis://host:6379/0`. Absent: cache, nudges and background tasks live inside the one server process.",
+    )
+
+    # Keys
+    secret_key: SecretStr | None = Field(
+        None,
+        validation_alias="SECRET_KEY",
+        description="Signs sessions and links. Made once in the data folder when embedded; required in production mode.",
+    )
+    encryption_keys: Annotated[tuple[EncryptionKey, ...], NoDecode] = Field(
+        (),
+        validation_alias="TRELLIS_ENCRYPTION_KEYS",
+        description="`id:base64,id:base64…`, 32 bytes each. The first encrypts stored secrets, the others still decrypt (rotation).",
+    )
+    audit_key: SecretStr | None = Field(
+        None,
+        validation_alias="TRELLIS_AUDIT_KEY",
+        description="Base64 of 32 bytes. Keys the commitments to arguments and results in the audit log. Never rotate it.",
+    )
+
+    # Network
+    public_origins: Annotated[tuple[str, ...], NoDecode] = Field(
+        (),
+        validation_alias="TRELLIS_PUBLIC_ORIGINS",
+        description="Full origins under which browsers reach Trellis, comma-separated. Decides CSRF, sockets and secure cookies.",
+    )
+    allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
+        (), validation_alias="ALLOWED_HOSTS", description="Host names that are answered. Absent: those of the public origins."
+    )
+    trusted_proxies: Annotated[tuple[Network, ...], NoDecode] = Field(
+        (),
+        validation_alias="TRUSTED_PROXIES",
+        description="Networks of reverse proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed.",
+    )
+    allowed_networks: Annotated[tuple[Network, ...], NoDecode] = Field(
+        (),
+        validation_alias="TRELLIS_ALLOWED_NETWORKS",
+        description="Private networks (CIDR) that outgoing connections to MCP servers and models may reach.",
+    )
+
+    # Mail
+    email_host: str | None = Field(
+        None, validation_alias="EMAIL_HOST", description="SMTP server. Absent: mails are written as files to `<data>/mail`."
+    )
+    email_port: int = Field(587, ge=1, le=65535, validation_alias="EMAIL_PORT", description="SMTP port.")
+    email_user: str = Field("", validation_alias="EMAIL_HOST_USER", description="SMTP user.")
+    email_password: SecretStr = Field(SecretStr(""), validation_alias="EMAIL_HOST_PASSWORD", description="SMTP password.")
+    email_security: Literal["starttls", "tls", "none"] = Field(
+        "starttls", validation_alias="EMAIL_SECURITY", description="`starttls`, `tls` (from the first byte) or `none`."
+    )
+    email_from: str = Field(
+        "Trellis <trellis@localhost>", validation_alias="DEFAULT_FROM_EMAIL", description="Sender of the mails."
+    )
+
+    # Model
+    openai_api_key: SecretStr | None = Field(
+        None, validation_alias="OPENAI_API_KEY", description="Key of the default model provider. Absent: see `OPENAI_BASE_URL`."
+    )
+    openai_base_url: str | None = Field(
+        None,
+        validation_alias="OPENAI_BASE_URL",
+        description="Any OpenAI-compatible endpoint. Absent, and no key: a local Ollama if it answers, else the demo model.",
+    )
+    openai_model: str | None = Field(None, validation_alias="OPENAI_MODEL", description="Model name for that provider.")
+    ollama_url: str | None = Field(
+        "http://127.0.0.1:11434/v1",
+        validation_alias="TRELLIS_OLLAMA_URL",
+        description="Where a local Ollama is looked for. `off`: it is not looked for.",
+    )
+
+    # Limits
+    turn_max_steps: int = Field(
+        12, ge=1, le=100, validation_alias="TRELLIS_TURN_MAX_STEPS", description="Most model requests in one turn."
+    )
+    turn_max_seconds: int = Field(
+        600, ge=10, le=86_400, validation_alias="TRELLIS_TURN_MAX_SECONDS", description="Most seconds of work in one turn."
+    )
+    turn_max_tokens: int = Field(
+        200_000, ge=1_000, validation_alias="TRELLIS_TURN_MAX_TOKENS", description="Most tokens (prompt and completion) in one turn."
+    )
+    approval_ttl_seconds: int = Field(
+        86_400, ge=60, validation_alias="TRELLIS_APPROVAL_TTL_SECONDS", description="Seconds until an unanswered approval runs out."
+    )
+    tool_timeout_seconds: float = Field(
+        60, gt=0, le=3_600, validation_alias="TRELLIS_TOOL_TIMEOUT_SECONDS", description="Seconds one tool call may take."
+    )
+    tool_result_max_bytes: int = Field(
+        10 * 1024 * 1024,
+        ge=1024,
+        validation_alias="TRELLIS_TOOL_RESULT_MAX_BYTES",
+        description="Largest answer read from an MCP server, in bytes after decoding.",
+    )
+    health_check_seconds: int = Field(
+        60, ge=5, validation_alias="TRELLIS_HEALTH_CHECK_SECONDS", description="Seconds between two checks of one MCP server."
+    )
+    request_max_bytes: int = Field(
+        1024 * 1024, ge=64 * 1024, validation_alias="TRELLIS_REQUEST_MAX_BYTES", description="Largest request body, in bytes."
+    )
+    api_rate: str = Field(
+        "600/min", validation_alias="TRELLIS_API_RATE", description="REST requests of one user or token, as number/period."
+    )
+    token_max_days: int = Field(
+        365, ge=1, le=3650, validation_alias="TRELLIS_TOKEN_MAX_DAYS", description="Longest life of an API token, in days."
+    )
+
+    # Logs
+    log_format: Literal["console", "json"] = Field(
+        "console", validation_alias="LOG_FORMAT", description="`console` for people, `json` for machines."
+    )
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
+        "INFO", validation_alias="LOG_LEVEL", description="Least severe message that is logged."
+    )
+
+    @property
+    def is_production(self) -> bool:
+        """Whether whoever runs this has to give every secret himself."""
+        return self.database_url is not None
+
+    @property
+    def is_https(self) -> bool:
+        """Whether every way in is encrypted, so that cookies may be bound to it."""
+        return all(origin.startswith("https://") for origin in self.public_origins)
+
+    @property
+    def has_embedded_worker(self) -> bool:
+        """Whether the server process runs background tasks itself."""
+        return self.redis_url is None
+
+    @property
+    def audit_key_bytes(self) -> bytes:
+        """The decoded audit key (32 bytes)."""
+        if self.audit_key is None:  # the validator below leaves no such value
+            raise RuntimeError("TRELLIS_AUDIT_KEY is not set")
+        return _decode_key(self.audit_key.get_secret_value())
+
+    @field_validator("public_origins", mode="before")
+    @classmethod
+    def _read_origins(cls, value: object) -> object:
+        parts = _split(value)
+        return tuple(dict.fromkeys(normal_origin(str(part)) for part in parts)) if isinstance(parts, tuple | list) else parts
+
+    @field_validator("allowed_hosts", mode="before")
+    @classmethod
+    def _read_hosts(cls, value: object) -> object:
+        return _split(value)
+
+    @field_validator("trusted_proxies", "allowed_networks", mode="before")
+    @classmethod
+    def _read_networks(cls, value: object) -> object:
+        parts = _split(value)
+        if not isinstance(parts, tuple | list):
+            return parts
+        networks = []
+        for part in parts:
+            try:
+                networks.append(ip_network(str(part)))
+            except ValueError:
+                raise ValueError(f"'{part}' is not a network such as 10.1.0.0/16") from None
+        return tuple(networks)
+
+    @field_validator("encryption_keys", mode="before")
+    @classmethod
+    def _read_encryption_keys(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        keys: dict[str, EncryptionKey] = {}
+        for position, item in enumerate(filter(None, (part.strip() for part in value.split(","))), start=1):
+            name, colon, text = item.partition(":")
+            if not colon or not re.fullmatch(r"[A-Za-z0-9_.-]{1,32}", name):
+                raise ValueError(f"key {position} is not written as id:base64")
+            if name in keys:
+                raise ValueError(f"the id '{name}' is used twice")
+            try:
+                keys[name] = EncryptionKey(name, _decode_key(text))
+            except ValueError as error:
+                raise ValueError(f"key {position} {error}") from None
+        return tuple(keys.values())
+
+    @field_validator("secret_key")
+    @classmethod
+    def _check_secret_key(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None:
+            _reject_weak(value.get_secret_value())
+        return value
+
+    @field_validator("audit_key")
+    @classmethod
+    def _check_audit_key(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None:
+            _decode_key(value.get_secret_value())
+        return value
+
+    @field_validator("database_url")
+    @classmethod
+    def _check_database_url(cls, value: str | None) -> str | None:
+        if value is not None and not re.match(r"postgres(ql)?://", value):
+            raise ValueError("must begin with postgres:// (leave it out for SQLite in the data folder)")
+        return value
+
+    @field_validator("redis_url")
+    @classmethod
+    def _check_redis_url(cls, value: str | None) -> str | None:
+        if value is not None and not re.match(r"(rediss?|unix)://", value):
+            raise ValueError("must begin with redis://, rediss:// or unix://")
+        return value
+
+    @field_validator("openai_base_url", "ollama_url")
+    @classmethod
+    def _check_url(cls, value: str | None) -> str | None:
+        if value is None or value == "off":
+            return None
+        if urlsplit(value).scheme not in {"http", "https"} or not urlsplit(value).hostname:
+            raise ValueError("is not an http(s) URL")
+        return value.rstrip("/")
+
+    @field_validator("email_from")
+    @classmethod
+    def _check_email_from(cls, value: str) -> str:
+        if "@" not in parseaddr(value)[1] or "\n" in value:
+            raise ValueError("is not an e-mail address")
+        return value
+
+    @field_validator("api_rate")
+    @classmethod
+    def _check_rate(cls, value: str) -> str:
+        if not re.fullmatch(r"[1-9]\d*/(sec|min|hour|day)", value):
+            raise ValueError("must be written as 600/min (sec, min, hour or day)")
+        return value
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, values: Any) -> Any:
+        """Make what the embedded default makes by itself: origins of the chosen port, keys of the data folder."""
+        if not isinstance(values, dict) or values.get("DATABASE_URL"):
+            return values
+        completed = dict(values)
+        if not completed.get("TRELLIS_PUBLIC_ORIGINS"):
+            port = completed.get("TRELLIS_PORT", 8000)
+            host = str(completed.get("TRELLIS_HOST", "127.0.0.1"))
+            named = [] if host in {"0.0.0.0", "::", "127.0.0.1"} else [f"[{host}]" if ":" in host else host]  # noqa: S104
+            completed["TRELLIS_PUBLIC_ORIGINS"] = ",".join(
+                f"http://{name}:{port}" for name in ["localhost", "127.0.0.1", "[::1]", *named]
+            )
+        missing = [name for name in ("SECRET_KEY", "TRELLIS_ENCRYPTION_KEYS", "TRELLIS_AUDIT_KEY") if not completed.get(name)]
+        if missing:
+            keys: Keys = load_or_create_keys(Path(completed.get("TRELLIS_DATA_DIR") or ROOT / "data"))
+            completed |= {name: keys[name] for name in missing}
+        return completed
+
+    @model_validator(mode="after")
+    def _check_whole(self) -> Self:
+        """State everything that is missing at once, not one thing per start."""
+        required = {
+            "SECRET_KEY": self.secret_key,
+            "TRELLIS_ENCRYPTION_KEYS": self.encryption_keys,
+            "TRELLIS_AUDIT_KEY": self.audit_key,
+            "TRELLIS_PUBLIC_ORIGINS": self.public_origins,
+        }
+        faults = [f"{name} is required when DATABASE_URL is set" for name, value in required.items() if not value]
+        if self.is_production and self.debug:
+            faults.append("TRELLIS_DEBUG must be off when DATABASE_URL is set")
+        if faults:
+            raise ValueError("; ".join(faults))
+        if not self.allowed_hosts:
+            hosts = dict.fromkeys(urlsplit(origin).netloc.rsplit(":", 1)[0] if "]" not in origin else "[::1]" for origin in self.public_origins)
+            object.__setattr__(self, "allowed_hosts", tuple(hosts))
+        return self
+
+
+def describe_faults(error: ValidationError) -> str:
+    """Put every fault in one line that names the variables and never repeats a value that may be secret."""
+    parts = []
+    for fault in error.errors(include_input=False, include_url=False, include_context=False):
+        name = ".".join(str(step) for step in fault["loc"])
+        text = fault["msg"].removeprefix("Value error, ")
+        parts.append(f"{name}: {text}" if name else text)
+    return "; ".join(parts)
+
+
+def read_environment() -> Environment:
+    """Read the environment, or print one line to stderr and leave with exit code 2."""
+    try:
+        return Environment()
+    except ValidationError as error:
+        print(f"Trellis cannot start. {describe_faults(error)}", file=sys.stderr)
+    except OSError as error:
+        print(f"Trellis cannot start. TRELLIS_DATA_DIR: {error.strerror}: {error.filename}", file=sys.stderr)
+    raise SystemExit(2)

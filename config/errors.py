@@ -1,0 +1,59 @@
+"""Error pages: short, without details, with an id that finds the log line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.template import TemplateDoesNotExist
+from django.template.loader import render_to_string
+
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise
+
+_TEXTS = {
+    400: ("bad_request", "This request could not be understood."),
+    403: ("forbidden", "You may not do this."),
+    404: ("not_found", "There is nothing here."),
+    500: ("error", "Something went wrong on our side. It has been logged."),
+}
+
+
+def _answer(request: HttpRequest, status: int, *, detail: str | None = None) -> HttpResponse:
+    code, text = _TEXTS[status]
+    text = detail or text
+    if request.path_info.startswith("/api/"):
+        kind = "server_error" if status >= 500 else "client_error"
+        return JsonResponse({"type": kind, "errors": [{"code": code, "detail": text, "attr": None}]}, status=status)
+    request_id = str(getattr(request, "request_id", ""))
+    context = {"status": status, "title": text, "request_id": request_id}
+    try:
+        body = render_to_string(f"{status}.html", context, request if status < 500 else None)
+    except TemplateDoesNotExist:
+        body = f"<!doctype html><title>{status}</title><p>{text}</p><p>{request_id}</p>"
+    return HttpResponse(body, status=status)
+
+
+def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:  # noqa: ARG001
+    """400."""
+    return _answer(request, 400)
+
+
+def permission_denied(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:  # noqa: ARG001
+    """403."""
+    return _answer(request, 403)
+
+
+def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:  # noqa: ARG001
+    """404: the same for a missing page and for another tenant's."""
+    return _answer(request, 404)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """500: needs neither database nor session, which may be what is broken."""
+    return _answer(request, 500)
+
+
+def csrf_failure(request: HttpRequest, reason: str | _StrPromise = "") -> HttpResponse:  # noqa: ARG001
+    """403 for a change that did not prove it came from one of our pages."""
+    return _answer(request, 403, detail="This form has run out or came from another site. Go back, reload, try again.")

@@ -1,0 +1,60 @@
+"""Keys of the embedded default: made once, kept in the data folder, readable by their owner only."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import mkstemp
+
+Keys = Mapping[str, str]
+"""Environment variable name → value."""
+
+FILE_NAME = "keys.json"
+
+
+def generate_keys() -> dict[str, str]:
+    """Make a fresh, complete set of secrets, as environment variables."""
+
+    def key() -> str:
+        return base64.b64encode(secrets.token_bytes(32)).decode()
+
+    return {
+        "SECRET_KEY": secrets.token_urlsafe(48),
+        "TRELLIS_ENCRYPTION_KEYS": f"k1:{key()}",
+        "TRELLIS_AUDIT_KEY": key(),
+    }
+
+
+def load_or_create_keys(data_dir: Path) -> Keys:
+    """Give the data folder's keys, making them at the first call.
+
+    Two processes that start together agree on one set: the file appears whole, and only if there is none.
+
+    Raises:
+        OSError: the folder cannot be written or the file cannot be read or understood.
+    """
+    path = data_dir / FILE_NAME
+    data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not path.exists():
+        handle, draft = mkstemp(dir=data_dir, prefix=".keys-")  # mkstemp makes it with mode 0600
+        try:
+            with os.fdopen(handle, "w") as file:
+                json.dump(generate_keys(), file, indent=1)
+                file.flush()
+                os.fsync(file.fileno())
+            os.link(draft, path)
+        except FileExistsError:
+            pass  # another process was first; its keys hold
+        finally:
+            os.unlink(draft)
+    try:
+        loaded = json.loads(path.read_text())
+    except ValueError:
+        raise OSError(0, "the file is damaged", str(path)) from None
+    if not isinstance(loaded, dict) or not all(isinstance(value, str) for value in loaded.values()):
+        raise OSError(0, "the file is damaged", str(path))
+    return {**{name: "" for name in ("SECRET_KEY", "TRELLIS_ENCRYPTION_KEYS", "TRELLIS_AUDIT_KEY")}, **loaded}

@@ -1,0 +1,78 @@
+"""Logs: one pipeline for structlog and the standard library, with redaction as its last step before rendering."""
+
+from __future__ import annotations
+
+import logging
+import logging.config
+from collections.abc import Callable, MutableMapping
+from importlib import import_module
+from typing import Any
+
+import structlog
+
+EventDict = MutableMapping[str, Any]
+_redact: Callable[[object, str, EventDict], EventDict] | None = None
+
+
+def redact(logger: object, method: str, event: EventDict) -> EventDict:
+    """Mask known secrets in a log event.
+
+    Resolved at the first event and not at import, because logging is set up before Django's apps can be loaded.
+    """
+    global _redact  # noqa: PLW0603
+    if _redact is None:
+        _redact = import_module("workspaces.redaction").redact_event
+    return _redact(logger, method, event)
+
+
+def configure_logging(*, level: str, as_json: bool) -> None:
+    """Send everything to stderr: one JSON object a line, or text for people."""
+    shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.stdlib.PositionalArgumentsFormatter(),
+    ]
+    # plain_traceback: the default formatter prints local variables, and with them secrets.
+    final: list[structlog.typing.Processor] = (
+        [structlog.processors.format_exc_info, redact, structlog.processors.JSONRenderer()]
+        if as_json
+        else [structlog.processors.format_exc_info, redact, structlog.dev.ConsoleRenderer(
+            exception_formatter=structlog.dev.plain_traceback
+        )]
+    )
+    logging.config.dictConfig(
+        {
+            "version": 1,
+            "disable_existing_loggers": False,
+            "formatters": {
+                "trellis": {
+                    "()": structlog.stdlib.ProcessorFormatter,
+                    "processors": [structlog.stdlib.ProcessorFormatter.remove_processors_meta, *final],
+                    "foreign_pre_chain": shared,
+                }
+            },
+            "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "trellis"}},
+            "root": {"handlers": ["stderr"], "level": level},
+            "loggers": {
+                "django.request": {"level": "ERROR"},  # the request log below has every status already
+                "django.channels.server": {"level": "WARNING"},
+                "daphne": {"level": "WARNING"},
+                "django_structlog": {"level": "WARNING" if level == "INFO" else level},
+                "celery": {"level": "WARNING" if level == "INFO" else level},
+                "httpx2": {"level": "WARNING"},
+                "mcp": {"level": "WARNING"},
+                "asyncio": {"level": "WARNING"},
+            },
+        }
+    )
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *shared,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=True,
+    )

@@ -1,0 +1,71 @@
+"""HTTP middleware that belongs to the whole product: content security policy, common headers, static files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from csp.middleware import CSPMiddleware, PolicyParts
+from django.conf import settings
+from servestatic.middleware import ServeStaticMiddleware
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+    from django.http.response import HttpResponseBase
+
+_IMMUTABLE = re.compile(r"^/static/web/.+-[\w-]{8}\.\w+$")
+PERMISSIONS_POLICY = "camera=(), geolocation=(), microphone=(), payment=(), usb=()"
+
+
+class ContentSecurityPolicyMiddleware(CSPMiddleware):
+    """The strict policy everywhere, and the admin's own policy under ``/admin/`` only."""
+
+    def get_policy_parts(
+        self, request: HttpRequest, response: HttpResponseBase, report_only: bool = False
+    ) -> PolicyParts:
+        parts = super().get_policy_parts(request, response, report_only)
+        if request.path_info.startswith("/admin/") and not report_only:
+            parts.config = settings.ADMIN_CONTENT_SECURITY_POLICY
+        return parts
+
+
+class ResponseHeadersMiddleware:
+    """Headers that Django has no setting for, on every answer; pages of people are not stored by caches."""
+
+    sync_capable = True
+    async_capable = True
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]) -> None:
+        self.get_response = get_response
+        if iscoroutinefunction(get_response):
+            markcoroutinefunction(self)
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
+        if iscoroutinefunction(self):
+            return self._answer_async(request)
+        response = self.get_response(request)
+        assert not isinstance(response, Awaitable)  # noqa: S101
+        return self._complete(request, response)
+
+    async def _answer_async(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        assert isinstance(response, Awaitable)  # noqa: S101
+        return self._complete(request, await response)
+
+    @staticmethod
+    def _complete(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        response.headers.setdefault("Permissions-Policy", PERMISSIONS_POLICY)
+        response.headers.setdefault("X-Frame-Options", "DENY")
+        response.headers.setdefault("Cross-Origin-Resource-Policy", "same-origin")
+        if not request.path_info.startswith(settings.STATIC_URL):
+            response.headers.setdefault("Cache-Control", "no-store")
+        return response
+
+
+class StaticFilesMiddleware(ServeStaticMiddleware):
+    """Static files, of which those of the web build carry a hash in their name and may be kept for ever."""
+
+    def immutable_file_test(self, path: str, url: str) -> bool:  # noqa: ARG002
+        return _IMMUTABLE.match(url) is not None

@@ -1,0 +1,325 @@
+"""Django's settings, in sections. Values come from ``config.env``; apps read them as ``settings.TRELLIS``."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import dj_database_url
+from django.urls import reverse_lazy
+
+from config.env import ROOT, read_environment
+from config.logs import configure_logging
+
+TRELLIS = read_environment()
+
+# Core ----------------------------------------------------------------------------------------------------------------
+
+DEBUG = TRELLIS.debug
+assert TRELLIS.secret_key is not None  # noqa: S101  read_environment() leaves otherwise
+SECRET_KEY = TRELLIS.secret_key.get_secret_value()
+ALLOWED_HOSTS = list(TRELLIS.allowed_hosts)
+ROOT_URLCONF = "config.urls"
+ASGI_APPLICATION = "config.asgi.application"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_I18N = True
+USE_TZ = True
+
+_LOCAL_APPS = [name for name in ("workspaces", "audit", "mcp_servers", "chat") if find_spec(f"{name}.models")]
+
+INSTALLED_APPS = [
+    "daphne",
+    "unfold",
+    "unfold.contrib.filters",
+    "unfold.contrib.forms",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.humanize",
+    "channels",
+    "allauth",
+    "allauth.account",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "drf_standardized_errors",
+    "django_filters",
+    "django_htmx",
+    "django_vite",
+    "django_structlog",
+    "csp",
+    "rules.apps.AutodiscoverRulesConfig",
+    "servestatic",
+    *_LOCAL_APPS,
+    "config",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "config.middleware.ContentSecurityPolicyMiddleware",
+    "config.middleware.ResponseHeadersMiddleware",
+    "config.middleware.StaticFilesMiddleware",
+    "django_structlog.middlewares.RequestMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    *(["workspaces.middleware.WorkspaceMiddleware"] if find_spec("workspaces.middleware") else []),
+]
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [ROOT / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "csp.context_processors.nonce",
+            ],
+        },
+    }
+]
+
+# Database ------------------------------------------------------------------------------------------------------------
+
+if TRELLIS.database_url is None:
+    DATABASES = {
+        "default": {
+            "ENGINE": "django.db.backends.sqlite3",
+            "NAME": TRELLIS.data_dir / "trellis.sqlite3",
+            "OPTIONS": {
+                # Writers queue at BEGIN instead of failing when a read turns into a write.
+                "transaction_mode": "IMMEDIATE",
+                "timeout": 20,
+                # recursive_triggers: otherwise REPLACE INTO slips past the triggers that keep the audit log append-only.
+                "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;"
+                "PRAGMA foreign_keys=ON;PRAGMA recursive_triggers=ON;",
+            },
+            # A file, as in real life: SQLite's shared in-memory database knows no WAL and locks whole tables.
+            "TEST": {"NAME": TRELLIS.data_dir / "test.sqlite3"},
+        }
+    }
+else:
+    DATABASES = {"default": {**dj_database_url.parse(TRELLIS.database_url, conn_max_age=0)}}
+    DATABASES["default"]["OPTIONS"] = {
+        **DATABASES["default"].get("OPTIONS", {}),
+        "pool": {"min_size": 1, "max_size": TRELLIS.database_pool_size, "timeout": 20},
+    }
+
+# Caches, nudges, background tasks ------------------------------------------------------------------------------------
+
+if TRELLIS.redis_url is None:
+    CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "trellis"}}
+    CHANNEL_LAYERS = {
+        # At the default capacity of 100 this layer silently drops the newest message.
+        "default": {"BACKEND": "channels.layers.InMemoryChannelLayer", "CONFIG": {"capacity": 2000}}
+    }
+    CELERY_BROKER_URL = "memory://"
+    CELERY_BROKER_TRANSPORT_OPTIONS = {"polling_interval": 0.05}
+else:
+    CACHES = {
+        "default": {
+            "BACKEND": "django.core.cache.backends.redis.RedisCache",
+            "LOCATION": TRELLIS.redis_url,
+            "KEY_PREFIX": "trellis",
+        }
+    }
+    CHANNEL_LAYERS = {
+        "default": {
+            "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+            "CONFIG": {"hosts": [TRELLIS.redis_url], "prefix": "trellis"},
+        }
+    }
+    CELERY_BROKER_URL = TRELLIS.redis_url
+    CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 3600}
+
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_REDIRECT_STDOUTS = False
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TIMEZONE = TIME_ZONE
+CELERY_ENABLE_UTC = True
+
+# People --------------------------------------------------------------------------------------------------------------
+
+if "workspaces" in _LOCAL_APPS:
+    AUTH_USER_MODEL = "workspaces.User"
+AUTHENTICATION_BACKENDS = [
+    "rules.permissions.ObjectPermissionBackend",
+    "allauth.account.auth_backends.AuthenticationBackend",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+]
+PASSWORD_RESET_TIMEOUT = 3600
+LOGIN_URL = reverse_lazy("account_login")
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = reverse_lazy("account_login")
+
+ACCOUNT_ADAPTER = "workspaces.accounts.AccountAdapter"
+ACCOUNT_USER_MODEL_USERNAME_FIELD = None
+ACCOUNT_LOGIN_METHODS = {"email"}
+ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
+# An invitation is sent to the address and bound to it, so whoever opens it has shown that the address is his.
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_PREVENT_ENUMERATION = True
+ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
+ACCOUNT_LOGOUT_ON_PASSWORD_CHANGE = True
+ACCOUNT_EMAIL_NOTIFICATIONS = True
+ACCOUNT_SESSION_REMEMBER = True
+ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if TRELLIS.is_https else "http"
+ACCOUNT_RATE_LIMITS = {
+    "login": "30/m/ip",
+    "login_failed": "10/m/ip,5/5m/key",
+    "reset_password": "20/m/ip,5/m/key",
+    "reset_password_from_key": "20/m/ip",
+    "signup": "20/m/ip",
+    "change_password": "5/m/user",
+}
+
+# Security ------------------------------------------------------------------------------------------------------------
+
+_COOKIE_PREFIX = "__Host-" if TRELLIS.is_https else ""
+SESSION_COOKIE_NAME = f"{_COOKIE_PREFIX}trellis-session"
+SESSION_COOKIE_SECURE = TRELLIS.is_https
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_NAME = f"{_COOKIE_PREFIX}trellis-csrf"
+CSRF_COOKIE_SECURE = TRELLIS.is_https
+CSRF_COOKIE_HTTPONLY = True  # pages carry the token; no script needs to read the cookie
+CSRF_COOKIE_SAMESITE = "Lax"
+CSRF_TRUSTED_ORIGINS = list(TRELLIS.public_origins)
+CSRF_FAILURE_VIEW = "config.errors.csrf_failure"
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "no-referrer"
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+SECURE_HSTS_SECONDS = 31_536_000 if TRELLIS.is_https else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = False
+X_FRAME_OPTIONS = "DENY"
+DATA_UPLOAD_MAX_MEMORY_SIZE = TRELLIS.request_max_bytes
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 2000
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'none'"],
+        "script-src": ["'self'", "__nonce__"],
+        "style-src": ["'self'", "__nonce__"],
+        "img-src": ["'self'", "data:", "blob:"],
+        "media-src": ["'self'", "data:", "blob:"],
+        "font-src": ["'self'"],
+        "connect-src": ["'self'"],
+        "manifest-src": ["'self'"],
+        "frame-ancestors": ["'none'"],
+        "form-action": ["'self'"],
+        "base-uri": ["'none'"],
+        "object-src": ["'none'"],
+    }
+}
+# The admin's own interface evaluates expressions (Alpine) and sets inline styles; nothing else of ours may.
+ADMIN_CONTENT_SECURITY_POLICY = {
+    **CONTENT_SECURITY_POLICY["DIRECTIVES"],
+    "script-src": ["'self'", "'unsafe-eval'", "__nonce__"],
+    "style-src": ["'self'", "'unsafe-inline'"],
+}
+
+# Static files --------------------------------------------------------------------------------------------------------
+
+STATIC_URL = "/static/"
+STATIC_ROOT = TRELLIS.static_root
+WEB_DIST = ROOT / "chat" / "web" / "dist"
+STATICFILES_DIRS = [("web", WEB_DIST)] if WEB_DIST.is_dir() else []
+SERVESTATIC_USE_FINDERS = TRELLIS.static_root is None
+SERVESTATIC_AUTOREFRESH = DEBUG
+SERVESTATIC_MAX_AGE = 3600
+SERVESTATIC_ALLOW_ALL_ORIGINS = False
+STORAGES = {
+    "default": {
+        "BACKEND": "django.core.files.storage.FileSystemStorage",
+        "OPTIONS": {"location": TRELLIS.data_dir / "files"},
+    },
+    "staticfiles": {
+        # No manifest storage: it renames the files of the web build, and lazily loaded chunks would be fetched twice.
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if TRELLIS.static_root is None
+        else "servestatic.storage.CompressedStaticFilesStorage",
+    },
+}
+DJANGO_VITE = {
+    "default": {"dev_mode": False, "static_url_prefix": "web", "manifest_path": WEB_DIST / "manifest.json"},
+}
+
+# Mail ----------------------------------------------------------------------------------------------------------------
+
+DEFAULT_FROM_EMAIL = SERVER_EMAIL = TRELLIS.email_from
+EMAIL_TIMEOUT = 20
+if TRELLIS.email_host is None:
+    EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
+    EMAIL_FILE_PATH = TRELLIS.data_dir / "mail"
+else:
+    EMAIL_HOST = TRELLIS.email_host
+    EMAIL_PORT = TRELLIS.email_port
+    EMAIL_HOST_USER = TRELLIS.email_user
+    EMAIL_HOST_PASSWORD = TRELLIS.email_password.get_secret_value()
+    EMAIL_USE_TLS = TRELLIS.email_security == "starttls"
+    EMAIL_USE_SSL = TRELLIS.email_security == "tls"
+
+# REST ----------------------------------------------------------------------------------------------------------------
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "drf_standardized_errors.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "drf_standardized_errors.handler.exception_handler",
+    "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
+    "TEST_REQUEST_DEFAULT_FORMAT": "json",
+}
+
+# Admin ---------------------------------------------------------------------------------------------------------------
+
+UNFOLD = {
+    "SITE_TITLE": "Trellis",
+    "SITE_HEADER": "Trellis",
+    "SITE_SYMBOL": "potted_plant",
+    "SITE_URL": "/",
+    "SHOW_HISTORY": True,
+    "SHOW_VIEW_ON_SITE": False,
+    "COLORS": {
+        "primary": {
+            "50": "240 253 244",
+            "100": "220 252 231",
+            "200": "187 247 208",
+            "300": "134 239 172",
+            "400": "74 222 128",
+            "500": "34 197 94",
+            "600": "22 163 74",
+            "700": "21 128 61",
+            "800": "22 101 52",
+            "900": "20 83 45",
+            "950": "5 46 22",
+        }
+    },
+}
+
+# Logs ----------------------------------------------------------------------------------------------------------------
+
+LOGGING_CONFIG = None
+configure_logging(level=TRELLIS.log_level, as_json=TRELLIS.log_format == "json")

@@ -1,0 +1,31 @@
+"""Mounts each app's routes."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from allauth.account.decorators import secure_admin_login
+from django.contrib import admin
+from django.urls import URLPattern, URLResolver, include, path
+
+from config import errors, health
+
+# Before ``admin.site.urls`` is read; the admin's own login form knows neither rate limits nor a second factor.
+admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("healthz", health.healthz, name="healthz"),
+    path("readyz", health.readyz, name="readyz"),
+    path("admin/", admin.site.urls),
+    path("accounts/", include("allauth.urls")),
+    *[
+        path("", include(f"{name}.urls"))
+        for name in ("workspaces", "audit", "mcp_servers", "chat")
+        if find_spec(f"{name}.urls")
+    ],
+]
+
+handler400 = errors.bad_request
+handler403 = errors.permission_denied
+handler404 = errors.not_found
+handler500 = errors.server_error
