@@ -1,0 +1,77 @@
+"""The vocabulary of the log: what can happen, how it can end, who can refuse. Pure."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Action(StrEnum):
+    """Everything that is recorded; each has its sentence in `SENTENCES`."""
+
+    TOOL_CALL_REQUESTED = "tool_call.requested"
+    TOOL_CALL_FINISHED = "tool_call.finished"
+    TOOL_CALL_REFUSED = "tool_call.refused"
+    APPROVAL_REQUESTED = "approval.requested"
+    APPROVAL_GRANTED = "approval.granted"
+    APPROVAL_REFUSED = "approval.refused"
+    APPROVAL_EXPIRED = "approval.expired"
+    SERVER_CONNECTED = "server.connected"
+    SERVER_DISCONNECTED = "server.disconnected"
+    SERVER_ERROR = "server.error"
+    CONFIG_CHANGED = "config.changed"
+    AUTH_SIGNED_IN = "auth.signed_in"
+    AUTH_SIGNED_OUT = "auth.signed_out"
+    AUTH_FAILED = "auth.failed"
+    EXPORT_CREATED = "export.created"
+    BODY_OPENED = "body.opened"
+    LOG_STARTED = "log.started"
+    LOG_STOPPED = "log.stopped"
+
+
+SENTENCES: dict[Action, str] = {
+    Action.TOOL_CALL_REQUESTED: "A tool call was let through and is about to be sent.",
+    Action.TOOL_CALL_FINISHED: "A tool call ended.",
+    Action.TOOL_CALL_REFUSED: "A tool call was refused; nothing was sent.",
+    Action.APPROVAL_REQUESTED: "A person was asked to approve a tool call.",
+    Action.APPROVAL_GRANTED: "A person approved a tool call.",
+    Action.APPROVAL_REFUSED: "A person refused a tool call.",
+    Action.APPROVAL_EXPIRED: "Nobody answered a request for approval in time.",
+    Action.SERVER_CONNECTED: "A connection to an MCP server was opened.",
+    Action.SERVER_DISCONNECTED: "A connection to an MCP server ended.",
+    Action.SERVER_ERROR: "A connection to an MCP server failed.",
+    Action.CONFIG_CHANGED: "A setting was changed.",
+    Action.AUTH_SIGNED_IN: "A person signed in.",
+    Action.AUTH_SIGNED_OUT: "A person signed out.",
+    Action.AUTH_FAILED: "Somebody failed to sign in.",
+    Action.EXPORT_CREATED: "The log was exported.",
+    Action.BODY_OPENED: "The arguments and result of a call were read.",
+    Action.LOG_STARTED: "The log began.",
+    Action.LOG_STOPPED: "The log was stopped in an orderly way.",
+}
+
+
+class Outcome(StrEnum):
+    """How a tool call ended."""
+
+    OK = "ok"
+    TOOL_ERROR = "tool_error"
+    TRANSPORT_ERROR = "transport_error"
+    TIMEOUT = "timeout"
+    CANCELLED = "cancelled"
+    OUTCOME_UNKNOWN = "outcome_unknown"
+
+
+class RefusedBy(StrEnum):
+    """The layer that said no."""
+
+    NOT_FOUND = "not_found"
+    DISABLED = "disabled"
+    QUARANTINE = "quarantine"
+    POLICY = "policy"
+    APPROVAL = "approval"
+    ARGUMENTS = "arguments"
+    QUOTA = "quota"
+    BREAKER = "breaker"
+    BUSY = "busy"
+    PERMISSION = "permission"
+    AUDIT = "audit"

@@ -1,0 +1,86 @@
+"""The log itself. Entries hold values, not foreign keys, so that they outlive what they speak of."""
+
+from __future__ import annotations
+
+from django.db import models
+from uuid_utils.compat import uuid7
+
+from audit.actions import Action, Outcome, RefusedBy
+from workspaces.actors import ActorKind, Source
+from workspaces.scoping import WorkspaceManager
+
+
+class AuditEntry(models.Model):
+    """One thing that happened. Triggers in the database refuse to change or delete it."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    workspace_id = models.UUIDField(null=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    action = models.CharField(max_length=40, choices=[(a.value, a.value) for a in Action])
+
+    actor_kind = models.CharField(max_length=10, choices=[(k.value, k.value) for k in ActorKind])
+    actor_id = models.UUIDField(null=True)
+    actor_label = models.CharField(max_length=254)
+    actor_role = models.CharField(max_length=20, blank=True)
+    token_id = models.UUIDField(null=True)
+    source = models.CharField(max_length=10, choices=[(s.value, s.value) for s in Source])
+    ip_address = models.GenericIPAddressField(null=True)
+    request_id = models.CharField(max_length=64, blank=True)
+    trace_id = models.CharField(max_length=64, blank=True)
+
+    call_id = models.UUIDField(null=True, help_text="Ties what was requested to how it finished.")
+    bud_id = models.UUIDField(null=True)
+    bud_name = models.CharField(max_length=200, blank=True)
+    conversation_id = models.UUIDField(null=True)
+    turn_id = models.UUIDField(null=True)
+    model = models.CharField(max_length=200, blank=True)
+    server_id = models.UUIDField(null=True)
+    server_name = models.CharField(max_length=200, blank=True)
+    transport = models.CharField(max_length=20, blank=True)
+    protocol_revision = models.CharField(max_length=20, blank=True)
+    tool_id = models.UUIDField(null=True)
+    tool_name = models.CharField(max_length=256, blank=True)
+    definition_hash = models.CharField(max_length=64, blank=True)
+    annotations = models.JSONField(null=True)
+
+    arguments_preview = models.TextField(blank=True)
+    arguments_size = models.PositiveBigIntegerField(null=True, help_text="Bytes.")
+    arguments_commitment = models.CharField(max_length=64, blank=True)
+    result_preview = models.TextField(blank=True)
+    result_size = models.PositiveBigIntegerField(null=True, help_text="Bytes.")
+    result_commitment = models.CharField(max_length=64, blank=True)
+
+    outcome = models.CharField(
+        max_length=20, blank=True, choices=[(o.value, o.value) for o in Outcome]
+    )
+    refused_by = models.CharField(
+        max_length=20, blank=True, choices=[(r.value, r.value) for r in RefusedBy]
+    )
+    rule = models.CharField(max_length=100, blank=True)
+    duration_ms = models.PositiveIntegerField(null=True)
+    queue_ms = models.PositiveIntegerField(null=True)
+    approval = models.JSONField(null=True)
+    details = models.JSONField(default=dict)
+
+    objects = WorkspaceManager()
+    unscoped = models.Manager()
+
+    class Meta:
+        base_manager_name = "unscoped"
+        default_manager_name = "unscoped"
+        verbose_name = "audit entry"
+        verbose_name_plural = "audit entries"
+        ordering = ["-id"]
+        indexes = [
+            models.Index(fields=["workspace_id", "-id"], name="audit_by_time"),
+            models.Index(fields=["workspace_id", "action", "-id"], name="audit_by_action"),
+            models.Index(fields=["workspace_id", "server_name", "-id"], name="audit_by_server"),
+            models.Index(fields=["workspace_id", "tool_name", "-id"], name="audit_by_tool"),
+            models.Index(fields=["workspace_id", "actor_id", "-id"], name="audit_by_actor"),
+            models.Index(fields=["workspace_id", "outcome", "-id"], name="audit_by_outcome"),
+            models.Index(fields=["call_id"], name="audit_by_call"),
+            models.Index(fields=["workspace_id", "created_at"], name="audit_by_moment"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.action} {self.tool_name or self.server_name}".strip()

@@ -1,0 +1,78 @@
+"""Changes of configuration and sign-ins become entries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
+from django.dispatch import receiver
+from django.http import HttpRequest
+
+from audit.actions import Action
+from audit.services import EntryDraft, record
+from workspaces.actors import Actor, Source
+from workspaces.changes import ConfigurationChange, configuration_changed
+from workspaces.middleware import actor_for, client_address, find_workspace
+
+
+@receiver(configuration_changed)
+def record_change(sender: object, change: ConfigurationChange, **kwargs: Any) -> None:
+    """In the change's own transaction: what cannot be recorded is rolled back."""
+    record(
+        EntryDraft(
+            action=Action.CONFIG_CHANGED,
+            actor=change.actor,
+            workspace_id=change.workspace_id,
+            details={
+                "verb": change.verb,
+                "kind": change.kind,
+                "id": change.object_id,
+                "name": change.object_name,
+                "before": change.before,
+                "after": change.after,
+            },
+        )
+    )
+
+
+@receiver(user_logged_in)
+def record_sign_in(sender: object, request: HttpRequest, user: Any, **kwargs: Any) -> None:
+    _record_auth(Action.AUTH_SIGNED_IN, request, user)
+
+
+@receiver(user_logged_out)
+def record_sign_out(sender: object, request: HttpRequest, user: Any, **kwargs: Any) -> None:
+    if user is not None:
+        _record_auth(Action.AUTH_SIGNED_OUT, request, user)
+
+
+@receiver(user_login_failed)
+def record_failure(
+    sender: object, credentials: dict[str, Any], request: HttpRequest | None = None, **kwargs: Any
+) -> None:
+    name = str(credentials.get("email") or credentials.get("username") or "")[:254]
+    record(
+        EntryDraft(
+            action=Action.AUTH_FAILED,
+            actor=Actor.anonymous(
+                source=Source.WEB,
+                ip_address=client_address(request) if request else None,
+                request_id=getattr(request, "request_id", ""),
+            ),
+            workspace_id=None,
+            details={"account": name},
+        )
+    )
+
+
+def _record_auth(action: Action, request: HttpRequest, user: Any) -> None:
+    request.user = user
+    workspace = find_workspace(request, slug=None)  # type: ignore[arg-type]  # enriched request
+    actor = actor_for(
+        user,
+        workspace,
+        source=Source.WEB,
+        ip_address=client_address(request),
+        request_id=getattr(request, "request_id", ""),
+    )
+    record(EntryDraft(action=action, actor=actor, workspace_id=actor.workspace_id))

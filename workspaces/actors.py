@@ -1,0 +1,70 @@
+"""Who acts, for whom, from where: a frozen value that every service is given. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from uuid import UUID
+
+
+class Role(StrEnum):
+    """A member's role in one workspace, strongest first."""
+
+    OWNER = "owner"
+    ADMIN = "admin"
+    MEMBER = "member"
+
+
+class ActorKind(StrEnum):
+    USER = "user"
+    SYSTEM = "system"
+    ANONYMOUS = "anonymous"
+
+
+class Source(StrEnum):
+    """The door through which somebody came."""
+
+    CHAT = "chat"
+    WEB = "web"
+    API = "api"
+    ADMIN = "admin"
+    GATEWAY = "gateway"
+    TASK = "task"
+    COMMAND = "command"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Actor:
+    kind: ActorKind
+    label: str
+    """E-mail address of a person, or the name of the part of the system."""
+    source: Source
+    user_id: UUID | None = None
+    workspace_id: UUID | None = None
+    role: Role | None = None
+    is_auditor: bool = False
+    is_superuser: bool = False
+    ip_address: str | None = None
+    request_id: str = ""
+    token_id: UUID | None = None
+    scopes: frozenset[str] | None = None
+    """What an API token is limited to; None for a person's own session."""
+
+    @classmethod
+    def system(cls, *, label: str = "system", source: Source, workspace_id: UUID | None) -> Actor:
+        """The platform itself, at work in one workspace (or in none)."""
+        return cls(kind=ActorKind.SYSTEM, label=label, source=source, workspace_id=workspace_id)
+
+    @classmethod
+    def anonymous(cls, *, source: Source, ip_address: str | None, request_id: str) -> Actor:
+        return cls(
+            kind=ActorKind.ANONYMOUS,
+            label="anonymous",
+            source=source,
+            ip_address=ip_address,
+            request_id=request_id,
+        )
+
+    def acting_in(self, source: Source) -> Actor:
+        """The same actor, come through another door."""
+        return replace(self, source=source)

@@ -1,0 +1,309 @@
+"""The admin, scoped: each page shows and changes the rows of the current workspace only.
+
+Other apps' admin classes inherit `WorkspaceModelAdmin`; a system check sees to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from django.contrib import admin, messages
+from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
+from django.contrib.auth.models import Group
+from django.core.exceptions import FieldDoesNotExist
+from django.db import models, transaction
+from django.http import HttpRequest
+from django.urls import reverse
+from unfold.admin import ModelAdmin
+from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+
+from workspaces.actors import Role
+from workspaces.changes import record_created, record_deleted, tracked_change
+from workspaces.errors import DomainError
+from workspaces.models import ApiToken, Invitation, Membership, User, Workspace
+from workspaces.roles import Permission, has_permission
+from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
+from workspaces.secrets import encrypted_fields
+from workspaces.services import (
+    change_membership,
+    invite_member,
+    remove_member,
+    revoke_invitation,
+)
+
+if TYPE_CHECKING:
+    from workspaces.middleware import WorkspaceRequest
+
+admin.site.unregister(Group)
+
+
+@contextmanager
+def telling(request: HttpRequest) -> Iterator[None]:
+    """A refused change becomes a message on the page instead of an error page."""
+    try:
+        yield
+    except DomainError as error:
+        messages.error(request, error.message)
+
+
+class TrackedModelAdmin(ModelAdmin):
+    """Saves and deletes so that each change is told to the audit log."""
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        actor = cast("WorkspaceRequest", request).actor
+        if change:
+            with tracked_change(obj, actor=actor):
+                super().save_model(request, obj, form, change)
+        else:
+            with transaction.atomic():
+                super().save_model(request, obj, form, change)
+                record_created(obj, actor=actor)
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        with transaction.atomic():
+            record_deleted(obj, actor=cast("WorkspaceRequest", request).actor)
+            super().delete_model(request, obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> None:
+        for obj in queryset:
+            self.delete_model(request, obj)
+
+
+class WorkspaceModelAdmin(TrackedModelAdmin):
+    """Rows of the current workspace, for those with `manage_permission` in it."""
+
+    manage_permission: ClassVar[Permission]
+    view_permission: ClassVar[Permission | None] = None
+    """Who may look without changing; None: the same people."""
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
+        workspace = cast("WorkspaceRequest", request).workspace
+        if workspace is None:
+            return cast("models.QuerySet[Any]", self.model._default_manager.none())
+        rows = self.model.objects.for_workspace(workspace)
+        ordering = self.get_ordering(request)
+        return cast("models.QuerySet[Any]", rows.order_by(*ordering) if ordering else rows)
+
+    def may(self, request: HttpRequest, permission: Permission, obj: Any = None) -> bool:
+        """Whether the person has this permission here, and the row is of here."""
+        bound = cast("WorkspaceRequest", request)
+        if bound.workspace is None:
+            return False
+        if obj is not None and getattr(obj, "workspace_id", None) != bound.workspace.pk:
+            return False
+        return has_permission(bound.actor, permission, workspace_id=bound.workspace.pk)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.may(request, self.view_permission or self.manage_permission, obj)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return self.may(request, self.manage_permission)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.may(request, self.manage_permission, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.may(request, self.manage_permission, obj)
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+        """Filters by the row's own plain fields only, and never by a secret one."""
+        name = lookup.split("__", 1)[0]
+        secret = {field.name for field in encrypted_fields(self.model)}
+        if name in secret or name.startswith("workspace"):
+            return False
+        try:
+            field = self.model._meta.get_field(name)
+        except FieldDoesNotExist:
+            return False
+        if field.is_relation and lookup not in {name, f"{name}__id__exact", f"{name}__isnull"}:
+            return False
+        return bool(super().lookup_allowed(lookup, value, request))
+
+    def to_field_allowed(self, request: HttpRequest, to_field: str) -> bool:
+        return to_field == self.model._meta.pk.name
+
+    def formfield_for_foreignkey(
+        self, db_field: models.ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
+    ) -> Any:
+        kwargs.setdefault("queryset", self.choices_for(db_field, request))
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
+    def formfield_for_manytomany(
+        self, db_field: models.ManyToManyField[Any, Any], request: HttpRequest, **kwargs: Any
+    ) -> Any:
+        kwargs.setdefault("queryset", self.choices_for(db_field, request))
+        return super().formfield_for_manytomany(db_field, request, **kwargs)
+
+    def choices_for(self, db_field: Any, request: HttpRequest) -> models.QuerySet[Any]:
+        """The rows that a field may point at: of this workspace; of platform tables, none
+        unless the admin class says which."""
+        target = db_field.remote_field.model
+        workspace = cast("WorkspaceRequest", request).workspace
+        if issubclass(target, WorkspaceModel) and workspace is not None:
+            return cast("models.QuerySet[Any]", target.objects.for_workspace(workspace))
+        if target is User and workspace is not None:
+            members = Membership.objects.for_workspace(workspace).values("user_id")
+            return User.objects.filter(pk__in=members)
+        return cast("models.QuerySet[Any]", target._default_manager.none())
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        if not change:
+            obj.workspace = cast("WorkspaceRequest", request).workspace
+        super().save_model(request, obj, form, change)
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Name what goes, but never walk to rows of another model that were not asked for."""
+        names = [str(obj) for obj in objs]
+        label = str(self.model._meta.verbose_name_plural)
+        return names, {label: len(names)}, set(), []
+
+
+@admin.register(Membership)
+class MembershipAdmin(WorkspaceModelAdmin):
+    """Members of the workspace: their roles, and who may audit."""
+
+    manage_permission = Permission.MANAGE_MEMBERS
+    list_display = ["user", "role", "is_auditor", "created_at"]
+    list_filter = ["role", "is_auditor"]
+    list_select_related = ["user"]
+    search_fields = ["user__email", "user__name"]
+    fields = ["user", "role", "is_auditor"]
+    readonly_fields = ["user"]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False  # people join by invitation
+
+    def save_model(self, request: HttpRequest, obj: Membership, form: Any, change: bool) -> None:
+        kept = Membership.objects.for_workspace(obj.workspace_id).fetch(obj.pk)
+        with telling(request):
+            change_membership(
+                membership=kept,
+                role=Role(obj.role),
+                is_auditor=obj.is_auditor,
+                actor=cast("WorkspaceRequest", request).actor,
+            )
+
+    def delete_model(self, request: HttpRequest, obj: Membership) -> None:
+        with telling(request):
+            remove_member(membership=obj, actor=cast("WorkspaceRequest", request).actor)
+
+
+@admin.register(Invitation)
+class InvitationAdmin(WorkspaceModelAdmin):
+    """Invitations by e-mail; the link is shown once."""
+
+    manage_permission = Permission.MANAGE_MEMBERS
+    list_display = ["email", "role", "is_auditor", "state", "expires_at", "invited_by"]
+    list_filter = ["role"]
+    list_select_related = ["invited_by"]
+    search_fields = ["email"]
+    fields = ["email", "role", "is_auditor"]
+    actions = ["revoke"]
+
+    @admin.display(description="State")
+    def state(self, invitation: Invitation) -> str:
+        if invitation.accepted_at:
+            return "accepted"
+        if invitation.revoked_at:
+            return "revoked"
+        return "open" if invitation.is_open else "expired"
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False  # an invitation is revoked and sent anew, never edited
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def save_model(self, request: HttpRequest, obj: Invitation, form: Any, change: bool) -> None:
+        bound = cast("WorkspaceRequest", request)
+        assert bound.workspace is not None
+        path = reverse("workspaces:invitation", args=["TOKEN"])
+        with telling(request):
+            invitation, token = invite_member(
+                workspace=bound.workspace,
+                email=obj.email,
+                role=Role(obj.role),
+                is_auditor=obj.is_auditor,
+                actor=bound.actor,
+                accept_url=request.build_absolute_uri(path).replace("TOKEN", "{token}"),
+            )
+            obj.pk = invitation.pk
+            link = request.build_absolute_uri(path).replace("TOKEN", token)
+            messages.info(request, f"Sent. The link, shown only now: {link}")
+
+    @admin.action(description="Revoke the selected invitations", permissions=["add"])
+    def revoke(self, request: HttpRequest, queryset: WorkspaceQuerySet[Invitation]) -> None:
+        for invitation in queryset:
+            revoke_invitation(
+                invitation=invitation, actor=cast("WorkspaceRequest", request).actor
+            )
+
+
+class PlatformModelAdmin(TrackedModelAdmin):
+    """Tables of the platform's owner: superusers only."""
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.is_superuser)
+
+    has_add_permission = has_module_permission
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(request.user.is_superuser)
+
+    has_change_permission = has_view_permission
+    has_delete_permission = has_view_permission
+
+
+@admin.register(Workspace)
+class WorkspaceAdmin(PlatformModelAdmin):
+    list_display = ["name", "slug", "is_active", "created_at"]
+    list_filter = ["is_active"]
+    search_fields = ["name", "slug"]
+    prepopulated_fields: ClassVar[Any] = {"slug": ["name"]}
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False  # suspended, so that nothing is lost by a click
+
+
+@admin.register(User)
+class UserAdmin(PlatformModelAdmin, DjangoUserAdmin):  # type: ignore[type-arg]  # generic only in stubs
+    form = UserChangeForm
+    add_form = UserCreationForm
+    change_password_form = AdminPasswordChangeForm
+    list_display = ["email", "name", "is_active", "is_superuser", "last_login"]
+    list_filter = ["is_active", "is_superuser"]
+    search_fields = ["email", "name"]
+    ordering = ["email"]
+    filter_horizontal = []
+    fieldsets = [
+        (None, {"fields": ["email", "name", "password"]}),
+        ("Rights", {"fields": ["is_active", "is_superuser"]}),
+        ("Times", {"fields": ["last_login", "created_at"]}),
+    ]
+    readonly_fields = ["last_login", "created_at"]
+    add_fieldsets = [(None, {"fields": ["email", "name", "password1", "password2"]})]
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False  # switched off instead: what a person did stays
+
+
+@admin.register(ApiToken)
+class ApiTokenAdmin(WorkspaceModelAdmin):
+    """Which keys to the API exist here; an admin can end one, but never read or make one."""
+
+    manage_permission = Permission.MANAGE_MEMBERS
+    list_display = ["name", "user", "hint", "expires_at", "last_used_at"]
+    list_select_related = ["user"]
+    search_fields = ["name", "user__email"]
+    fields = ["name", "user", "hint", "scopes", "expires_at", "last_used_at"]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False

@@ -1,0 +1,86 @@
+"""Small nudges to open pages: "look at this again". Rows are the truth, so a lost one costs nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from functools import partial
+from uuid import UUID
+
+from asgiref.sync import async_to_sync
+from channels.layers import get_channel_layer
+from django.db import transaction
+
+logger = logging.getLogger(__name__)
+
+_SEND_TIMEOUT_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Announcement:
+    kind: str
+    """What changed: "server.changed", "tools.changed", "bud.changed", "conversation.changed"."""
+    id: str
+    """The id of the row."""
+    user_id: str | None = None
+    """Only this person is told; None tells everyone in the workspace."""
+
+
+def workspace_group(workspace_id: UUID | str) -> str:
+    """The channel-layer group of everyone who has this workspace open."""
+    return f"workspace.{workspace_id}"
+
+
+_loops: set[asyncio.AbstractEventLoop] = set()
+
+
+def serve_from(loop: asyncio.AbstractEventLoop) -> None:
+    """Tell which loop serves sockets in this process.
+
+    The in-memory layer's queues belong to that loop: a message put in from another thread is
+    seen only when the loop next wakes by itself.
+    """
+    _loops.add(loop)
+
+
+def announce(workspace_id: UUID, announcement: Announcement) -> None:
+    """Nudge the workspace's open pages, once the transaction has committed."""
+    message = {
+        "type": "workspace.changed",
+        "kind": announcement.kind,
+        "id": announcement.id,
+        "user_id": announcement.user_id,
+    }
+    transaction.on_commit(partial(send_to_group, workspace_group(workspace_id), message))
+
+
+def send_to_group(group: str, message: dict[str, object]) -> None:
+    """Put a message on the channel layer, from any thread; a failure is logged, never raised."""
+    loop = next((loop for loop in _loops if loop.is_running()), None)
+    if loop is not None:
+        asyncio.run_coroutine_threadsafe(_send(group, message), loop)
+        return
+    try:
+        running = asyncio.get_running_loop()
+    except RuntimeError:
+        async_to_sync(_send)(group, message)
+    else:
+        task = running.create_task(_send(group, message))
+        _pending.add(task)
+        task.add_done_callback(_pending.discard)
+
+
+_pending: set[asyncio.Task[None]] = set()
+
+
+async def _send(group: str, message: dict[str, object]) -> None:
+    layer = get_channel_layer()
+    if layer is None:
+        return
+    try:
+        async with asyncio.timeout(_SEND_TIMEOUT_SECONDS):
+            await layer.group_send(group, message)
+    except Exception as error:
+        # Whatever is wrong with Redis, the rows are right and pages heal from them.
+        logger.warning("nudge_lost", extra={"group": group, "reason": type(error).__name__})

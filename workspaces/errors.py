@@ -1,0 +1,85 @@
+"""Every error a person may meet descends from DomainError.
+
+DomainError
+├── NotFound          404  missing, or another workspace's: the two answer alike
+├── PermissionDenied  403  the actor's role or token does not allow it
+├── Conflict          409  somebody else was first, or the state has moved on
+├── InvalidInput      422  the input does not fit; names the fields
+├── RateLimited       429  too much, too fast
+└── NoWorkspace       400  the request does not say which workspace it is for
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+
+class DomainError(Exception):
+    """An expected failure, with a stable code and words that are safe to show.
+
+    `details` may be logged, and must hold no secrets.
+    """
+
+    code = "error"
+    status = 400
+    default_message = "That did not work."
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        details: Mapping[str, object] | None = None,
+    ) -> None:
+        self.message = message or self.default_message
+        self.details: Mapping[str, object] = details or {}
+        super().__init__(self.message)
+
+
+class NotFound(DomainError):
+    code = "not_found"
+    status = 404
+    default_message = "Not found."
+
+
+class PermissionDenied(DomainError):
+    code = "forbidden"
+    status = 403
+    default_message = "You do not have permission to do that."
+
+
+class Conflict(DomainError):
+    code = "conflict"
+    status = 409
+    default_message = "This has changed in the meantime."
+
+
+class InvalidInput(DomainError):
+    """`fields` maps each faulty field to its messages."""
+
+    code = "invalid"
+    status = 422
+    default_message = "Some of the values are not valid."
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        fields: Mapping[str, Sequence[str]] | None = None,
+        details: Mapping[str, object] | None = None,
+    ) -> None:
+        self.fields: dict[str, list[str]] = {k: list(v) for k, v in (fields or {}).items()}
+        if message is None and self.fields:
+            message = " ".join(text for texts in self.fields.values() for text in texts)
+        super().__init__(message, details=details)
+
+
+class RateLimited(DomainError):
+    code = "rate_limited"
+    status = 429
+    default_message = "Too many requests. Please wait a moment."
+
+
+class NoWorkspace(DomainError):
+    code = "no_workspace"
+    status = 400
+    default_message = "Say which workspace this is for (header X-Workspace)."

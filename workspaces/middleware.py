@@ -1,0 +1,150 @@
+"""Each request knows its workspace, its actor and its own id.
+
+The workspace comes from the address (`/w/<slug>/…`), from an API token, from the header
+`X-Workspace`, or from the session, in this order; and only ever one that the person may enter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
+
+from django.http import Http404, HttpRequest, HttpResponse
+from uuid_utils.compat import uuid7
+
+from workspaces.actors import Actor, ActorKind, Role, Source
+from workspaces.models import ApiToken, Membership, User, Workspace, WorkspaceQuery
+
+if TYPE_CHECKING:
+
+    class WorkspaceRequest(HttpRequest):
+        """A request as this middleware leaves it."""
+
+        workspace: Workspace | None
+        actor: Actor
+        request_id: str
+        user: User  # type: ignore[assignment]  # anonymous ones are turned away before
+
+
+SESSION_KEY = "workspace_id"
+_HEADER = "X-Workspace"
+
+
+class WorkspaceMiddleware:
+    """Sets `request.workspace`, `request.actor` and `request.request_id`."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        bound = cast("WorkspaceRequest", request)
+        bound.request_id = str(uuid7())
+        bind_workspace(bound, find_workspace(bound, slug=None))
+        response = self.get_response(request)
+        response["X-Request-ID"] = bound.request_id
+        return response
+
+    def process_view(
+        self,
+        request: HttpRequest,
+        view: Callable[..., HttpResponse],
+        args: tuple[object, ...],
+        kwargs: dict[str, object],
+    ) -> None:
+        """Pages under `/w/<workspace_slug>/` are of that workspace, or not found."""
+        slug = kwargs.get("workspace_slug")
+        if slug is None or not request.user.is_authenticated:
+            return
+        bound = cast("WorkspaceRequest", request)
+        workspace = find_workspace(bound, slug=str(slug))
+        if workspace is None:
+            raise Http404
+        if request.session.get(SESSION_KEY) != str(workspace.pk):
+            request.session[SESSION_KEY] = str(workspace.pk)
+        bind_workspace(bound, workspace)
+
+
+def find_workspace(request: WorkspaceRequest, *, slug: str | None) -> Workspace | None:
+    """The workspace that this request is for, among those the person may enter."""
+    user = request.user
+    if not user.is_authenticated:
+        return None
+    enterable = enterable_workspaces(user)
+    slug = slug or request.headers.get(_HEADER)
+    if slug is not None:
+        return enterable.filter(slug=slug).first()
+    stored = request.session.get(SESSION_KEY) if hasattr(request, "session") else None
+    if stored is not None:
+        found = enterable.filter(pk=stored).first()
+        if found is not None:
+            return found
+    return enterable.first()
+
+
+def enterable_workspaces(user: User) -> WorkspaceQuery:
+    """The workspaces a person may enter: their own; for a superuser, every active one."""
+    if user.is_superuser:
+        return Workspace.objects.filter(is_active=True).order_by("name", "pk")
+    return Workspace.objects.open_to(user)
+
+
+def bind_workspace(
+    request: WorkspaceRequest, workspace: Workspace | None, *, token: ApiToken | None = None
+) -> None:
+    """Set the request's workspace, and the actor that follows from it."""
+    request.workspace = workspace
+    request.actor = actor_for(
+        request.user if request.user.is_authenticated else None,
+        workspace,
+        source=_source_of(request.path),
+        ip_address=client_address(request),
+        request_id=request.request_id,
+        token=token,
+    )
+
+
+def actor_for(
+    user: User | None,
+    workspace: Workspace | None,
+    *,
+    source: Source,
+    ip_address: str | None = None,
+    request_id: str = "",
+    token: ApiToken | None = None,
+) -> Actor:
+    """Who a person is in a workspace, with today's role."""
+    if user is None:
+        return Actor.anonymous(source=source, ip_address=ip_address, request_id=request_id)
+    membership = (
+        Membership.objects.for_workspace(workspace).filter(user=user).first()
+        if workspace is not None
+        else None
+    )
+    return Actor(
+        kind=ActorKind.USER,
+        label=user.email,
+        source=source,
+        user_id=user.pk,
+        workspace_id=workspace.pk if workspace is not None else None,
+        role=Role(membership.role) if membership else None,
+        is_auditor=bool(membership and membership.is_auditor),
+        is_superuser=user.is_superuser and token is None,
+        ip_address=ip_address,
+        request_id=request_id,
+        token_id=token.pk if token else None,
+        scopes=frozenset(token.scopes) if token else None,
+    )
+
+
+def client_address(request: HttpRequest) -> str | None:
+    """The caller's address, as `config.edge` found it behind configured proxies."""
+    return request.META.get("REMOTE_ADDR") or None
+
+
+def _source_of(path: str) -> Source:
+    if path.startswith("/api/"):
+        return Source.API
+    if path.startswith("/admin/"):
+        return Source.ADMIN
+    return Source.WEB
+

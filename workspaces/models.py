@@ -1,0 +1,228 @@
+"""People, workspaces, and what ties them: memberships, invitations, API tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
+from django.contrib.auth.models import PermissionsMixin
+from django.db import models
+from django.db.models.functions import Lower
+from django.utils import timezone
+from uuid_utils.compat import uuid7
+
+from workspaces.actors import Role
+from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
+
+ROLE_CHOICES = [(role.value, role.name.title()) for role in Role]
+
+
+class UserManager(BaseUserManager["User"]):
+    """People are known by their e-mail address, whatever its case."""
+
+    def get_by_natural_key(self, username: str | None) -> User:
+        return self.get(email__iexact=username)
+
+    def create_user(self, email: str, password: str | None = None, **fields: Any) -> User:
+        if not email:
+            raise ValueError("an e-mail address is needed")
+        user = self.model(email=self.normalize_email(email).lower(), **fields)
+        user.set_password(password)
+        user.save(using=self._db)
+        return user
+
+    def create_superuser(self, email: str, password: str | None = None, **fields: Any) -> User:
+        fields["is_superuser"] = True
+        return self.create_user(email, password, **fields)
+
+
+class User(AbstractBaseUser, PermissionsMixin):
+    """A person, who signs in with an e-mail address."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    email = models.EmailField("e-mail address", unique=True)
+    name = models.CharField(max_length=150, blank=True)
+    is_active = models.BooleanField(
+        default=True, help_text="Switch off instead of deleting: the person can no longer sign in."
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects: ClassVar[UserManager] = UserManager()
+
+    USERNAME_FIELD = "email"
+    EMAIL_FIELD = "email"
+    REQUIRED_FIELDS: ClassVar[list[str]] = []
+
+    class Meta:
+        constraints = [models.UniqueConstraint(Lower("email"), name="user_email_unique_any_case")]
+
+    def __str__(self) -> str:
+        return self.email
+
+    @property
+    def is_staff(self) -> bool:
+        """Whether the admin opens: for the platform's owner and for workspace admins."""
+        if not self.is_active:
+            return False
+        return self.is_superuser or self.administers_a_workspace
+
+    @property
+    def administers_a_workspace(self) -> bool:
+        return Membership.unscoped.filter(
+            user=self, role__in=[Role.ADMIN, Role.OWNER], workspace__is_active=True
+        ).exists()
+
+    @property
+    def display_name(self) -> str:
+        return self.name or self.email.partition("@")[0]
+
+    def get_full_name(self) -> str:
+        return self.display_name
+
+    def get_short_name(self) -> str:
+        return self.display_name
+
+    def has_perm(self, perm: str, obj: Any = None) -> bool:
+        # Django's own table of permissions is not used: roles.require() decides.
+        return self.is_active and self.is_superuser
+
+    def has_perms(self, perm_list: Sequence[str], obj: Any = None) -> bool:  # type: ignore[override]
+        return all(self.has_perm(perm, obj) for perm in perm_list)
+
+    def has_module_perms(self, app_label: str) -> bool:
+        return self.is_staff
+
+
+class WorkspaceQuery(models.QuerySet["Workspace"]):
+    def open_to(self, user: User) -> WorkspaceQuery:
+        """The active workspaces in which this person is a member, by name."""
+        mine = Membership.unscoped.filter(user=user).values("workspace_id")
+        return self.filter(is_active=True, pk__in=mine).order_by("name", "pk")
+
+
+class Workspace(models.Model):
+    """A tenant."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    name = models.CharField(max_length=100)
+    slug = models.SlugField(max_length=60, unique=True, help_text="Its name in addresses.")
+    is_active = models.BooleanField(default=True, help_text="Off suspends the whole workspace.")
+    approves_new_tools = models.BooleanField(
+        default=False,
+        help_text="Tools that appear on a server later may be used at once, without a review.",
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects = WorkspaceQuery.as_manager()
+
+    class Meta:
+        ordering = ["name", "id"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Membership(WorkspaceModel):
+    """A person in a workspace."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=10, choices=ROLE_CHOICES, default=Role.MEMBER.value)
+    is_auditor = models.BooleanField(
+        "auditor",
+        default=False,
+        help_text="May read the audit log with the arguments and results of calls, and export it.",
+    )
+
+    class Meta(WorkspaceModel.Meta):
+        constraints = [
+            models.UniqueConstraint(fields=["workspace", "user"], name="membership_once"),
+            models.CheckConstraint(
+                condition=models.Q(role__in=[role.value for role in Role]),
+                name="membership_role_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user} ({self.get_role_display()})"
+
+
+class Invitation(WorkspaceModel):
+    """A single-use offer of a membership, bound to an e-mail address."""
+
+    email = models.EmailField("e-mail address")
+    role = models.CharField(max_length=10, choices=ROLE_CHOICES, default=Role.MEMBER.value)
+    is_auditor = models.BooleanField("auditor", default=False)
+    token_hash = models.CharField(max_length=64, unique=True, editable=False)
+    invited_by = models.ForeignKey(
+        User, on_delete=models.SET_NULL, null=True, related_name="+", editable=False
+    )
+    expires_at = models.DateTimeField(editable=False)
+    accepted_at = models.DateTimeField(null=True, blank=True, editable=False)
+    revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    class Meta(WorkspaceModel.Meta):
+        ordering = ["-created_at"]
+
+    def __str__(self) -> str:
+        return f"{self.email} as {self.get_role_display()}"
+
+    @property
+    def is_open(self) -> bool:
+        return (
+            self.accepted_at is None
+            and self.revoked_at is None
+            and self.expires_at > timezone.now()
+        )
+
+
+class ApiTokenQuerySet(WorkspaceQuerySet["ApiToken"]):
+    def visible_to(self, user: User) -> ApiTokenQuerySet:
+        """A token is its owner's alone."""
+        return self._scoped().filter(user=user)
+
+
+class ApiToken(WorkspaceModel):
+    """A person's key to the API of one workspace: hashed, scoped, expiring.
+
+    The plain token is shown once, when it is issued; `tokens.authenticate` finds it again.
+    """
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    name = models.CharField(max_length=100)
+    token_hash = models.CharField(max_length=64, unique=True, editable=False)
+    hint = models.CharField(max_length=12, editable=False, help_text="How the token begins.")
+    scopes = models.JSONField(default=list)
+    expires_at = models.DateTimeField()
+    last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    objects = models.Manager.from_queryset(ApiTokenQuerySet)()
+
+    class Meta(WorkspaceModel.Meta):
+        ordering = ["-created_at"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class IdempotentRequest(WorkspaceModel):
+    """The stored answer to a POST that carried an `Idempotency-Key`."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    key = models.CharField(max_length=200)
+    fingerprint = models.CharField(max_length=64, help_text="SHA-256 of method, path and body.")
+    status_code = models.PositiveSmallIntegerField(null=True)
+    body = models.JSONField(null=True)
+
+    class Meta(WorkspaceModel.Meta):
+        constraints = [
+            models.UniqueConstraint(
+                fields=["workspace", "user", "key"], name="idempotent_request_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.key

@@ -1,0 +1,135 @@
+"""What must never reach a log, a trace, an audit entry, a page or an error message. Pure.
+
+Three nets: by value (every secret that this process has revealed, in its usual codings), by
+key name (`authorization`, `api_key`, …), and by shape (well-known token formats).
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, MutableMapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+MASK = "••••••"
+
+_SHORTEST = 6
+_MOST_REMEMBERED = 5_000
+
+_SECRET_KEY = re.compile(
+    r"(?:^|[_\-.\s])(?:authorization|proxy[-_]?authorization|cookie|set[-_]?cookie|password|passwd|pwd"
+    r"|secret|client[-_]?secret|token|access[-_]?token|refresh[-_]?token|id[-_]?token|api[-_]?key"
+    r"|apikey|x[-_]api[-_]key|private[-_]?key|credential|credentials|passphrase|session[-_]?key"
+    r"|encryption[-_]?key|signing[-_]?key)(?:$|[_\-.\s])",
+    re.IGNORECASE,
+)
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_NOT_SECRET_KEYS = frozenset(
+    {"prompt_tokens", "completion_tokens", "total_tokens", "max_tokens", "token_id", "csrf_token_id"}
+)
+_SHAPES = (
+    re.compile(r"\bsk-[A-Za-z0-9_\-]{16,}"),
+    re.compile(r"\b(?:ghp|gho|ghu|ghs|ghr)_[A-Za-z0-9]{20,}"),
+    re.compile(r"\bgithub_pat_[A-Za-z0-9_]{20,}"),
+    re.compile(r"\bxox[abposr]-[A-Za-z0-9-]{10,}"),
+    re.compile(r"\bAKIA[0-9A-Z]{16}\b"),
+    re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
+    re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----", re.DOTALL),
+)
+_AUTH_HEADER = re.compile(r"\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE)
+_URL_USER = re.compile(r"(\b[a-z][a-z0-9+.-]*://)[^/\s:@]+:[^/\s@]+@", re.IGNORECASE)
+
+
+class _Remembered:
+    """The secrets revealed in this process, newest last, in every coding they may appear in."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._values: OrderedDict[str, tuple[str, ...]] = OrderedDict()
+        self._pattern: re.Pattern[str] | None = None
+
+    def add(self, plain: str) -> None:
+        if len(plain) < _SHORTEST:
+            return
+        with self._lock:
+            if plain in self._values:
+                self._values.move_to_end(plain)
+                return
+            self._values[plain] = _codings(plain)
+            while len(self._values) > _MOST_REMEMBERED:
+                self._values.popitem(last=False)
+            self._pattern = None
+
+    def pattern(self) -> re.Pattern[str] | None:
+        with self._lock:
+            if self._pattern is None and self._values:
+                forms = {form for codings in self._values.values() for form in codings}
+                longest_first = sorted(forms, key=len, reverse=True)
+                self._pattern = re.compile("|".join(map(re.escape, longest_first)))
+            return self._pattern
+
+
+def _codings(plain: str) -> tuple[str, ...]:
+    raw = plain.encode()
+    forms = {
+        plain,
+        quote(plain, safe=""),
+        raw.hex(),
+        base64.b64encode(raw).decode().rstrip("="),
+        base64.urlsafe_b64encode(raw).decode().rstrip("="),
+        plain.replace("\\", "\\\\").replace('"', '\\"'),
+    }
+    return tuple(form for form in forms if len(form) >= _SHORTEST)
+
+
+_remembered = _Remembered()
+
+
+def remember_secret(plain: str) -> None:
+    """From now on this value is masked wherever it would be written."""
+    _remembered.add(plain)
+
+
+def is_secret_key(name: str) -> bool:
+    """Whether a field of this name holds a secret."""
+    if name.lower() in _NOT_SECRET_KEYS:
+        return False
+    return bool(_SECRET_KEY.search(_CAMEL.sub("_", name)))
+
+
+def redact_text(text: str) -> str:
+    """The text with every known or recognisable secret masked."""
+    pattern = _remembered.pattern()
+    if pattern is not None:
+        text = pattern.sub(MASK, text)
+    for shape in _SHAPES:
+        text = shape.sub(MASK, text)
+    text = _AUTH_HEADER.sub(rf"\1 {MASK}", text)
+    return _URL_USER.sub(rf"\1{MASK}@", text)
+
+
+def redact(value: Any) -> Any:
+    """A JSON-like value with secrets masked, by key name, by value and by shape."""
+    if isinstance(value, str):
+        return redact_text(value)
+    if isinstance(value, Mapping):
+        return {
+            redact_text(str(k)): MASK if is_secret_key(str(k)) and v not in (None, "", [], {}) else redact(v)
+            for k, v in value.items()
+        }
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
+        return [redact(item) for item in value]
+    return value
+
+
+def redact_event(
+    logger: object, method_name: str, event: MutableMapping[str, Any]
+) -> MutableMapping[str, Any]:
+    """A structlog processor: the last one before rendering."""
+    for key, value in list(event.items()):
+        if isinstance(value, str | Mapping | list | tuple):
+            event[key] = MASK if is_secret_key(key) else redact(value)
+    return event

@@ -1,0 +1,87 @@
+"""Who may do what: roles, permissions, and the one question `require`. Pure.
+
+A role is a set of permissions; the auditor right adds the audit log's bodies
+to any role. A superuser owns the platform, and acts in a workspace as its owner.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from uuid import UUID
+
+from workspaces.actors import Actor, ActorKind, Role
+from workspaces.errors import PermissionDenied
+
+__all__ = ["Permission", "Role", "has_permission", "require"]
+
+
+class Permission(StrEnum):
+    USE_CHAT = "use_chat"
+    MANAGE_BUDS = "manage_buds"
+    MANAGE_SERVERS = "manage_servers"
+    MANAGE_MEMBERS = "manage_members"
+    MANAGE_WORKSPACE = "manage_workspace"
+    VIEW_AUDIT = "view_audit"
+    VIEW_AUDIT_BODIES = "view_audit_bodies"
+    EXPORT_AUDIT = "export_audit"
+    MANAGE_CATALOGUE = "manage_catalogue"
+
+
+_MEMBER = frozenset({Permission.USE_CHAT})
+_ADMIN = _MEMBER | {
+    Permission.MANAGE_BUDS,
+    Permission.MANAGE_SERVERS,
+    Permission.MANAGE_MEMBERS,
+    Permission.VIEW_AUDIT,
+}
+_OWNER = _ADMIN | {Permission.MANAGE_WORKSPACE}
+_OF_ROLE: dict[Role, frozenset[Permission]] = {
+    Role.MEMBER: _MEMBER,
+    Role.ADMIN: frozenset(_ADMIN),
+    Role.OWNER: frozenset(_OWNER),
+}
+_OF_AUDITOR = frozenset(
+    {Permission.VIEW_AUDIT, Permission.VIEW_AUDIT_BODIES, Permission.EXPORT_AUDIT}
+)
+_OF_SUPERUSER = frozenset({*_OWNER, Permission.MANAGE_CATALOGUE})
+
+_SCOPE_OF: dict[Permission, str] = {
+    Permission.USE_CHAT: "chat",
+    Permission.MANAGE_BUDS: "buds:write",
+    Permission.MANAGE_SERVERS: "servers:write",
+    Permission.MANAGE_MEMBERS: "members:write",
+    Permission.MANAGE_WORKSPACE: "workspace:write",
+    Permission.VIEW_AUDIT: "audit:read",
+    Permission.VIEW_AUDIT_BODIES: "audit:read",
+    Permission.EXPORT_AUDIT: "audit:read",
+    Permission.MANAGE_CATALOGUE: "catalogue:write",
+}
+
+
+def permissions_of(actor: Actor) -> frozenset[Permission]:
+    """All that the actor may do in its own workspace."""
+    if actor.kind is ActorKind.SYSTEM:
+        return frozenset(Permission)
+    granted: frozenset[Permission] = _OF_ROLE[actor.role] if actor.role else frozenset()
+    if actor.is_superuser:
+        granted |= _OF_SUPERUSER
+    if actor.is_auditor:
+        granted |= _OF_AUDITOR
+    if actor.scopes is not None:
+        granted = frozenset(p for p in granted if _SCOPE_OF[p] in actor.scopes)
+    return granted
+
+
+def has_permission(
+    actor: Actor, permission: Permission, *, workspace_id: UUID | None = None
+) -> bool:
+    """Whether the actor may; a workspace other than the actor's own is always a no."""
+    if workspace_id is not None and actor.workspace_id != workspace_id:
+        return False
+    return permission in permissions_of(actor)
+
+
+def require(actor: Actor, permission: Permission, *, workspace_id: UUID | None) -> None:
+    """Raise PermissionDenied unless the actor may do this in that workspace."""
+    if not has_permission(actor, permission, workspace_id=workspace_id):
+        raise PermissionDenied(details={"permission": permission.value})

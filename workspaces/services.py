@@ -1,0 +1,215 @@
+"""What people do with workspaces and with each other: one verb each."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from datetime import timedelta
+
+from django.core.exceptions import ValidationError
+from django.core.mail import send_mail
+from django.core.validators import validate_email
+from django.db import transaction
+from django.template.loader import render_to_string
+from django.utils import timezone
+
+from workspaces.actors import Actor, Role
+from workspaces.changes import record_created, record_deleted, tracked_change
+from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
+from workspaces.models import Invitation, Membership, User, Workspace
+from workspaces.redaction import remember_secret
+from workspaces.roles import Permission, require
+from workspaces.sessions import end_access
+
+_STRENGTH = {Role.MEMBER: 0, Role.ADMIN: 1, Role.OWNER: 2}
+INVITATION_LIFE = timedelta(days=7)
+
+
+def create_workspace(*, name: str, slug: str, owner: User, actor: Actor) -> Workspace:
+    """Make a workspace with its first owner."""
+    with transaction.atomic():
+        workspace = Workspace(name=name, slug=slug)
+        try:
+            workspace.full_clean()
+        except ValidationError as error:
+            raise InvalidInput(fields=error.message_dict) from error
+        workspace.save()
+        record_created(workspace, actor=actor)
+        membership = Membership.objects.create(
+            workspace=workspace, user=owner, role=Role.OWNER.value
+        )
+        record_created(membership, actor=actor)
+    return workspace
+
+
+def invite_member(
+    *,
+    workspace: Workspace,
+    email: str,
+    role: Role,
+    is_auditor: bool,
+    actor: Actor,
+    accept_url: str,
+) -> tuple[Invitation, str]:
+    """Offer a membership by e-mail; returns the invitation and its link's plain token.
+
+    `accept_url` holds `{token}` where the token goes.
+
+    Raises:
+        PermissionDenied: the role is above the inviter's own.
+        InvalidInput: no e-mail address; Conflict: already a member.
+    """
+    require(actor, Permission.MANAGE_MEMBERS, workspace_id=workspace.pk)
+    _require_not_above(actor, role)
+    email = email.strip().lower()
+    try:
+        validate_email(email)
+    except ValidationError as error:
+        raise InvalidInput(fields={"email": error.messages}) from error
+    members = Membership.objects.for_workspace(workspace)
+    if members.filter(user__email__iexact=email).exists():
+        raise Conflict("This person is already a member.")
+    token = secrets.token_urlsafe(32)
+    remember_secret(token)
+    with transaction.atomic():
+        Invitation.objects.for_workspace(workspace).filter(
+            email__iexact=email, accepted_at=None, revoked_at=None
+        ).update(revoked_at=timezone.now())
+        invitation = Invitation.objects.create(
+            workspace=workspace,
+            email=email,
+            role=role.value,
+            is_auditor=is_auditor,
+            token_hash=_hash(token),
+            invited_by_id=actor.user_id,
+            expires_at=timezone.now() + INVITATION_LIFE,
+        )
+        record_created(invitation, actor=actor)
+    context = {
+        "workspace": workspace,
+        "inviter": actor.label,
+        "role": invitation.get_role_display(),
+        "link": accept_url.replace("{token}", token),
+        "days": INVITATION_LIFE.days,
+    }
+    send_mail(
+        subject=f"Join {workspace.name} on Trellis",
+        message=render_to_string("workspaces/email/invitation.txt", context),
+        from_email=None,
+        recipient_list=[email],
+    )
+    return invitation, token
+
+
+def find_invitation(token: str) -> Invitation:
+    """The open invitation behind a link.
+
+    Raises:
+        NotFound: unknown, used, revoked or expired; which of them is not said.
+    """
+    invitation = (
+        Invitation.objects.across_workspaces()
+        .select_related("workspace")
+        .filter(token_hash=_hash(token), workspace__is_active=True)
+        .first()
+    )
+    if invitation is None or not invitation.is_open:
+        raise NotFound("This invitation is no longer valid. Ask for a new one.")
+    return invitation
+
+
+@transaction.atomic
+def accept_invitation(*, token: str, user: User, actor: Actor) -> Membership:
+    """Turn an invitation into a membership, once, for the person it was sent to.
+
+    Raises:
+        NotFound: it is not open; PermissionDenied: it was sent to somebody else.
+    """
+    found = find_invitation(token)
+    if found.email.lower() != user.email.lower():
+        raise PermissionDenied("This invitation was sent to another e-mail address.")
+    taken = (
+        Invitation.objects.for_workspace(found.workspace_id)
+        .filter(pk=found.pk, accepted_at=None, revoked_at=None)
+        .update(accepted_at=timezone.now())
+    )
+    if not taken:
+        raise NotFound("This invitation is no longer valid. Ask for a new one.")
+    membership, created = Membership.unscoped.get_or_create(
+        workspace_id=found.workspace_id,
+        user=user,
+        defaults={"role": found.role, "is_auditor": found.is_auditor},
+    )
+    if created:
+        record_created(membership, actor=actor)
+    return membership
+
+
+@transaction.atomic
+def revoke_invitation(*, invitation: Invitation, actor: Actor) -> Invitation:
+    """Make an open invitation's link useless."""
+    require(actor, Permission.MANAGE_MEMBERS, workspace_id=invitation.workspace_id)
+    with tracked_change(invitation, actor=actor):
+        invitation.revoked_at = timezone.now()
+        invitation.save(update_fields=["revoked_at", "updated_at"])
+    return invitation
+
+
+@transaction.atomic
+def change_membership(
+    *, membership: Membership, role: Role, is_auditor: bool, actor: Actor
+) -> Membership:
+    """Give a member another role or the auditor right.
+
+    Raises:
+        PermissionDenied: either role is above the actor's own.
+        Conflict: the workspace would be left without an owner.
+    """
+    require(actor, Permission.MANAGE_MEMBERS, workspace_id=membership.workspace_id)
+    _require_not_above(actor, Role(membership.role))
+    _require_not_above(actor, role)
+    if role is not Role.OWNER:
+        _keep_an_owner(membership)
+    with tracked_change(membership, actor=actor):
+        membership.role = role.value
+        membership.is_auditor = is_auditor
+        membership.save(update_fields=["role", "is_auditor", "updated_at"])
+    end_access(membership.user_id, membership.workspace_id)
+    return membership
+
+
+@transaction.atomic
+def remove_member(*, membership: Membership, actor: Actor) -> None:
+    """End a membership; what the person made stays.
+
+    Raises:
+        PermissionDenied, Conflict: as in `change_membership`.
+    """
+    require(actor, Permission.MANAGE_MEMBERS, workspace_id=membership.workspace_id)
+    _require_not_above(actor, Role(membership.role))
+    _keep_an_owner(membership)
+    record_deleted(membership, actor=actor)
+    user_id, workspace_id = membership.user_id, membership.workspace_id
+    membership.delete()
+    end_access(user_id, workspace_id)
+
+
+def _require_not_above(actor: Actor, role: Role) -> None:
+    if actor.is_superuser or actor.role is None:
+        return
+    if _STRENGTH[role] > _STRENGTH[actor.role]:
+        raise PermissionDenied("That role is above your own.")
+
+
+def _keep_an_owner(membership: Membership) -> None:
+    if membership.role != Role.OWNER.value:
+        return
+    owners = Membership.objects.for_workspace(membership.workspace_id).filter(
+        role=Role.OWNER.value, user__is_active=True
+    )
+    if not owners.exclude(pk=membership.pk).exists():
+        raise Conflict("A workspace needs an owner. Make somebody else owner first.")
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()

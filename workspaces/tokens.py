@@ -1,0 +1,103 @@
+"""API tokens: 256 random bits, stored only as a hash, for one person in one workspace."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Collection
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.utils import timezone
+
+from workspaces.actors import Actor
+from workspaces.changes import record_created, record_deleted
+from workspaces.errors import InvalidInput
+from workspaces.models import ApiToken, Membership, User, Workspace
+from workspaces.redaction import remember_secret
+
+PREFIX = "trl_"
+SCOPES: dict[str, str] = {
+    "chat": "Use buds: conversations and messages",
+    "buds:write": "Change buds",
+    "servers:read": "See MCP servers and tools",
+    "servers:write": "Change, test and use MCP servers and tools",
+    "members:write": "Change members and invitations",
+    "workspace:write": "Change the workspace",
+    "audit:read": "Read the audit log",
+}
+LONGEST_LIFE = timedelta(days=366)
+_TOUCH_EVERY = timedelta(minutes=1)
+
+
+def hash_token(plain: str) -> str:
+    """SHA-256; the token is random, so nothing slower is needed."""
+    return hashlib.sha256(plain.encode()).hexdigest()
+
+
+@transaction.atomic
+def issue_token(
+    *,
+    workspace: Workspace,
+    user: User,
+    name: str,
+    scopes: Collection[str],
+    expires_at: datetime,
+    actor: Actor,
+) -> tuple[ApiToken, str]:
+    """Make a token; returns its row and the plain text, which is never to be had again.
+
+    Raises:
+        InvalidInput: an unknown scope, none at all, or an expiry out of bounds.
+    """
+    fields: dict[str, list[str]] = {}
+    unknown = sorted(set(scopes) - set(SCOPES))
+    if unknown or not scopes:
+        fields["scopes"] = [f"Unknown scope: {unknown[0]}." if unknown else "Choose a scope."]
+    now = timezone.now()
+    if not now < expires_at <= now + LONGEST_LIFE:
+        fields["expires_at"] = ["Choose a moment within the next year."]
+    if not name.strip():
+        fields["name"] = ["Give the token a name."]
+    if fields:
+        raise InvalidInput(fields=fields)
+    plain = PREFIX + secrets.token_urlsafe(32)
+    remember_secret(plain)
+    token = ApiToken.objects.create(
+        workspace=workspace,
+        user=user,
+        name=name.strip(),
+        token_hash=hash_token(plain),
+        hint=plain[:8],
+        scopes=sorted(set(scopes)),
+        expires_at=expires_at,
+    )
+    record_created(token, actor=actor)
+    return token, plain
+
+
+@transaction.atomic
+def revoke_token(*, token: ApiToken, actor: Actor) -> None:
+    """End a token at once."""
+    record_deleted(token, actor=actor)
+    token.delete()
+
+
+def authenticate(plain: str) -> ApiToken | None:
+    """The live token with that text, its owner still an active member; None otherwise."""
+    remember_secret(plain)
+    now = timezone.now()
+    token = (
+        ApiToken.objects.across_workspaces()
+        .select_related("user", "workspace")
+        .filter(token_hash=hash_token(plain), expires_at__gt=now)
+        .filter(user__is_active=True, workspace__is_active=True)
+        .first()
+    )
+    if token is None:
+        return None
+    if not Membership.objects.for_workspace(token.workspace).filter(user=token.user).exists():
+        return None
+    if token.last_used_at is None or now - token.last_used_at > _TOUCH_EVERY:
+        ApiToken.objects.for_workspace(token.workspace).filter(pk=token.pk).update(last_used_at=now)
+    return token

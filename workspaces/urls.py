@@ -1,0 +1,17 @@
+"""Routes of the ground floor."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from workspaces import views
+
+app_name = "workspaces"
+urlpatterns = [
+    path("", views.index, name="index"),
+    path("invitations/accept/", views.accept, name="accept_invitation"),
+    path("invitations/<str:token>/", views.open_invitation, name="invitation"),
+    path("account/tokens/", views.tokens, name="tokens"),
+    path("account/tokens/<uuid:token_id>/revoke/", views.revoke, name="revoke_token"),
+    path("w/<slug:workspace_slug>/switch/", views.switch, name="switch"),
+]

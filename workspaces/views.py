@@ -1,0 +1,119 @@
+"""Pages around workspaces: the way in, invitations, API tokens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from allauth.account.decorators import login_required
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from workspaces import accounts
+from workspaces.errors import DomainError, NotFound
+from workspaces.forms import TokenForm
+from workspaces.models import ApiToken
+from workspaces.services import accept_invitation, find_invitation
+from workspaces.tokens import issue_token, revoke_token
+
+if TYPE_CHECKING:
+    from workspaces.middleware import WorkspaceRequest
+
+
+@require_GET
+@login_required
+def index(request: WorkspaceRequest) -> HttpResponse:
+    """The way in: the workspace one was in last, or a page that says there is none."""
+    if request.workspace is None:
+        return render(request, "workspaces/no_workspace.html")
+    return redirect("chat:home", workspace_slug=request.workspace.slug)
+
+
+@require_GET
+def open_invitation(request: HttpRequest, token: str) -> HttpResponse:
+    """Take the token out of the address, and show what it offers."""
+    request.session[accounts.SESSION_KEY] = token
+    return redirect("workspaces:accept_invitation")
+
+
+@require_http_methods(["GET", "POST"])
+def accept(request: WorkspaceRequest) -> HttpResponse:
+    """Show an invitation; join by it."""
+    token = str(request.session.get(accounts.SESSION_KEY, ""))
+    try:
+        invitation = find_invitation(token)
+    except NotFound as error:
+        context = {"invitation": None, "error": error.message}
+        return render(request, "workspaces/invitation_accept.html", context, status=404)
+    user = request.user if request.user.is_authenticated else None
+    is_for_user = user is not None and user.email.lower() == invitation.email.lower()
+    if request.method == "POST" and user is not None:
+        try:
+            accept_invitation(token=token, user=user, actor=request.actor)
+        except DomainError as error:
+            messages.error(request, error.message)
+        else:
+            request.session.pop(accounts.SESSION_KEY, None)
+            messages.success(request, f"Welcome to {invitation.workspace.name}.")
+            return redirect("chat:home", workspace_slug=invitation.workspace.slug)
+    context = {
+        "invitation": invitation,
+        "workspace_name": invitation.workspace.name,
+        "role": invitation.get_role_display(),
+        "is_for_user": is_for_user,
+        "error": None,
+    }
+    return render(request, "workspaces/invitation_accept.html", context)
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def tokens(request: WorkspaceRequest) -> HttpResponse:
+    """The person's API tokens in this workspace; make one, which is shown once."""
+    if request.workspace is None:
+        return redirect("workspaces:index")
+    form = TokenForm(request.POST or None)
+    plain = None
+    if request.method == "POST" and form.is_valid():
+        try:
+            _, plain = issue_token(
+                workspace=request.workspace,
+                user=request.user,
+                name=form.cleaned_data["name"],
+                scopes=form.cleaned_data["scopes"],
+                expires_at=form.expires_at(),
+                actor=request.actor,
+            )
+            form = TokenForm()
+        except DomainError as error:
+            form.add_error(None, error.message)
+    mine = ApiToken.objects.for_workspace(request.workspace).visible_to(request.user)
+    context = {
+        "tokens": mine.filter(workspace=request.workspace).order_by("-created_at"),
+        "form": form,
+        "new_token": plain,
+    }
+    return render(request, "workspaces/tokens.html", context)
+
+
+@login_required
+@require_POST
+def revoke(request: WorkspaceRequest, token_id: str) -> HttpResponse:
+    """End one of the person's tokens."""
+    rows = ApiToken.objects.for_workspace(request.workspace) if request.workspace else None
+    if rows is None:
+        raise NotFound
+    token = rows.filter(user=request.user).fetch(token_id)
+    revoke_token(token=token, actor=request.actor)
+    messages.success(request, f"The token “{token.name}” no longer works.")
+    return redirect(reverse("workspaces:tokens"))
+
+
+@login_required
+@require_POST
+def switch(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """Make another workspace the current one (the middleware has done so); go back to the admin."""
+    target = request.POST.get("next", "")
+    return redirect("admin:index" if target == "admin" else "workspaces:index")
