@@ -1,0 +1,65 @@
+"""Which state may follow which. Pure; the ledger asks before every move."""
+
+from __future__ import annotations
+
+from chat.values import ToolCallStatus as Call
+from chat.values import TurnStatus as Turn
+from workspaces.errors import Conflict
+
+TURN_MOVES: dict[Turn, frozenset[Turn]] = {
+    Turn.QUEUED: frozenset({Turn.RUNNING, Turn.CANCELLED, Turn.FAILED, Turn.INTERRUPTED}),
+    Turn.RUNNING: frozenset(
+        {
+            Turn.QUEUED,
+            Turn.WAITING_FOR_APPROVAL,
+            Turn.COMPLETED,
+            Turn.FAILED,
+            Turn.CANCELLED,
+            Turn.INTERRUPTED,
+        }
+    ),
+    Turn.WAITING_FOR_APPROVAL: frozenset({Turn.QUEUED, Turn.CANCELLED, Turn.FAILED}),
+    Turn.COMPLETED: frozenset(),
+    Turn.FAILED: frozenset({Turn.QUEUED}),
+    Turn.CANCELLED: frozenset({Turn.QUEUED}),
+    Turn.INTERRUPTED: frozenset({Turn.QUEUED}),
+}
+
+CALL_MOVES: dict[Call, frozenset[Call]] = {
+    Call.QUEUED: frozenset(
+        {Call.RUNNING, Call.WAITING_FOR_APPROVAL, Call.REFUSED, Call.FAILED, Call.CANCELLED}
+    ),
+    Call.WAITING_FOR_APPROVAL: frozenset({Call.QUEUED, Call.REFUSED, Call.CANCELLED}),
+    Call.RUNNING: frozenset(
+        {
+            Call.QUEUED,
+            Call.WAITING_FOR_APPROVAL,
+            Call.SUCCEEDED,
+            Call.FAILED,
+            Call.REFUSED,
+            Call.CANCELLED,
+            Call.OUTCOME_UNKNOWN,
+        }
+    ),
+    Call.SUCCEEDED: frozenset(),
+    Call.FAILED: frozenset(),
+    Call.REFUSED: frozenset(),
+    Call.CANCELLED: frozenset(),
+    Call.OUTCOME_UNKNOWN: frozenset(),
+}
+
+ACTIVE_TURNS = frozenset({Turn.QUEUED, Turn.RUNNING, Turn.WAITING_FOR_APPROVAL})
+OPEN_CALLS = frozenset({Call.QUEUED, Call.WAITING_FOR_APPROVAL, Call.RUNNING})
+RETRYABLE_TURNS = frozenset({Turn.FAILED, Turn.CANCELLED, Turn.INTERRUPTED})
+
+
+def check_turn_move(old: Turn, new: Turn) -> None:
+    """Raise Conflict unless a turn may go from `old` to `new`."""
+    if new not in TURN_MOVES[old]:
+        raise Conflict(f"This turn is {old.value.replace('_', ' ')} already.")
+
+
+def check_call_move(old: Call, new: Call) -> None:
+    """Raise Conflict unless a tool call may go from `old` to `new`."""
+    if new not in CALL_MOVES[old]:
+        raise Conflict(f"This tool call is {old.value.replace('_', ' ')} already.")

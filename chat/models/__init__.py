@@ -1,0 +1,7 @@
+"""Rows of the chat: the truth that sockets only tell of."""
+
+from chat.models.buds import Bud, ModelProvider
+from chat.models.conversations import Conversation, Message
+from chat.models.turns import ToolCall, Turn
+
+__all__ = ["Bud", "Conversation", "Message", "ModelProvider", "ToolCall", "Turn"]

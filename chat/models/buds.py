@@ -1,0 +1,94 @@
+"""Buds, and the model providers behind them."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxLengthValidator
+from django.db import models
+
+from chat.values import McpConfig, ModelParameters, parse_value
+from workspaces.errors import InvalidInput
+from workspaces.scoping import WorkspaceModel
+from workspaces.secrets import EncryptedTextField
+
+
+class ModelProvider(WorkspaceModel):
+    """An OpenAI-compatible endpoint with this workspace's key."""
+
+    name = models.CharField(max_length=100)
+    base_url = models.URLField(
+        "base URL", max_length=500, help_text="Up to and including /v1, for most providers."
+    )
+    api_key = EncryptedTextField("API key")
+    default_model = models.CharField(max_length=200)
+    is_active = models.BooleanField(default=True)
+
+    class Meta(WorkspaceModel.Meta):
+        constraints = [
+            models.UniqueConstraint(fields=["workspace", "name"], name="model_provider_name_once")
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port: a stored key goes nowhere else."""
+        parts = urlsplit(self.base_url)
+        return f"{parts.scheme}://{parts.netloc}".lower()
+
+
+class Bud(WorkspaceModel):
+    """An assistant: a system prompt, a model, and the tools it may use."""
+
+    slug = models.SlugField(max_length=60)
+    name = models.CharField(max_length=100)
+    description = models.CharField(max_length=300, blank=True)
+    avatar = models.CharField(max_length=8, default="🌱", help_text="One emoji.")
+    system_prompt = models.TextField(blank=True, validators=[MaxLengthValidator(50_000)])
+    provider = models.ForeignKey(
+        ModelProvider,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="buds",
+        help_text="Empty: the platform's own model.",
+    )
+    model = models.CharField(
+        max_length=200, blank=True, help_text="Empty: the provider's default model."
+    )
+    parameters = models.JSONField(default=dict, blank=True)
+    starter_prompts = models.JSONField(default=list, blank=True)
+    mcp_config = models.JSONField("MCP configuration", default=dict, blank=True)
+    is_archived = models.BooleanField(default=False)
+
+    class Meta(WorkspaceModel.Meta):
+        ordering = ["name", "id"]
+        constraints = [
+            models.UniqueConstraint(fields=["workspace", "slug"], name="bud_slug_once")
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def mcp(self) -> McpConfig:
+        return parse_value(McpConfig, self.mcp_config, field="mcp_config")
+
+    @property
+    def model_parameters(self) -> ModelParameters:
+        return parse_value(ModelParameters, self.parameters, field="parameters")
+
+    def clean(self) -> None:
+        super().clean()
+        try:
+            _ = self.mcp, self.model_parameters
+        except InvalidInput as error:
+            raise ValidationError(dict(error.fields)) from error
+        prompts = self.starter_prompts
+        if not isinstance(prompts, list) or not all(isinstance(p, str) for p in prompts):
+            raise ValidationError({"starter_prompts": "A list of texts, please."})
+        if len(prompts) > 12 or any(len(p) > 300 for p in prompts):
+            raise ValidationError({"starter_prompts": "At most 12, of at most 300 characters."})

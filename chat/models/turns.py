@@ -1,0 +1,145 @@
+"""Turns and their tool calls: the ledger that outlives every process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+from django.db import models
+
+from chat.models.conversations import Conversation, Message
+from chat.values import Decision, ToolCallStatus, TurnStatus
+from workspaces.actors import Source
+from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
+
+if TYPE_CHECKING:
+    from workspaces.models import User
+
+ACTIVE = [
+    TurnStatus.QUEUED.value,
+    TurnStatus.RUNNING.value,
+    TurnStatus.WAITING_FOR_APPROVAL.value,
+]
+
+
+class TurnQuerySet(WorkspaceQuerySet["Turn"]):
+    def visible_to(self, user: User) -> TurnQuerySet:
+        """As the conversation."""
+        return super().visible_to(user).filter(conversation__owner=user)
+
+
+class Turn(WorkspaceModel):
+    """One user message and all that answers it."""
+
+    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="turns")
+    user_message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="+")
+    asked_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+"
+    )
+    source = models.CharField(max_length=10, choices=[(s.value, s.value) for s in Source])
+    ip_address = models.GenericIPAddressField(null=True)
+    request_id = models.CharField(max_length=64, blank=True)
+    token_id = models.UUIDField(null=True)
+
+    status = models.CharField(
+        max_length=20,
+        choices=[(s.value, s.value) for s in TurnStatus],
+        default=TurnStatus.QUEUED.value,
+    )
+    error_code = models.CharField(max_length=50, blank=True)
+    error_message = models.TextField(blank=True)
+    can_retry = models.BooleanField(default=False)
+    notice = models.TextField(blank=True)
+    stop_requested_at = models.DateTimeField(null=True)
+
+    lease_owner = models.CharField(max_length=64, blank=True)
+    lease_token = models.PositiveIntegerField(default=0, help_text="Grows with each holder.")
+    lease_until = models.DateTimeField(null=True)
+    attempt = models.PositiveSmallIntegerField(default=0)
+
+    model = models.CharField(max_length=200, blank=True)
+    work_ms = models.PositiveBigIntegerField(default=0, help_text="Time spent, waits left out.")
+    prompt_tokens = models.PositiveIntegerField(default=0)
+    completion_tokens = models.PositiveIntegerField(default=0)
+    finished_at = models.DateTimeField(null=True)
+
+    objects = models.Manager.from_queryset(TurnQuerySet)()
+
+    class Meta(WorkspaceModel.Meta):
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["conversation"],
+                condition=models.Q(status__in=ACTIVE),
+                name="turn_one_active",
+            )
+        ]
+        indexes = [models.Index(fields=["status", "lease_until"], name="turn_orphans")]
+
+    def __str__(self) -> str:
+        return f"turn {self.pk} ({self.status})"
+
+
+class ToolCallQuerySet(WorkspaceQuerySet["ToolCall"]):
+    def visible_to(self, user: User) -> ToolCallQuerySet:
+        """As the conversation."""
+        return super().visible_to(user).filter(turn__conversation__owner=user)
+
+
+class ToolCall(WorkspaceModel):
+    """One call that the model asked for, from the asking to the result."""
+
+    turn = models.ForeignKey(Turn, on_delete=models.CASCADE, related_name="tool_calls")
+    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="tool_calls")
+    position = models.PositiveSmallIntegerField(help_text="Order in which the model asked.")
+    provider_call_id = models.CharField(max_length=200)
+    function_name = models.CharField(max_length=200, help_text="As the model wrote it.")
+
+    # Values, so that a card still reads right when server or tool are gone.
+    server_id = models.UUIDField(null=True)
+    server_name = models.CharField(max_length=200, blank=True)
+    tool_id = models.UUIDField(null=True)
+    tool_name = models.CharField(max_length=256, blank=True)
+    tool_title = models.CharField(max_length=256, blank=True)
+    definition_hash = models.CharField(max_length=64, blank=True)
+    annotations = models.JSONField(default=dict)
+    input_schema = models.JSONField(null=True)
+
+    arguments = models.JSONField(default=dict)
+    proposed_arguments = models.JSONField(default=dict)
+    status = models.CharField(
+        max_length=20,
+        choices=[(s.value, s.value) for s in ToolCallStatus],
+        default=ToolCallStatus.QUEUED.value,
+    )
+
+    approval_rule = models.CharField(max_length=100, blank=True)
+    approval_reason = models.TextField(blank=True)
+    approval_expires_at = models.DateTimeField(null=True)
+    approval_id = models.UUIDField(null=True, help_text="The single-use approval at the gate.")
+    decision = models.CharField(
+        max_length=10, blank=True, choices=[(d.value, d.value) for d in Decision]
+    )
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    decided_at = models.DateTimeField(null=True)
+    decision_note = models.TextField(blank=True)
+
+    result = models.JSONField(null=True, help_text="Content parts, and whether they were cut.")
+    model_text = models.TextField(blank=True, help_text="What the model reads as the result.")
+    error = models.TextField(blank=True)
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+    duration_ms = models.PositiveIntegerField(null=True)
+
+    objects = models.Manager.from_queryset(ToolCallQuerySet)()
+
+    class Meta(WorkspaceModel.Meta):
+        ordering = ["message_id", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["message", "position"], name="tool_call_place_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.server_name}.{self.tool_name} ({self.status})"

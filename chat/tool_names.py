@@ -1,0 +1,52 @@
+"""Names for the model, and back again. Pure.
+
+APIs allow `^[a-zA-Z0-9_-]{1,64}$`; MCP servers do not care. A name is `server__tool`, cleaned; where
+that is too long, or two tools would share it, a stable hash of the tool's identity is added. Within
+one turn the mapping is one-to-one, and is looked up, never taken apart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from uuid import UUID
+
+LONGEST = 64
+_HASH_LENGTH = 8
+_NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedTool:
+    """What identifies a tool."""
+
+    server_id: UUID
+    server_name: str
+    tool_id: UUID
+    tool_name: str
+
+
+def name_tools(tools: Iterable[NamedTool]) -> dict[str, UUID]:
+    """Function name → tool id, one-to-one, and the same whatever the order of the tools."""
+    wanted = [(_clean(tool.server_name) + "__" + _clean(tool.tool_name), tool) for tool in tools]
+    # APIs compare names exactly, people and some models do not: case alone tells nothing apart.
+    uses = Counter(name.lower() for name, _ in wanted)
+    named: dict[str, UUID] = {}
+    for name, tool in sorted(wanted, key=lambda pair: (pair[1].server_id, pair[1].tool_name)):
+        if len(name) > LONGEST or uses[name.lower()] > 1:
+            name = _with_hash(name, tool)
+        named[name] = tool.tool_id
+    return named
+
+
+def _clean(text: str) -> str:
+    return _NOT_ALLOWED.sub("_", text) or "_"
+
+
+def _with_hash(name: str, tool: NamedTool) -> str:
+    identity = f"{tool.server_id}\n{tool.tool_name}".encode()
+    digest = hashlib.sha256(identity).hexdigest()[:_HASH_LENGTH]
+    return f"{name[: LONGEST - _HASH_LENGTH - 1]}_{digest}"

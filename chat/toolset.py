@@ -1,0 +1,165 @@
+"""Which tools a turn may use, by what names. One query; the rest is pure.
+
+servers = the bud's + the conversation's additional ones, active and of this workspace;
+tools   = callable ones, within the bud's `available_tools`, minus what either switched off.
+An id from elsewhere is told and never used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from chat.models import Bud, Conversation
+from chat.tool_names import NamedTool, name_tools
+from chat.values import McpConfig, McpConfigOverrides, NamedToolChoice, ToolChoice
+from mcp_servers.models import McpServer, McpTool
+from mcp_servers.values import ToolAnnotations
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfferedTool:
+    """A tool as one request to the model offers it."""
+
+    function_name: str
+    server_id: UUID
+    server_name: str
+    tool_id: UUID
+    tool_name: str
+    title: str
+    description: str
+    input_schema: dict[str, Any]
+    annotations: dict[str, Any]
+    definition_hash: str
+
+    @property
+    def full_name(self) -> str:
+        """`server.tool`, as people see it."""
+        return f"{self.server_name}.{self.tool_name}"
+
+    def as_function(self) -> dict[str, Any]:
+        """OpenAI's form of a tool."""
+        described = f"[{self.server_name}] {self.description or self.title or self.tool_name}"
+        return {
+            "type": "function",
+            "function": {
+                "name": self.function_name,
+                "description": described[:1024],
+                "parameters": self.input_schema or {"type": "object", "properties": {}},
+            },
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toolset:
+    """All that one turn may call."""
+
+    tools: tuple[OfferedTool, ...] = ()
+    tool_choice: ToolChoice = "auto"
+    notices: tuple[str, ...] = ()
+    """What is wrong with the configuration, in words for the person."""
+    by_name: dict[str, OfferedTool] = field(default_factory=dict)
+
+    def choice_for_model(self) -> str | dict[str, Any] | None:
+        """`tool_choice` as the API wants it; None when nothing is offered."""
+        if not self.tools:
+            return None
+        if isinstance(self.tool_choice, NamedToolChoice):
+            wanted = self.tool_choice.function.name
+            for tool in self.tools:
+                if wanted in (tool.full_name, tool.tool_name, tool.function_name):
+                    return {"type": "function", "function": {"name": tool.function_name}}
+            return "auto"
+        return self.tool_choice
+
+
+def resolve_toolset(bud: Bud, conversation: Conversation | None) -> Toolset:
+    """The tools that a turn of this conversation may use now.
+
+    Raises:
+        InvalidInput: a stored configuration does not fit its schema.
+    """
+    config = bud.mcp
+    overrides = conversation.overrides if conversation is not None else McpConfigOverrides()
+    wanted = list(dict.fromkeys([*config.servers, *overrides.additional_servers]))
+    if not wanted:
+        return Toolset(tool_choice=overrides.tool_choice or config.tool_choice or "auto")
+    rows = list(
+        McpTool.objects.for_workspace(bud.workspace_id)
+        .callable()
+        .filter(server_id__in=wanted)
+        .select_related("server")
+        .order_by("server__name", "name")
+    )
+    known = McpServer.objects.for_workspace(bud.workspace_id).filter(pk__in=wanted)
+    servers = {server.pk: server for server in known}
+    chosen = select_tools(rows, config=config, overrides=overrides)
+    names = name_tools(
+        NamedTool(row.server_id, row.server.name, row.pk, row.name) for row in chosen
+    )
+    by_tool = {tool_id: name for name, tool_id in names.items()}
+    tools = tuple(_offer(row, by_tool[row.pk]) for row in chosen)
+    choice = overrides.tool_choice or config.tool_choice or "auto"
+    toolset = Toolset(
+        tools=tools,
+        tool_choice=choice,
+        by_name={tool.function_name: tool for tool in tools},
+        notices=tuple(_notices(wanted, servers, choice, tools)),
+    )
+    return toolset
+
+
+def select_tools(
+    rows: Sequence[McpTool], *, config: McpConfig, overrides: McpConfigOverrides
+) -> list[McpTool]:
+    """Keep what the bud names, minus what bud or conversation switched off."""
+    allowed = set(config.available_tools) if config.available_tools is not None else None
+    refused = {*config.disabled_tools, *overrides.disabled_tools}
+    return [
+        row
+        for row in rows
+        if (allowed is None or _is_named(row, allowed)) and not _is_named(row, refused)
+    ]
+
+
+def _is_named(row: McpTool, names: Collection[str]) -> bool:
+    return f"{row.server_id}.{row.name}" in names or str(row.pk) in names
+
+
+def _offer(row: McpTool, function_name: str) -> OfferedTool:
+    return OfferedTool(
+        function_name=function_name,
+        server_id=row.server_id,
+        server_name=row.server.name,
+        tool_id=row.pk,
+        tool_name=row.name,
+        title=row.title,
+        description=row.description,
+        input_schema=row.input_schema,
+        annotations=dict(ToolAnnotations.from_wire(row.annotations).as_json()),
+        definition_hash=row.definition_hash,
+    )
+
+
+def _notices(
+    wanted: Sequence[UUID],
+    servers: dict[UUID, McpServer],
+    choice: ToolChoice,
+    tools: Sequence[OfferedTool],
+) -> list[str]:
+    notices = []
+    strangers = [server_id for server_id in wanted if server_id not in servers]
+    if strangers:
+        notices.append(
+            f"{len(strangers)} of this bud's servers no longer exist in this workspace."
+        )
+    asleep = sorted(server.name for server in servers.values() if not server.is_active)
+    if asleep:
+        notices.append(f"Switched off: {', '.join(asleep)}.")
+    if isinstance(choice, NamedToolChoice):
+        names = {name for tool in tools for name in (tool.full_name, tool.tool_name)}
+        if choice.function.name not in names:
+            notices.append(f"The tool “{choice.function.name}” is required but not available.")
+    return notices

@@ -1,0 +1,119 @@
+"""Typed values inside JSON columns, and the words for states. Validated on save; pure."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any, Literal, TypeVar
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from workspaces.errors import InvalidInput
+
+
+class NamedFunction(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    """As people see it, `server.tool`, or the tool's bare name where only one server has it."""
+
+
+class NamedToolChoice(BaseModel):
+    """OpenAI's form of "this one tool"."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    type: Literal["function"]
+    function: NamedFunction
+
+
+ToolChoice = Literal["auto", "none", "required"] | NamedToolChoice
+
+
+class McpConfig(BaseModel):
+    """Which servers and tools a bud uses."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    servers: Annotated[list[UUID], Field(max_length=50)] = []
+    available_tools: Annotated[list[str], Field(max_length=1000)] | None = None
+    """"<server id>.<tool name>"; None offers all."""
+    disabled_tools: Annotated[list[str], Field(max_length=1000)] = []
+    tool_choice: ToolChoice | None = None
+
+
+class McpConfigOverrides(BaseModel):
+    """What one conversation changes of its bud's configuration."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    additional_servers: Annotated[list[UUID], Field(max_length=50)] = []
+    disabled_tools: Annotated[list[str], Field(max_length=1000)] = []
+    tool_choice: ToolChoice | None = None
+
+
+class ModelParameters(BaseModel):
+    """What is sent to the model beside the messages; absent ones are the provider's affair."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Field(gt=0, le=1)] | None = None
+    max_tokens: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+
+
+_Value = TypeVar("_Value", bound=BaseModel)
+
+
+def parse_value(kind: type[_Value], raw: Any, *, field: str) -> _Value:
+    """A JSON column as its typed value.
+
+    Raises:
+        InvalidInput: it does not fit; the message says where, under the column's name.
+    """
+    try:
+        return kind.model_validate(raw or {})
+    except ValidationError as error:
+        faults = [
+            f"{'.'.join(str(part) for part in fault['loc']) or field}: {fault['msg']}"
+            for fault in error.errors(include_url=False, include_input=False)
+        ]
+        raise InvalidInput(fields={field: faults}) from error
+
+
+class MessageRole(StrEnum):
+    USER = "user"
+    ASSISTANT = "assistant"
+
+
+class MessageStatus(StrEnum):
+    STREAMING = "streaming"
+    COMPLETE = "complete"
+    STOPPED = "stopped"
+    FAILED = "failed"
+
+
+class TurnStatus(StrEnum):
+    QUEUED = "queued"
+    RUNNING = "running"
+    WAITING_FOR_APPROVAL = "waiting_for_approval"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    INTERRUPTED = "interrupted"
+
+
+class ToolCallStatus(StrEnum):
+    QUEUED = "queued"
+    WAITING_FOR_APPROVAL = "waiting_for_approval"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    REFUSED = "refused"
+    CANCELLED = "cancelled"
+    OUTCOME_UNKNOWN = "outcome_unknown"
+
+
+class Decision(StrEnum):
+    APPROVED = "approved"
+    REFUSED = "refused"
