@@ -18,7 +18,9 @@ from mcp_servers.errors import InvalidArguments, InvalidJson
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-JsonValue: TypeAlias = "None | bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue]"
+JsonValue: TypeAlias = (
+    "None | bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue]"
+)
 JsonObject: TypeAlias = "dict[str, JsonValue]"
 
 MAX_DEPTH: Final = 64
@@ -74,7 +76,13 @@ def canonical_json(value: object) -> bytes:
         InvalidJson: see check_json().
     """
     check_json(value)
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
+    text = json.dumps(
+        value,
+        ensure_ascii=False,
+        allow_nan=False,
+        sort_keys=True,
+        separators=(",", ":"),
+    )
     return text.encode()
 
 
@@ -96,7 +104,11 @@ def parse_json(text: str | bytes, *, max_bytes: int) -> JsonValue:
     if len(data) > max_bytes:
         raise InvalidJson(f"larger than {max_bytes} bytes")
     try:
-        value = json.loads(data, object_pairs_hook=_object_without_duplicates, parse_constant=_refuse_constant)
+        value = json.loads(
+            data,
+            object_pairs_hook=_object_without_duplicates,
+            parse_constant=_refuse_constant,
+        )
     except RecursionError as error:
         raise InvalidJson(f"nested deeper than {MAX_DEPTH} levels") from error
     except ValueError as error:  # also JSONDecodeError, UnicodeDecodeError, and integers of more than 4300 digits
@@ -116,7 +128,9 @@ def parse_arguments(text: str | bytes) -> JsonObject:
     try:
         value = parse_json(text, max_bytes=MAX_ARGUMENTS_BYTES)
     except InvalidJson as error:
-        raise InvalidArguments(f"The arguments cannot be read: {error.message}.") from error
+        raise InvalidArguments(
+            f"The arguments cannot be read: {error.message}."
+        ) from error
     if not isinstance(value, dict):
         raise InvalidArguments("The arguments must be a JSON object.")
     return value

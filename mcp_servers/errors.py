@@ -41,7 +41,12 @@ class ToolNotFound(McpServersError):
     code = "tool_not_found"
     status = 404
 
-    def __init__(self, message: str = "This tool is not available.", *, details: Mapping[str, object] | None = None):
+    def __init__(
+        self,
+        message: str = "This tool is not available.",
+        *,
+        details: Mapping[str, object] | None = None,
+    ):
         super().__init__(message, details=details)
 
 
@@ -57,9 +62,17 @@ class CallRefused(McpServersError):
     status = 403
 
     def __init__(
-        self, message: str, *, rule: str, refused_by: RefusedBy, details: Mapping[str, object] | None = None
+        self,
+        message: str,
+        *,
+        rule: str,
+        refused_by: RefusedBy,
+        details: Mapping[str, object] | None = None,
     ) -> None:
-        super().__init__(message, details={**(details or {}), "rule": rule, "refused_by": str(refused_by)})
+        super().__init__(
+            message,
+            details={**(details or {}), "rule": rule, "refused_by": str(refused_by)},
+        )
         self.rule = rule
         self.refused_by = refused_by
 
@@ -147,5 +160,7 @@ class BackingOff(ConnectionFailed):
     kind = "backing_off"
 
     def __init__(self, message: str, *, retry_after_seconds: float) -> None:
-        super().__init__(message, details={"retry_after_seconds": round(retry_after_seconds, 1)})
+        super().__init__(
+            message, details={"retry_after_seconds": round(retry_after_seconds, 1)}
+        )
         self.retry_after_seconds = retry_after_seconds

@@ -69,7 +69,9 @@ class ToolAnnotations:
         if not isinstance(annotations, dict):
             return cls()
         found = {name: annotations.get(wire) for name, wire in cls._WIRE_NAMES.items()}
-        return cls(**{name: hint for name, hint in found.items() if isinstance(hint, bool)})
+        return cls(
+            **{name: hint for name, hint in found.items() if isinstance(hint, bool)}
+        )
 
     def as_json(self) -> dict[str, bool | None]:
         """The hints as the web app, the API and the audit log show them."""
@@ -159,7 +161,12 @@ class ResourceLinkPart:
     mime_type: str | None = None
 
     def as_json(self) -> dict[str, JsonValue]:
-        return {"type": "resource_link", "uri": self.uri, "name": self.name, "mime_type": self.mime_type}
+        return {
+            "type": "resource_link",
+            "uri": self.uri,
+            "name": self.name,
+            "mime_type": self.mime_type,
+        }
 
     def as_model_text(self) -> str:
         return f"[resource {self.name}: {self.uri}]"
@@ -173,13 +180,20 @@ class EmbeddedResourcePart:
     """None: the resource is binary, and its bytes are not kept."""
 
     def as_json(self) -> dict[str, JsonValue]:
-        return {"type": "resource", "uri": self.uri, "mime_type": self.mime_type, "text": self.text}
+        return {
+            "type": "resource",
+            "uri": self.uri,
+            "mime_type": self.mime_type,
+            "text": self.text,
+        }
 
     def as_model_text(self) -> str:
         return self.text if self.text is not None else f"[binary resource {self.uri}]"
 
 
-ContentPart: TypeAlias = TextPart | ImagePart | AudioPart | ResourceLinkPart | EmbeddedResourcePart
+ContentPart: TypeAlias = (
+    TextPart | ImagePart | AudioPart | ResourceLinkPart | EmbeddedResourcePart
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

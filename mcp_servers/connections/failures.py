@@ -1,0 +1,169 @@
+"""Foreign exceptions into our own: why a connection or a call failed, in a few kinds and in plain words."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import httpx2
+import pydantic
+from mcp import MCPError
+
+from mcp_servers.connections.guard import GUARD_ERROR_CODE
+from mcp_servers.errors import (
+    AuthenticationRequired,
+    ConnectionFailed,
+    ConnectTimedOut,
+    McpServersError,
+    NotAnMcpServer,
+)
+
+CONNECTION_CLOSED: Final = -32000
+_INVALID_REQUEST: Final = -32600
+_PARSE_ERROR: Final = -32700
+
+_WORDS: Final = {
+    "unreachable": "The server could not be reached.",
+    "timeout": "The server did not answer in time.",
+    "broken": "The connection to the server broke off.",
+    "auth_required": "The server refused access. It needs other credentials.",
+    "session_lost": "The server has forgotten this session.",
+    "rate_limited": "The server asks for fewer requests. Please try again later.",
+    "redirect": "The server redirects to another address. Please enter the final URL.",
+    "not_mcp": "What answers there does not speak MCP.",
+    "too_large": "The server's answer is too large.",
+    "unreadable": "The server's answer does not follow the protocol.",
+    "asks_back": "The tool wants to ask a question, which it can do only if this server's protocol is set to legacy.",
+    "needs_input": "The tool asks for more input, which is not supported here.",
+}
+
+
+class CallFailed(McpServersError):
+    """A call brought no result. Internal: the gate turns it into an outcome.
+
+    Kinds that mean "certainly not carried out": unreachable, auth_required, session_lost, rate_limited, redirect.
+    """
+
+    code = "call_failed"
+    status = 502
+
+    def __init__(
+        self, kind: str, message: str | None = None, *, http_status: int | None = None
+    ) -> None:
+        super().__init__(
+            message or _WORDS[kind], details={"kind": kind, "http_status": http_status}
+        )
+        self.kind = kind
+        self.http_status = http_status
+
+
+class RpcError(McpServersError):
+    """The server answered the call with a JSON-RPC error of its own."""
+
+    code = "rpc_error"
+    status = 502
+
+    def __init__(self, message: str, *, rpc_code: int) -> None:
+        super().__init__(message, details={"rpc_code": rpc_code})
+        self.rpc_code = rpc_code
+
+
+def leaf_of(error: BaseException) -> BaseException:
+    """The first real exception inside nested exception groups."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def connect_failure(error: BaseException, *, is_stdio: bool) -> ConnectionFailed:
+    """Why a connection could not be opened."""
+    leaf = leaf_of(error)
+    if isinstance(leaf, ConnectionFailed):
+        return leaf
+    if isinstance(leaf, TimeoutError):
+        return ConnectTimedOut(_WORDS["timeout"], details={"kind": "timeout"})
+    if is_stdio:
+        if isinstance(leaf, MCPError) and leaf.code != CONNECTION_CLOSED:
+            return NotAnMcpServer(_WORDS["not_mcp"], details={"rpc_code": leaf.code})
+        return ConnectionFailed(
+            "The program ended before it spoke MCP.", details={"kind": "ended"}
+        )
+    if isinstance(leaf, MCPError):
+        kind, status = _kind_of(leaf), _data_of(leaf).get("http_status")
+        details: dict[str, object] = {
+            "kind": kind,
+            "http_status": status,
+            "rpc_code": leaf.code,
+        }
+        if kind == "auth_required":
+            return AuthenticationRequired(_WORDS[kind], details=details)
+        if kind == "session_lost" and status is not None:
+            return NotAnMcpServer(
+                f"Nothing that speaks MCP is at this URL (HTTP {status}).",
+                details=details,
+            )
+        if kind == "http_status":
+            return ConnectionFailed(
+                f"The server answered with HTTP {status}.", details=details
+            )
+        if kind in ("not_mcp", "redirect", "too_large"):
+            return NotAnMcpServer(_WORDS[kind], details=details)
+        if kind in ("unreachable", "timeout", "broken", "rate_limited"):
+            return ConnectionFailed(_WORDS[kind], details=details)
+        return NotAnMcpServer(
+            "The server refused the protocol's first step.", details=details
+        )
+    if isinstance(leaf, httpx2.TransportError):
+        return ConnectionFailed(_WORDS["unreachable"], details={"kind": "unreachable"})
+    return NotAnMcpServer(_WORDS["not_mcp"], details={"error": type(leaf).__name__})
+
+
+def call_failure(error: BaseException) -> CallFailed | RpcError | None:
+    """Why a request on an open connection brought no result; None for an exception that is not about it."""
+    leaf = leaf_of(error)
+    if isinstance(leaf, (CallFailed, RpcError)):
+        return leaf
+    if isinstance(leaf, pydantic.ValidationError):
+        return CallFailed("unreadable")
+    if isinstance(leaf, httpx2.TransportError):
+        return CallFailed("broken")
+    if isinstance(leaf, MCPError):
+        kind = _kind_of(leaf)
+        if kind is None:
+            return RpcError(leaf.message, rpc_code=leaf.code)
+        status = _data_of(leaf).get("http_status")
+        message = (
+            f"The server answered with HTTP {status}."
+            if kind == "http_status"
+            else None
+        )
+        return CallFailed(kind, message, http_status=status)
+    return None
+
+
+def _data_of(error: MCPError) -> dict[str, Any]:
+    data = error.error.data
+    return data if isinstance(data, dict) else {}
+
+
+def _kind_of(error: MCPError) -> str | None:
+    """Ours from the guard, or one of the few that the SDK itself makes up; None for the server's own errors."""
+    data, message = _data_of(error), error.message
+    if "kind" in data and "http_status" in data:
+        if error.code != GUARD_ERROR_CODE and data["kind"] == "http_status":
+            return None  # an ordinary JSON-RPC error that came with a status
+        if error.code != GUARD_ERROR_CODE and data["kind"] == "session_lost":
+            return "session_lost" if "session" in message.lower() else None
+        return str(data["kind"])
+    if error.code == CONNECTION_CLOSED and message == "Connection closed":
+        return "broken"
+    if message.startswith("SSE stream failed"):
+        return "too_large"
+    if message.startswith(("SSE stream ended", "server answered a request with 202")):
+        return "broken"
+    if error.code == _INVALID_REQUEST and message.startswith("Session "):
+        return "session_lost"
+    if error.code == _INVALID_REQUEST and "no back-channel" in message:
+        return "asks_back"
+    if error.code == _PARSE_ERROR and message.startswith("Failed to parse"):
+        return "unreadable"
+    return None

@@ -1,0 +1,208 @@
+"""Turns what goes wrong on HTTP into JSON-RPC errors, because the SDK loses or dies of anything else.
+
+The SDK reports every refused request as "Server returned an error response", without its status; and an exception of
+the HTTP library in one request ends the whole connection with all other calls on it. This transport answers such a
+request with a JSON-RPC error body instead, which the SDK hands to that one caller as an `MCPError` with our `data`.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+import httpx2
+
+from mcp_servers.outbound import TooLarge
+
+GUARD_ERROR_CODE: Final = -32010
+"""In the range that JSON-RPC leaves to implementations. Decide on data["kind"], since servers use such codes too."""
+
+_TRANSPORT_FAILED_STATUS: Final = 599
+_MAX_ERROR_BODY: Final = 64 * 1024
+
+
+class GuardTransport(httpx2.AsyncBaseTransport):
+    """Wraps a transport; every POST gets an answer that the SDK understands."""
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
+        self._inner = inner
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if request.method != "POST":
+            return await self._inner.handle_async_request(request)
+        try:
+            response = await self._inner.handle_async_request(request)
+        except httpx2.TransportError as error:
+            return _failure(request, error)
+        content_type = (
+            response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        )
+        if response.status_code == 202:
+            return response
+        if response.is_redirect:
+            if _stays_on_origin(request, response):
+                return response
+            await response.aclose()
+            return _error(request, response, "redirect")
+        if response.is_success and content_type == "text/event-stream":
+            return response
+        if response.is_success and content_type not in ("application/json", ""):
+            await response.aclose()
+            return _error(request, response, "not_mcp", status=502)
+        try:
+            body = await _read(response)
+        except (httpx2.TransportError, httpx2.DecodingError) as error:
+            return _failure(request, error)
+        finally:
+            await response.aclose()
+        if response.is_success:
+            if not _is_rpc(body):
+                return _error(request, response, "not_mcp", status=502)
+            return httpx2.Response(
+                response.status_code,
+                headers=_kept_headers(response),
+                content=body,
+                request=request,
+            )
+        return _error(
+            request, response, _kind_of(response.status_code, body), body=body
+        )
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+def _stays_on_origin(request: httpx2.Request, response: httpx2.Response) -> bool:
+    if response.status_code not in (307, 308):
+        return False
+    try:
+        target = request.url.join(response.headers.get("location", ""))
+    except (httpx2.InvalidURL, ValueError):
+        return False
+    same = (target.scheme, target.host, target.port) == (
+        request.url.scheme,
+        request.url.host,
+        request.url.port,
+    )
+    return same and not target.userinfo
+
+
+async def _read(response: httpx2.Response) -> bytes:
+    # Straight from the bounded stream: nothing is compressed, see outbound.py.
+    stream = response.stream
+    assert isinstance(stream, httpx2.AsyncByteStream)
+    return b"".join([chunk async for chunk in stream])
+
+
+def _is_rpc(body: bytes) -> bool:
+    # Only the outermost brace: the SDK parses the rest, and its parse errors stay within the one request.
+    return body.lstrip()[:1] == b"{"
+
+
+def _kind_of(status: int, body: bytes) -> str:
+    if status in (401, 403):
+        return "auth_required"
+    if status == 404 or (status == 400 and b"session" in body[:2048].lower()):
+        return "session_lost"
+    if status == 429:
+        return "rate_limited"
+    return "http_status"
+
+
+def _kept_headers(response: httpx2.Response) -> dict[str, str]:
+    kept = {"content-type": "application/json"}
+    if "mcp-session-id" in response.headers:
+        kept["mcp-session-id"] = response.headers["mcp-session-id"]
+    return kept
+
+
+def _failure(
+    request: httpx2.Request, error: httpx2.TransportError | httpx2.DecodingError
+) -> httpx2.Response:
+    if isinstance(error, TooLarge):
+        kind = "too_large"
+    elif isinstance(
+        error,
+        (
+            httpx2.ConnectError,
+            httpx2.ConnectTimeout,
+            httpx2.PoolTimeout,
+            httpx2.UnsupportedProtocol,
+        ),
+    ):
+        kind = "unreachable"  # certainly not sent
+    elif isinstance(error, httpx2.TimeoutException):
+        kind = "timeout"
+    elif isinstance(error, httpx2.DecodingError):
+        kind = "not_mcp"
+    else:
+        kind = "broken"  # perhaps sent, perhaps received
+    return _build(
+        request, _TRANSPORT_FAILED_STATUS, {"kind": kind, "http_status": None}
+    )
+
+
+def _error(
+    request: httpx2.Request,
+    response: httpx2.Response,
+    kind: str,
+    *,
+    body: bytes = b"",
+    status: int | None = None,
+) -> httpx2.Response:
+    data: dict[str, Any] = {"kind": kind, "http_status": response.status_code}
+    for name in ("www-authenticate", "retry-after"):
+        if name in response.headers:
+            data[name.replace("-", "_")] = response.headers[name][:512]
+    rpc = _rpc_error(body)
+    if rpc is not None:
+        # The server's own error keeps its code and words, which the SDK's negotiation depends on.
+        foreign = rpc.get("data")
+        merged = {**foreign, **data} if isinstance(foreign, dict) else data
+        return _build(
+            request,
+            status or response.status_code,
+            merged,
+            code=rpc["code"],
+            message=rpc["message"],
+        )
+    return _build(request, status or response.status_code, data)
+
+
+def _rpc_error(body: bytes) -> dict[str, Any] | None:
+    if not body or len(body) > _MAX_ERROR_BODY:
+        return None
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    error = value.get("error") if isinstance(value, dict) else None
+    if (
+        not isinstance(error, dict)
+        or not isinstance(error.get("code"), int)
+        or isinstance(error.get("code"), bool)
+    ):
+        return None
+    return {
+        "code": error["code"],
+        "message": str(error.get("message", ""))[:2000],
+        "data": error.get("data"),
+    }
+
+
+def _build(
+    request: httpx2.Request,
+    status: int,
+    data: dict[str, Any],
+    *,
+    code: int = GUARD_ERROR_CODE,
+    message: str = "The request failed.",
+) -> httpx2.Response:
+    # A redirect status would make the SDK look for a location.
+    status = status if status >= 400 else 502
+    body = {
+        "jsonrpc": "2.0",
+        "id": None,
+        "error": {"code": code, "message": message, "data": data},
+    }
+    return httpx2.Response(status, json=body, request=request)

@@ -1,0 +1,136 @@
+"""One event loop in one thread per process, where all connections live.
+
+The MCP SDK binds a connection to the task and the loop that opened it, while our callers run on many loops: the ASGI
+server's, one for each `async_to_sync`, none at all in a task thread. They all hand their coroutines to this loop. The
+thread starts with the first use, so that a process which forks before has none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import concurrent.futures
+import contextlib
+import logging
+import os
+import threading
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Final, TypeVar
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+DRAIN_SECONDS: Final = 8.0
+"""How long shutdown() waits for connections to close; below the ten seconds that process managers give."""
+
+
+class Runtime:
+    """A loop thread, and what has to be closed before it ends."""
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+        self.loop = asyncio.new_event_loop()
+        self.closers: list[Callable[[], Awaitable[None]]] = []
+        self._started = threading.Event()
+        self._thread = threading.Thread(
+            target=self._work, name="mcp-connections", daemon=True
+        )
+        self._thread.start()
+        self._started.wait()
+
+    def _work(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        self.loop.call_soon(self._started.set)
+        try:
+            self.loop.run_forever()
+        finally:
+            self.loop.close()
+
+    def submit(self, coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
+        """Start a coroutine on the loop; the caller's context variables go with it."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
+
+    def shutdown(self, drain_seconds: float) -> None:
+        """Close what registered itself, cancel the rest, stop the thread."""
+
+        async def drain() -> None:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(drain_seconds):
+                    await asyncio.gather(
+                        *(close() for close in self.closers), return_exceptions=True
+                    )
+            rest = [
+                task
+                for task in asyncio.all_tasks()
+                if task is not asyncio.current_task()
+            ]
+            for task in rest:
+                task.cancel()
+            await asyncio.wait(rest, timeout=2.0) if rest else None
+            await self.loop.shutdown_asyncgens()
+
+        try:
+            self.submit(drain()).result(drain_seconds + 4.0)
+        except concurrent.futures.TimeoutError:
+            logger.warning("connections did not close in time")
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join(2.0)
+
+
+_lock = threading.Lock()
+_current: Runtime | None = None
+_closers: list[Callable[[], Awaitable[None]]] = []
+
+
+def current() -> Runtime:
+    """The process's runtime, started if need be."""
+    global _current
+    with _lock:
+        # A forked child inherits the object but not the thread.
+        if _current is None or _current.pid != os.getpid():
+            _current = Runtime()
+            _current.closers.extend(_closers)
+        return _current
+
+
+def on_shutdown(close: Callable[[], Awaitable[None]]) -> None:
+    """Have a coroutine function awaited on the loop before the thread ends."""
+    _closers.append(close)
+
+
+async def run(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Await a coroutine on the loop thread, from any loop. Cancelling the caller cancels it there."""
+    runtime = current()
+    if asyncio.get_running_loop() is runtime.loop:
+        return await coroutine
+    return await asyncio.wrap_future(runtime.submit(coroutine))
+
+
+def run_sync(
+    coroutine: Coroutine[Any, Any, T], timeout_seconds: float | None = None
+) -> T:
+    """Run a coroutine on the loop thread from a thread without a loop.
+
+    Raises:
+        TimeoutError: it did not finish in time; it is cancelled.
+    """
+    future = current().submit(coroutine)
+    try:
+        return future.result(timeout_seconds)
+    except concurrent.futures.TimeoutError:
+        if not future.done():
+            future.cancel()
+        raise
+
+
+def shutdown(drain_seconds: float = DRAIN_SECONDS) -> None:
+    """Close all connections and stop the thread; harmless if nothing ran. The next use starts a new one."""
+    global _current
+    with _lock:
+        runtime, _current = _current, None
+    if runtime is not None and runtime.pid == os.getpid():
+        runtime.shutdown(drain_seconds)
+
+
+atexit.register(shutdown)
