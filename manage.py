@@ -1,18 +1,56 @@
 #!/usr/bin/env python3
-"""Every command of Trellis. Runs on bare Python 3.11+: the environment it needs is made at the first start."""
+"""Every command of Trellis; `python3 manage.py up` is all it takes on a fresh machine.
+
+Runs on bare Python 3.11+: outside its own virtual environment it first makes or updates that, then goes on inside.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
 
+from config import bootstrap
 
-def main() -> None:
+
+def main(argv: list[str]) -> int:
+    """Run one command and give its exit code."""
+    command = argv[1] if len(argv) > 1 else "help"
+    is_test = command == "test"
+    if not bootstrap.is_inside() or command in {"up", "test"}:
+        try:
+            bootstrap.prepare("dev" if is_test else "runtime", with_web=command in {"up", "test"})
+        except bootstrap.SetupFailed as error:
+            print(f"Trellis cannot be set up. {error}", file=sys.stderr)
+            return 2
+        except KeyboardInterrupt:
+            return 130
+    if not bootstrap.is_inside():
+        bootstrap.reexec(argv)
+    if is_test:
+        from config.suite import run_suite
+
+        return run_suite(argv[2:])
+    if command == "up":
+        _announce_address(argv[2:])
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     from django.core.management import execute_from_command_line
 
-    execute_from_command_line(sys.argv)
+    execute_from_command_line(argv)
+    return 0
+
+
+def _announce_address(options: list[str]) -> None:
+    """Tell the settings, which are read before the command, where it is going to listen."""
+    from argparse import ArgumentParser
+
+    parser = ArgumentParser(add_help=False)
+    parser.add_argument("--port")
+    parser.add_argument("--host")
+    found, _ = parser.parse_known_args(options)
+    for name, value in (("TRELLIS_PORT", found.port), ("TRELLIS_HOST", found.host)):
+        if value is not None:
+            os.environ[name] = value
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv))

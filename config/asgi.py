@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+from importlib.util import find_spec
 
 from django.core.asgi import get_asgi_application
 
@@ -13,8 +15,23 @@ from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from django.conf import settings  # noqa: E402
 
-from chat.routing import websocket_urlpatterns  # noqa: E402
-from config.edge import CleanHeaders, LifespanApp, OriginGuard, TrustedProxies  # noqa: E402
+from config.edge import CleanHeaders, OriginGuard, TrustedProxies  # noqa: E402
+from config.lifecycle import Lifecycle  # noqa: E402
+from mcp_servers.connections import runtime  # noqa: E402
+
+if find_spec("chat.routing"):
+    from chat.routing import websocket_urlpatterns
+else:
+    websocket_urlpatterns = []
+
+
+async def close_connections() -> None:
+    """End the connections to MCP servers and reap the child processes of stdio servers."""
+    await asyncio.to_thread(runtime.shutdown, 4.0)
+
+
+lifecycle = Lifecycle(close_connections)
+lifecycle.attach_to_daphne()
 
 application = TrustedProxies(
     CleanHeaders(
@@ -26,7 +43,7 @@ application = TrustedProxies(
                     origins=settings.TRELLIS.public_origins,
                     hosts=settings.ALLOWED_HOSTS,
                 ),
-                "lifespan": LifespanApp(),
+                "lifespan": lifecycle,
             }
         )
     ),

@@ -131,19 +131,6 @@ class OriginGuard:
         return origin in self.origins and bool(domain) and validate_host(domain, self.hosts)
 
 
-class LifespanApp:
-    """Answer the lifespan events of servers that send them; Daphne sends none."""
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
-        while True:
-            message = await receive()
-            if message["type"] == "lifespan.startup":
-                await send({"type": "lifespan.startup.complete"})
-            elif message["type"] == "lifespan.shutdown":
-                await send({"type": "lifespan.shutdown.complete"})
-                return
-
-
 async def _refuse(scope: Scope, send: Send, status: int) -> None:
     """End the connection before any of our code sees it."""
     if scope["type"] == "websocket":

@@ -1,0 +1,231 @@
+"""Makes what the product runs on: the virtual environment, the locked packages, Node and the web build.
+
+Standard library only, because this runs on the bare Python of a fresh machine. Each step is skipped while the content
+of the files it depends on is the one it last saw, so a second start costs milliseconds.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+import venv
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal, NoReturn
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / "bin" / "python"
+STATE = VENV / ".trellis"
+WEB = ROOT / "chat" / "web"
+LOCKS = {"runtime": ROOT / "config" / "requirements.lock", "dev": ROOT / "config" / "requirements-dev.lock"}
+UV = "uv==0.13.8"
+OLDEST_PYTHON = (3, 11)
+
+Kind = Literal["runtime", "dev"]
+"""``dev`` holds everything ``runtime`` holds and the tools of the tests, so it serves both."""
+
+
+class SetupFailed(Exception):
+    """A step of the set-up failed; the text is for people."""
+
+
+def is_inside() -> bool:
+    """Whether this interpreter is the virtual environment's own."""
+    return Path(sys.prefix).resolve() == VENV.resolve()
+
+
+def reexec(argv: Sequence[str]) -> NoReturn:
+    """Go on in the virtual environment's interpreter, in this same process."""
+    sys.stdout.flush()
+    os.execv(PYTHON, [str(PYTHON), *argv])  # noqa: S606
+
+
+def prepare(kind: Kind, *, with_web: bool) -> None:
+    """Bring the environment to what the locks say.
+
+    Raises:
+        SetupFailed: a step did not work; what was made so far is kept, and the next start goes on from there.
+    """
+    if sys.version_info < OLDEST_PYTHON:
+        raise SetupFailed(f"Python 3.11 or newer is needed; this is {sys.version.split()[0]}.")
+    if os.name != "posix":
+        raise SetupFailed("Trellis runs on Linux and macOS; on Windows, use WSL.")
+    VENV.mkdir(exist_ok=True)
+    with _alone():
+        _make_environment(kind)
+        if with_web:
+            _make_web(kind)
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Let one set-up run at a time; a second one waits and then finds everything done."""
+    # Not ".lock": that one is uv's own, and it would wait for us for five minutes.
+    with (VENV / ".trellis.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("Waiting for another set-up of this folder to finish …", flush=True)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _make_environment(kind: Kind) -> None:
+    if not _works(PYTHON):
+        with _progress("virtual environment"):
+            try:
+                venv.create(VENV, with_pip=True, clear=False)
+            except subprocess.CalledProcessError:
+                raise SetupFailed(
+                    "Python's venv module cannot make an environment with pip; install it (Debian, Ubuntu: python3-venv)."
+                ) from None
+        shutil.rmtree(STATE, ignore_errors=True)
+    STATE.mkdir(exist_ok=True)
+    held = _read_state("packages")
+    # An environment with the tools of the tests stays one; otherwise "up" and "test" would undo each other's work.
+    target: Kind = "dev" if kind == "dev" or held.get("kind") == "dev" else "runtime"
+    wanted = {"kind": target, "hash": _hash([LOCKS["runtime"], LOCKS[target]])}
+    if held == wanted:
+        return
+    if not (VENV / "bin" / "uv").exists() or _read_state("uv").get("version") != UV:
+        with _progress("package installer"):
+            _run([str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", UV])
+        _write_state("uv", {"version": UV})
+    with _progress("Python packages" + (" and test tools" if target == "dev" else "")):
+        lock = str(LOCKS[target])
+        try:
+            _run(
+                [str(PYTHON), "-m", "uv", "pip", "sync", "--quiet", "--python", str(PYTHON), "--require-hashes", lock],
+                env=_index_settings(),
+            )
+        except SetupFailed:
+            # pip may know an index, a proxy or a certificate that uv does not.
+            _run([str(PYTHON), "-m", "pip", "install", "--quiet", "--require-hashes", "-r", lock])
+    _write_state("packages", wanted)
+
+
+def _make_web(kind: Kind) -> None:
+    npm = str(VENV / "bin" / "npm")
+    manifests = [WEB / "package.json", WEB / "package-lock.json"]
+    held = _read_state("node_modules")
+    target: Kind = "dev" if kind == "dev" or held.get("kind") == "dev" else "runtime"
+    wanted = {"kind": target, "hash": _hash(manifests)}
+    if held != wanted or not (WEB / "node_modules").is_dir():
+        with _progress("web packages" + (" and test tools" if target == "dev" else "")):
+            _run([npm, "ci", "--loglevel=error", *([] if target == "dev" else ["--omit=dev"])], cwd=WEB)
+        _write_state("node_modules", wanted)
+    # The style sheet is made from the classes that the templates use, so they are sources of the build as well.
+    sources = [*manifests, *sorted(WEB.glob("*.ts")), *sorted(WEB.glob("*.json")), *_files(WEB / "src"), *_files(ROOT / "templates")]
+    built = {"hash": _hash(sources)}
+    if _read_state("web") != built or not (WEB / "dist" / "manifest.json").exists():
+        with _progress("web app"):
+            _run([npm, "run", "--silent", "build"], cwd=WEB)
+        _write_state("web", built)
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else []
+
+
+def _hash(paths: Iterable[Path]) -> str:
+    total = hashlib.sha256()
+    for path in paths:
+        if path.is_file():
+            total.update(f"{path.relative_to(ROOT)}\0".encode())
+            total.update(hashlib.sha256(path.read_bytes()).digest())
+    return total.hexdigest()
+
+
+def _read_state(name: str) -> dict[str, str]:
+    try:
+        state = json.loads((STATE / name).read_text())
+    except (OSError, ValueError):
+        return {}
+    return state if isinstance(state, dict) else {}
+
+
+def _write_state(name: str, state: Mapping[str, str]) -> None:
+    (STATE / name).write_text(json.dumps(state))
+
+
+def _works(python: Path) -> bool:
+    """Whether the environment's interpreter starts; a moved or half-made one does not."""
+    if not python.exists():
+        return False
+    if is_inside():
+        return True
+    return subprocess.run([str(python), "-c", "import pip"], capture_output=True, check=False).returncode == 0  # noqa: S603
+
+
+@contextmanager
+def _progress(what: str) -> Iterator[None]:
+    """Print what is being made, and how long it took."""
+    print(f"  {what} …", end="", flush=True)
+    start = time.monotonic()
+    try:
+        yield
+    except BaseException:
+        print(" failed", flush=True)
+        raise
+    print(f" {time.monotonic() - start:.1f} s", flush=True)
+
+
+def child_environment() -> dict[str, str]:
+    """The environment for tools: our own programs first, and caches that work without a home folder."""
+    env = {**os.environ, "PATH": f"{VENV / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
+    env.pop("PYTHONHOME", None)
+    home = env.get("HOME", "")
+    if not home or not os.access(home, os.W_OK):
+        cache = VENV / ".cache"
+        env |= {"HOME": str(cache), "UV_CACHE_DIR": str(cache / "uv"), "npm_config_cache": str(cache / "npm")}
+        cache.mkdir(exist_ok=True)
+    return env
+
+
+def _index_settings() -> dict[str, str]:
+    """Tell uv of the package index, mirrors and certificates that pip is configured with."""
+    listed = subprocess.run(  # noqa: S603
+        [str(PYTHON), "-m", "pip", "config", "list"], capture_output=True, text=True, check=False, env=child_environment()
+    ).stdout
+    found: dict[str, str] = {}
+    names = {
+        "index-url": "UV_DEFAULT_INDEX",
+        "extra-index-url": "UV_INDEX",
+        "find-links": "UV_FIND_LINKS",
+        "cert": "SSL_CERT_FILE",
+    }
+    for line in listed.splitlines():
+        key, _, value = line.partition("=")
+        name = names.get(key.rpartition(".")[2])
+        if name and name not in os.environ:
+            found[name] = " ".join(value.strip().strip("'\"").split())
+    if "UV_INDEX" in found:
+        # As pip does: the best match of all indexes. What is installed is fixed by the hashes of the lock anyway.
+        found["UV_INDEX_STRATEGY"] = "unsafe-best-match"
+    return found
+
+
+def _run(command: Sequence[str], *, cwd: Path = ROOT, env: Mapping[str, str] | None = None) -> None:
+    """Run one tool quietly; what it said is shown only if it failed."""
+    done = subprocess.run(  # noqa: S603
+        command,
+        cwd=cwd,
+        env={**child_environment(), **(env or {})},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if done.returncode != 0:
+        tail = "\n".join(done.stdout.strip().splitlines()[-30:])
+        raise SetupFailed(f"{' '.join(command[:4])} … failed:\n{tail}")

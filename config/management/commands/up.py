@@ -1,0 +1,118 @@
+"""``manage.py up``: migrate, seed the demo, serve. One process does everything unless Redis is configured."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.core.management import BaseCommand, CommandError, call_command
+from django.core.management.base import CommandParser
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+logger = logging.getLogger(__name__)
+
+WORKER_THREADS = 4
+
+
+class Command(BaseCommand):
+    """Brings the database up to date and serves until it is stopped."""
+
+    help = "Set everything up and serve. The address is printed; Ctrl-C stops."
+    requires_system_checks: list[str] = []  # Django's checks run below, in time to be read
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--port", type=int, default=settings.TRELLIS.port, help="Port to listen on (8000).")
+        parser.add_argument("--host", default=settings.TRELLIS.host, help="Address to listen on (127.0.0.1).")
+        parser.add_argument("--no-demo", action="store_true", help="Do not create the demo workspace.")
+
+    def handle(self, *_args: object, **options: Any) -> None:
+        host, port = str(options["host"]), int(options["port"])
+        check_port(host, port)
+        call_command("check")
+        call_command("migrate", interactive=False, verbosity=0)
+        if not options["no_demo"]:
+            call_command("seed_demo")
+        os.umask(0o077)  # what the server writes from here on is its owner's alone
+        serve(host, port, ready=lambda: self._greet(host, port))
+        self.stdout.write("Trellis has stopped.")
+
+    def _greet(self, host: str, port: int) -> None:
+        shown = "localhost" if host in {"127.0.0.1", "0.0.0.0", "::", "::1"} else host  # noqa: S104
+        self.stdout.write(f"\nTrellis runs at http://{shown}:{port}/   (Ctrl-C stops it)\n")
+        if settings.TRELLIS.email_host is None:
+            self.stdout.write(f"Mails are written to {settings.EMAIL_FILE_PATH}")
+        self.stdout.flush()
+
+
+def check_port(host: str, port: int) -> None:
+    """Raise CommandError, with one line for people, if nobody can listen there."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise CommandError(
+                f"Port {port} on {host} cannot be used ({os.strerror(error.errno or 0).lower()}). "
+                f"Choose another: python3 manage.py up --port {port + 1}"
+            ) from None
+
+
+def serve(host: str, port: int, *, ready: Callable[[], None]) -> None:
+    """Serve on this thread until SIGINT or SIGTERM, with worker and beat beside it if there is no Redis."""
+    # Daphne's server must be imported first: it installs the reactor that config.asgi hangs its hooks on.
+    from daphne.endpoints import build_endpoint_description_strings
+    from daphne.server import Server
+
+    from config.asgi import application
+
+    stop_background = start_background() if settings.TRELLIS.has_embedded_worker else None
+    server = Server(
+        application,
+        endpoints=build_endpoint_description_strings(host=host, port=port),
+        ping_interval=20,
+        server_name="trellis",
+        application_close_timeout=5,
+        ready_callable=ready,
+    )
+    try:
+        server.run()
+    finally:
+        if stop_background is not None:
+            stop_background()
+
+
+def start_background() -> Callable[[], None]:
+    """Run Celery's worker and beat as threads of this process; gives what stops them."""
+    from celery.apps.worker import Worker
+    from celery.beat import EmbeddedService
+
+    from config.celery import app
+
+    app.set_current()
+    worker = app.WorkController(
+        pool="threads",
+        concurrency=WORKER_THREADS,
+        without_mingle=True,
+        without_gossip=True,
+        without_heartbeat=True,
+        quiet=True,
+    )
+    assert not isinstance(worker, Worker)  # noqa: S101  that class would take the signals, which are Daphne's
+    threading.Thread(target=worker.start, name="celery-worker", daemon=True).start()
+    beat = EmbeddedService(app, max_interval=5, thread=True, scheduler_cls="celery.beat:Scheduler")
+    beat.daemon = True
+    beat.start()
+
+    def stop() -> None:
+        beat.stop()
+        worker.stop()
+
+    return stop
+
