@@ -25,7 +25,10 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 STATE = VENV / ".trellis"
 WEB = ROOT / "chat" / "web"
-LOCKS = {"runtime": ROOT / "config" / "requirements.lock", "dev": ROOT / "config" / "requirements-dev.lock"}
+LOCKS = {
+    "runtime": ROOT / "config" / "requirements.lock",
+    "dev": ROOT / "config" / "requirements-dev.lock",
+}
 UV = "uv==0.13.8"
 OLDEST_PYTHON = (3, 11)
 
@@ -97,13 +100,26 @@ def _make_environment(kind: Kind) -> None:
         return
     if not (VENV / "bin" / "uv").exists() or _read_state("uv").get("version") != UV:
         with _progress("package installer"):
-            _run([str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", UV])
+            _run(
+                [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", UV]
+            )
         _write_state("uv", {"version": UV})
     with _progress("Python packages" + (" and test tools" if target == "dev" else "")):
         lock = str(LOCKS[target])
         try:
             _run(
-                [str(PYTHON), "-m", "uv", "pip", "sync", "--quiet", "--python", str(PYTHON), "--require-hashes", lock],
+                [
+                    str(PYTHON),
+                    "-m",
+                    "uv",
+                    "pip",
+                    "sync",
+                    "--quiet",
+                    "--python",
+                    str(PYTHON),
+                    "--require-hashes",
+                    lock,
+                ],
                 env=_index_settings(),
             )
         except SetupFailed:
@@ -120,10 +136,19 @@ def _make_web(kind: Kind) -> None:
     wanted = {"kind": target, "hash": _hash(manifests)}
     if held != wanted or not (WEB / "node_modules").is_dir():
         with _progress("web packages" + (" and test tools" if target == "dev" else "")):
-            _run([npm, "ci", "--loglevel=error", *([] if target == "dev" else ["--omit=dev"])], cwd=WEB)
+            _run(
+                [npm, "ci", "--loglevel=error", *([] if target == "dev" else ["--omit=dev"])],
+                cwd=WEB,
+            )
         _write_state("node_modules", wanted)
     # The style sheet is made from the classes that the templates use, so they are sources of the build as well.
-    sources = [*manifests, *sorted(WEB.glob("*.ts")), *sorted(WEB.glob("*.json")), *_files(WEB / "src"), *_files(ROOT / "templates")]
+    sources = [
+        *manifests,
+        *sorted(WEB.glob("*.ts")),
+        *sorted(WEB.glob("*.json")),
+        *_files(WEB / "src"),
+        *_files(ROOT / "templates"),
+    ]
     built = {"hash": _hash(sources)}
     if _read_state("web") != built or not (WEB / "dist" / "manifest.json").exists():
         with _progress("web app"):
@@ -162,7 +187,12 @@ def _works(python: Path) -> bool:
         return False
     if is_inside():
         return True
-    return subprocess.run([str(python), "-c", "import pip"], capture_output=True, check=False).returncode == 0  # noqa: S603
+    return (
+        subprocess.run(
+            [str(python), "-c", "import pip"], capture_output=True, check=False
+        ).returncode
+        == 0
+    )
 
 
 @contextmanager
@@ -185,15 +215,23 @@ def child_environment() -> dict[str, str]:
     home = env.get("HOME", "")
     if not home or not os.access(home, os.W_OK):
         cache = VENV / ".cache"
-        env |= {"HOME": str(cache), "UV_CACHE_DIR": str(cache / "uv"), "npm_config_cache": str(cache / "npm")}
+        env |= {
+            "HOME": str(cache),
+            "UV_CACHE_DIR": str(cache / "uv"),
+            "npm_config_cache": str(cache / "npm"),
+        }
         cache.mkdir(exist_ok=True)
     return env
 
 
 def _index_settings() -> dict[str, str]:
     """Tell uv of the package index, mirrors and certificates that pip is configured with."""
-    listed = subprocess.run(  # noqa: S603
-        [str(PYTHON), "-m", "pip", "config", "list"], capture_output=True, text=True, check=False, env=child_environment()
+    listed = subprocess.run(
+        [str(PYTHON), "-m", "pip", "config", "list"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=child_environment(),
     ).stdout
     found: dict[str, str] = {}
     names = {
@@ -215,7 +253,7 @@ def _index_settings() -> dict[str, str]:
 
 def _run(command: Sequence[str], *, cwd: Path = ROOT, env: Mapping[str, str] | None = None) -> None:
     """Run one tool quietly; what it said is shown only if it failed."""
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(
         command,
         cwd=cwd,
         env={**child_environment(), **(env or {})},

@@ -19,7 +19,14 @@ Network = IPv4Network | IPv6Network
 
 # Bytes that some servers take for a line break or a blank inside a header, and others do not.
 _BAD_HEADER_BYTES = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f\x85]")
-_FORWARDED = {b"x-forwarded-for", b"x-forwarded-proto", b"x-forwarded-host", b"x-forwarded-port", b"forwarded", b"x-real-ip"}
+_FORWARDED = {
+    b"x-forwarded-for",
+    b"x-forwarded-proto",
+    b"x-forwarded-host",
+    b"x-forwarded-port",
+    b"forwarded",
+    b"x-real-ip",
+}
 
 
 class Application(Protocol):
@@ -60,12 +67,19 @@ class TrustedProxies:
         headers = list(scope.get("headers", ()))
         if not any(key in _FORWARDED for key, _ in headers):
             return scope
-        changed = {**scope, "headers": [(key, value) for key, value in headers if key not in _FORWARDED]}
+        changed = {
+            **scope,
+            "headers": [(key, value) for key, value in headers if key not in _FORWARDED],
+        }
         client = scope.get("client")
         if not client or not self._is_trusted(str(client[0])):
             return changed
         # Each proxy appends the peer it saw, so the last address that is no proxy of ours is the client.
-        hops = [hop.strip() for value in header_values(scope, b"x-forwarded-for") for hop in value.decode("latin1").split(",")]
+        hops = [
+            hop.strip()
+            for value in header_values(scope, b"x-forwarded-for")
+            for hop in value.decode("latin1").split(",")
+        ]
         for hop in reversed(hops):
             try:
                 ip_address(hop)
@@ -77,7 +91,9 @@ class TrustedProxies:
         proto = header_values(scope, b"x-forwarded-proto")
         if len(proto) == 1 and proto[0] in {b"http", b"https"}:
             secure = proto[0] == b"https"
-            changed["scheme"] = {"http": "https" if secure else "http"}.get(scope["type"], "wss" if secure else "ws")
+            changed["scheme"] = {"http": "https" if secure else "http"}.get(
+                scope["type"], "wss" if secure else "ws"
+            )
         return changed
 
 
@@ -95,9 +111,14 @@ class CleanHeaders:
 
     @staticmethod
     def _is_ambiguous(scope: Scope) -> bool:
-        if len(header_values(scope, b"host")) > 1 or not str(scope.get("path", "/")).startswith("/"):
+        if len(header_values(scope, b"host")) > 1 or not str(scope.get("path", "/")).startswith(
+            "/"
+        ):
             return True
-        return any(_BAD_HEADER_BYTES.search(value) or _BAD_HEADER_BYTES.search(key) for key, value in scope.get("headers", ()))
+        return any(
+            _BAD_HEADER_BYTES.search(value) or _BAD_HEADER_BYTES.search(key)
+            for key, value in scope.get("headers", ())
+        )
 
 
 class OriginGuard:

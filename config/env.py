@@ -28,7 +28,8 @@ Network = IPv4Network | IPv6Network
 SECRET_KEY_MIN_LENGTH = 32
 KEY_SIZE_BYTES = 32
 _SAMPLE_SECRET = re.compile(
-    r"django-insecure|change.?me|example|sample|default|placeholder|your.?(secret|key)|insecure|password|s3cr3t", re.I
+    r"django-insecure|change.?me|example|sample|default|placeholder|your.?(secret|key)|insecure|password|s3cr3t",
+    re.I,
 )
 
 
@@ -50,9 +51,13 @@ def _split(value: object) -> object:
 def _reject_weak(text: str) -> None:
     """Raise ValueError for a secret that somebody could guess."""
     if _SAMPLE_SECRET.search(text):
-        raise ValueError("looks like a sample value; make a new one with 'python3 manage.py generate_keys'")
+        raise ValueError(
+            "looks like a sample value; make a new one with 'python3 manage.py generate_keys'"
+        )
     if len(text) < SECRET_KEY_MIN_LENGTH or len(set(text)) < 10:
-        raise ValueError(f"is too weak: at least {SECRET_KEY_MIN_LENGTH} random characters are needed")
+        raise ValueError(
+            f"is too weak: at least {SECRET_KEY_MIN_LENGTH} random characters are needed"
+        )
 
 
 def _decode_key(text: str) -> bytes:
@@ -73,27 +78,53 @@ def normal_origin(text: str) -> str:
     parts = urlsplit(text.strip().lower())
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ValueError(f"'{text}' is not an origin such as https://chat.example.org")
-    if parts.path not in {"", "/"} or parts.query or parts.fragment or "@" in parts.netloc or "*" in parts.netloc:
-        raise ValueError(f"'{text}' must be scheme, host and port only, without path, user or wildcard")
+    if (
+        parts.path not in {"", "/"}
+        or parts.query
+        or parts.fragment
+        or "@" in parts.netloc
+        or "*" in parts.netloc
+    ):
+        raise ValueError(
+            f"'{text}' must be scheme, host and port only, without path, user or wildcard"
+        )
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     default = {"http": 80, "https": 443}[parts.scheme]
-    return f"{parts.scheme}://{host}" + (f":{parts.port}" if parts.port not in {None, default} else "")
+    return f"{parts.scheme}://{host}" + (
+        f":{parts.port}" if parts.port not in {None, default} else ""
+    )
 
 
 class Environment(BaseSettings):
     """Every setting of Trellis. Names in capitals are environment variables; an empty variable counts as absent."""
 
-    model_config = SettingsConfigDict(frozen=True, extra="ignore", env_ignore_empty=True, case_sensitive=True)
+    model_config = SettingsConfigDict(
+        frozen=True, extra="ignore", env_ignore_empty=True, case_sensitive=True
+    )
 
     # Where it runs
-    host: str = Field("127.0.0.1", validation_alias="TRELLIS_HOST", description="Address `manage.py up` listens on.")
-    port: int = Field(8000, ge=1, le=65535, validation_alias="TRELLIS_PORT", description="Port `manage.py up` listens on.")
+    host: str = Field(
+        "127.0.0.1",
+        validation_alias="TRELLIS_HOST",
+        description="Address `manage.py up` listens on.",
+    )
+    port: int = Field(
+        8000,
+        ge=1,
+        le=65535,
+        validation_alias="TRELLIS_PORT",
+        description="Port `manage.py up` listens on.",
+    )
     data_dir: Path = Field(
         ROOT / "data",
         validation_alias="TRELLIS_DATA_DIR",
         description="Folder for the embedded database, keys, outgoing mail and the scratch folders of stdio servers.",
     )
-    debug: bool = Field(False, validation_alias="TRELLIS_DEBUG", description="Django's debug pages. Refused in production mode.")
+    debug: bool = Field(
+        False,
+        validation_alias="TRELLIS_DEBUG",
+        description="Django's debug pages. Refused in production mode.",
+    )
     static_root: Path | None = Field(
         None,
         validation_alias="TRELLIS_STATIC_ROOT",
@@ -108,7 +139,11 @@ class Environment(BaseSettings):
         description="`postgres://user:password@host:5432/name`. Absent: SQLite in the data folder. Present: production mode.",
     )
     database_pool_size: int = Field(
-        20, ge=2, le=500, validation_alias="TRELLIS_DATABASE_POOL_SIZE", description="Most PostgreSQL connections of one process."
+        20,
+        ge=2,
+        le=500,
+        validation_alias="TRELLIS_DATABASE_POOL_SIZE",
+        description="Most PostgreSQL connections of one process.",
     )
     redis_url: str | None = Field(
         None,
@@ -141,7 +176,9 @@ class Environment(BaseSettings):
         description="Full origins under which browsers reach Trellis, comma-separated. Decides CSRF, sockets and secure cookies.",
     )
     allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
-        (), validation_alias="ALLOWED_HOSTS", description="Host names that are answered. Absent: those of the public origins."
+        (),
+        validation_alias="ALLOWED_HOSTS",
+        description="Host names that are answered. Absent: those of the public origins.",
     )
     trusted_proxies: Annotated[tuple[Network, ...], NoDecode] = Field(
         (),
@@ -156,28 +193,42 @@ class Environment(BaseSettings):
 
     # Mail
     email_host: str | None = Field(
-        None, validation_alias="EMAIL_HOST", description="SMTP server. Absent: mails are written as files to `<data>/mail`."
+        None,
+        validation_alias="EMAIL_HOST",
+        description="SMTP server. Absent: mails are written as files to `<data>/mail`.",
     )
-    email_port: int = Field(587, ge=1, le=65535, validation_alias="EMAIL_PORT", description="SMTP port.")
+    email_port: int = Field(
+        587, ge=1, le=65535, validation_alias="EMAIL_PORT", description="SMTP port."
+    )
     email_user: str = Field("", validation_alias="EMAIL_HOST_USER", description="SMTP user.")
-    email_password: SecretStr = Field(SecretStr(""), validation_alias="EMAIL_HOST_PASSWORD", description="SMTP password.")
+    email_password: SecretStr = Field(
+        SecretStr(""), validation_alias="EMAIL_HOST_PASSWORD", description="SMTP password."
+    )
     email_security: Literal["starttls", "tls", "none"] = Field(
-        "starttls", validation_alias="EMAIL_SECURITY", description="`starttls`, `tls` (from the first byte) or `none`."
+        "starttls",
+        validation_alias="EMAIL_SECURITY",
+        description="`starttls`, `tls` (from the first byte) or `none`.",
     )
     email_from: str = Field(
-        "Trellis <trellis@localhost>", validation_alias="DEFAULT_FROM_EMAIL", description="Sender of the mails."
+        "Trellis <trellis@localhost>",
+        validation_alias="DEFAULT_FROM_EMAIL",
+        description="Sender of the mails.",
     )
 
     # Model
     openai_api_key: SecretStr | None = Field(
-        None, validation_alias="OPENAI_API_KEY", description="Key of the default model provider. Absent: see `OPENAI_BASE_URL`."
+        None,
+        validation_alias="OPENAI_API_KEY",
+        description="Key of the default model provider. Absent: see `OPENAI_BASE_URL`.",
     )
     openai_base_url: str | None = Field(
         None,
         validation_alias="OPENAI_BASE_URL",
         description="Any OpenAI-compatible endpoint. Absent, and no key: a local Ollama if it answers, else the demo model.",
     )
-    openai_model: str | None = Field(None, validation_alias="OPENAI_MODEL", description="Model name for that provider.")
+    openai_model: str | None = Field(
+        None, validation_alias="OPENAI_MODEL", description="Model name for that provider."
+    )
     ollama_url: str | None = Field(
         "http://127.0.0.1:11434/v1",
         validation_alias="TRELLIS_OLLAMA_URL",
@@ -186,19 +237,37 @@ class Environment(BaseSettings):
 
     # Limits
     turn_max_steps: int = Field(
-        12, ge=1, le=100, validation_alias="TRELLIS_TURN_MAX_STEPS", description="Most model requests in one turn."
+        12,
+        ge=1,
+        le=100,
+        validation_alias="TRELLIS_TURN_MAX_STEPS",
+        description="Most model requests in one turn.",
     )
     turn_max_seconds: int = Field(
-        600, ge=10, le=86_400, validation_alias="TRELLIS_TURN_MAX_SECONDS", description="Most seconds of work in one turn."
+        600,
+        ge=10,
+        le=86_400,
+        validation_alias="TRELLIS_TURN_MAX_SECONDS",
+        description="Most seconds of work in one turn.",
     )
     turn_max_tokens: int = Field(
-        200_000, ge=1_000, validation_alias="TRELLIS_TURN_MAX_TOKENS", description="Most tokens (prompt and completion) in one turn."
+        200_000,
+        ge=1_000,
+        validation_alias="TRELLIS_TURN_MAX_TOKENS",
+        description="Most tokens (prompt and completion) in one turn.",
     )
     approval_ttl_seconds: int = Field(
-        86_400, ge=60, validation_alias="TRELLIS_APPROVAL_TTL_SECONDS", description="Seconds until an unanswered approval runs out."
+        86_400,
+        ge=60,
+        validation_alias="TRELLIS_APPROVAL_TTL_SECONDS",
+        description="Seconds until an unanswered approval runs out.",
     )
     tool_timeout_seconds: float = Field(
-        60, gt=0, le=3_600, validation_alias="TRELLIS_TOOL_TIMEOUT_SECONDS", description="Seconds one tool call may take."
+        60,
+        gt=0,
+        le=3_600,
+        validation_alias="TRELLIS_TOOL_TIMEOUT_SECONDS",
+        description="Seconds one tool call may take.",
     )
     tool_result_max_bytes: int = Field(
         10 * 1024 * 1024,
@@ -207,21 +276,35 @@ class Environment(BaseSettings):
         description="Largest answer read from an MCP server, in bytes after decoding.",
     )
     health_check_seconds: int = Field(
-        60, ge=5, validation_alias="TRELLIS_HEALTH_CHECK_SECONDS", description="Seconds between two checks of one MCP server."
+        60,
+        ge=5,
+        validation_alias="TRELLIS_HEALTH_CHECK_SECONDS",
+        description="Seconds between two checks of one MCP server.",
     )
     request_max_bytes: int = Field(
-        1024 * 1024, ge=64 * 1024, validation_alias="TRELLIS_REQUEST_MAX_BYTES", description="Largest request body, in bytes."
+        1024 * 1024,
+        ge=64 * 1024,
+        validation_alias="TRELLIS_REQUEST_MAX_BYTES",
+        description="Largest request body, in bytes.",
     )
     api_rate: str = Field(
-        "600/min", validation_alias="TRELLIS_API_RATE", description="REST requests of one user or token, as number/period."
+        "600/min",
+        validation_alias="TRELLIS_API_RATE",
+        description="REST requests of one user or token, as number/period.",
     )
     token_max_days: int = Field(
-        365, ge=1, le=3650, validation_alias="TRELLIS_TOKEN_MAX_DAYS", description="Longest life of an API token, in days."
+        365,
+        ge=1,
+        le=3650,
+        validation_alias="TRELLIS_TOKEN_MAX_DAYS",
+        description="Longest life of an API token, in days.",
     )
 
     # Logs
     log_format: Literal["console", "json"] = Field(
-        "console", validation_alias="LOG_FORMAT", description="`console` for people, `json` for machines."
+        "console",
+        validation_alias="LOG_FORMAT",
+        description="`console` for people, `json` for machines.",
     )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         "INFO", validation_alias="LOG_LEVEL", description="Least severe message that is logged."
@@ -253,7 +336,11 @@ class Environment(BaseSettings):
     @classmethod
     def _read_origins(cls, value: object) -> object:
         parts = _split(value)
-        return tuple(dict.fromkeys(normal_origin(str(part)) for part in parts)) if isinstance(parts, tuple | list) else parts
+        return (
+            tuple(dict.fromkeys(normal_origin(str(part)) for part in parts))
+            if isinstance(parts, tuple | list)
+            else parts
+        )
 
     @field_validator("allowed_hosts", mode="before")
     @classmethod
@@ -280,7 +367,9 @@ class Environment(BaseSettings):
         if not isinstance(value, str):
             return value
         keys: dict[str, EncryptionKey] = {}
-        for position, item in enumerate(filter(None, (part.strip() for part in value.split(","))), start=1):
+        for position, item in enumerate(
+            filter(None, (part.strip() for part in value.split(","))), start=1
+        ):
             name, colon, text = item.partition(":")
             if not colon or not re.fullmatch(r"[A-Za-z0-9_.-]{1,32}", name):
                 raise ValueError(f"key {position} is not written as id:base64")
@@ -310,7 +399,9 @@ class Environment(BaseSettings):
     @classmethod
     def _check_database_url(cls, value: str | None) -> str | None:
         if value is not None and not re.match(r"postgres(ql)?://", value):
-            raise ValueError("must begin with postgres:// (leave it out for SQLite in the data folder)")
+            raise ValueError(
+                "must begin with postgres:// (leave it out for SQLite in the data folder)"
+            )
         return value
 
     @field_validator("redis_url")
@@ -353,13 +444,23 @@ class Environment(BaseSettings):
         if not completed.get("TRELLIS_PUBLIC_ORIGINS"):
             port = completed.get("TRELLIS_PORT", 8000)
             host = str(completed.get("TRELLIS_HOST", "127.0.0.1"))
-            named = [] if host in {"0.0.0.0", "::", "127.0.0.1"} else [f"[{host}]" if ":" in host else host]  # noqa: S104
+            named = (
+                []
+                if host in {"0.0.0.0", "::", "127.0.0.1"}
+                else [f"[{host}]" if ":" in host else host]
+            )  # noqa: S104
             completed["TRELLIS_PUBLIC_ORIGINS"] = ",".join(
                 f"http://{name}:{port}" for name in ["localhost", "127.0.0.1", "[::1]", *named]
             )
-        missing = [name for name in ("SECRET_KEY", "TRELLIS_ENCRYPTION_KEYS", "TRELLIS_AUDIT_KEY") if not completed.get(name)]
+        missing = [
+            name
+            for name in ("SECRET_KEY", "TRELLIS_ENCRYPTION_KEYS", "TRELLIS_AUDIT_KEY")
+            if not completed.get(name)
+        ]
         if missing:
-            keys: Keys = load_or_create_keys(Path(completed.get("TRELLIS_DATA_DIR") or ROOT / "data"))
+            keys: Keys = load_or_create_keys(
+                Path(completed.get("TRELLIS_DATA_DIR") or ROOT / "data")
+            )
             completed |= {name: keys[name] for name in missing}
         return completed
 
@@ -372,13 +473,20 @@ class Environment(BaseSettings):
             "TRELLIS_AUDIT_KEY": self.audit_key,
             "TRELLIS_PUBLIC_ORIGINS": self.public_origins,
         }
-        faults = [f"{name} is required when DATABASE_URL is set" for name, value in required.items() if not value]
+        faults = [
+            f"{name} is required when DATABASE_URL is set"
+            for name, value in required.items()
+            if not value
+        ]
         if self.is_production and self.debug:
             faults.append("TRELLIS_DEBUG must be off when DATABASE_URL is set")
         if faults:
             raise ValueError("; ".join(faults))
         if not self.allowed_hosts:
-            hosts = dict.fromkeys(urlsplit(origin).netloc.rsplit(":", 1)[0] if "]" not in origin else "[::1]" for origin in self.public_origins)
+            hosts = dict.fromkeys(
+                urlsplit(origin).netloc.rsplit(":", 1)[0] if "]" not in origin else "[::1]"
+                for origin in self.public_origins
+            )
             object.__setattr__(self, "allowed_hosts", tuple(hosts))
         return self
 
@@ -400,5 +508,8 @@ def read_environment() -> Environment:
     except ValidationError as error:
         print(f"Trellis cannot start. {describe_faults(error)}", file=sys.stderr)
     except OSError as error:
-        print(f"Trellis cannot start. TRELLIS_DATA_DIR: {error.strerror}: {error.filename}", file=sys.stderr)
+        print(
+            f"Trellis cannot start. TRELLIS_DATA_DIR: {error.strerror}: {error.filename}",
+            file=sys.stderr,
+        )
     raise SystemExit(2)

@@ -24,7 +24,9 @@ def _answer(request: HttpRequest, status: int, *, detail: str | None = None) -> 
     text = detail or text
     if request.path_info.startswith("/api/"):
         kind = "server_error" if status >= 500 else "client_error"
-        return JsonResponse({"type": kind, "errors": [{"code": code, "detail": text, "attr": None}]}, status=status)
+        return JsonResponse(
+            {"type": kind, "errors": [{"code": code, "detail": text, "attr": None}]}, status=status
+        )
     request_id = str(getattr(request, "request_id", ""))
     context = {"status": status, "title": text, "request_id": request_id}
     try:
@@ -34,17 +36,17 @@ def _answer(request: HttpRequest, status: int, *, detail: str | None = None) -> 
     return HttpResponse(body, status=status)
 
 
-def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:  # noqa: ARG001
+def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """400."""
     return _answer(request, 400)
 
 
-def permission_denied(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:  # noqa: ARG001
+def permission_denied(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """403."""
     return _answer(request, 403)
 
 
-def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:  # noqa: ARG001
+def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """404: the same for a missing page and for another tenant's."""
     return _answer(request, 404)
 
@@ -54,6 +56,10 @@ def server_error(request: HttpRequest) -> HttpResponse:
     return _answer(request, 500)
 
 
-def csrf_failure(request: HttpRequest, reason: str | _StrPromise = "") -> HttpResponse:  # noqa: ARG001
+def csrf_failure(request: HttpRequest, reason: str | _StrPromise = "") -> HttpResponse:
     """403 for a change that did not prove it came from one of our pages."""
-    return _answer(request, 403, detail="This form has run out or came from another site. Go back, reload, try again.")
+    return _answer(
+        request,
+        403,
+        detail="This form has run out or came from another site. Go back, reload, try again.",
+    )

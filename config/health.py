@@ -22,25 +22,32 @@ _draining = False
 
 def start_draining() -> None:
     """Answer "not ready" from now on, so that a load balancer sends nobody new before the process stops."""
-    global _draining  # noqa: PLW0603
+    global _draining
     _draining = True
 
 
 @require_safe
-def healthz(request: HttpRequest) -> JsonResponse:  # noqa: ARG001
+def healthz(request: HttpRequest) -> JsonResponse:
     """Say that the process answers; asks nothing of anybody else."""
     return JsonResponse({"status": "ok"})
 
 
 @require_safe
-def readyz(request: HttpRequest) -> JsonResponse:  # noqa: ARG001
+def readyz(request: HttpRequest) -> JsonResponse:
     """Say whether this process can serve; 503 names the parts that cannot, without their addresses."""
-    checks: dict[str, Callable[[], None]] = {"database": _check_database, "cache": _check_cache, "layer": _check_layer}
+    checks: dict[str, Callable[[], None]] = {
+        "database": _check_database,
+        "cache": _check_cache,
+        "layer": _check_layer,
+    }
     results = {name: _run(name, check) for name, check in checks.items()}
     if _draining:
         results["process"] = "stopping"
     is_ready = all(result == "ok" for result in results.values())
-    return JsonResponse({"status": "ok" if is_ready else "unavailable", "checks": results}, status=200 if is_ready else 503)
+    return JsonResponse(
+        {"status": "ok" if is_ready else "unavailable", "checks": results},
+        status=200 if is_ready else 503,
+    )
 
 
 def _run(name: str, check: Callable[[], None]) -> str:

@@ -57,4 +57,7 @@ def load_or_create_keys(data_dir: Path) -> Keys:
         raise OSError(0, "the file is damaged", str(path)) from None
     if not isinstance(loaded, dict) or not all(isinstance(value, str) for value in loaded.values()):
         raise OSError(0, "the file is damaged", str(path))
-    return {**{name: "" for name in ("SECRET_KEY", "TRELLIS_ENCRYPTION_KEYS", "TRELLIS_AUDIT_KEY")}, **loaded}
+    return {
+        **dict.fromkeys(("SECRET_KEY", "TRELLIS_ENCRYPTION_KEYS", "TRELLIS_AUDIT_KEY"), ""),
+        **loaded,
+    }

@@ -47,7 +47,9 @@ class Lifecycle:
                 async with asyncio.timeout(STOP_SECONDS / len(self._stop_hooks)):
                     await hook()
             except Exception:
-                logger.warning("a part did not stop cleanly", extra={"part": hook.__qualname__}, exc_info=True)
+                logger.warning(
+                    "a part did not stop cleanly", extra={"part": hook.__qualname__}, exc_info=True
+                )
 
     def attach_to_daphne(self) -> None:
         """Hang the hooks on Daphne's reactor, if this process is Daphne."""
@@ -56,7 +58,7 @@ class Lifecycle:
             return
         from twisted.internet.defer import Deferred
 
-        loop: asyncio.AbstractEventLoop = reactor._asyncioEventloop  # noqa: SLF001
+        loop: asyncio.AbstractEventLoop = reactor._asyncioEventloop
 
         def begin() -> None:
             loop.create_task(self.start())
@@ -67,7 +69,7 @@ class Lifecycle:
         reactor.callWhenRunning(begin)
         reactor.addSystemEventTrigger("before", "shutdown", end)
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ARG002
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Serve the lifespan protocol."""
         while True:
             message = await receive()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import logging.config
+import sys
 from collections.abc import Callable, MutableMapping
 from importlib import import_module
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import structlog
 
 EventDict = MutableMapping[str, Any]
+_SEVERITY = ("DEBUG", "INFO", "WARNING", "ERROR")
 _redact: Callable[[object, str, EventDict], EventDict] | None = None
 
 
@@ -19,7 +21,7 @@ def redact(logger: object, method: str, event: EventDict) -> EventDict:
 
     Resolved at the first event and not at import, because logging is set up before Django's apps can be loaded.
     """
-    global _redact  # noqa: PLW0603
+    global _redact
     if _redact is None:
         _redact = import_module("workspaces.redaction").redact_event
     return _redact(logger, method, event)
@@ -38,10 +40,16 @@ def configure_logging(*, level: str, as_json: bool) -> None:
     final: list[structlog.typing.Processor] = (
         [structlog.processors.format_exc_info, redact, structlog.processors.JSONRenderer()]
         if as_json
-        else [structlog.processors.format_exc_info, redact, structlog.dev.ConsoleRenderer(
-            exception_formatter=structlog.dev.plain_traceback
-        )]
+        else [
+            structlog.processors.format_exc_info,
+            redact,
+            structlog.dev.ConsoleRenderer(
+                colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+            ),
+        ]
     )
+    # People at a terminal want to see what is wrong, machines want to see every request.
+    routine = level if as_json else max(level, "WARNING", key=_SEVERITY.index)
     logging.config.dictConfig(
         {
             "version": 1,
@@ -49,18 +57,25 @@ def configure_logging(*, level: str, as_json: bool) -> None:
             "formatters": {
                 "trellis": {
                     "()": structlog.stdlib.ProcessorFormatter,
-                    "processors": [structlog.stdlib.ProcessorFormatter.remove_processors_meta, *final],
+                    "processors": [
+                        structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                        *final,
+                    ],
                     "foreign_pre_chain": shared,
                 }
             },
             "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "trellis"}},
             "root": {"handlers": ["stderr"], "level": level},
             "loggers": {
-                "django.request": {"level": "ERROR"},  # the request log below has every status already
+                # The request log says so too; a foreign Host is not worth a traceback.
+                "django.security.DisallowedHost": {"level": "CRITICAL"},
+                "django.request": {
+                    "level": "ERROR"
+                },  # the request log below has every status already
                 "django.channels.server": {"level": "WARNING"},
                 "daphne": {"level": "WARNING"},
-                "django_structlog": {"level": "WARNING" if level == "INFO" else level},
-                "celery": {"level": "WARNING" if level == "INFO" else level},
+                "django_structlog": {"level": routine},
+                "celery": {"level": routine},
                 "httpx2": {"level": "WARNING"},
                 "mcp": {"level": "WARNING"},
                 "asyncio": {"level": "WARNING"},

@@ -37,7 +37,9 @@ class ResponseHeadersMiddleware:
     sync_capable = True
     async_capable = True
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]) -> None:
+    def __init__(
+        self, get_response: Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]
+    ) -> None:
         self.get_response = get_response
         if iscoroutinefunction(get_response):
             markcoroutinefunction(self)
@@ -46,12 +48,12 @@ class ResponseHeadersMiddleware:
         if iscoroutinefunction(self):
             return self._answer_async(request)
         response = self.get_response(request)
-        assert not isinstance(response, Awaitable)  # noqa: S101
+        assert not isinstance(response, Awaitable)
         return self._complete(request, response)
 
     async def _answer_async(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
-        assert isinstance(response, Awaitable)  # noqa: S101
+        assert isinstance(response, Awaitable)
         return self._complete(request, await response)
 
     @staticmethod
@@ -67,5 +69,5 @@ class ResponseHeadersMiddleware:
 class StaticFilesMiddleware(ServeStaticMiddleware):
     """Static files, of which those of the web build carry a hash in their name and may be kept for ever."""
 
-    def immutable_file_test(self, path: str, url: str) -> bool:  # noqa: ARG002
+    def immutable_file_test(self, path: str, url: str) -> bool:
         return _IMMUTABLE.match(url) is not None

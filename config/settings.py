@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 import dj_database_url
+from csp.constants import NONCE
 from django.urls import reverse_lazy
 
 from config.env import ROOT, read_environment
@@ -15,7 +16,7 @@ TRELLIS = read_environment()
 # Core ----------------------------------------------------------------------------------------------------------------
 
 DEBUG = TRELLIS.debug
-assert TRELLIS.secret_key is not None  # noqa: S101  read_environment() leaves otherwise
+assert TRELLIS.secret_key is not None
 SECRET_KEY = TRELLIS.secret_key.get_secret_value()
 ALLOWED_HOSTS = list(TRELLIS.allowed_hosts)
 ROOT_URLCONF = "config.urls"
@@ -26,7 +27,9 @@ TIME_ZONE = "UTC"
 USE_I18N = True
 USE_TZ = True
 
-_LOCAL_APPS = [name for name in ("workspaces", "audit", "mcp_servers", "chat") if find_spec(f"{name}.models")]
+_LOCAL_APPS = [
+    name for name in ("workspaces", "audit", "mcp_servers", "chat") if find_spec(f"{name}.models")
+]
 
 INSTALLED_APPS = [
     "daphne",
@@ -119,7 +122,12 @@ else:
 # Caches, nudges, background tasks ------------------------------------------------------------------------------------
 
 if TRELLIS.redis_url is None:
-    CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "trellis"}}
+    CACHES = {
+        "default": {
+            "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
+            "LOCATION": "trellis",
+        }
+    }
     CHANNEL_LAYERS = {
         # At the default capacity of 100 this layer silently drops the newest message.
         "default": {"BACKEND": "channels.layers.InMemoryChannelLayer", "CONFIG": {"capacity": 2000}}
@@ -165,7 +173,10 @@ AUTHENTICATION_BACKENDS = [
 ]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
-    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 10},
+    },
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
@@ -220,8 +231,8 @@ DATA_UPLOAD_MAX_NUMBER_FIELDS = 2000
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": ["'none'"],
-        "script-src": ["'self'", "__nonce__"],
-        "style-src": ["'self'", "__nonce__"],
+        "script-src": ["'self'", NONCE],
+        "style-src": ["'self'", NONCE],
         "img-src": ["'self'", "data:", "blob:"],
         "media-src": ["'self'", "data:", "blob:"],
         "font-src": ["'self'"],
@@ -236,7 +247,7 @@ CONTENT_SECURITY_POLICY = {
 # The admin's own interface evaluates expressions (Alpine) and sets inline styles; nothing else of ours may.
 ADMIN_CONTENT_SECURITY_POLICY = {
     **CONTENT_SECURITY_POLICY["DIRECTIVES"],
-    "script-src": ["'self'", "'unsafe-eval'", "__nonce__"],
+    "script-src": ["'self'", "'unsafe-eval'", NONCE],
     "style-src": ["'self'", "'unsafe-inline'"],
 }
 
@@ -263,7 +274,11 @@ STORAGES = {
     },
 }
 DJANGO_VITE = {
-    "default": {"dev_mode": False, "static_url_prefix": "web", "manifest_path": WEB_DIST / "manifest.json"},
+    "default": {
+        "dev_mode": False,
+        "static_url_prefix": "web",
+        "manifest_path": WEB_DIST / "manifest.json",
+    },
 }
 
 # Mail ----------------------------------------------------------------------------------------------------------------

@@ -27,9 +27,15 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []  # Django's checks run below, in time to be read
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--port", type=int, default=settings.TRELLIS.port, help="Port to listen on (8000).")
-        parser.add_argument("--host", default=settings.TRELLIS.host, help="Address to listen on (127.0.0.1).")
-        parser.add_argument("--no-demo", action="store_true", help="Do not create the demo workspace.")
+        parser.add_argument(
+            "--port", type=int, default=settings.TRELLIS.port, help="Port to listen on (8000)."
+        )
+        parser.add_argument(
+            "--host", default=settings.TRELLIS.host, help="Address to listen on (127.0.0.1)."
+        )
+        parser.add_argument(
+            "--no-demo", action="store_true", help="Do not create the demo workspace."
+        )
 
     def handle(self, *_args: object, **options: Any) -> None:
         host, port = str(options["host"]), int(options["port"])
@@ -104,7 +110,7 @@ def start_background() -> Callable[[], None]:
         without_heartbeat=True,
         quiet=True,
     )
-    assert not isinstance(worker, Worker)  # noqa: S101  that class would take the signals, which are Daphne's
+    assert not isinstance(worker, Worker)
     threading.Thread(target=worker.start, name="celery-worker", daemon=True).start()
     beat = EmbeddedService(app, max_interval=5, thread=True, scheduler_cls="celery.beat:Scheduler")
     beat.daemon = True
@@ -115,4 +121,3 @@ def start_background() -> Callable[[], None]:
         worker.stop()
 
     return stop
-
