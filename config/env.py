@@ -444,11 +444,8 @@ class Environment(BaseSettings):
         if not completed.get("TRELLIS_PUBLIC_ORIGINS"):
             port = completed.get("TRELLIS_PORT", 8000)
             host = str(completed.get("TRELLIS_HOST", "127.0.0.1"))
-            named = (
-                []
-                if host in {"0.0.0.0", "::", "127.0.0.1"}
-                else [f"[{host}]" if ":" in host else host]
-            )  # noqa: S104
+            anywhere = {"0.0.0.0", "::", "127.0.0.1"}  # noqa: S104
+            named = [] if host in anywhere else [f"[{host}]" if ":" in host else host]
             completed["TRELLIS_PUBLIC_ORIGINS"] = ",".join(
                 f"http://{name}:{port}" for name in ["localhost", "127.0.0.1", "[::1]", *named]
             )

@@ -50,7 +50,7 @@ def load_or_create_keys(data_dir: Path) -> Keys:
         except FileExistsError:
             pass  # another process was first; its keys hold
         finally:
-            os.unlink(draft)
+            Path(draft).unlink()
     try:
         loaded = json.loads(path.read_text())
     except ValueError:

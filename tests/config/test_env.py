@@ -1,0 +1,124 @@
+"""The environment is read once, whole, and refused in one line."""
+
+from __future__ import annotations
+
+import base64
+import os
+import secrets
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from config.env import Environment, normal_origin
+from config.keys import generate_keys, load_or_create_keys
+
+ROOT = Path(__file__).parents[2]
+KEY = base64.b64encode(secrets.token_bytes(32)).decode()
+PRODUCTION = {
+    "DATABASE_URL": "postgres://trellis@db/trellis",
+    "TRELLIS_PUBLIC_ORIGINS": "https://chat.example.org",
+}
+
+
+def start(tmp_path: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Read the environment in a fresh process that knows only these variables."""
+    return subprocess.run(
+        [sys.executable, "-c", "from config.env import read_environment; read_environment()"],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"], "TRELLIS_DATA_DIR": str(tmp_path), **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("variables", "named"),
+    [
+        ({}, ["SECRET_KEY", "TRELLIS_ENCRYPTION_KEYS", "TRELLIS_AUDIT_KEY"]),
+        ({"SECRET_KEY": ""}, ["SECRET_KEY"]),
+        ({"SECRET_KEY": "short"}, ["SECRET_KEY"]),
+        ({"SECRET_KEY": "change-me-" * 8}, ["SECRET_KEY"]),
+        ({"SECRET_KEY": "django-insecure-" + secrets.token_urlsafe(50)}, ["SECRET_KEY"]),
+        ({"SECRET_KEY": "a" * 64}, ["SECRET_KEY"]),
+        ({"TRELLIS_ENCRYPTION_KEYS": "k1:AAAA"}, ["TRELLIS_ENCRYPTION_KEYS"]),
+        ({"TRELLIS_ENCRYPTION_KEYS": f"k1:{KEY},k1:{KEY}"}, ["TRELLIS_ENCRYPTION_KEYS"]),
+        (
+            {"TRELLIS_ENCRYPTION_KEYS": "k1:" + base64.b64encode(bytes(32)).decode()},
+            ["TRELLIS_ENCRYPTION_KEYS"],
+        ),
+        ({"TRELLIS_AUDIT_KEY": "not base64!"}, ["TRELLIS_AUDIT_KEY"]),
+    ],
+)
+def test_production_mode_does_not_start_with_a_missing_or_weak_secret(
+    tmp_path: Path, variables: dict[str, str], named: list[str]
+) -> None:
+    """SEC-25: exit code other than 0 and one clear line that names the variable."""
+    done = start(tmp_path, **PRODUCTION, **variables)
+    assert done.returncode == 2
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert all(name in done.stderr for name in named)
+    assert "Traceback" not in done.stderr
+
+
+def test_a_fault_never_repeats_the_secret(tmp_path: Path) -> None:
+    """SEC-25, SEC-96: what is wrong with a key is said without the key."""
+    weak = "hunter2hunter2"
+    done = start(tmp_path, **PRODUCTION, SECRET_KEY=weak, TRELLIS_AUDIT_KEY=weak)
+    assert weak not in done.stderr
+
+
+def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
+    """Ours: one start shows everything that is wrong."""
+    done = start(tmp_path, TRELLIS_PORT="door", TRUSTED_PROXIES="nowhere", LOG_FORMAT="poem")
+    assert done.returncode == 2
+    assert all(name in done.stderr for name in ("TRELLIS_PORT", "TRUSTED_PROXIES", "LOG_FORMAT"))
+
+
+def test_production_mode_starts_with_good_secrets(tmp_path: Path) -> None:
+    """SEC-25: the same start with generated keys works."""
+    assert start(tmp_path, **PRODUCTION, **generate_keys()).returncode == 0
+
+
+def test_the_embedded_default_makes_its_keys_once(tmp_path: Path) -> None:
+    """SEC-25: fresh installs differ; a second start has the same keys; only the owner reads them."""
+    first = load_or_create_keys(tmp_path / "one")
+    assert first == load_or_create_keys(tmp_path / "one")
+    assert first != load_or_create_keys(tmp_path / "two")
+    mode = stat.S_IMODE((tmp_path / "one" / "keys.json").stat().st_mode)
+    assert mode == 0o600
+
+
+def test_the_settings_value_never_shows_a_secret() -> None:
+    """SEC-96: printing the settings prints no key."""
+    keys = generate_keys()
+    shown = repr(Environment.model_validate({**PRODUCTION, **keys}))
+    assert keys["SECRET_KEY"] not in shown
+    assert keys["TRELLIS_AUDIT_KEY"] not in shown
+    assert "material" not in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "origin"),
+    [
+        ("https://Chat.Example.org", "https://chat.example.org"),
+        ("https://chat.example.org:443/", "https://chat.example.org"),
+        ("http://localhost:8000", "http://localhost:8000"),
+        ("http://[::1]:8000", "http://[::1]:8000"),
+    ],
+)
+def test_origins_are_compared_in_the_form_browsers_send(text: str, origin: str) -> None:
+    """SEC-15."""
+    assert normal_origin(text) == origin
+
+
+@pytest.mark.parametrize(
+    "text", ["chat.example.org", "https://*", "ftp://a", "https://u@a", "https://a/b", "null", ""]
+)
+def test_what_is_no_origin_is_refused(text: str) -> None:
+    """SEC-15."""
+    with pytest.raises(ValueError, match=r"origin|scheme"):
+        normal_origin(text)

@@ -1,0 +1,123 @@
+"""Where every test runs: fresh keys, a folder of its own, SQLite, or PostgreSQL and Redis if they are given.
+
+``TEST_DATABASE_URL`` and ``TEST_REDIS_URL`` choose the services; ``manage.py test`` starts both by itself and sets them.
+The environment is made while this file is imported, that is before Django reads its settings.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import socket
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import django
+import pytest
+
+from config.keys import generate_keys
+
+
+def _worker_number() -> int:
+    name = os.environ.get("PYTEST_XDIST_WORKER", "")
+    return int(name.removeprefix("gw")) + 1 if name else 0
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _make_environment() -> None:
+    """Set every variable that Trellis reads, so that nothing of the caller's environment shows through."""
+    data_dir = Path(tempfile.mkdtemp(prefix="trellis-test-"))
+    atexit.register(shutil.rmtree, data_dir, ignore_errors=True)
+    port = _free_port()
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "DATABASE_URL", "REDIS_URL"):
+        os.environ.pop(name, None)
+    os.environ |= {
+        **generate_keys(),
+        "DJANGO_SETTINGS_MODULE": "config.settings",
+        "TRELLIS_DATA_DIR": str(data_dir),
+        "TRELLIS_PORT": str(port),
+        "TRELLIS_PUBLIC_ORIGINS": f"http://testserver,http://localhost:{port},http://127.0.0.1:{port}",
+        "TRELLIS_ALLOWED_NETWORKS": "127.0.0.0/8,::1/128",
+        "TRELLIS_OLLAMA_URL": "off",
+        "LOG_LEVEL": "WARNING",
+    }
+    if database_url := os.environ.get("TEST_DATABASE_URL"):
+        os.environ["DATABASE_URL"] = database_url
+    if redis_url := os.environ.get("TEST_REDIS_URL"):
+        # Each worker process has a Redis database of its own.
+        os.environ["REDIS_URL"] = f"{redis_url.rstrip('/')}/{_worker_number()}"
+
+
+_make_environment()
+django.setup()  # the factories below are models' builders, and are imported before pytest-django's turn
+
+pytest_plugins = ["tests.factories"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out what needs a service that this run does not have; the run with services has them all."""
+    missing = {
+        "postgresql": "DATABASE_URL" not in os.environ,
+        "redis": "REDIS_URL" not in os.environ,
+    }
+    for item in items:
+        for name, is_missing in missing.items():
+            if is_missing and item.get_closest_marker(name):
+                item.add_marker(pytest.mark.skip(reason=f"runs with {name}"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def flush_past_triggers() -> Iterator[None]:
+    """Let the test database be emptied between tests although its audit log forbids that."""
+    from django.db.backends.base.operations import BaseDatabaseOperations
+
+    plain = BaseDatabaseOperations.execute_sql_flush
+
+    def flush(self, sql_list):
+        is_sqlite = self.connection.vendor == "sqlite"
+        saved: list[tuple[str, str]] = []
+        with self.connection.cursor() as cursor:
+            if is_sqlite:
+                cursor.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
+                saved = cursor.fetchall()
+                for name, _ in saved:
+                    cursor.execute(f'DROP TRIGGER "{name}"')
+            else:
+                cursor.execute("SET session_replication_role = replica")
+        try:
+            return plain(self, sql_list)
+        finally:
+            with self.connection.cursor() as cursor:
+                if is_sqlite:
+                    for _, sql in saved:
+                        cursor.execute(sql)
+                else:
+                    cursor.execute("SET session_replication_role = DEFAULT")
+
+    BaseDatabaseOperations.execute_sql_flush = flush  # type: ignore[method-assign]
+    yield
+    BaseDatabaseOperations.execute_sql_flush = plain  # type: ignore[method-assign]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def fast_passwords() -> Iterator[None]:
+    """Hash test passwords quickly; the real hasher takes its time on purpose."""
+    from django.test import override_settings
+
+    with override_settings(PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"]):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def fresh_cache() -> None:
+    """Give each test its own counters for rate limits."""
+    from django.core.cache import cache
+
+    cache.clear()

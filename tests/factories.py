@@ -1,0 +1,147 @@
+"""One builder for each model of the ground, and two workspaces with a person in each role.
+
+The second workspace is full of canaries: strings that must never be seen by anybody of the first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import factory
+import pytest
+from allauth.account.models import EmailAddress
+from django.test import Client
+
+from workspaces.actors import Actor, Source
+from workspaces.middleware import actor_for
+from workspaces.models import Membership, User, Workspace
+from workspaces.roles import Role
+
+PASSWORD = "correct horse battery staple"
+CANARY = "canary-of-b"
+"""Part of every text in the second workspace."""
+
+
+class UserFactory(factory.django.DjangoModelFactory[User]):
+    """A person who can sign in with PASSWORD."""
+
+    class Meta:
+        model = User
+        skip_postgeneration_save = True
+
+    email = factory.Sequence(lambda n: f"person{n}@example.org")
+    name = factory.Sequence(lambda n: f"Person {n}")
+
+    @classmethod
+    def _create(cls, model_class: type[User], *args: Any, **kwargs: Any) -> User:
+        user = User.objects.create_user(password=kwargs.pop("password", PASSWORD), **kwargs)
+        EmailAddress.objects.create(user=user, email=user.email, verified=True, primary=True)
+        return user
+
+
+class WorkspaceFactory(factory.django.DjangoModelFactory[Workspace]):
+    """An empty workspace."""
+
+    class Meta:
+        model = Workspace
+
+    name = factory.Sequence(lambda n: f"Workspace {n}")
+    slug = factory.Sequence(lambda n: f"workspace-{n}")
+
+
+class MembershipFactory(factory.django.DjangoModelFactory[Membership]):
+    """A person's role in a workspace; a plain member unless it is said otherwise."""
+
+    class Meta:
+        model = Membership
+
+    workspace = factory.SubFactory(WorkspaceFactory)
+    user = factory.SubFactory(UserFactory)
+    role = Role.MEMBER.value
+    is_auditor = False
+
+    @classmethod
+    def _get_manager(cls, model_class: type[Membership]) -> Any:
+        return model_class.unscoped
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tenant:
+    """A workspace with a person in each role."""
+
+    workspace: Workspace
+    owner: User
+    admin: User
+    member: User
+    auditor: User
+    """A plain member with the auditor right."""
+
+    @property
+    def people(self) -> dict[str, User]:
+        """Everybody, by role."""
+        return {
+            "owner": self.owner,
+            "admin": self.admin,
+            "member": self.member,
+            "auditor": self.auditor,
+        }
+
+    def actor(self, role: str = "admin", source: Source = Source.WEB) -> Actor:
+        """The person of that role, acting in this workspace."""
+        return actor_for(self.people[role], self.workspace, source=source, request_id="test")
+
+    def client(self, role: str = "admin", **defaults: Any) -> Client:
+        """A browser in which that person is signed in."""
+        client = Client(**defaults)
+        client.force_login(
+            self.people[role], backend="allauth.account.auth_backends.AuthenticationBackend"
+        )
+        return client
+
+
+def make_tenant(slug: str, text: str = "") -> Tenant:
+    """Make a workspace with a person in each role; ``text`` goes into every name."""
+    label = f"{text or slug}"
+    workspace = WorkspaceFactory.create(slug=slug, name=f"{label} workspace")
+
+    def person(name: str, role: Role, *, is_auditor: bool = False) -> User:
+        user = UserFactory.create(email=f"{name}@{slug}.example.org", name=f"{label} {name}")
+        MembershipFactory.create(
+            workspace=workspace, user=user, role=role.value, is_auditor=is_auditor
+        )
+        return user
+
+    return Tenant(
+        workspace=workspace,
+        owner=person("owner", Role.OWNER),
+        admin=person("admin", Role.ADMIN),
+        member=person("member", Role.MEMBER),
+        auditor=person("auditor", Role.MEMBER, is_auditor=True),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TwoTenants:
+    """Two workspaces that must know nothing of each other."""
+
+    a: Tenant
+    b: Tenant
+
+
+@pytest.fixture
+def tenant(db: None) -> Tenant:
+    """One workspace with a person in each role."""
+    return make_tenant("a")
+
+
+@pytest.fixture
+def two_workspaces(db: None) -> TwoTenants:
+    """Two workspaces with a person in each role; every text of the second holds CANARY."""
+    return TwoTenants(a=make_tenant("a"), b=make_tenant(CANARY, CANARY))
+
+
+@pytest.fixture
+def superuser(db: None) -> User:
+    """The platform's owner, who is in no workspace."""
+    return UserFactory.create(email="root@platform.example.org", is_superuser=True)
