@@ -39,12 +39,12 @@ class Command(BaseCommand):
 
     def handle(self, *_args: object, **options: Any) -> None:
         host, port = str(options["host"]), int(options["port"])
+        os.umask(0o077)  # database, mails and scratch folders are their owner's alone
         check_port(host, port)
         call_command("check")
         call_command("migrate", interactive=False, verbosity=0)
         if not options["no_demo"]:
             call_command("seed_demo")
-        os.umask(0o077)  # what the server writes from here on is its owner's alone
         serve(host, port, ready=lambda: self._greet(host, port))
         self.stdout.write("Trellis has stopped.")
 

@@ -1,0 +1,206 @@
+"""A running Trellis (``manage.py up`` in a process of its own, with its demo) and a real Chromium."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+
+from config.bootstrap import PYTHON, ROOT, WEB, child_environment
+
+ARTIFACTS = ROOT / "test-artifacts"
+START_SECONDS = 60
+STOP_SECONDS = 20
+BROWSER_OPTIONS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-sync",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningTrellis:
+    """A server process and how to talk with it."""
+
+    url: str
+    data_dir: Path
+    environment: dict[str, str]
+    process: subprocess.Popen[str]
+
+    def manage(self, *arguments: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+        """Run a command on the same data, as its owner would in a second terminal."""
+        return subprocess.run(
+            [str(PYTHON), "manage.py", *arguments],
+            cwd=ROOT,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+
+
+def start_trellis(data_dir: Path, port: int, *options: str) -> RunningTrellis:
+    """Start ``manage.py up`` and wait until it is ready; fails with its output if it does not come up."""
+    environment = {
+        **child_environment(),
+        "TRELLIS_DATA_DIR": str(data_dir),
+        "TRELLIS_OLLAMA_URL": "off",
+        "LOG_LEVEL": "INFO",
+    }
+    for name in (
+        *(
+            "DATABASE_URL",
+            "REDIS_URL",
+            "OPENAI_API_KEY",
+            "OPENAI_BASE_URL",
+            "DJANGO_SETTINGS_MODULE",
+        ),
+        *("SECRET_KEY", "TRELLIS_ENCRYPTION_KEYS", "TRELLIS_AUDIT_KEY", "TRELLIS_PUBLIC_ORIGINS"),
+        *("TRELLIS_PORT", "TRELLIS_ALLOWED_NETWORKS"),
+    ):
+        environment.pop(name, None)
+    data_dir.mkdir(parents=True, exist_ok=True)
+    log = (data_dir / "server.log").open("w")
+    process = subprocess.Popen(
+        [sys.executable, "manage.py", "up", "--port", str(port), *options],
+        cwd=ROOT,
+        env=environment,
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    running = RunningTrellis(
+        url=f"http://localhost:{port}", data_dir=data_dir, environment=environment, process=process
+    )
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            break
+        try:
+            with urllib.request.urlopen(f"{running.url}/readyz", timeout=2) as answer:
+                if answer.status == 200:
+                    return running
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.1)  # the one place where nothing can be awaited: a foreign process starts
+    process.kill()
+    pytest.fail("manage.py up did not become ready:\n" + (data_dir / "server.log").read_text())
+
+
+def stop_trellis(running: RunningTrellis, how: signal.Signals = signal.SIGTERM) -> int:
+    """Ask the server to stop and give its exit code; fails if it does not."""
+    running.process.send_signal(how)
+    try:
+        return running.process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        running.process.kill()
+        pytest.fail("manage.py up did not stop")
+
+
+@pytest.fixture(scope="session")
+def trellis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningTrellis]:
+    """One server with the demo content, for all journeys."""
+    running = start_trellis(
+        tmp_path_factory.mktemp("trellis") / "data", int(os.environ["TRELLIS_PORT"])
+    )
+    yield running
+    ARTIFACTS.mkdir(exist_ok=True)
+    shutil.copy(running.data_dir / "server.log", ARTIFACTS / "server.log")
+    stop_trellis(running)
+
+
+def find_chromium() -> str:
+    """Give the path of a Chromium: ``$CHROMIUM``, one on the PATH, or the one that an npm package carries."""
+    if chosen := os.environ.get("CHROMIUM"):
+        return chosen
+    for name in ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome"):
+        if found := shutil.which(name):
+            return found
+    script = "import('@sparticuz/chromium').then(async (m) => console.log(await m.default.executablePath()))"
+    done = subprocess.run(
+        ["node", "-e", script],
+        cwd=WEB,
+        env=child_environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    if done.returncode != 0 or not done.stdout.strip():
+        pytest.fail(f"No Chromium was found. Set CHROMIUM to its path.\n{done.stderr}")
+    return done.stdout.strip().splitlines()[-1]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One browser for all journeys; each has contexts of its own."""
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(
+            executable_path=find_chromium(), args=BROWSER_OPTIONS, headless=True
+        )
+        yield launched
+        launched.close()
+
+
+NewContext = Callable[..., BrowserContext]
+
+# What the browser says of itself and not of our pages.
+_HARMLESS = ("Failed to load resource: the server responded with a status of 4",)
+
+
+@pytest.fixture
+def new_context(browser: Browser, trellis: RunningTrellis) -> Iterator[NewContext]:
+    """Make a person's own browser profile; an error in a console fails the test at its end."""
+    contexts: list[BrowserContext] = []
+    errors: list[str] = []
+
+    def note(message: ConsoleMessage) -> None:
+        if message.type == "error" and not message.text.startswith(_HARMLESS):
+            errors.append(f"{message.text} ({message.location.get('url', '')})")
+
+    def make(**options: object) -> BrowserContext:
+        context = browser.new_context(base_url=trellis.url, **options)  # type: ignore[arg-type]
+        context.set_default_timeout(15_000)
+        context.on("console", note)
+        context.on("weberror", lambda error: errors.append(str(error.error)))
+        contexts.append(context)
+        return context
+
+    yield make
+    for context in contexts:
+        context.close()
+    assert not errors, "errors in the browser's console:\n" + "\n".join(errors)
+
+
+@pytest.fixture
+def page(new_context: NewContext) -> Page:
+    """A page of a person who is not signed in."""
+    return new_context().new_page()
+
+
+def sign_in(page: Page, email: str, password: str) -> None:
+    """Sign in through the login form, as people do."""
+    page.goto("/accounts/login/")
+    page.locator("input[name=login]").fill(email)
+    page.locator("input[name=password]").fill(password)
+    page.locator("form button[type=submit]").first.click()
+    page.wait_for_url("**/w/**")
+
+
+def screenshot(page: Page, name: str) -> None:
+    """Keep a picture of the page among the artifacts of the run."""
+    ARTIFACTS.mkdir(exist_ok=True)
+    page.screenshot(path=ARTIFACTS / f"{name}.png", full_page=False)

@@ -1,0 +1,88 @@
+"""The server process itself: starting, refusing to start, stopping."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import time
+import urllib.request
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.e2e.conftest import RunningTrellis, start_trellis, stop_trellis
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_it_starts_again_quickly_and_stops_cleanly(tmp_path: Path, how: signal.Signals) -> None:
+    """Ours: a second start takes less than 5 s; no child process is left behind."""
+    port = free_port()
+    stop_trellis(start_trellis(tmp_path / "data", port))
+    begin = time.monotonic()
+    running = start_trellis(tmp_path / "data", port)
+    seconds = time.monotonic() - begin
+    children = psutil.Process(running.process.pid).children(recursive=True)
+    assert stop_trellis(running, how) == 0
+    assert seconds < 5
+    _, alive = psutil.wait_procs(children, timeout=10)
+    assert not alive
+
+
+def test_a_port_in_use_is_one_clear_line(trellis: RunningTrellis, tmp_path: Path) -> None:
+    """Ours."""
+    port = trellis.url.rpartition(":")[2]
+    done = trellis.manage("up", "--port", port)
+    assert done.returncode == 1
+    assert f"Port {port}" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_data_folder_is_its_owners_alone(trellis: RunningTrellis) -> None:
+    """SEC-25: keys and database are not readable by other accounts of the machine."""
+    for path in [trellis.data_dir / "keys.json", *trellis.data_dir.glob("trellis.sqlite3*")]:
+        assert path.stat().st_mode & 0o077 == 0, path
+
+
+def test_every_answer_carries_the_common_headers(trellis: RunningTrellis) -> None:
+    """SEC-84: the real server, static files and health pages included."""
+    paths = ["/healthz", "/accounts/login/", "/static/web/manifest.json", "/nothing-here"]
+    for path in paths:
+        request = urllib.request.Request(f"{trellis.url}{path}")
+        try:
+            answer = urllib.request.urlopen(request, timeout=5)
+        except urllib.error.HTTPError as error:
+            answer = error
+        policy = answer.headers["Content-Security-Policy"]
+        assert "default-src 'none'" in policy, path
+        assert "unsafe" not in policy, path
+        assert answer.headers["X-Content-Type-Options"] == "nosniff", path
+        assert answer.headers["Referrer-Policy"] == "no-referrer", path
+
+
+def test_a_foreign_host_and_two_hosts_are_refused(trellis: RunningTrellis) -> None:
+    """SEC-16: HTTP and the upgrade to a socket alike, absolute-form targets included."""
+    port = int(trellis.url.rpartition(":")[2])
+    host = f"Host: localhost:{port}\r\n"
+    upgrade = (
+        "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+        f"Origin: {trellis.url}\r\n"
+    )
+    requests = [
+        "GET /accounts/login/ HTTP/1.1\r\nHost: evil.example\r\n",
+        f"GET /accounts/login/ HTTP/1.1\r\n{host}Host: evil.example\r\n",
+        f"GET http://evil.example/accounts/login/ HTTP/1.1\r\n{host}",
+        f"GET /ws/w/demo/ HTTP/1.1\r\nHost: evil.example\r\n{upgrade}",
+    ]
+    for text in requests:
+        with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+            connection.sendall(f"{text}Connection: close\r\n\r\n".encode())
+            status = int(connection.recv(4096).split()[1])
+        assert status in {400, 403, 404}, text
