@@ -138,7 +138,10 @@ def _offer(row: McpTool, function_name: str) -> OfferedTool:
         title=row.title,
         description=row.description,
         input_schema=row.input_schema,
-        annotations=dict(ToolAnnotations.from_wire(row.annotations).as_json()),
+        annotations={
+            **ToolAnnotations.from_wire(row.annotations).as_json(),
+            "is_trusted": row.server.trusts_annotations,
+        },
         definition_hash=row.definition_hash,
     )
 

@@ -11,10 +11,12 @@ import asyncio
 import contextvars
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from functools import partial
 from typing import ParamSpec, TypeVar
 
-from django.db import close_old_connections, connections
+from django.db import close_old_connections, connection, connections
+from django.utils import timezone
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -47,3 +49,16 @@ def close_pool_connections() -> None:
     futures = [_pool.submit(connections.close_all) for _ in range(barrier_size)]
     for future in futures:
         future.result()
+
+
+def database_now() -> datetime:
+    """The moment by the database's clock, which all processes share.
+
+    On SQLite there is one machine, and so one clock.
+    """
+    if connection.vendor == "sqlite":
+        return timezone.now()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT statement_timestamp()")
+        moment: datetime = cursor.fetchone()[0]
+    return moment

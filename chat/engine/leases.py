@@ -1,0 +1,79 @@
+"""Who works on a turn: a lease in its row, with a token that grows with each holder.
+
+A holder that was paused past its lease finds another token in the row, and stops.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+from django.db.models import F, Q
+
+from chat.hub import PROCESS_ID
+from chat.models import Turn
+from chat.values import TurnStatus
+from workspaces.database import database_now
+from workspaces.errors import DomainError
+
+LEASE = timedelta(seconds=15)
+RENEW_SECONDS = 2.0
+"""Also how soon a stop asked for in another process is noticed."""
+
+
+class LeaseLost(DomainError):
+    """Another process has taken the turn over."""
+
+    code = "lease_lost"
+    status = 409
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    turn_id: UUID
+    conversation_id: UUID
+    workspace_id: UUID
+    token: int
+
+
+def acquire(turn_id: UUID, workspace_id: UUID) -> Lease | None:
+    """Take a turn that is ready for work and that nobody works on; None if there is nothing to take."""
+    now = database_now()
+    turns = Turn.objects.for_workspace(workspace_id).filter(pk=turn_id)
+    free = Q(lease_until=None) | Q(lease_until__lt=now)
+    ready = Q(status=TurnStatus.QUEUED.value) | Q(status=TurnStatus.RUNNING.value)
+    taken = turns.filter(free, ready).update(
+        lease_owner=PROCESS_ID,
+        lease_token=F("lease_token") + 1,
+        lease_until=now + LEASE,
+        attempt=F("attempt") + 1,
+    )
+    if not taken:
+        return None
+    turn = turns.get()
+    return Lease(turn.pk, turn.conversation_id, workspace_id, turn.lease_token)
+
+
+def renew(lease: Lease) -> bool:
+    """Hold on to a turn; returns whether somebody asked it to stop.
+
+    Raises:
+        LeaseLost: it is another's now.
+    """
+    turns = Turn.objects.for_workspace(lease.workspace_id).filter(pk=lease.turn_id)
+    kept = turns.filter(lease_token=lease.token).update(lease_until=database_now() + LEASE)
+    if not kept:
+        raise LeaseLost
+    return turns.filter(stop_requested_at__isnull=False).exists()
+
+
+def find_orphans(limit: int = 100) -> list[tuple[UUID, UUID]]:
+    """(turn id, workspace id) of turns that should be worked on and are not."""
+    now = database_now()
+    free = Q(lease_until=None) | Q(lease_until__lt=now)
+    ready = Q(status=TurnStatus.QUEUED.value) | Q(status=TurnStatus.RUNNING.value)
+    # A turn that has just been queued is about to be taken by the process that queued it.
+    settled = Q(updated_at__lt=now - timedelta(seconds=5))
+    rows = Turn.objects.across_workspaces().filter(free, ready, settled)
+    return list(rows.order_by("pk").values_list("pk", "workspace_id")[:limit])

@@ -1,0 +1,437 @@
+"""Every write of a running turn: each function is one transaction, under the lease.
+
+What a turn does next is not remembered anywhere but read from the rows (`next_work`), so any
+process can go on where another stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+
+from chat.engine.leases import Lease, LeaseLost
+from chat.engine.states import ACTIVE_TURNS, OPEN_CALLS, check_call_move, check_turn_move
+from chat.models import Message, ToolCall, Turn
+from chat.recording import Changes, changing
+from chat.toolset import OfferedTool
+from chat.values import MessageRole, MessageStatus, ToolCallStatus, TurnStatus
+from mcp_servers.values import ToolCallOutcome
+from workspaces.database import database_now
+
+UNKNOWN_OUTCOME = (
+    "The connection to this call was lost while it ran, so whether it took effect is unknown. "
+    "It was not repeated."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AskModel:
+    """The next thing to do is to ask the model, for this step."""
+
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallTools:
+    """The next thing to do is to run these calls."""
+
+    call_ids: tuple[UUID, ...]
+    are_others_waiting: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WaitForPeople:
+    """Nothing can be done until somebody decides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Complete:
+    """The model has said all it wants to say."""
+
+
+Work = AskModel | CallTools | WaitForPeople | Complete
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposedCall:
+    """A tool call as the model worded it, looked up in what it was offered."""
+
+    provider_call_id: str
+    function_name: str
+    arguments_text: str
+    arguments: Mapping[str, Any] | None
+    """None: the text is no JSON object."""
+    tool: OfferedTool | None
+    """None: no such tool was offered."""
+    error: str = ""
+    """Why it cannot be run at all, in words for the model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+@contextmanager
+def _held(lease: Lease) -> Iterator[tuple[Changes, Turn]]:
+    with changing(lease.conversation_id, lease.workspace_id) as changes:
+        turn = Turn.objects.for_workspace(lease.workspace_id).fetch(lease.turn_id)
+        if turn.lease_token != lease.token or TurnStatus(turn.status) not in ACTIVE_TURNS:
+            raise LeaseLost
+        yield changes, turn
+
+
+def begin(lease: Lease) -> Turn:
+    """Mark a taken turn as running, and settle the calls that a dead process left running."""
+    with _held(lease) as (changes, turn):
+        if turn.status != TurnStatus.RUNNING:
+            _move(turn, TurnStatus.RUNNING)
+            turn.save(update_fields=["status", "updated_at"])
+            changes.turn(turn)
+        for call in _calls(turn).filter(status=ToolCallStatus.RUNNING.value):
+            _settle_orphan(call, changes)
+    return turn
+
+
+def next_work(lease: Lease) -> Work:
+    """What the rows say should happen now."""
+    with _held(lease) as (_, turn):
+        last = (
+            Message.objects.for_workspace(lease.workspace_id)
+            .filter(turn=turn, role=MessageRole.ASSISTANT.value)
+            .order_by("-step")
+            .first()
+        )
+        if last is None:
+            return AskModel(0)
+        if last.status != MessageStatus.COMPLETE:
+            return AskModel(last.step)
+        calls = list(ToolCall.objects.for_workspace(lease.workspace_id).filter(message=last))
+        if not calls:
+            return Complete()
+        queued = tuple(call.pk for call in calls if call.status == ToolCallStatus.QUEUED)
+        waiting = any(call.status == ToolCallStatus.WAITING_FOR_APPROVAL for call in calls)
+        if queued:
+            return CallTools(queued, waiting)
+        return WaitForPeople() if waiting else AskModel(last.step + 1)
+
+
+def start_step(lease: Lease, step: int, *, model: str) -> Message:
+    """The message that the model's answer goes into; one that was cut off begins anew."""
+    with _held(lease) as (changes, turn):
+        if turn.model != model:
+            turn.model = model
+            turn.save(update_fields=["model", "updated_at"])
+        messages = Message.objects.for_workspace(lease.workspace_id)
+        message = messages.filter(
+            turn=turn, step=step, role=MessageRole.ASSISTANT.value
+        ).first()
+        if message is None:
+            before = messages.filter(conversation_id=turn.conversation_id).last()
+            message = Message(
+                workspace_id=lease.workspace_id,
+                conversation_id=turn.conversation_id,
+                turn=turn,
+                parent=before,
+                role=MessageRole.ASSISTANT.value,
+                step=step,
+                order_key=(before.order_key if before else 0) + 1,
+            )
+        message.text = ""
+        message.status = MessageStatus.STREAMING.value
+        message.save()
+        changes.message(message)
+    return message
+
+
+def save_partial(lease: Lease, message_id: UUID, text: str) -> None:
+    """Keep what has been said so far, for tabs that come later and for a crash."""
+    kept = Turn.objects.for_workspace(lease.workspace_id).filter(
+        pk=lease.turn_id, lease_token=lease.token
+    )
+    if not kept.exists():
+        raise LeaseLost
+    Message.objects.for_workspace(lease.workspace_id).filter(
+        pk=message_id, status=MessageStatus.STREAMING.value
+    ).update(text=text)
+
+
+def finish_step(
+    lease: Lease,
+    message_id: UUID,
+    *,
+    text: str,
+    proposals: Sequence[ProposedCall],
+    usage: Usage,
+    work_ms: int,
+) -> None:
+    """Commit an answer of the model with the calls it asks for, before any of them runs."""
+    with _held(lease) as (changes, turn):
+        message = Message.objects.for_workspace(lease.workspace_id).fetch(message_id)
+        message.text = text
+        message.status = MessageStatus.COMPLETE.value
+        message.json_meta = {
+            "tool_calls": [
+                {
+                    "id": proposal.provider_call_id,
+                    "type": "function",
+                    "function": {
+                        "name": proposal.function_name,
+                        "arguments": proposal.arguments_text,
+                    },
+                }
+                for proposal in proposals
+            ]
+        }
+        message.save(update_fields=["text", "status", "json_meta", "updated_at"])
+        changes.message(message)
+        for position, proposal in enumerate(proposals):
+            call = _call_of(proposal, turn, message, position)
+            call.save(force_insert=True)
+            changes.tool_call(call)
+        turn.prompt_tokens += usage.prompt_tokens
+        turn.completion_tokens += usage.completion_tokens
+        turn.work_ms += work_ms
+        turn.save(update_fields=["prompt_tokens", "completion_tokens", "work_ms", "updated_at"])
+
+
+def fail_step(lease: Lease, message_id: UUID, *, text: str, work_ms: int) -> None:
+    """Keep the beginning of an answer that broke off."""
+    with _held(lease) as (changes, turn):
+        message = Message.objects.for_workspace(lease.workspace_id).fetch(message_id)
+        message.text = text
+        message.status = MessageStatus.FAILED.value
+        message.save(update_fields=["text", "status", "updated_at"])
+        changes.message(message)
+        turn.work_ms += work_ms
+        turn.save(update_fields=["work_ms", "updated_at"])
+
+
+def start_call(lease: Lease, call_id: UUID) -> ToolCall:
+    """Mark a call as running."""
+    with _held(lease) as (changes, _):
+        call = _fetch_call(lease, call_id)
+        _move_call(call, ToolCallStatus.RUNNING)
+        call.started_at = database_now()
+        call.save(update_fields=["status", "started_at", "updated_at"])
+        changes.tool_call(call)
+    return call
+
+
+def ask_for_approval(lease: Lease, call_id: UUID, *, rule: str, reason: str) -> None:
+    """Put a call before a person; it waits, with a deadline."""
+    with _held(lease) as (changes, _):
+        call = _fetch_call(lease, call_id)
+        _move_call(call, ToolCallStatus.WAITING_FOR_APPROVAL)
+        seconds = settings.TRELLIS.approval_ttl_seconds
+        call.started_at = None
+        call.approval_rule = rule
+        call.approval_reason = reason
+        call.approval_expires_at = database_now() + timedelta(seconds=seconds)
+        # A decision that the gate did not accept (the tool has changed since) is asked for anew.
+        call.approval_id = call.decided_by = call.decided_at = None
+        call.decision = ""
+        call.save()
+        changes.tool_call(call)
+
+
+def finish_call(lease: Lease, call_id: UUID, outcome: ToolCallOutcome, *, work_ms: int) -> None:
+    """Commit how a call ended, before the model hears of it."""
+    status = _STATUS_OF_OUTCOME.get(outcome.outcome.value, ToolCallStatus.FAILED)
+    with _held(lease) as (changes, turn):
+        call = _fetch_call(lease, call_id)
+        _move_call(call, status)
+        call.result = {"content": outcome.content_as_json(), "truncated": outcome.truncated}
+        call.model_text = outcome.as_model_text()
+        call.error = outcome.message if outcome.is_error else ""
+        call.duration_ms = outcome.duration_ms
+        call.finished_at = database_now()
+        call.save()
+        changes.tool_call(call)
+        turn.work_ms += work_ms
+        turn.save(update_fields=["work_ms", "updated_at"])
+
+
+def refuse_call(lease: Lease, call_id: UUID, *, message: str, is_fault: bool = False) -> None:
+    """Commit that the gate did not let a call through (or, `is_fault`, that it could not be made)."""
+    with _held(lease) as (changes, _):
+        call = _fetch_call(lease, call_id)
+        end_call(call, ToolCallStatus.FAILED if is_fault else ToolCallStatus.REFUSED, message)
+        changes.tool_call(call)
+
+
+def park(lease: Lease) -> bool:
+    """Let go of a turn that waits for people; False if somebody has decided in the meantime."""
+    with _held(lease) as (changes, turn):
+        calls = _calls(turn)
+        if calls.filter(status=ToolCallStatus.QUEUED.value).exists():
+            return False
+        if not calls.filter(status=ToolCallStatus.WAITING_FOR_APPROVAL.value).exists():
+            return False
+        _move(turn, TurnStatus.WAITING_FOR_APPROVAL)
+        _release(turn)
+        turn.save()
+        changes.turn(turn)
+    return True
+
+
+def release(lease: Lease) -> None:
+    """Give a turn back for another process to take; it is shutting down."""
+    with _held(lease) as (changes, turn):
+        for call in _calls(turn).filter(status=ToolCallStatus.RUNNING.value):
+            _settle_orphan(call, changes)
+        if turn.status == TurnStatus.RUNNING:
+            _move(turn, TurnStatus.QUEUED)
+        _release(turn)
+        turn.save()
+        changes.turn(turn)
+
+
+def finish(
+    lease: Lease,
+    status: TurnStatus,
+    *,
+    error_code: str = "",
+    error_message: str = "",
+    can_retry: bool = False,
+    notice: str = "",
+    partial: Mapping[UUID, str] | None = None,
+) -> None:
+    """Bring a turn to its end. `partial` holds the text of messages that still streamed."""
+    with _held(lease) as (changes, turn):
+        end_turn(
+            turn,
+            status,
+            changes,
+            error_code=error_code,
+            error_message=error_message,
+            can_retry=can_retry,
+            notice=notice,
+            partial=partial or {},
+        )
+
+
+def end_turn(
+    turn: Turn,
+    status: TurnStatus,
+    changes: Changes,
+    *,
+    error_code: str = "",
+    error_message: str = "",
+    can_retry: bool = False,
+    notice: str = "",
+    partial: Mapping[UUID, str] | None = None,
+) -> None:
+    """End a turn with all that hangs on it, inside the caller's transaction."""
+    _move(turn, status)
+    streaming = Message.objects.for_workspace(turn.workspace_id).filter(
+        turn=turn, status=MessageStatus.STREAMING.value
+    )
+    stopped = MessageStatus.STOPPED if status is TurnStatus.CANCELLED else MessageStatus.FAILED
+    for message in streaming:
+        message.text = (partial or {}).get(message.pk, message.text)
+        message.status = stopped.value
+        message.save(update_fields=["text", "status", "updated_at"])
+        changes.message(message)
+    for call in _calls(turn).filter(status__in=[open_.value for open_ in OPEN_CALLS]):
+        end_call(call, ToolCallStatus.CANCELLED, "Stopped before it ended.")
+        changes.tool_call(call)
+    turn.error_code = error_code
+    turn.error_message = error_message
+    turn.can_retry = can_retry
+    turn.notice = notice or turn.notice
+    turn.finished_at = database_now()
+    _release(turn)
+    turn.save()
+    changes.turn(turn)
+
+
+def end_call(call: ToolCall, status: ToolCallStatus, message: str) -> None:
+    """End a call without a result, inside the caller's transaction."""
+    _move_call(call, status)
+    call.error = message
+    call.model_text = f"Error: {message}"
+    call.finished_at = database_now()
+    call.save()
+
+
+_STATUS_OF_OUTCOME = {
+    "ok": ToolCallStatus.SUCCEEDED,
+    "cancelled": ToolCallStatus.CANCELLED,
+    "outcome_unknown": ToolCallStatus.OUTCOME_UNKNOWN,
+}
+
+
+def _settle_orphan(call: ToolCall, changes: Changes) -> None:
+    """A call whose process is gone: repeated only where repeating is harmless."""
+    hints = call.annotations
+    if hints.get("is_trusted") and (hints.get("read_only") or hints.get("idempotent")):
+        _move_call(call, ToolCallStatus.QUEUED)
+        call.save(update_fields=["status", "updated_at"])
+    else:
+        end_call(call, ToolCallStatus.OUTCOME_UNKNOWN, UNKNOWN_OUTCOME)
+    changes.tool_call(call)
+
+
+def _call_of(
+    proposal: ProposedCall, turn: Turn, message: Message, position: int
+) -> ToolCall:
+    tool = proposal.tool
+    arguments = dict(proposal.arguments or {})
+    call = ToolCall(
+        workspace_id=turn.workspace_id,
+        turn=turn,
+        message=message,
+        position=position,
+        provider_call_id=proposal.provider_call_id,
+        function_name=proposal.function_name,
+        arguments=arguments,
+        proposed_arguments=arguments,
+    )
+    if tool is not None:
+        call.server_id = tool.server_id
+        call.server_name = tool.server_name
+        call.tool_id = tool.tool_id
+        call.tool_name = tool.tool_name
+        call.tool_title = tool.title
+        call.definition_hash = tool.definition_hash
+        call.annotations = tool.annotations
+        call.input_schema = tool.input_schema
+    if proposal.error:
+        call.status = ToolCallStatus.FAILED.value
+        call.error = proposal.error
+        call.model_text = f"Error: {proposal.error}"
+        call.finished_at = database_now()
+    return call
+
+
+def _calls(turn: Turn) -> Any:
+    return ToolCall.objects.for_workspace(turn.workspace_id).filter(turn=turn)
+
+
+def _fetch_call(lease: Lease, call_id: UUID) -> ToolCall:
+    rows = ToolCall.objects.for_workspace(lease.workspace_id).select_related("decided_by")
+    return rows.fetch(call_id)
+
+
+def _move(turn: Turn, status: TurnStatus) -> None:
+    check_turn_move(TurnStatus(turn.status), status)
+    turn.status = status.value
+
+
+def _move_call(call: ToolCall, status: ToolCallStatus) -> None:
+    check_call_move(ToolCallStatus(call.status), status)
+    call.status = status.value
+
+
+def _release(turn: Turn) -> None:
+    turn.lease_owner = ""
+    turn.lease_until = None
+

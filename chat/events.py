@@ -1,0 +1,96 @@
+"""Every event that a watcher of a conversation is told.
+
+Row events are numbered per conversation without gaps, and carry the whole row: a snapshot and
+the events after it give what a fresh snapshot gives. Deltas are not numbered: their offset (in
+UTF-16 units, as browsers count) says where they belong, so a lost or doubled one shows itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+
+class RowKind(StrEnum):
+    MESSAGE = "message"
+    TURN = "turn"
+    TOOL_CALL = "tool_call"
+    CONVERSATION = "conversation"
+
+
+_TYPE_OF = {
+    RowKind.MESSAGE: "message.saved",
+    RowKind.TURN: "turn.changed",
+    RowKind.TOOL_CALL: "tool_call.changed",
+    RowKind.CONVERSATION: "conversation.changed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RowEvent:
+    conversation_id: UUID
+    seq: int
+    kind: RowKind
+    row: Mapping[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "type": _TYPE_OF[self.kind],
+            "conversation_id": str(self.conversation_id),
+            "seq": self.seq,
+            self.kind.value: self.row,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    conversation_id: UUID
+    message_id: UUID
+    offset: int
+    """UTF-16 code units of the message's text before this piece."""
+    text: str
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "type": "text.delta",
+            "conversation_id": str(self.conversation_id),
+            "message_id": str(self.message_id),
+            "offset": self.offset,
+            "text": self.text,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallProgress:
+    conversation_id: UUID
+    tool_call_id: UUID
+    progress: float
+    total: float | None
+    message: str | None
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "type": "tool_call.progress",
+            "conversation_id": str(self.conversation_id),
+            "tool_call_id": str(self.tool_call_id),
+            "progress": self.progress,
+            "total": self.total,
+            "message": self.message,
+        }
+
+
+ConversationEvent = RowEvent | TextDelta | ToolCallProgress
+
+
+def encode(event: Mapping[str, Any]) -> str:
+    """The text that goes over the wire."""
+    return json.dumps(event, ensure_ascii=False, separators=(",", ":"))
+
+
+def utf16_length(text: str) -> int:
+    """The length that JavaScript gives a string."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2

@@ -1,0 +1,105 @@
+"""From where things happen to who is watching, inside the process and across processes.
+
+An event is encoded once and handed to every local watcher directly. Where a shared channel layer
+exists (Redis), it also goes to the other processes; a message lost there is healed by its number.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Protocol
+from uuid import UUID
+
+from channels.layers import InMemoryChannelLayer, get_channel_layer
+from uuid_utils.compat import uuid7
+
+from chat.events import ConversationEvent, encode
+from workspaces.announcements import send_to_group
+
+PROCESS_ID = str(uuid7())
+"""Tells a process its own messages from those of others on the channel layer."""
+
+
+class Watcher(Protocol):
+    """Somebody who follows a conversation; called on the loop it subscribed with."""
+
+    def offer(self, conversation_id: UUID, frame: str) -> None:
+        """Take one encoded event, without waiting."""
+
+
+def conversation_group(conversation_id: UUID | str) -> str:
+    """The channel-layer group of a conversation's watchers."""
+    return f"conversation.{conversation_id}"
+
+
+class Hub:
+    """Watchers by conversation. Every method may be called from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._watchers: defaultdict[UUID, dict[Watcher, asyncio.AbstractEventLoop]] = defaultdict(
+            dict
+        )
+
+    def watch(
+        self, conversation_id: UUID, watcher: Watcher, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        with self._lock:
+            self._watchers[conversation_id][watcher] = loop
+
+    def unwatch(self, conversation_id: UUID, watcher: Watcher) -> None:
+        with self._lock:
+            watchers = self._watchers.get(conversation_id)
+            if watchers is not None:
+                watchers.pop(watcher, None)
+                if not watchers:
+                    del self._watchers[conversation_id]
+
+    def publish(self, conversation_id: UUID, events: Sequence[ConversationEvent]) -> None:
+        """Tell local watchers and, for row events, other processes."""
+        frames = [encode(event.as_json()) for event in events]
+        self.deliver(conversation_id, frames)
+        self.send_across(conversation_id, frames)
+
+    def publish_here(self, conversation_id: UUID, event: ConversationEvent) -> None:
+        """Tell local watchers only."""
+        self.deliver(conversation_id, [encode(event.as_json())])
+
+    def deliver(self, conversation_id: UUID, frames: Sequence[str]) -> None:
+        """Hand encoded events to the local watchers."""
+        with self._lock:
+            watchers = list(self._watchers.get(conversation_id, {}).items())
+        for watcher, loop in watchers:
+            try:
+                loop.call_soon_threadsafe(_offer_all, watcher, conversation_id, frames)
+            except RuntimeError:  # its loop has closed
+                self.unwatch(conversation_id, watcher)
+
+    def send_across(self, conversation_id: UUID, frames: Sequence[str]) -> None:
+        """Hand encoded events to the watchers in other processes."""
+        if not has_other_processes():
+            return
+        message: dict[str, object] = {
+            "type": "conversation.frames",
+            "origin": PROCESS_ID,
+            "conversation_id": str(conversation_id),
+            "frames": list(frames),
+        }
+        send_to_group(conversation_group(conversation_id), message)
+
+
+def has_other_processes() -> bool:
+    """Whether the channel layer reaches beyond this process."""
+    layer = get_channel_layer()
+    return layer is not None and not isinstance(layer, InMemoryChannelLayer)
+
+
+def _offer_all(watcher: Watcher, conversation_id: UUID, frames: Sequence[str]) -> None:
+    for frame in frames:
+        watcher.offer(conversation_id, frame)
+
+
+hub = Hub()

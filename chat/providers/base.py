@@ -1,0 +1,72 @@
+"""What the turn engine asks of a model, whoever serves it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from workspaces.secrets import Secret
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompletionRequest:
+    """One request: OpenAI's Chat Completions form."""
+
+    model: str
+    messages: Sequence[Mapping[str, Any]]
+    tools: Sequence[Mapping[str, Any]] = ()
+    tool_choice: str | Mapping[str, Any] | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TextPiece:
+    """Some more of the answer's text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskedCall:
+    """A tool call in the model's own words; the arguments may be broken JSON."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completion:
+    """The whole answer, as its last event."""
+
+    text: str
+    calls: tuple[AskedCall, ...]
+    finish_reason: str
+    prompt_tokens: int
+    completion_tokens: int
+
+
+class ModelClient(Protocol):
+    """A model that can be asked."""
+
+    def stream(self, request: CompletionRequest) -> AsyncIterator[TextPiece | Completion]:
+        """Answer piece by piece, and at last with the whole.
+
+        Raises:
+            ProviderError: in all its kinds.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderSpec:
+    """Where a bud's model is served."""
+
+    name: str
+    base_url: str
+    model: str
+    api_key: Secret | None = None
+    is_demo: bool = False
+    is_platforms: bool = False
+    """Chosen by the platform's owner, whose word also allows private addresses."""

@@ -1,0 +1,137 @@
+"""Which endpoint serves a bud's model, and the client for it: one per endpoint and key.
+
+Clients live on the connections' loop thread, where turns run, and share two HTTP clients: one for
+what tenants configured, one for what the platform's owner did.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from ipaddress import ip_network
+
+import httpx2
+from django.conf import settings
+
+from chat.demo_model.transport import DEMO_ORIGIN, demo_transport
+from chat.models import Bud
+from chat.providers.base import ModelClient, ProviderSpec
+from chat.providers.openai_compatible import OpenAICompatible
+from mcp_servers import outbound
+from mcp_servers.connections import runtime
+from workspaces.secrets import Secret
+
+DEMO_MODEL = "demo"
+_MOST_CLIENTS = 200
+_ANYWHERE = (ip_network("0.0.0.0/0"), ip_network("::/0"))
+_PROBE_SECONDS = 0.5
+
+
+def provider_for(bud: Bud) -> ProviderSpec:
+    """Where this bud's model is served: by its own provider, or by the platform's. Needs `provider` loaded."""
+    if bud.provider is not None and bud.provider.is_active:
+        return ProviderSpec(
+            name=bud.provider.name,
+            base_url=bud.provider.base_url,
+            model=bud.model or bud.provider.default_model,
+            api_key=bud.provider.api_key,
+        )
+    spec = platform_provider()
+    if bud.model and not spec.is_demo:
+        return ProviderSpec(
+            name=spec.name,
+            base_url=spec.base_url,
+            model=bud.model,
+            api_key=spec.api_key,
+            is_platforms=True,
+        )
+    return spec
+
+
+@functools.cache
+def platform_provider() -> ProviderSpec:
+    """The platform's model: what the owner configured, else a local Ollama, else the demo model."""
+    config = settings.TRELLIS
+    key = config.openai_api_key.get_secret_value() if config.openai_api_key else None
+    if key or config.openai_base_url:
+        return ProviderSpec(
+            name="OpenAI" if not config.openai_base_url else "Platform",
+            base_url=config.openai_base_url or "https://api.openai.com/v1",
+            model=config.openai_model or "gpt-5-mini",
+            api_key=Secret(key) if key else None,
+            is_platforms=True,
+        )
+    model = config.openai_model or _first_ollama_model(config.ollama_url)
+    if config.ollama_url and model:
+        return ProviderSpec(
+            name="Ollama", base_url=config.ollama_url, model=model, is_platforms=True
+        )
+    return ProviderSpec(
+        name="Demo", base_url=f"{DEMO_ORIGIN}/v1", model=DEMO_MODEL, is_demo=True, is_platforms=True
+    )
+
+
+@dataclass(slots=True)
+class _Clients:
+    """What one loop thread holds; a restarted thread needs connections of its own."""
+
+    runtime: runtime.Runtime
+    models: OrderedDict[tuple[str, str, bool], ModelClient] = field(default_factory=OrderedDict)
+    http: dict[bool, httpx2.AsyncClient] = field(default_factory=dict)
+
+
+def model_client(spec: ProviderSpec) -> ModelClient:
+    """The client for an endpoint; call it on the loop thread."""
+    key = spec.api_key.reveal("model client") if spec.api_key else ""
+    identity = (spec.base_url, hashlib.sha256(key.encode()).hexdigest(), spec.is_platforms)
+    held = _held_clients()
+    client = held.models.get(identity)
+    if client is None:
+        client = held.models[identity] = OpenAICompatible(spec, _http(held, spec.is_platforms))
+        if len(held.models) > _MOST_CLIENTS:
+            held.models.popitem(last=False)
+    held.models.move_to_end(identity)
+    return client
+
+
+_held: _Clients | None = None
+
+
+def _held_clients() -> _Clients:
+    global _held
+    now = runtime.current()
+    if _held is None or _held.runtime is not now:
+        _held = _Clients(now)
+    return _held
+
+
+def _http(held: _Clients, is_platforms: bool) -> httpx2.AsyncClient:
+    client = held.http.get(is_platforms)
+    if client is None:
+        # An answer may take minutes; the reader's own deadlines say when it has stalled.
+        client = held.http[is_platforms] = outbound.client(
+            bounds=outbound.Bounds(total_seconds=None, stream_bytes=None, idle_seconds=None),
+            networks=_ANYWHERE if is_platforms else None,
+            mounts={DEMO_ORIGIN: demo_transport()} if is_platforms else None,
+        )
+    return client
+
+
+def _first_ollama_model(url: str | None) -> str | None:
+    """The first model of a local Ollama, if one answers at once."""
+    if not url:
+        return None
+
+    async def ask() -> str | None:
+        bounds = outbound.Bounds(connect_seconds=_PROBE_SECONDS, total_seconds=_PROBE_SECONDS)
+        async with outbound.client(bounds=bounds, networks=_ANYWHERE) as client:
+            try:
+                answer = await client.get(f"{url}/models")
+                models = answer.json()["data"]
+                return str(models[0]["id"]) if models else None
+            except (httpx2.HTTPError, ValueError, LookupError, TypeError):
+                return None
+
+    return runtime.run_sync(ask(), timeout_seconds=2 * _PROBE_SECONDS + 1)

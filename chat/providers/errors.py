@@ -1,0 +1,66 @@
+"""ProviderError(DomainError)            502  the model could not answer
+├── ProviderKeyRefused               502  bad or missing API key
+├── ProviderModelUnknown             502  no such model
+├── ProviderRateLimited              502  too many requests; says when to come back
+├── ContextTooLong                   502  the conversation is longer than the model reads
+├── ProviderRefusedRequest           502  anything else the provider finds wrong with the request
+├── ProviderUnreachable              502  no connection
+├── ProviderStalled                  502  it stopped sending
+└── ProviderBadAnswer                502  what came is not an answer, or broke off
+"""
+
+from __future__ import annotations
+
+from workspaces.errors import DomainError
+
+
+class ProviderError(DomainError):
+    code = "provider_error"
+    status = 502
+    default_message = "The model could not answer."
+    can_retry = True
+
+
+class ProviderKeyRefused(ProviderError):
+    code = "provider_key_refused"
+    default_message = (
+        "The model provider refused the API key. A workspace admin can correct it in the admin."
+    )
+
+
+class ProviderModelUnknown(ProviderError):
+    code = "provider_model_unknown"
+    default_message = "The model provider does not know this bud's model."
+
+
+class ProviderRateLimited(ProviderError):
+    code = "provider_rate_limited"
+    default_message = "The model provider is receiving too many requests. Try again in a moment."
+
+
+class ContextTooLong(ProviderError):
+    code = "context_too_long"
+    default_message = (
+        "This conversation has become longer than the model can read. Start a new one to go on."
+    )
+    can_retry = False
+
+
+class ProviderRefusedRequest(ProviderError):
+    code = "provider_refused_request"
+    default_message = "The model provider did not accept the request."
+
+
+class ProviderUnreachable(ProviderError):
+    code = "provider_unreachable"
+    default_message = "The model provider cannot be reached."
+
+
+class ProviderStalled(ProviderError):
+    code = "provider_stalled"
+    default_message = "The model stopped answering in the middle."
+
+
+class ProviderBadAnswer(ProviderError):
+    code = "provider_bad_answer"
+    default_message = "The model provider sent something that is not an answer."

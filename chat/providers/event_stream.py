@@ -1,0 +1,69 @@
+"""Reads server-sent events out of bytes, wherever the network cuts them. Pure.
+
+Source: WHATWG HTML, "Server-sent events", 9.2.6: CRLF, LF and CR end lines; lines that begin with
+a colon are comments; several data lines of one event are joined by a newline.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator
+
+_MOST_CHARACTERS = 4 * 1024 * 1024
+
+
+class EventTooLong(ValueError):
+    """One event is longer than anything sensible."""
+
+
+class EventStreamReader:
+    """Feed it chunks; it gives the data of each event that is complete."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._rest = ""
+        self._data: list[str] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> Iterator[str]:
+        """The events that end within this chunk.
+
+        Raises:
+            EventTooLong: an event does not end.
+        """
+        text = self._rest + self._decoder.decode(chunk)
+        # A CR at the very end may be the first half of CRLF.
+        held = "\r" if text.endswith("\r") else ""
+        lines = text.removesuffix("\r").replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        self._rest = lines.pop() + held
+        if len(self._rest) > _MOST_CHARACTERS:
+            raise EventTooLong
+        for line in lines:
+            if line:
+                self._take(line)
+            elif self._data:
+                yield self._complete()
+
+    def close(self) -> Iterator[str]:
+        """The last event, of a server that does not end it with an empty line."""
+        if self._rest.rstrip("\r"):
+            self._take(self._rest.rstrip("\r"))
+            self._rest = ""
+        if self._data:
+            yield self._complete()
+
+    def _take(self, line: str) -> None:
+        name, _, value = line.partition(":")
+        if name != "data":
+            return
+        value = value.removeprefix(" ")
+        self._size += len(value)
+        if self._size > _MOST_CHARACTERS:
+            raise EventTooLong
+        self._data.append(value)
+
+    def _complete(self) -> str:
+        data = "\n".join(self._data)
+        self._data.clear()
+        self._size = 0
+        return data

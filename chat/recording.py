@@ -1,0 +1,82 @@
+"""Changing a conversation's rows, and telling of it: one transaction, one run of numbers.
+
+    with changing(conversation_id, workspace_id) as changes:
+        message.save()
+        changes.message(message)
+
+The conversation's row is locked first, so that events are numbered in the order of their commits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from uuid import UUID
+
+from django.db import transaction
+
+from chat.events import RowEvent, RowKind
+from chat.hub import hub
+from chat.models import Conversation, Message, ToolCall, Turn
+from chat.models.turns import ACTIVE
+from chat.wire import conversation_json, message_json, tool_call_json, turn_json
+from workspaces.announcements import Announcement, announce
+
+
+class Changes:
+    """What has changed in this transaction, in order."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self.conversation = conversation
+        self.events: list[RowEvent] = []
+
+    def message(self, message: Message) -> None:
+        self._add(RowKind.MESSAGE, message_json(message))
+
+    def turn(self, turn: Turn) -> None:
+        self._add(RowKind.TURN, turn_json(turn))
+        self.conversation_row(turn_status=turn.status if turn.status in ACTIVE else None)
+
+    def tool_call(self, call: ToolCall) -> None:
+        self._add(RowKind.TOOL_CALL, tool_call_json(call))
+
+    def conversation_row(self, *, turn_status: str | None) -> None:
+        row = conversation_json(self.conversation, turn_status=turn_status)
+        self._add(RowKind.CONVERSATION, row)
+        announce(
+            self.conversation.workspace_id,
+            Announcement(
+                kind="conversation.changed",
+                id=str(self.conversation.pk),
+                user_id=str(self.conversation.owner_id),
+            ),
+        )
+
+    def _add(self, kind: RowKind, row: dict[str, object]) -> None:
+        self.conversation.event_seq += 1
+        seq = self.conversation.event_seq
+        self.events.append(RowEvent(self.conversation.pk, seq, kind, row))
+
+
+@contextmanager
+def changing(conversation_id: UUID, workspace_id: UUID) -> Iterator[Changes]:
+    """Lock a conversation, change its rows, number and publish the events when all is committed.
+
+    Raises:
+        NotFound: there is no such conversation.
+    """
+    with transaction.atomic():
+        conversation = (
+            Conversation.objects.for_workspace(workspace_id)
+            .select_related("bud")
+            .select_for_update(of=("self",))
+            .fetch(conversation_id)
+        )
+        changes = Changes(conversation)
+        yield changes
+        if changes.events:
+            Conversation.objects.for_workspace(workspace_id).filter(pk=conversation.pk).update(
+                event_seq=conversation.event_seq
+            )
+            transaction.on_commit(partial(hub.publish, conversation.pk, changes.events))

@@ -1,0 +1,151 @@
+"""A person decides about a tool call. A decision is final, and made once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from audit.actions import Action
+from audit.services import EntryDraft, Ref, record
+from chat.engine.ledger import end_call
+from chat.models import ToolCall, Turn
+from chat.recording import changing
+from chat.services.turns import queue_again
+from chat.values import Decision, ToolCallStatus
+from mcp_servers.approvals import grant_approval
+from mcp_servers.canonical import canonical_json
+from mcp_servers.gate import check_arguments
+from mcp_servers.models import McpTool
+from workspaces.actors import Actor, Source
+from workspaces.database import database_now
+from workspaces.errors import Conflict, InvalidInput, PermissionDenied
+from workspaces.roles import Permission, require
+
+LONGEST_NOTE = 2_000
+
+
+def decide(
+    *,
+    call: ToolCall,
+    decision: Decision,
+    actor: Actor,
+    arguments: Mapping[str, Any] | None = None,
+    note: str = "",
+) -> ToolCall:
+    """Approve a waiting call, with its arguments as they are or as edited; or refuse it.
+
+    Raises:
+        Conflict: it does not wait any more, or its tool is gone.
+        PermissionDenied: not the person who asked.
+        InvalidInput, InvalidArguments: the edited arguments do not fit.
+    """
+    require(actor, Permission.USE_CHAT, workspace_id=call.workspace_id)
+    if len(note) > LONGEST_NOTE:
+        raise InvalidInput(fields={"note": [f"At most {LONGEST_NOTE} characters."]})
+    with changing(_conversation_of(call), call.workspace_id) as changes:
+        rows = ToolCall.objects.for_workspace(call.workspace_id)
+        call = rows.select_related("turn", "decided_by").fetch(call.pk)
+        turn = call.turn
+        if actor.user_id != turn.asked_by_id:
+            raise PermissionDenied("Only the person who asked can decide about this call.")
+        if call.status != ToolCallStatus.WAITING_FOR_APPROVAL:
+            raise Conflict("This has been decided already.")
+        if call.approval_expires_at is not None and call.approval_expires_at <= database_now():
+            raise Conflict("The time to decide has run out.")
+        call.decided_by_id = actor.user_id
+        call.decided_at = database_now()
+        call.decision = decision.value
+        call.decision_note = note.strip()
+        if decision is Decision.APPROVED:
+            _approve(call, arguments, actor)
+        else:
+            _refuse(call, actor)
+        call = rows.select_related("turn", "decided_by").fetch(call.pk)
+        changes.tool_call(call)
+        queue_again(turn, changes)
+    return call
+
+
+def expire_approvals() -> int:
+    """End every wait whose time has run out: the call is refused, and the model told why."""
+    overdue = ToolCall.objects.across_workspaces().filter(
+        status=ToolCallStatus.WAITING_FOR_APPROVAL.value, approval_expires_at__lte=database_now()
+    )
+    ids = list(overdue.values_list("pk", "workspace_id", "turn__conversation_id")[:500])
+    for call_id, workspace_id, conversation_id in ids:
+        _expire(call_id, workspace_id, conversation_id)
+    return len(ids)
+
+
+def _expire(call_id: UUID, workspace_id: UUID, conversation_id: UUID) -> None:
+    with changing(conversation_id, workspace_id) as changes:
+        rows = ToolCall.objects.for_workspace(workspace_id).select_related("turn", "decided_by")
+        call = rows.fetch(call_id)
+        if call.status != ToolCallStatus.WAITING_FOR_APPROVAL:
+            return
+        actor = Actor.system(label="approvals", source=Source.TASK, workspace_id=workspace_id)
+        _record(Action.APPROVAL_EXPIRED, call, actor)
+        end_call(call, ToolCallStatus.REFUSED, "Nobody approved this call in time. It was not run.")
+        changes.tool_call(call)
+        queue_again(call.turn, changes)
+
+
+def _approve(call: ToolCall, arguments: Mapping[str, Any] | None, actor: Actor) -> None:
+    tool = McpTool.objects.for_workspace(call.workspace_id).find(call.tool_id)
+    if tool is None:
+        raise Conflict("This tool no longer exists.")
+    if arguments is not None:
+        call.arguments = check_arguments(tool, arguments)
+    # The definition may have changed since the model saw it; what is approved is what is shown now.
+    assert call.approval_expires_at is not None
+    approval = grant_approval(
+        call_id=call.pk,
+        tool=tool,
+        arguments=call.arguments,
+        requester=actor,
+        approver=actor,
+        expires_at=call.approval_expires_at,
+    )
+    call.approval_id = approval.pk
+    call.status = ToolCallStatus.QUEUED.value
+    call.save()
+    _record(Action.APPROVAL_GRANTED, call, actor)
+
+
+def _refuse(call: ToolCall, actor: Actor) -> None:
+    reason = f" Their reason: {call.decision_note}" if call.decision_note else ""
+    _record(Action.APPROVAL_REFUSED, call, actor)
+    end_call(call, ToolCallStatus.REFUSED, f"The user refused this call.{reason}")
+
+
+def _record(action: Action, call: ToolCall, actor: Actor) -> None:
+    turn: Turn = call.turn
+    record(
+        EntryDraft(
+            action=action,
+            actor=actor,
+            workspace_id=call.workspace_id,
+            call_id=call.pk,
+            conversation_id=turn.conversation_id,
+            turn_id=turn.pk,
+            model=turn.model,
+            server=Ref(id=call.server_id, name=call.server_name),
+            tool=Ref(id=call.tool_id, name=call.tool_name),
+            definition_hash=call.definition_hash,
+            annotations=call.annotations,
+            arguments=canonical_json(call.arguments),
+            rule=call.approval_rule,
+            approval={
+                "decision": call.decision,
+                "note": call.decision_note,
+                "edited": call.arguments != call.proposed_arguments,
+            },
+        )
+    )
+
+
+def _conversation_of(call: ToolCall) -> UUID:
+    turns = Turn.objects.for_workspace(call.workspace_id)
+    return turns.values_list("conversation_id", flat=True).get(pk=call.turn_id)
+

@@ -1,0 +1,97 @@
+"""What a person does with conversations as a whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+
+from chat.engine.runner import stop_turns_of
+from chat.models import Bud, Conversation, Turn
+from chat.models.turns import ACTIVE
+from chat.recording import changing
+from chat.values import McpConfigOverrides, parse_value
+from workspaces.actors import Actor
+from workspaces.announcements import Announcement, announce
+from workspaces.errors import InvalidInput
+from workspaces.models import User
+from workspaces.roles import Permission, require
+
+LONGEST_TITLE = 200
+
+
+@transaction.atomic
+def create_conversation(*, bud: Bud, owner: User, actor: Actor) -> Conversation:
+    """Open a conversation with a bud."""
+    require(actor, Permission.USE_CHAT, workspace_id=bud.workspace_id)
+    if bud.is_archived:
+        raise InvalidInput(fields={"bud_id": ["This bud is archived."]})
+    conversation = Conversation.objects.create(
+        workspace_id=bud.workspace_id, bud=bud, owner=owner
+    )
+    announce(
+        conversation.workspace_id,
+        Announcement(
+            kind="conversation.changed", id=str(conversation.pk), user_id=str(owner.pk)
+        ),
+    )
+    return conversation
+
+
+def update_conversation(
+    *,
+    conversation: Conversation,
+    actor: Actor,
+    title: str | None = None,
+    is_pinned: bool | None = None,
+    is_archived: bool | None = None,
+    mcp_config_overrides: dict[str, Any] | None = None,
+) -> Conversation:
+    """Rename, pin, archive, or change which tools it may use; None leaves a value as it is."""
+    require(actor, Permission.USE_CHAT, workspace_id=conversation.workspace_id)
+    with changing(conversation.pk, conversation.workspace_id) as changes:
+        row = changes.conversation
+        if title is not None:
+            row.title = title.strip()[:LONGEST_TITLE]
+        if is_pinned is not None:
+            row.is_pinned = is_pinned
+        if is_archived is not None:
+            row.is_archived = is_archived
+        if mcp_config_overrides is not None:
+            overrides = parse_value(
+                McpConfigOverrides, mcp_config_overrides, field="mcp_config_overrides"
+            )
+            row.mcp_config_overrides = overrides.model_dump(mode="json")
+        row.save(
+            update_fields=[
+                "title", "is_pinned", "is_archived", "mcp_config_overrides", "updated_at",
+            ]
+        )
+        changes.conversation_row(turn_status=active_status(row))
+    return row
+
+
+def delete_conversation(*, conversation: Conversation, actor: Actor) -> None:
+    """Delete a conversation with all its messages; what runs in it is stopped first.
+
+    The audit log keeps what was called.
+    """
+    require(actor, Permission.USE_CHAT, workspace_id=conversation.workspace_id)
+    stop_turns_of(conversation, actor=actor)
+    with transaction.atomic():
+        announce(
+            conversation.workspace_id,
+            Announcement(
+                kind="conversation.changed",
+                id=str(conversation.pk),
+                user_id=str(conversation.owner_id),
+            ),
+        )
+        conversation.delete()
+
+
+def active_status(conversation: Conversation) -> str | None:
+    """The status of the turn that is under way, if there is one."""
+    turns = Turn.objects.for_workspace(conversation.workspace_id)
+    active = turns.filter(conversation=conversation, status__in=ACTIVE)
+    return active.values_list("status", flat=True).first()

@@ -1,0 +1,132 @@
+"""Rows as the web app, the API and the terminal see them. One shape for all of them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from chat.models import Bud, Conversation, Message, ToolCall, Turn
+from chat.values import ToolCallStatus, TurnStatus
+
+_SHOWS_SCHEMA = {ToolCallStatus.QUEUED.value, ToolCallStatus.WAITING_FOR_APPROVAL.value}
+
+
+def bud_brief(bud: Bud) -> dict[str, Any]:
+    return {"id": str(bud.pk), "slug": bud.slug, "name": bud.name, "avatar": bud.avatar}
+
+
+def conversation_json(conversation: Conversation, *, turn_status: str | None) -> dict[str, Any]:
+    """`turn_status` is that of the active turn, if there is one. Needs `bud` loaded."""
+    return {
+        "id": str(conversation.pk),
+        "title": conversation.title,
+        "bud": bud_brief(conversation.bud),
+        "is_pinned": conversation.is_pinned,
+        "is_archived": conversation.is_archived,
+        "status": conversation_status(turn_status),
+        "created_at": moment(conversation.created_at),
+        "updated_at": moment(conversation.last_message_at),
+    }
+
+
+def conversation_status(turn_status: str | None) -> str:
+    """What the list of conversations shows: idle, running or waiting."""
+    if turn_status == TurnStatus.WAITING_FOR_APPROVAL:
+        return "waiting"
+    return "running" if turn_status in (TurnStatus.QUEUED, TurnStatus.RUNNING) else "idle"
+
+
+def message_json(message: Message, *, text: str | None = None) -> dict[str, Any]:
+    """`text` stands in for the row's where this process knows a newer partial text."""
+    return {
+        "id": str(message.pk),
+        "conversation_id": str(message.conversation_id),
+        "turn_id": _id(message.turn_id),
+        "parent_id": _id(message.parent_id),
+        "role": message.role,
+        "step": message.step,
+        "text": message.text if text is None else text,
+        "status": message.status,
+        "client_id": message.client_id,
+        "created_at": moment(message.created_at),
+    }
+
+
+def turn_json(turn: Turn) -> dict[str, Any]:
+    error = None
+    if turn.error_code:
+        error = {
+            "code": turn.error_code,
+            "message": turn.error_message,
+            "can_retry": turn.can_retry,
+        }
+    usage = None
+    if turn.prompt_tokens or turn.completion_tokens:
+        usage = {
+            "prompt_tokens": turn.prompt_tokens,
+            "completion_tokens": turn.completion_tokens,
+        }
+    return {
+        "id": str(turn.pk),
+        "conversation_id": str(turn.conversation_id),
+        "user_message_id": str(turn.user_message_id),
+        "status": turn.status,
+        "error": error,
+        "notice": turn.notice or None,
+        "created_at": moment(turn.created_at),
+        "finished_at": moment(turn.finished_at),
+        "usage": usage,
+    }
+
+
+def tool_call_json(call: ToolCall) -> dict[str, Any]:
+    """Needs `decided_by` loaded where there was a decision."""
+    server = {"id": _id(call.server_id), "name": call.server_name} if call.server_name else None
+    return {
+        "id": str(call.pk),
+        "turn_id": str(call.turn_id),
+        "message_id": str(call.message_id),
+        "position": call.position,
+        "server": server,
+        "tool": {
+            "id": _id(call.tool_id),
+            "name": call.tool_name or call.function_name,
+            "title": call.tool_title,
+        },
+        "annotations": call.annotations,
+        "arguments": call.arguments,
+        "proposed_arguments": call.proposed_arguments,
+        "input_schema": call.input_schema if call.status in _SHOWS_SCHEMA else None,
+        "status": call.status,
+        "approval": _approval_json(call),
+        "result": call.result,
+        "error": call.error or None,
+        "started_at": moment(call.started_at),
+        "finished_at": moment(call.finished_at),
+        "duration_ms": call.duration_ms,
+    }
+
+
+def _approval_json(call: ToolCall) -> dict[str, Any] | None:
+    if not call.approval_rule:
+        return None
+    return {
+        "rule": call.approval_rule,
+        "reason": call.approval_reason,
+        "credential": "workspace",
+        "expires_at": moment(call.approval_expires_at),
+        "decision": call.decision or None,
+        "decided_by": call.decided_by.display_name if call.decided_by else None,
+        "decided_at": moment(call.decided_at),
+        "note": call.decision_note or None,
+        "edited": call.arguments != call.proposed_arguments,
+    }
+
+
+def moment(value: datetime | None) -> str | None:
+    """ISO 8601 in UTC."""
+    return value.isoformat() if value is not None else None
+
+
+def _id(value: object) -> str | None:
+    return str(value) if value is not None else None
