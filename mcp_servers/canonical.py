@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 JsonValue: TypeAlias = (
-    "None | bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue]"
+    "bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
 )
 JsonObject: TypeAlias = "dict[str, JsonValue]"
 
@@ -44,29 +44,16 @@ def check_json(value: object) -> None:
     pending: list[tuple[object, int]] = [(value, 0)]
     while pending:
         item, depth = pending.pop()
-        if item is None or isinstance(item, bool):
-            continue
-        if isinstance(item, str):
-            _check_text(item)
-        elif isinstance(item, int):
-            if not _INTEGER_RANGE[0] <= item <= _INTEGER_RANGE[1]:
-                raise InvalidJson("a whole number is larger than 64 bits")
-        elif isinstance(item, float):
-            if not math.isfinite(item):
-                raise InvalidJson("a number is infinite or not a number")
-        elif isinstance(item, (dict, list, tuple)):
+        if isinstance(item, (dict, list, tuple)):
             if depth >= MAX_DEPTH:
                 raise InvalidJson(f"nested deeper than {MAX_DEPTH} levels")
             if isinstance(item, dict):
-                for key, inner in item.items():
-                    if not isinstance(key, str):
-                        raise InvalidJson("a key is not a text")
-                    _check_text(key)
-                    pending.append((inner, depth + 1))
-            else:
-                pending.extend((inner, depth + 1) for inner in item)
+                for key in item:
+                    _check_key(key)
+            inner = item.values() if isinstance(item, dict) else item
+            pending.extend((part, depth + 1) for part in inner)
         else:
-            raise InvalidJson(f"{type(item).__name__} is not a JSON type")
+            _check_scalar(item)
 
 
 def canonical_json(value: object) -> bytes:
@@ -111,7 +98,9 @@ def parse_json(text: str | bytes, *, max_bytes: int) -> JsonValue:
         )
     except RecursionError as error:
         raise InvalidJson(f"nested deeper than {MAX_DEPTH} levels") from error
-    except ValueError as error:  # also JSONDecodeError, UnicodeDecodeError, and integers of more than 4300 digits
+    except (
+        ValueError
+    ) as error:  # also JSONDecodeError, UnicodeDecodeError, and integers of more than 4300 digits
         raise InvalidJson("not valid JSON") from error
     check_json(value)
     return cast("JsonValue", value)
@@ -128,9 +117,7 @@ def parse_arguments(text: str | bytes) -> JsonObject:
     try:
         value = parse_json(text, max_bytes=MAX_ARGUMENTS_BYTES)
     except InvalidJson as error:
-        raise InvalidArguments(
-            f"The arguments cannot be read: {error.message}."
-        ) from error
+        raise InvalidArguments(f"The arguments cannot be read: {error.message}.") from error
     if not isinstance(value, dict):
         raise InvalidArguments("The arguments must be a JSON object.")
     return value
@@ -139,6 +126,27 @@ def parse_arguments(text: str | bytes) -> JsonObject:
 def clean_text(text: str) -> str:
     """Replace what databases and UTF-8 cannot carry (NUL, lone surrogates) by the replacement character."""
     return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def _check_key(key: object) -> None:
+    if not isinstance(key, str):
+        raise InvalidJson("a key is not a text")
+    _check_text(key)
+
+
+def _check_scalar(item: object) -> None:
+    if item is None or isinstance(item, bool):
+        return
+    if isinstance(item, str):
+        _check_text(item)
+    elif isinstance(item, int):
+        if not _INTEGER_RANGE[0] <= item <= _INTEGER_RANGE[1]:
+            raise InvalidJson("a whole number is larger than 64 bits")
+    elif isinstance(item, float):
+        if not math.isfinite(item):
+            raise InvalidJson("a number is infinite or not a number")
+    else:
+        raise InvalidJson(f"{type(item).__name__} is not a JSON type")
 
 
 def _check_text(text: str) -> None:

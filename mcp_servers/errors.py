@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from audit.actions import RefusedBy
-
     from mcp_servers.policy import PolicyDecision
 
 
@@ -160,7 +159,5 @@ class BackingOff(ConnectionFailed):
     kind = "backing_off"
 
     def __init__(self, message: str, *, retry_after_seconds: float) -> None:
-        super().__init__(
-            message, details={"retry_after_seconds": round(retry_after_seconds, 1)}
-        )
+        super().__init__(message, details={"retry_after_seconds": round(retry_after_seconds, 1)})
         self.retry_after_seconds = retry_after_seconds

@@ -48,43 +48,45 @@ _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 # Ports of services that speak no HTTP but may understand some of it, besides everything below 1024: the list of the
 # Fetch standard ("bad port"), and databases, caches, queues and container engines.
 _REFUSED_HIGH_PORTS: Final = frozenset(
-    [
-        1719,
-        1720,
-        1723,
-        2049,
-        3659,
-        4045,
-        4190,
-        5060,
-        5061,
-        6000,
-        6566,
-        *range(6665, 6670),
-        6679,
-        6697,
-        10080,
-    ]
-    + [
-        1433,
-        1521,
-        2181,
-        2375,
-        2376,
-        2379,
-        2380,
-        3306,
-        5432,
-        5433,
-        5672,
-        6379,
-        6380,
-        9042,
-        9092,
-        10250,
-        11211,
-        27017,
-    ]
+    (
+        *(
+            1719,
+            1720,
+            1723,
+            2049,
+            3659,
+            4045,
+            4190,
+            5060,
+            5061,
+            6000,
+            6566,
+            *range(6665, 6670),
+            6679,
+            6697,
+            10080,
+        ),
+        *(
+            1433,
+            1521,
+            2181,
+            2375,
+            2376,
+            2379,
+            2380,
+            3306,
+            5432,
+            5433,
+            5672,
+            6379,
+            6380,
+            9042,
+            9092,
+            10250,
+            11211,
+            27017,
+        ),
+    )
 )
 
 # What is not global unicast although `ipaddress` may say so, from the IANA special-purpose registries, plus addresses
@@ -206,13 +208,9 @@ def parse_endpoint(text: str) -> Endpoint:
     scheme = match["scheme"].lower()
     host = _parse_host(match["host"])
     port = int(match["port"]) if match["port"] else _DEFAULT_PORTS[scheme]
-    if port not in (80, 443) and (
-        not 1024 <= port <= 65535 or port in _REFUSED_HIGH_PORTS
-    ):
+    if port not in (80, 443) and (not 1024 <= port <= 65535 or port in _REFUSED_HIGH_PORTS):
         raise InvalidEndpoint(f"Port {port} is not allowed.")
-    target = (match["path"] or "/") + (
-        f"?{match['query']}" if match["query"] is not None else ""
-    )
+    target = (match["path"] or "/") + (f"?{match['query']}" if match["query"] is not None else "")
     if not _URL_CHARACTERS.fullmatch(target):
         raise InvalidEndpoint("The URL has characters that must be percent-encoded.")
     return Endpoint(scheme, host, port, target)
@@ -231,9 +229,7 @@ def check_headers(headers: Mapping[str, str]) -> None:
     for name, value in headers.items():
         lowered = name.lower()
         if not _HEADER_NAME.fullmatch(name):
-            raise InvalidEndpoint(
-                "A header's name may hold letters, digits and - only."
-            )
+            raise InvalidEndpoint("A header's name may hold letters, digits and - only.")
         if lowered in _RESERVED_HEADERS or lowered.startswith(
             ("mcp-", "proxy-", "sec-", "x-forwarded-")
         ):
@@ -261,13 +257,10 @@ def is_allowed_address(
     inner = _unwrap(address)
     if inner is None:
         return False
-    if any(
-        inner.version == network.version and inner in network for network in networks
-    ):
+    if any(inner.version == network.version and inner in network for network in networks):
         return True
     if only_networks or any(
-        inner.version == network.version and inner in network
-        for network in _REFUSED_NETWORKS
+        inner.version == network.version and inner in network for network in _REFUSED_NETWORKS
     ):
         return False
     return inner.version == 4 or inner in _GLOBAL_IPV6
@@ -331,9 +324,7 @@ class EgressTransport(httpx2.AsyncBaseTransport):
         # Plain http has a transport of its own, because the network backend learns a host and a port but no scheme.
         self._inner = {
             "https": self._guarded(GuardedBackend(networks=networks)),
-            "http": self._guarded(
-                GuardedBackend(networks=networks, only_networks=True)
-            ),
+            "http": self._guarded(GuardedBackend(networks=networks, only_networks=True)),
         }
 
     @staticmethod
@@ -358,9 +349,7 @@ class EgressTransport(httpx2.AsyncBaseTransport):
         started = time.monotonic()
         try:
             with anyio.fail_after(self._bounds.total_seconds):
-                response = await self._inner[endpoint.scheme].handle_async_request(
-                    request
-                )
+                response = await self._inner[endpoint.scheme].handle_async_request(request)
         except TimeoutError as error:
             raise httpx2.ReadTimeout(
                 "The server did not answer in time.", request=request
@@ -376,16 +365,10 @@ class EgressTransport(httpx2.AsyncBaseTransport):
             )
         if "set-cookie" in response.headers:
             del response.headers["set-cookie"]
-        is_stream = (
-            response.headers.get("content-type", "")
-            .lower()
-            .startswith("text/event-stream")
-        )
+        is_stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
         response.stream = BoundedStream(
             cast("httpx2.AsyncByteStream", response.stream),
-            body_bytes=self._bounds.stream_bytes
-            if is_stream
-            else self._bounds.body_bytes,
+            body_bytes=self._bounds.stream_bytes if is_stream else self._bounds.body_bytes,
             line_bytes=self._bounds.line_bytes if is_stream else None,
             deadline=None
             if is_stream or self._bounds.total_seconds is None
@@ -428,9 +411,7 @@ class BoundedStream(httpx2.AsyncByteStream):
                 newline = max(chunk.rfind(b"\n"), chunk.rfind(b"\r"))
                 line = line + len(chunk) if newline < 0 else len(chunk) - newline - 1
                 if line > self._line_bytes:
-                    raise TooLarge(
-                        f"A line of the answer is larger than {self._line_bytes} bytes."
-                    )
+                    raise TooLarge(f"A line of the answer is larger than {self._line_bytes} bytes.")
             if self._deadline is not None and time.monotonic() > self._deadline:
                 raise httpx2.ReadTimeout("The answer took too long.")
             yield chunk
@@ -442,9 +423,7 @@ class BoundedStream(httpx2.AsyncByteStream):
 class GuardedBackend(httpcore2.AsyncNetworkBackend):
     """Resolves a name once and connects to an address that passed the table."""
 
-    def __init__(
-        self, *, networks: tuple[Network, ...], only_networks: bool = False
-    ) -> None:
+    def __init__(self, *, networks: tuple[Network, ...], only_networks: bool = False) -> None:
         self._networks = networks
         self._only_networks = only_networks
         self._inner = httpcore2.AnyIOBackend()
@@ -519,9 +498,7 @@ def _parse_host(text: str) -> str:
         except ValueError as error:
             raise InvalidEndpoint("The host is not a valid address.") from error
     try:
-        host = (
-            text.lower() if text.isascii() else idna.encode(text, uts46=True).decode()
-        )
+        host = text.lower() if text.isascii() else idna.encode(text, uts46=True).decode()
     except (idna.IDNAError, UnicodeError) as error:
         raise InvalidEndpoint("The host is not a valid name.") from error
     labels = host.removesuffix(".").split(".")

@@ -7,7 +7,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from audit.actions import Outcome
-
 from mcp_servers.canonical import JsonValue, canonical_json
 
 if TYPE_CHECKING:
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from audit.services import Ref
-
     from workspaces.actors import Actor
 
 __all__ = [
@@ -27,6 +25,7 @@ __all__ = [
     "JsonValue",
     "Outcome",
     "Progress",
+    "Protocol",
     "ResourceLinkPart",
     "TextPart",
     "ToolAnnotations",
@@ -41,6 +40,14 @@ class Effect(StrEnum):
     AUTO = "auto"
     CONFIRM = "confirm"
     DENY = "deny"
+
+
+class Protocol(StrEnum):
+    """Which era of the protocol to speak with a server."""
+
+    AUTO = "auto"
+    LEGACY = "legacy"
+    MODERN = "2026-07-28"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,9 +76,7 @@ class ToolAnnotations:
         if not isinstance(annotations, dict):
             return cls()
         found = {name: annotations.get(wire) for name, wire in cls._WIRE_NAMES.items()}
-        return cls(
-            **{name: hint for name, hint in found.items() if isinstance(hint, bool)}
-        )
+        return cls(**{name: hint for name, hint in found.items() if isinstance(hint, bool)})
 
     def as_json(self) -> dict[str, bool | None]:
         """The hints as the web app, the API and the audit log show them."""
@@ -191,9 +196,7 @@ class EmbeddedResourcePart:
         return self.text if self.text is not None else f"[binary resource {self.uri}]"
 
 
-ContentPart: TypeAlias = (
-    TextPart | ImagePart | AudioPart | ResourceLinkPart | EmbeddedResourcePart
-)
+ContentPart: TypeAlias = TextPart | ImagePart | AudioPart | ResourceLinkPart | EmbeddedResourcePart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,9 +43,7 @@ class _Ticket:
 
 
 @contextlib.asynccontextmanager
-async def slot(
-    spec: ConnectionSpec, *, group: str, wait_seconds: float
-) -> AsyncIterator[int]:
+async def slot(spec: ConnectionSpec, *, group: str, wait_seconds: float) -> AsyncIterator[int]:
     """Hold one of the server's slots for calls; gives the milliseconds it took to get it.
 
     Raises:
@@ -61,9 +59,7 @@ async def slot(
         runtime.current().submit(ticket.give_back())
 
 
-def mint_permit(
-    *, call_id: UUID, server_id: UUID, tool_name: str, arguments: bytes
-) -> CallPermit:
+def mint_permit(*, call_id: UUID, server_id: UUID, tool_name: str, arguments: bytes) -> CallPermit:
     """The right to send one call; only after its *requested* entry is committed."""
     return CallPermit(
         call_id=call_id, server_id=server_id, tool_name=tool_name, arguments=arguments
@@ -84,7 +80,5 @@ async def send_call(
 ) -> mcp_types.CallToolResult:
     """Send one call from any event loop; on_progress runs on the connections' loop. Raises as Pool.call_tool()."""
     return await runtime.run(
-        pool.call_tool(
-            spec, permit, timeout_seconds=timeout_seconds, on_progress=on_progress
-        )
+        pool.call_tool(spec, permit, timeout_seconds=timeout_seconds, on_progress=on_progress)
     )

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import pathlib
 import resource
 import select
 import signal
@@ -83,7 +84,7 @@ def _become(program: list[str], limits: dict[str, int]) -> None:
         _limit(resource.RLIMIT_NPROC, _threads_of_user() + limits["processes"])
         if os.getppid() != keeper:
             os._exit(_CANNOT_RUN)
-        os.execve(program[0], program, dict(os.environ))
+        os.execve(program[0], program, dict(os.environ))  # noqa: S606  no shell is the point
     except Exception as error:  # noqa: BLE001  the finally below leaves by _exit, whatever it is
         with contextlib.suppress(OSError):
             os.write(2, f"cannot run {program[0]}: {error}\n".encode())
@@ -105,7 +106,7 @@ def _threads_of_user() -> int:
             if entry.name.isdigit():
                 with contextlib.suppress(OSError):
                     if entry.stat().st_uid == user:
-                        count += len(os.listdir(f"/proc/{entry.name}/task"))
+                        count += len(list(pathlib.Path(f"/proc/{entry.name}/task").iterdir()))
     return count or 4096
 
 
@@ -161,10 +162,10 @@ def _kill_descendants() -> None:
 
 def _children() -> list[int]:
     try:
-        with open(f"/proc/self/task/{os.getpid()}/children") as children:
-            return [int(pid) for pid in children.read().split()]
+        listed = pathlib.Path(f"/proc/self/task/{os.getpid()}/children").read_text()
     except OSError:
         return []
+    return [int(pid) for pid in listed.split()]
 
 
 def _prctl(option: int, value: int) -> None:

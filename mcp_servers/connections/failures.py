@@ -84,9 +84,7 @@ def connect_failure(error: BaseException, *, is_stdio: bool) -> ConnectionFailed
     if is_stdio:
         if isinstance(leaf, MCPError) and leaf.code != CONNECTION_CLOSED:
             return NotAnMcpServer(_WORDS["not_mcp"], details={"rpc_code": leaf.code})
-        return ConnectionFailed(
-            "The program ended before it spoke MCP.", details={"kind": "ended"}
-        )
+        return ConnectionFailed("The program ended before it spoke MCP.", details={"kind": "ended"})
     if isinstance(leaf, MCPError):
         kind, status = _kind_of(leaf), _data_of(leaf).get("http_status")
         details: dict[str, object] = {
@@ -102,16 +100,12 @@ def connect_failure(error: BaseException, *, is_stdio: bool) -> ConnectionFailed
                 details=details,
             )
         if kind == "http_status":
-            return ConnectionFailed(
-                f"The server answered with HTTP {status}.", details=details
-            )
+            return ConnectionFailed(f"The server answered with HTTP {status}.", details=details)
         if kind in ("not_mcp", "redirect", "too_large"):
             return NotAnMcpServer(_WORDS[kind], details=details)
         if kind in ("unreachable", "timeout", "broken", "rate_limited"):
             return ConnectionFailed(_WORDS[kind], details=details)
-        return NotAnMcpServer(
-            "The server refused the protocol's first step.", details=details
-        )
+        return NotAnMcpServer("The server refused the protocol's first step.", details=details)
     if isinstance(leaf, httpx2.TransportError):
         return ConnectionFailed(_WORDS["unreachable"], details={"kind": "unreachable"})
     return NotAnMcpServer(_WORDS["not_mcp"], details={"error": type(leaf).__name__})
@@ -131,11 +125,7 @@ def call_failure(error: BaseException) -> CallFailed | RpcError | None:
         if kind is None:
             return RpcError(leaf.message, rpc_code=leaf.code)
         status = _data_of(leaf).get("http_status")
-        message = (
-            f"The server answered with HTTP {status}."
-            if kind == "http_status"
-            else None
-        )
+        message = f"The server answered with HTTP {status}." if kind == "http_status" else None
         return CallFailed(kind, message, http_status=status)
     return None
 

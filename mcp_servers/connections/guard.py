@@ -34,9 +34,7 @@ class GuardTransport(httpx2.AsyncBaseTransport):
             response = await self._inner.handle_async_request(request)
         except httpx2.TransportError as error:
             return _failure(request, error)
-        content_type = (
-            response.headers.get("content-type", "").partition(";")[0].strip().lower()
-        )
+        content_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if response.status_code == 202:
             return response
         if response.is_redirect:
@@ -64,9 +62,7 @@ class GuardTransport(httpx2.AsyncBaseTransport):
                 content=body,
                 request=request,
             )
-        return _error(
-            request, response, _kind_of(response.status_code, body), body=body
-        )
+        return _error(request, response, _kind_of(response.status_code, body), body=body)
 
     async def aclose(self) -> None:
         await self._inner.aclose()
@@ -137,9 +133,7 @@ def _failure(
         kind = "not_mcp"
     else:
         kind = "broken"  # perhaps sent, perhaps received
-    return _build(
-        request, _TRANSPORT_FAILED_STATUS, {"kind": kind, "http_status": None}
-    )
+    return _build(request, _TRANSPORT_FAILED_STATUS, {"kind": kind, "http_status": None})
 
 
 def _error(

@@ -22,9 +22,7 @@ class CallPermit:
 
     __slots__ = ("_lock", "_spent", "arguments", "call_id", "server_id", "tool_name")
 
-    def __init__(
-        self, *, call_id: UUID, server_id: UUID, tool_name: str, arguments: bytes
-    ) -> None:
+    def __init__(self, *, call_id: UUID, server_id: UUID, tool_name: str, arguments: bytes) -> None:
         self.call_id = call_id
         self.server_id = server_id
         self.tool_name = tool_name

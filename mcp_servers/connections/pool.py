@@ -14,6 +14,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import mcp_types
@@ -25,12 +26,11 @@ from mcp_servers.connections import runtime
 from mcp_servers.connections.backoff import Backoff
 from mcp_servers.connections.failures import CallFailed, call_failure, connect_failure
 from mcp_servers.connections.slots import FairSlots
+from mcp_servers.connections.stdio import StdioSpec
 from mcp_servers.connections.transports import (
     ConnectionSpec,
     OpenTransport,
-    Protocol,
     RawTool,
-    StdioSpec,
     TappedTransport,
     ToolListTap,
 )
@@ -40,6 +40,7 @@ from mcp_servers.errors import (
     ConnectTimedOut,
     NotAnMcpServer,
 )
+from mcp_servers.values import Protocol
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -123,17 +124,13 @@ class Connection:
         self.is_over = False
         """No new request may start."""
         self.opened: asyncio.Future[ClientSession] = loop.create_future()
-        self.opened.add_done_callback(
-            lambda future: future.cancelled() or future.exception()
-        )
+        self.opened.add_done_callback(lambda future: future.cancelled() or future.exception())
         self._on_tools_changed = on_tools_changed
         self._stopping = asyncio.Event()
         self._landed = asyncio.Event()
         self._flights: set[_Flight] = set()
         self._last_used = loop.time()
-        self.owner = loop.create_task(
-            self._own(), name=f"mcp-connection-{spec.server_name}"
-        )
+        self.owner = loop.create_task(self._own(), name=f"mcp-connection-{spec.server_name}")
 
     @property
     def in_flight(self) -> int:
@@ -221,16 +218,12 @@ class Connection:
             elif not isinstance(error, (Exception, asyncio.CancelledError)):
                 raise
             else:
-                logger.debug(
-                    "connection to %s ended", self.spec.server_name, exc_info=True
-                )
+                logger.debug("connection to %s ended", self.spec.server_name, exc_info=True)
         finally:
             self.is_over = True
             # The SDK wakes its waiters when its streams close. Whoever still waits after a moment is woken here.
             for flight in tuple(self._flights):
-                asyncio.get_running_loop().call_later(
-                    _LOST_GRACE_SECONDS, self._lose, flight
-                )
+                asyncio.get_running_loop().call_later(_LOST_GRACE_SECONDS, self._lose, flight)
 
     def _lose(self, flight: _Flight) -> None:
         if flight in self._flights:
@@ -280,9 +273,7 @@ class Pool:
         slots.limit = spec.max_concurrent_calls
         return slots
 
-    async def connect(
-        self, spec: ConnectionSpec, *, at_once: bool = False
-    ) -> Connection:
+    async def connect(self, spec: ConnectionSpec, *, at_once: bool = False) -> Connection:
         """The open connection for this spec, opened if need be.
 
         Args:
@@ -314,9 +305,7 @@ class Pool:
         await connection.session()
         return connection
 
-    async def list_tools(
-        self, spec: ConnectionSpec, *, at_once: bool = False
-    ) -> Listing:
+    async def list_tools(self, spec: ConnectionSpec, *, at_once: bool = False) -> Listing:
         """All tools of a server, as it sends them.
 
         Raises:
@@ -328,18 +317,14 @@ class Pool:
             async with asyncio.timeout(LIST_SECONDS), connection.list_lock:
                 tools, warning = await _read_pages(connection)
         except TimeoutError as error:
-            raise ConnectTimedOut(
-                "The server did not list its tools in time."
-            ) from error
+            raise ConnectTimedOut("The server did not list its tools in time.") from error
         except CallFailed as failure:
             self._note_call_failure(connection, failure)
             if failure.kind == "unreadable":
                 raise NotAnMcpServer(
                     "The server's tool list does not follow the protocol."
                 ) from failure
-            raise ConnectionFailed(
-                failure.message, details=failure.details
-            ) from failure
+            raise ConnectionFailed(failure.message, details=failure.details) from failure
         assert connection.facts is not None
         return Listing(
             facts=connection.facts,
@@ -373,9 +358,7 @@ class Pool:
             )
         )
 
-        async def report(
-            progress: float, total: float | None, message: str | None
-        ) -> None:
+        async def report(progress: float, total: float | None, message: str | None) -> None:
             if on_progress is not None:
                 on_progress(progress, total, message)
 
@@ -428,23 +411,17 @@ class Pool:
             raise ConnectTimedOut("The server did not answer in time.") from error
         except CallFailed as failure:
             self._note_call_failure(connection, failure)
-            raise ConnectionFailed(
-                failure.message, details=failure.details
-            ) from failure
+            raise ConnectionFailed(failure.message, details=failure.details) from failure
         return time.monotonic() - started
 
     async def drop(self, server_id: UUID, *, principal: str | None = None) -> None:
         """Close a server's connections and forget its failures: it was changed, removed, or is to be tried anew."""
         keys = [
-            key
-            for key in self._connections
-            if key[0] == server_id and principal in (None, key[1])
+            key for key in self._connections if key[0] == server_id and principal in (None, key[1])
         ]
         closing = [self._connections.pop(key) for key in keys]
         for key in [
-            key
-            for key in self._backoffs
-            if key[0] == server_id and principal in (None, key[1])
+            key for key in self._backoffs if key[0] == server_id and principal in (None, key[1])
         ]:
             del self._backoffs[key]
         self._legacy = {entry for entry in self._legacy if entry[0] != server_id}
@@ -469,16 +446,11 @@ class Pool:
         return ring.text() if ring is not None else ""
 
     def _mode_for(self, spec: ConnectionSpec) -> str:
-        if (
-            spec.protocol is Protocol.AUTO
-            and (spec.server_id, spec.fingerprint) in self._legacy
-        ):
+        if spec.protocol is Protocol.AUTO and (spec.server_id, spec.fingerprint) in self._legacy:
             return Protocol.LEGACY.value
         return spec.protocol.value
 
-    def _note_opened(
-        self, connection: Connection, opened: asyncio.Future[ClientSession]
-    ) -> None:
+    def _note_opened(self, connection: Connection, opened: asyncio.Future[ClientSession]) -> None:
         spec = connection.spec
         era = (spec.server_id, spec.fingerprint)
         error = None if opened.cancelled() else opened.exception()
@@ -493,9 +465,9 @@ class Pool:
                 self._legacy.add(era)
             return
         self._legacy.discard(era)
-        self._backoffs[spec.key] = self._backoffs.get(
-            spec.key, Backoff()
-        ).after_failure(time.monotonic())
+        self._backoffs[spec.key] = self._backoffs.get(spec.key, Backoff()).after_failure(
+            time.monotonic()
+        )
 
     def _note_call_failure(self, connection: Connection, failure: CallFailed) -> None:
         if failure.kind in ("session_lost", "broken"):
@@ -503,9 +475,9 @@ class Pool:
         if failure.kind == "unreachable":
             # The newer protocol has no session, so an open connection may lead to a server that is gone.
             spec = connection.spec
-            self._backoffs[spec.key] = self._backoffs.get(
-                spec.key, Backoff()
-            ).after_failure(time.monotonic())
+            self._backoffs[spec.key] = self._backoffs.get(spec.key, Backoff()).after_failure(
+                time.monotonic()
+            )
             connection.stop()
 
     async def _learn_headers(self, connection: Connection) -> None:
@@ -540,11 +512,9 @@ async def _read_pages(connection: Connection) -> tuple[list[RawTool], str]:
     seen: set[str] = set()
     cursor: str | None = None
     for _ in range(MAX_LIST_PAGES):
-        params = mcp_types.PaginatedRequestParams(cursor=cursor)
+        page = partial(_list_page, mcp_types.PaginatedRequestParams(cursor=cursor))
         try:
-            result = await connection.request(
-                lambda session, params=params: session.list_tools(params=params)
-            )  # type: ignore[misc]
+            result = await connection.request(page)
         except Exception as error:
             if _is_method_not_found(error) and not tools:
                 return [], "The server offers no tools."
@@ -564,6 +534,12 @@ async def _read_pages(connection: Connection) -> tuple[list[RawTool], str]:
         tools,
         f"The server's tool list has more than {MAX_LIST_PAGES} pages; the rest is left out.",
     )
+
+
+async def _list_page(
+    params: mcp_types.PaginatedRequestParams, session: ClientSession
+) -> mcp_types.ListToolsResult:
+    return await session.list_tools(params=params)
 
 
 def _is_method_not_found(error: Exception) -> bool:

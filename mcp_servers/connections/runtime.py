@@ -33,9 +33,7 @@ class Runtime:
         self.loop = asyncio.new_event_loop()
         self.closers: list[Callable[[], Awaitable[None]]] = []
         self._started = threading.Event()
-        self._thread = threading.Thread(
-            target=self._work, name="mcp-connections", daemon=True
-        )
+        self._thread = threading.Thread(target=self._work, name="mcp-connections", daemon=True)
         self._thread.start()
         self._started.wait()
 
@@ -60,11 +58,7 @@ class Runtime:
                     await asyncio.gather(
                         *(close() for close in self.closers), return_exceptions=True
                     )
-            rest = [
-                task
-                for task in asyncio.all_tasks()
-                if task is not asyncio.current_task()
-            ]
+            rest = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
             for task in rest:
                 task.cancel()
             await asyncio.wait(rest, timeout=2.0) if rest else None
@@ -107,9 +101,7 @@ async def run(coroutine: Coroutine[Any, Any, T]) -> T:
     return await asyncio.wrap_future(runtime.submit(coroutine))
 
 
-def run_sync(
-    coroutine: Coroutine[Any, Any, T], timeout_seconds: float | None = None
-) -> T:
+def run_sync(coroutine: Coroutine[Any, Any, T], timeout_seconds: float | None = None) -> T:
     """Run a coroutine on the loop thread from a thread without a loop.
 
     Raises:

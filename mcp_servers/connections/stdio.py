@@ -119,12 +119,8 @@ class StdioTransport:
     async def _open(self) -> AsyncGenerator[_Streams, None]:
         process, lifeline = await self._start()
         self.pid = process.pid
-        to_session, read_stream = anyio.create_memory_object_stream[
-            SessionMessage | Exception
-        ](0)
-        write_stream, from_session = anyio.create_memory_object_stream[SessionMessage](
-            0
-        )
+        to_session, read_stream = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        write_stream, from_session = anyio.create_memory_object_stream[SessionMessage](0)
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._read_stderr, process)
@@ -214,9 +210,7 @@ class StdioTransport:
                 self.failure = "not_mcp"
                 return False
             if self.stderr.stray_lines % 100 == 0:
-                await asyncio.sleep(
-                    0
-                )  # noise must not keep the loop from the other connections
+                await asyncio.sleep(0)  # noise must not keep the loop from the other connections
             return True
         try:
             await to_session.send(SessionMessage(message))
@@ -234,9 +228,7 @@ class StdioTransport:
         try:
             async with from_session:
                 async for item in from_session:
-                    body = item.message.model_dump(
-                        by_alias=True, mode="json", exclude_unset=True
-                    )
+                    body = item.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
                     # The same form as canonical_json(), so that a call's arguments go out byte for byte as audited.
                     line = json.dumps(
                         body, ensure_ascii=False, allow_nan=False, separators=(",", ":")
@@ -263,9 +255,7 @@ class StdioTransport:
                 os.close(lifeline)
                 lifeline = -1
                 if not await _ended(process, _KILL_SECONDS):
-                    logger.warning(
-                        "the keeper of a stdio server did not end; killing it"
-                    )
+                    logger.warning("the keeper of a stdio server did not end; killing it")
                     with contextlib.suppress(ProcessLookupError):
                         process.kill()
                     await _ended(process, _KILL_SECONDS)

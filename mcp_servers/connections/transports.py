@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 from uuid import UUID
 
@@ -16,6 +15,7 @@ from mcp_types import JSONRPCRequest, JSONRPCResponse
 from mcp_servers import outbound
 from mcp_servers.connections.guard import GuardTransport
 from mcp_servers.connections.stdio import StderrRing, StdioSpec, StdioTransport
+from mcp_servers.values import Protocol
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
@@ -26,14 +26,6 @@ MAX_EVENT_BYTES: Final = 8 * 2**20
 
 
 _HEADER_DEPTH: Final = 20
-
-
-class Protocol(StrEnum):
-    """Which era of the protocol to speak with a server."""
-
-    AUTO = "auto"
-    LEGACY = "legacy"
-    MODERN = "2026-07-28"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +111,7 @@ class ToolListTap:
 
 def _headers_only(schema: dict[str, Any], depth: int = 0) -> dict[str, Any]:
     """The part of an input schema that tells which arguments go into request headers (`x-mcp-header`)."""
-    kept = {key: schema[key] for key in ("type", "x-mcp-header") if key in schema}
+    kept: dict[str, Any] = {key: schema[key] for key in ("type", "x-mcp-header") if key in schema}
     properties = schema.get("properties")
     if isinstance(properties, dict) and depth < _HEADER_DEPTH:
         kept["properties"] = {
@@ -147,7 +139,7 @@ class TappedTransport:
     def __init__(self, spec: ConnectionSpec, opened: OpenTransport) -> None:
         self._spec = spec
         self._opened = opened
-        self._context: contextlib.AbstractAsyncContextManager[Any] | None = None
+        self._context: Any = None
 
     async def __aenter__(self) -> TransportStreams:
         self._context = self._open()
@@ -156,7 +148,8 @@ class TappedTransport:
 
     async def __aexit__(self, *exc_info: object) -> bool | None:
         assert self._context is not None
-        return await self._context.__aexit__(*exc_info)
+        is_handled: bool | None = await self._context.__aexit__(*exc_info)
+        return is_handled
 
     @contextlib.asynccontextmanager
     async def _open(self) -> AsyncGenerator[Any, None]:
@@ -165,18 +158,17 @@ class TappedTransport:
                 transport = StdioTransport(self._spec.target)
                 self._opened.stdio = transport
                 self._opened.stderr = transport.stderr
-                read, write = await stack.enter_async_context(transport)
+                streams: Any = await stack.enter_async_context(transport)
             else:
-                http_client = await stack.enter_async_context(
-                    _http_client(self._spec.target)
-                )
-                read, write = await stack.enter_async_context(
+                http_client = await stack.enter_async_context(_http_client(self._spec.target))
+                streams = await stack.enter_async_context(
                     streamable_http_client(
                         str(self._spec.target.endpoint),
                         http_client=http_client,
                         max_sse_event_size=MAX_EVENT_BYTES,
                     )
                 )
+            read, write = streams
             yield TapRead(read, self._opened), TapWrite(write, self._opened)
 
 

@@ -1,0 +1,1 @@
+"""A small MCP server of our own, for the demo workspace and the tests."""

@@ -1,0 +1,157 @@
+"""What a server offers, kept in rows: seen, changed, gone; and quarantined until somebody has looked at it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from mcp_servers.canonical import clean_text
+from mcp_servers.definitions import Definition, read_definition
+from mcp_servers.models import McpServer, McpTool
+from workspaces.actors import ActorKind
+from workspaces.changes import record_created, tracked_change
+
+if TYPE_CHECKING:
+    from workspaces.actors import Actor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscoveryResult:
+    """What a new look at a server's tools brought."""
+
+    total: int
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    excluded: int = 0
+    """Tools with a problem, among the total."""
+    skipped: int = 0
+    """Entries without a usable name, or with one that was there already."""
+
+    @property
+    def has_news(self) -> bool:
+        """Whether open pages should look again."""
+        return bool(self.added or self.changed or self.removed)
+
+
+@transaction.atomic
+def store_tools(*, server: McpServer, raw_tools: Iterable[object], actor: Actor) -> DiscoveryResult:
+    """Take over a server's tool list.
+
+    Of a server of which nobody has accepted anything yet, a person's look accepts what is seen. Later, what is new
+    or different rests until somebody accepts it, unless the workspace chose otherwise for new tools. A tool that
+    changed back to what was accepted is accepted.
+    """
+    McpServer.objects.for_workspace(server.workspace_id).select_for_update().fetch(server.pk)
+    now = timezone.now()
+    known = {
+        tool.name: tool
+        for tool in McpTool.objects.for_workspace(server.workspace_id).filter(server=server)
+    }
+    is_first_look = not any(tool.approved_hash for tool in known.values())
+    accepts_new = server.allows_new_tools or (is_first_look and actor.kind is ActorKind.USER)
+    definitions, skipped = _unique(raw_tools)
+
+    created: list[McpTool] = []
+    changed = 0
+    for definition in definitions.values():
+        tool = known.get(definition.name)
+        if tool is None:
+            tool = McpTool(workspace_id=server.workspace_id, server=server, name=definition.name)
+            _take_over(tool, definition, now)
+            if accepts_new:
+                _accept(tool)
+            created.append(tool)
+            continue
+        if tool.definition_hash != definition.hash:
+            changed += 1
+            with tracked_change(tool, actor=actor):
+                _take_over(tool, definition, now)
+                _save(tool)
+        else:
+            _take_over(tool, definition, now)
+            _save(tool)
+        if accepts_new and is_first_look and tool.is_quarantined:
+            _accept(tool)
+            _save(tool)
+    McpTool.objects.bulk_create(created)
+    if not is_first_look:
+        for tool in created:
+            record_created(tool, actor=actor)
+
+    gone = [tool for tool in known.values() if tool.name not in definitions and not tool.is_removed]
+    for tool in gone:
+        with tracked_change(tool, actor=actor):
+            tool.removed_at = now
+            tool.save(update_fields=["removed_at", "updated_at"])
+    return DiscoveryResult(
+        total=len(definitions),
+        added=len(created),
+        changed=changed,
+        removed=len(gone),
+        excluded=sum(1 for definition in definitions.values() if definition.problem),
+        skipped=skipped,
+    )
+
+
+def accept(tool: McpTool) -> None:
+    """Make the current definition the accepted one. The caller saves and records it."""
+    _accept(tool)
+
+
+def _unique(raw_tools: Iterable[object]) -> tuple[dict[str, Definition], int]:
+    definitions: dict[str, Definition] = {}
+    skipped = 0
+    for raw in raw_tools:
+        definition = read_definition(raw)
+        if definition is None or definition.name in definitions:
+            skipped += 1
+        else:
+            definitions[definition.name] = definition
+    return definitions, skipped
+
+
+def _take_over(tool: McpTool, definition: Definition, now: Any) -> None:
+    tool.title = definition.title
+    tool.description = definition.description
+    tool.input_schema = definition.input_schema
+    tool.output_schema = definition.output_schema
+    tool.annotations = definition.annotations
+    tool.meta = definition.meta
+    tool.definition_hash = definition.hash
+    tool.problem = clean_text(definition.problem)
+    tool.last_seen_at = now
+    tool.removed_at = None
+
+
+def _accept(tool: McpTool) -> None:
+    tool.approved_hash = tool.definition_hash
+    tool.approved_definition = tool.definition
+
+
+def _save(tool: McpTool) -> None:
+    tool.save(
+        update_fields=[
+            *(
+                "title",
+                "description",
+                "input_schema",
+                "output_schema",
+                "annotations",
+                "meta",
+                "definition_hash",
+            ),
+            *(
+                "problem",
+                "last_seen_at",
+                "removed_at",
+                "approved_hash",
+                "approved_definition",
+                "updated_at",
+            ),
+        ]
+    )

@@ -1,0 +1,100 @@
+"""May a tool be called, and must somebody be asked first? Pure.
+
+Deny wins. What a server says about its own tools counts only as far as it makes things stricter, unless an
+administrator trusts the server. Names and descriptions never decide.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from mcp_servers.values import Effect, ToolAnnotations
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolFacts:
+    """All that the decision rests on."""
+
+    is_server_active: bool = True
+    is_enabled: bool = True
+    is_removed: bool = False
+    is_quarantined: bool = False
+    problem: str = ""
+    trusts_annotations: bool = False
+    annotations: ToolAnnotations = field(default_factory=ToolAnnotations)
+    override: Effect | None = None
+    """What an administrator set for this tool; None: nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyDecision:
+    """What is to happen, which rule says so, and why in plain words."""
+
+    effect: Effect
+    rule: str
+    reason: str
+
+
+def decide(facts: ToolFacts) -> PolicyDecision:
+    """Decide on a call of this tool. Rules are tried from the strictest down; the first that fits decides."""
+    refusal = _refusal(facts)
+    if refusal is not None:
+        return refusal
+    if facts.override is Effect.CONFIRM:
+        return _confirm("tool.confirm", "An administrator wants this tool to ask first.")
+    if facts.override is Effect.AUTO:
+        return _auto("tool.auto", "An administrator lets this tool run by itself.")
+    return _by_annotations(facts)
+
+
+def _refusal(facts: ToolFacts) -> PolicyDecision | None:
+    if not facts.is_server_active:
+        return _deny("server.inactive", "The server of this tool is switched off.")
+    if facts.is_removed:
+        return _deny("tool.removed", "The server no longer offers this tool.")
+    if facts.problem:
+        return _deny("tool.unsound", "This tool cannot be used: " + facts.problem)
+    if not facts.is_enabled:
+        return _deny("tool.disabled", "This tool is switched off.")
+    if facts.is_quarantined:
+        return _deny(
+            "tool.quarantined",
+            "This tool changed. It rests until an administrator accepts the new definition.",
+        )
+    if facts.override is Effect.DENY:
+        return _deny("tool.deny", "An administrator has blocked this tool.")
+    return None
+
+
+def _by_annotations(facts: ToolFacts) -> PolicyDecision:
+    hints = facts.annotations
+    if hints.destructive is True:
+        if hints.read_only is True:
+            return _confirm(
+                "hints.contradict", "The server calls this tool both read-only and destructive."
+            )
+        return _confirm("hints.destructive", "This tool may delete or overwrite things.")
+    if hints.read_only is not True:
+        if hints.read_only is None and hints.destructive is None:
+            return _confirm(
+                "hints.absent", "The server does not say what this tool does to its data."
+            )
+        return _confirm("hints.writes", "This tool changes things.")
+    if not facts.trusts_annotations:
+        return _confirm(
+            "hints.untrusted",
+            "The server says that this tool only reads, but it is not trusted to say so.",
+        )
+    return _auto("hints.read_only", "This tool only reads.")
+
+
+def _auto(rule: str, reason: str) -> PolicyDecision:
+    return PolicyDecision(effect=Effect.AUTO, rule=rule, reason=reason)
+
+
+def _confirm(rule: str, reason: str) -> PolicyDecision:
+    return PolicyDecision(effect=Effect.CONFIRM, rule=rule, reason=reason)
+
+
+def _deny(rule: str, reason: str) -> PolicyDecision:
+    return PolicyDecision(effect=Effect.DENY, rule=rule, reason=reason)
