@@ -8,6 +8,8 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template import TemplateDoesNotExist
 from django.template.loader import render_to_string
 
+from workspaces.errors import DomainError
+
 if TYPE_CHECKING:
     from django.utils.functional import _StrPromise
 
@@ -19,9 +21,11 @@ _TEXTS = {
 }
 
 
-def _answer(request: HttpRequest, status: int, *, detail: str | None = None) -> HttpResponse:
-    code, text = _TEXTS[status]
-    text = detail or text
+def _answer(
+    request: HttpRequest, status: int, *, detail: str | None = None, code: str | None = None
+) -> HttpResponse:
+    known_code, known_text = _TEXTS.get(status, ("error", "That did not work."))
+    code, text = code or known_code, detail or known_text
     if request.path_info.startswith("/api/"):
         kind = "server_error" if status >= 500 else "client_error"
         return JsonResponse(
@@ -30,7 +34,8 @@ def _answer(request: HttpRequest, status: int, *, detail: str | None = None) -> 
     request_id = str(getattr(request, "request_id", ""))
     context = {"status": status, "title": text, "request_id": request_id}
     try:
-        body = render_to_string(f"{status}.html", context, request if status < 500 else None)
+        names = [f"{status}.html", "400.html" if status < 500 else "500.html"]
+        body = render_to_string(names, context, request if status < 500 else None)
     except TemplateDoesNotExist:
         body = f"<!doctype html><title>{status}</title><p>{text}</p><p>{request_id}</p>"
     return HttpResponse(body, status=status)
@@ -54,6 +59,11 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
 def server_error(request: HttpRequest) -> HttpResponse:
     """500: needs neither database nor session, which may be what is broken."""
     return _answer(request, 500)
+
+
+def domain_error(request: HttpRequest, error: DomainError) -> HttpResponse:
+    """The status and words of an expected failure."""
+    return _answer(request, error.status, detail=error.message, code=error.code)
 
 
 def csrf_failure(request: HttpRequest, reason: str | _StrPromise = "") -> HttpResponse:

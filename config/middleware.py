@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from csp.middleware import CSPMiddleware, PolicyParts
 from django.conf import settings
+from django.utils.deprecation import MiddlewareMixin
 from servestatic.middleware import ServeStaticMiddleware
 
+from config import errors
+from workspaces.errors import DomainError
+
 if TYPE_CHECKING:
-    from django.http import HttpRequest
+    from django.http import HttpRequest, HttpResponse
     from django.http.response import HttpResponseBase
 
 _IMMUTABLE = re.compile(r"^/static/web/.+-[\w-]{8}\.\w+$")
@@ -64,6 +68,16 @@ class ResponseHeadersMiddleware:
         if not request.path_info.startswith(settings.STATIC_URL):
             response.headers.setdefault("Cache-Control", "no-store")
         return response
+
+
+class DomainErrorMiddleware(MiddlewareMixin):
+    """Turns an expected failure in a page into the error page of its status; the REST interface has its own shape."""
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        """Give the page, or None for what was not expected."""
+        if isinstance(exception, DomainError):
+            return errors.domain_error(request, exception)
+        return None
 
 
 class StaticFilesMiddleware(ServeStaticMiddleware):

@@ -74,7 +74,8 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    *(["workspaces.middleware.WorkspaceMiddleware"] if find_spec("workspaces.middleware") else []),
+    "workspaces.middleware.WorkspaceMiddleware",
+    "config.middleware.DomainErrorMiddleware",
 ]
 
 TEMPLATES = [
@@ -302,10 +303,35 @@ REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
-    "DEFAULT_SCHEMA_CLASS": "drf_standardized_errors.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "config.schema.ApiSchema",
     "EXCEPTION_HANDLER": "drf_standardized_errors.handler.exception_handler",
-    "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
+    "URL_FORMAT_OVERRIDE": None,
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
+    "NUM_PROXIES": 0,  # config.edge has read the proxies' headers already, and removed them
+}
+_ERROR_CODES = ("400", "401", "403", "404", "405", "406", "409", "413", "415", "422", "429", "500")
+DRF_STANDARDIZED_ERRORS = {
+    "EXCEPTION_HANDLER_CLASS": "config.api.ApiExceptionHandler",
+    "ALLOWED_ERROR_STATUS_CODES": _ERROR_CODES,
+    "ERROR_SCHEMAS": dict.fromkeys(_ERROR_CODES, "config.schema.ErrorSerializer"),
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Trellis API",
+    "DESCRIPTION": "Everything people can do in Trellis, for programs. Send an API token as `Authorization: Bearer …`.",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.0",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PUBLIC": True,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": None,
+    "SWAGGER_UI_SETTINGS": {
+        "deepLinking": True,
+        "persistAuthorization": False,
+        "validatorUrl": None,
+    },
+    "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_ADD_EXPLICIT_BLANK_NULL_CHOICE": False,
+    "SCHEMA_PATH_PREFIX": "/api/",
 }
 
 # Admin ---------------------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("readyz", health.readyz, name="readyz"),
     path("admin/", admin.site.urls),
     path("accounts/", include("allauth.urls")),
+    path("api/", include("config.api")),
     *[
         path("", include(f"{name}.urls"))
         for name in ("workspaces", "audit", "mcp_servers", "chat")

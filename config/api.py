@@ -1,0 +1,86 @@
+"""The REST router, and the one place that turns an error into an answer."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from django.core.exceptions import RequestDataTooBig, ValidationError
+from django.urls import URLPattern, URLResolver, include, path
+from drf_spectacular.utils import extend_schema
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+from drf_standardized_errors.handler import ExceptionHandler
+from rest_framework import exceptions
+from rest_framework.authentication import SessionAuthentication
+from rest_framework.routers import SimpleRouter
+
+from workspaces.api.parsing import BodyTooLarge
+from workspaces.api.viewsets import CallerThrottle
+from workspaces.errors import DomainError, InvalidInput
+
+APPS = ("workspaces", "audit", "mcp_servers", "chat")
+
+
+class DomainValidationError(exceptions.ValidationError):
+    """A service refused values: like a serializer's refusal, but 422."""
+
+    status_code = 422
+
+
+class ApiExceptionHandler(ExceptionHandler):  # type: ignore[misc]
+    """Every error in one shape; what is not expected is a 500 without details."""
+
+    def convert_known_exceptions(self, exc: Exception) -> Exception:
+        """Give the REST framework's counterpart of our errors and Django's."""
+        if isinstance(exc, InvalidInput) and exc.fields:
+            return DomainValidationError(exc.fields, code=exc.code)
+        if isinstance(exc, DomainError):
+            error = exceptions.APIException(exc.message, code=exc.code)
+            error.status_code = exc.status
+            return error
+        if isinstance(exc, RequestDataTooBig):
+            return BodyTooLarge()
+        if isinstance(exc, ValidationError):
+            return exceptions.ValidationError(exc.messages)
+        converted: Exception = super().convert_known_exceptions(exc)
+        return converted
+
+
+class SchemaView(SpectacularAPIView):
+    """The OpenAPI document; it tells nothing of any workspace, so everybody may read it."""
+
+    permission_classes = ()
+    authentication_classes = ()
+    throttle_classes = (CallerThrottle,)
+
+
+class DocsView(SpectacularSwaggerSplitView):
+    """Swagger's page, from our own files and without inline scripts."""
+
+    permission_classes = ()
+    authentication_classes = (SessionAuthentication,)
+    template_name = "api_docs.html"
+
+    @extend_schema(exclude=True)
+    def get(self, request: Any, *args: Any, **kwargs: Any) -> Any:
+        """Give the page, or its script with ``?script=``."""
+        return super().get(request, *args, **kwargs)
+
+
+def _router() -> SimpleRouter:
+    router = SimpleRouter(use_regex_path=False)
+    for app in APPS:
+        if find_spec(f"{app}.api") is None:
+            continue
+        for prefix, viewset in getattr(import_module(f"{app}.api"), "routes", []):
+            router.register(prefix, viewset, basename=prefix)
+    return router
+
+
+app_name = "api"
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("schema/", SchemaView.as_view(), name="schema"),
+    path("docs/", DocsView.as_view(url_name="api:schema"), name="docs"),
+    path("", include(_router().urls)),
+]

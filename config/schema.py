@@ -1,0 +1,88 @@
+"""What the OpenAPI document says of every operation: who may call, headers, and the one shape of errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.utils import OpenApiParameter
+from drf_standardized_errors.openapi import AutoSchema
+from rest_framework import serializers
+
+from workspaces.api.idempotency import HEADER, MAX_LENGTH
+
+
+class ErrorItemSerializer(serializers.Serializer[Any]):
+    """One thing that is wrong."""
+
+    code = serializers.CharField(help_text="Stable, for programs.")
+    detail = serializers.CharField(help_text="For people.")
+    attr = serializers.CharField(allow_null=True, help_text="The field at fault, if it is one.")
+
+
+class ErrorSerializer(serializers.Serializer[Any]):
+    """The shape of every error."""
+
+    type = serializers.ChoiceField(choices=["validation_error", "client_error", "server_error"])
+    errors = ErrorItemSerializer(many=True)
+
+
+class ApiSchema(AutoSchema):  # type: ignore[misc]
+    """Adds to each operation what the foundation does: errors of one shape, headers, limits."""
+
+    def get_override_parameters(self) -> list[OpenApiParameter]:
+        """Headers that every operation reads."""
+        parameters = [
+            OpenApiParameter(
+                "X-Workspace",
+                str,
+                OpenApiParameter.HEADER,
+                description="Slug of the workspace, for a session; a token has its own.",
+            )
+        ]
+        if self.method == "POST":
+            parameters.append(
+                OpenApiParameter(
+                    HEADER,
+                    {
+                        "type": "string",
+                        "minLength": 1,
+                        "maxLength": MAX_LENGTH,
+                        "pattern": "^[!-~]+$",
+                    },
+                    OpenApiParameter.HEADER,
+                    description="The same key and request get the first answer; nothing is done again.",
+                )
+            )
+        return parameters
+
+    def _should_add_error_response(self, responses: dict[str, Any], status_code: str) -> bool:
+        if status_code in {"409", "413", "422"}:
+            return self.method not in {"GET", "DELETE"} and status_code not in responses
+        if status_code == "400":
+            return "400" not in responses
+        should: bool = super()._should_add_error_response(responses, status_code)
+        return should
+
+
+class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """API tokens."""
+
+    target_class = "workspaces.api.authentication.ApiTokenAuthentication"
+    name = "token"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+        """A bearer token."""
+        return {"type": "http", "scheme": "bearer"}
+
+
+class CookieScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """Sessions of people."""
+
+    target_class = "workspaces.api.authentication.CookieAuthentication"
+    name = "session"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+        """The session cookie."""
+        return {"type": "apiKey", "in": "cookie", "name": settings.SESSION_COOKIE_NAME}

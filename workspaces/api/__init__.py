@@ -1,0 +1,22 @@
+"""The ground of the REST interface: who calls, in which workspace, and in one shape for everything.
+
+An app's ``api`` module holds its viewsets and names them in ``routes``, a list of ``(prefix, viewset)``; the router in
+``config.api`` mounts them. A viewset descends from `WorkspaceViewSet` and says which rows it serves, which token
+scopes it asks for, and by which fields lists may be filtered and ordered.
+"""
+
+from workspaces.api.authentication import ApiTokenAuthentication, CookieAuthentication, Scopes
+from workspaces.api.filtering import RowFilterSet
+from workspaces.api.pagination import KeysetPagination
+from workspaces.api.viewsets import ListRows, RetrieveRow, WorkspaceViewSet
+
+__all__ = [
+    "ApiTokenAuthentication",
+    "CookieAuthentication",
+    "KeysetPagination",
+    "ListRows",
+    "RetrieveRow",
+    "RowFilterSet",
+    "Scopes",
+    "WorkspaceViewSet",
+]

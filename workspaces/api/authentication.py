@@ -1,0 +1,118 @@
+"""Who calls: an API token in the Authorization header, or a signed-in person with CSRF proof. Nothing else.
+
+A credential that is there but not good is always 401: it never turns into another scheme's identity or into nobody's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from rest_framework.authentication import BaseAuthentication, SessionAuthentication
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.permissions import SAFE_METHODS, BasePermission
+
+from workspaces.errors import NotFound, NoWorkspace, PermissionDenied
+from workspaces.middleware import bind_workspace
+from workspaces.tokens import authenticate
+
+if TYPE_CHECKING:
+    from rest_framework.request import Request
+    from rest_framework.views import APIView
+
+    from workspaces.middleware import WorkspaceRequest
+    from workspaces.models import ApiToken, User
+
+_OTHER_CARRIERS = ("HTTP_X_API_KEY", "HTTP_X_AUTH_TOKEN", "HTTP_PROXY_AUTHORIZATION")
+_CREDENTIAL_PARAMETERS = frozenset({"token", "access_token", "api_key", "apikey", "key", "auth"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scopes:
+    """What a token must hold to read (GET, HEAD, OPTIONS) and to change."""
+
+    read: str
+    write: str
+
+
+class ApiTokenAuthentication(BaseAuthentication):
+    """``Authorization: Bearer trl_…``; the token says which person and which workspace."""
+
+    def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
+        """Give the token's person and bind the request to its workspace.
+
+        Raises:
+            AuthenticationFailed: a credential is there, in whatever form, that is no live token.
+        """
+        if any(request.META.get(name) for name in _OTHER_CARRIERS):
+            raise AuthenticationFailed("Send the token as 'Authorization: Bearer …'.")
+        if _CREDENTIAL_PARAMETERS & {name.lower() for name in request.query_params}:
+            raise AuthenticationFailed("Credentials are not accepted in an address.")
+        header = request.META.get("HTTP_AUTHORIZATION")
+        if header is None:
+            return None
+        scheme, _, plain = str(header).partition(" ")
+        token = (
+            authenticate(plain.strip()) if scheme.lower() == "bearer" and _is_plain(plain) else None
+        )
+        if token is None:
+            raise AuthenticationFailed("This token is not valid, or no longer.")
+        http_request = cast("WorkspaceRequest", request._request)
+        http_request.user = token.user
+        bind_workspace(http_request, token.workspace, token=token)
+        return token.user, token
+
+    def authenticate_header(self, request: Request) -> str:
+        """Makes failures 401 instead of 403."""
+        return 'Bearer realm="Trellis"'
+
+
+class CookieAuthentication(SessionAuthentication):
+    """The session of a signed-in person; changes need the CSRF token as header X-CSRFToken."""
+
+    def authenticate_header(self, request: Request) -> str:
+        """Makes failures 401 instead of 403."""
+        return 'Bearer realm="Trellis"'
+
+
+class InWorkspace(BasePermission):
+    """A known person in a workspace, with a token (if there is one) that holds the view's scope.
+
+    What the person's role allows is the services' question, which they ask for every door alike.
+    """
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        """Give False for nobody (401).
+
+        Raises:
+            NoWorkspace, NotFound: the request names no workspace, or one that the person may not enter.
+            PermissionDenied: the token does not hold the scope, or the view accepts no tokens.
+        """
+        if not request.user or not request.user.is_authenticated:
+            return False
+        http_request = cast("WorkspaceRequest", request._request)
+        if http_request.workspace is None:
+            raise (
+                NotFound("Workspace not found.")
+                if request.headers.get("X-Workspace")
+                else NoWorkspace()
+            )
+        held = http_request.actor.scopes
+        if held is not None:
+            scopes: Scopes | None = getattr(view, "scopes", None)
+            needed = (
+                None
+                if scopes is None
+                else scopes.read
+                if request.method in SAFE_METHODS
+                else scopes.write
+            )
+            if needed is None or needed not in held:
+                raise PermissionDenied(
+                    f"This token does not hold the scope '{needed}'." if needed else None
+                )
+        return True
+
+
+def _is_plain(text: str) -> bool:
+    return text.isascii() and text.isprintable() and len(text) <= 200

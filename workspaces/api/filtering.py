@@ -1,0 +1,47 @@
+"""Filters: a list of names that are allowed; everything else in the query is refused, so that typing errors show."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+from django_filters.rest_framework import DjangoFilterBackend, FilterSet
+from rest_framework.exceptions import ParseError
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+    from rest_framework.request import Request
+    from rest_framework.views import APIView
+
+LIST_PARAMETERS = frozenset({"cursor", "page_size", "ordering"})
+
+
+class RowFilterSet(FilterSet):
+    """The base of all filters. Filters are declared one by one: lookups never come from the query."""
+
+    class Meta:
+        fields: tuple[str, ...] = ()
+
+
+class StrictFilterBackend(DjangoFilterBackend):
+    """Applies the view's filters; a value that does not fit is 400."""
+
+    def get_filterset_class(
+        self, view: APIView, queryset: QuerySet[Any] | None = None
+    ) -> type[FilterSet] | None:
+        """Never make filters out of a model's fields: what is not declared cannot be filtered by."""
+        found: type[FilterSet] | None = getattr(view, "filterset_class", None)
+        return found
+
+
+def check_parameters(request: Request, allowed: Collection[str]) -> None:
+    """Raise ParseError for a query parameter that means nothing here, or holds a NUL character."""
+    for name, values in request.query_params.lists():
+        if name not in allowed:
+            raise ParseError(
+                f"There is no parameter '{name[:50]}' here." if name.isprintable() else None
+            )
+        if len(values) > 1:
+            raise ParseError(f"The parameter '{name}' is given twice.")
+        if any("\x00" in value for value in values):
+            raise ParseError("Text must not contain the NUL character.")

@@ -1,0 +1,93 @@
+"""``Idempotency-Key`` on POST: a repeated request gets the first one's answer and does nothing again.
+
+The key is stored before the work begins. Same key and same request: the same answer; another request: 422; still at
+work: 409. An answer of 5xx is not kept, so that a repeat tries again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, cast
+
+from django.db import IntegrityError, transaction
+from rest_framework.exceptions import APIException, ParseError
+from rest_framework.renderers import JSONRenderer
+from rest_framework.response import Response
+
+from workspaces.errors import Conflict, InvalidInput
+from workspaces.models import IdempotentRequest
+
+if TYPE_CHECKING:
+    from rest_framework.request import Request
+
+    from workspaces.middleware import WorkspaceRequest
+
+HEADER = "Idempotency-Key"
+MAX_LENGTH = 200
+
+
+class Replayed(APIException):
+    """Carries a stored answer past the view."""
+
+    def __init__(self, row: IdempotentRequest) -> None:
+        super().__init__("replayed")
+        self.row = row
+
+    def response(self) -> Response:
+        """The stored answer, marked as such."""
+        return Response(
+            self.row.body, status=self.row.status_code, headers={"Idempotency-Replayed": "true"}
+        )
+
+
+def begin(request: Request) -> IdempotentRequest | None:
+    """Claim the request's key; None if it has none.
+
+    Raises:
+        ParseError: the key is not printable ASCII of at most MAX_LENGTH characters.
+        Replayed: the request was answered before.
+        InvalidInput: the key belongs to another request.
+        Conflict: the first request is still at work.
+    """
+    key = request.headers.get(HEADER)
+    if request.method != "POST" or key is None:
+        return None
+    if not key or len(key) > MAX_LENGTH or not (key.isascii() and key.isprintable()):
+        raise ParseError(f"{HEADER} must be 1 to {MAX_LENGTH} printable ASCII characters.")
+    http_request = cast("WorkspaceRequest", request._request)
+    workspace = http_request.workspace
+    if workspace is None:
+        return None
+    fingerprint = _fingerprint(request)
+    try:
+        with transaction.atomic():
+            return IdempotentRequest.objects.create(
+                workspace=workspace, user=http_request.user, key=key, fingerprint=fingerprint
+            )
+    except IntegrityError:
+        row = IdempotentRequest.objects.for_workspace(workspace).get(
+            user=http_request.user, key=key
+        )
+    if row.fingerprint != fingerprint:
+        raise InvalidInput(f"This {HEADER} was used for another request.", fields={})
+    if row.status_code is None:
+        raise Conflict("The first request with this key is still at work.")
+    raise Replayed(row)
+
+
+def finish(row: IdempotentRequest, response: Response) -> None:
+    """Store the answer, or forget the key if the server failed."""
+    mine = IdempotentRequest.objects.for_workspace(row.workspace_id).filter(pk=row.pk)
+    if response.status_code >= 500:
+        mine.delete()
+        return
+    body = None if response.data is None else json.loads(JSONRenderer().render(response.data))
+    mine.update(status_code=response.status_code, body=body)
+
+
+def _fingerprint(request: Request) -> str:
+    """Hash what makes two requests the same: the canonical form of the parsed body, not its spelling."""
+    body = json.dumps(request.data, sort_keys=True, ensure_ascii=True, default=str)
+    text = f"{request.method} {request.get_full_path()}\n{body}"
+    return hashlib.sha256(text.encode()).hexdigest()

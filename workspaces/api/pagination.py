@@ -1,0 +1,77 @@
+"""Lists come in pages, and the next page begins after a key, never at a number of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from django.core.exceptions import ValidationError
+from rest_framework.exceptions import NotFound, ParseError
+from rest_framework.pagination import CursorPagination
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+    from rest_framework.request import Request
+    from rest_framework.views import APIView
+
+
+class KeysetPagination(CursorPagination):
+    """``?cursor=`` and ``?page_size=`` (1 to 200). New rows neither repeat nor hide others."""
+
+    page_size = 50
+    max_page_size = 200
+    page_size_query_param = "page_size"
+
+    def get_page_size(self, request: Request) -> int | None:
+        """Refuse a size that is no number of rows, instead of taking another one silently."""
+        given = request.query_params.get(self.page_size_query_param)
+        if given is None:
+            return self.page_size
+        if not (
+            given.isascii() and given.isdecimal() and 1 <= int(given[:6]) <= self.max_page_size
+        ):
+            raise ParseError(f"page_size must be between 1 and {self.max_page_size}.")
+        return int(given)
+
+    def get_ordering(
+        self,
+        request: Request,
+        queryset: QuerySet[Any],
+        view: APIView | None,
+    ) -> tuple[str, ...]:
+        """Order by a field of the view's allow-list, and by id where that is equal."""
+        allowed: Sequence[str] = getattr(view, "orderings", ("-id",))
+        given = request.query_params.get("ordering")
+        if given is None:
+            chosen = allowed[0]
+        elif given in {*allowed, *(_reverse(name) for name in allowed)}:
+            chosen = given
+        else:
+            raise ParseError(f"ordering must be one of {', '.join(allowed)}, with or without '-'.")
+        return (
+            (chosen,)
+            if chosen.removeprefix("-") == "id"
+            else (chosen, "-id" if chosen[0] == "-" else "id")
+        )
+
+    def paginate_queryset(
+        self, queryset: QuerySet[Any], request: Request, view: APIView | None = None
+    ) -> list[Any] | None:
+        """Give one page; a cursor that we did not make is 400."""
+        try:
+            return super().paginate_queryset(queryset, request, view)
+        except (NotFound, ValidationError, ValueError, TypeError, OverflowError):
+            raise ParseError("This cursor is not valid here.") from None
+
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Describe a page."""
+        link = {"type": "string", "format": "uri", "nullable": True}
+        return {
+            "type": "object",
+            "required": ["results", "next", "previous"],
+            "properties": {"next": link, "previous": link, "results": schema},
+        }
+
+
+def _reverse(name: str) -> str:
+    return name[1:] if name.startswith("-") else f"-{name}"

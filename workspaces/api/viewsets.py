@@ -1,0 +1,164 @@
+"""What every viewset does alike: rows through the tenant's door, strict parameters, throttles, idempotency."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from django.conf import settings
+from rest_framework.response import Response
+from rest_framework.serializers import BaseSerializer
+from rest_framework.throttling import SimpleRateThrottle
+from rest_framework.viewsets import GenericViewSet
+
+from workspaces.api import idempotency
+from workspaces.api.authentication import (
+    ApiTokenAuthentication,
+    CookieAuthentication,
+    InWorkspace,
+    Scopes,
+)
+from workspaces.api.filtering import LIST_PARAMETERS, StrictFilterBackend, check_parameters
+from workspaces.api.pagination import KeysetPagination
+from workspaces.api.parsing import StrictJSONParser
+from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
+
+if TYPE_CHECKING:
+    from rest_framework.request import Request
+
+    from workspaces.actors import Actor
+    from workspaces.middleware import WorkspaceRequest
+    from workspaces.models import IdempotentRequest, User, Workspace
+
+
+class CallerThrottle(SimpleRateThrottle):
+    """So many requests for each token, or for each person."""
+
+    scope = "api"
+
+    def get_rate(self) -> str:
+        """The rate of the settings."""
+        return str(settings.TRELLIS.api_rate)
+
+    def get_cache_key(self, request: Request, view: Any) -> str | None:
+        """Count each token by itself, so that a runaway script does not lock its owner out."""
+        if not request.user or not request.user.is_authenticated:
+            return f"throttle:api:{self.get_ident(request)}"
+        token = getattr(request.auth, "pk", None)
+        return f"throttle:api:{request.user.pk}:{token or 'session'}"
+
+
+class WorkspaceViewSet(GenericViewSet[Any]):
+    """The base of all viewsets.
+
+    A subclass sets `model`, `scopes`, `serializer_class` (the output) and, for lists, `orderings` and
+    `filterset_class`; it writes actions that read input, call one service and give `self.answer(row)`.
+    """
+
+    model: ClassVar[type[WorkspaceModel]]
+    scopes: ClassVar[Scopes]
+    """Without it the view accepts no tokens."""
+    orderings: ClassVar[Sequence[str]] = ("-id",)
+    """Fields by which a list may be ordered; the first is the default. They must not be null."""
+    parameters: ClassVar[Mapping[str, Sequence[str]]] = {}
+    """Further query parameters of an action, by the action's name."""
+
+    authentication_classes = (ApiTokenAuthentication, CookieAuthentication)
+    permission_classes = (InWorkspace,)
+    throttle_classes = (CallerThrottle,)
+    parser_classes = (StrictJSONParser,)
+    filter_backends = (StrictFilterBackend,)
+    pagination_class = KeysetPagination
+    lookup_value_converter = "uuid"
+
+    _idempotent: IdempotentRequest | None = None
+
+    @property
+    def workspace(self) -> Workspace:
+        """The workspace of the request; `InWorkspace` has seen to it that there is one."""
+        workspace = self._http_request.workspace
+        assert workspace is not None
+        return workspace
+
+    @property
+    def actor(self) -> Actor:
+        """Who acts."""
+        return self._http_request.actor
+
+    @property
+    def person(self) -> User:
+        """The signed-in person, or the token's owner."""
+        return self._http_request.user
+
+    @property
+    def _http_request(self) -> WorkspaceRequest:
+        return cast("WorkspaceRequest", self.request._request)
+
+    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+        """Only rows of this workspace that this person may see."""
+        if getattr(self, "swagger_fake_view", False):
+            return cast("WorkspaceQuerySet[Any]", self.model.objects.across_workspaces().none())
+        door = cast("WorkspaceQuerySet[Any]", self.model.objects.for_workspace(self.workspace))
+        return door.visible_to(self.person)
+
+    def get_object(self) -> Any:
+        """Give the row of the address, or raise NotFound alike for a missing and for a foreign one."""
+        return self.get_queryset().fetch(self.kwargs[self.lookup_url_kwarg or self.lookup_field])
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Authenticate, authorize, count; then refuse unknown parameters and replay known keys."""
+        super().initial(request, *args, **kwargs)
+        check_parameters(request, self._allowed_parameters())
+        self._idempotent = idempotency.begin(request)
+
+    def _allowed_parameters(self) -> set[str]:
+        allowed = set(self.parameters.get(self.action or "", ()))
+        if self.action == "list":
+            allowed |= LIST_PARAMETERS
+            filterset = getattr(self, "filterset_class", None)
+            allowed |= set(filterset.base_filters) if filterset is not None else set()
+        return allowed
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """Give a stored answer as it was; everything else goes to the one exception handler."""
+        if isinstance(exc, idempotency.Replayed):
+            return exc.response()
+        return super().handle_exception(exc)
+
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        """Store the answer under its key before it is given."""
+        row, self._idempotent = self._idempotent, None
+        if row is not None and isinstance(response, Response):
+            idempotency.finish(row, response)
+        return super().finalize_response(request, response, *args, **kwargs)
+
+    def read(
+        self, serializer_class: type[BaseSerializer[Any]], *, partial: bool = False
+    ) -> dict[str, Any]:
+        """Give the validated body, or raise a validation error (400)."""
+        serializer = serializer_class(
+            data=self.request.data, partial=partial, context=self.get_serializer_context()
+        )
+        serializer.is_valid(raise_exception=True)
+        return dict(serializer.validated_data)
+
+    def answer(self, row: Any, status: int = 200) -> Response:
+        """Give one row in the view's output shape."""
+        return Response(self.get_serializer(row).data, status=status)
+
+
+class ListRows:
+    """GET of a list: filtered, ordered, in pages."""
+
+    def list(self: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Give one page."""
+        page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+
+class RetrieveRow:
+    """GET of one row."""
+
+    def retrieve(self: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Give the row."""
+        return self.answer(self.get_object())
