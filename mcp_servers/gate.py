@@ -162,9 +162,7 @@ def _check_actor(request: ToolCallRequest) -> None:
         if request.workspace_id is None:
             raise PermissionDenied("A call needs a workspace.")
         require(actor, Permission.USE_CHAT, workspace_id=request.workspace_id)
-        if actor.kind is ActorKind.USER and not _may_still_enter(
-            actor.user_id, request.workspace_id
-        ):
+        if actor.user_id is not None and not _may_still_enter(actor.user_id, request.workspace_id):
             raise PermissionDenied("You are no longer a member of this workspace.")
     except PermissionDenied as error:
         _refuse(request, None, None, error, layer=RefusedBy.PERMISSION, rule="actor.forbidden")

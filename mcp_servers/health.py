@@ -33,7 +33,7 @@ FAILURES_BEFORE_RED: Final = 3
 KEPT_DAYS: Final = 7
 _TRIM_BATCH: Final = 5000
 _JITTER: Final = 0.1
-_CLAIM_SECONDS: Final = 120
+CLAIM_SECONDS: Final = 120
 """How long a check that began may stay unfinished before another one may begin."""
 
 
@@ -70,7 +70,7 @@ def claim(server: McpServer) -> bool:
         McpServer.objects.for_workspace(server.workspace_id)
         .filter(pk=server.pk, is_active=True)
         .filter(Q(next_check_at__isnull=True) | Q(next_check_at__lte=now))
-        .update(next_check_at=now + timedelta(seconds=_CLAIM_SECONDS))
+        .update(next_check_at=now + timedelta(seconds=CLAIM_SECONDS))
     )
     return claimed == 1
 
@@ -141,9 +141,14 @@ def note_call(server: McpServer, outcome: ToolCallOutcome) -> None:
         note_reading(server, Reading(error=AuthenticationRequired(outcome.message)))
     elif kind in ("unreachable", "broken") and server.status == ServerStatus.CONNECTED:
         # Looked at soon instead of judged by one call.
-        McpServer.objects.for_workspace(server.workspace_id).filter(pk=server.pk).update(
-            next_check_at=timezone.now()
-        )
+        ask_for_check(server)
+
+
+def ask_for_check(server: McpServer) -> None:
+    """Make the server's next check due now."""
+    McpServer.objects.for_workspace(server.workspace_id).filter(pk=server.pk).update(
+        next_check_at=timezone.now()
+    )
 
 
 def trim() -> int:

@@ -25,6 +25,7 @@ from mcp.client.session import ClientSession
 from mcp_servers.connections import runtime
 from mcp_servers.connections.backoff import Backoff
 from mcp_servers.connections.failures import CallFailed, call_failure, connect_failure
+from mcp_servers.connections.hooks import hooks
 from mcp_servers.connections.slots import FairSlots
 from mcp_servers.connections.stdio import StdioSpec
 from mcp_servers.connections.transports import (
@@ -252,8 +253,6 @@ class Pool:
     """All connections of the process. Its methods run on the runtime's loop unless they say otherwise."""
 
     def __init__(self) -> None:
-        self.on_tools_changed: Callable[[ConnectionSpec], None] = lambda spec: None
-        """Told when a server says that its tools changed, at most once per second and server."""
         self._connections: dict[Key, Connection] = {}
         self._backoffs: dict[Key, Backoff] = {}
         self._slots: dict[UUID, FairSlots] = {}
@@ -499,7 +498,7 @@ class Pool:
         now = time.monotonic()
         if now - self._told_at.get(spec.server_id, 0.0) >= 1.0:
             self._told_at[spec.server_id] = now
-            self.on_tools_changed(spec)
+            asyncio.get_running_loop().run_in_executor(None, hooks.tools_changed, spec.server_id)
 
     def _retire(self, connection: Connection) -> None:
         task = asyncio.get_running_loop().create_task(connection.retire(RETIRE_SECONDS))

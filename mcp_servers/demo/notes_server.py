@@ -1,9 +1,10 @@
 """Notes: a small MCP server over stdio, with one tool of each kind.
 
-    python -m mcp_servers.demo.notes_server [--folder FOLDER]
+    python mcp_servers/demo/notes_server.py [--folder FOLDER]
 
 Keeps its notes in `notes.json` in the folder (by default the variable NOTES_FOLDER, else the home folder), and begins
-with three of them. Knows nothing of the platform.
+with three of them. Runs by its path, and knows
+nothing of the platform.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Annotated, Final
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
@@ -62,7 +64,12 @@ class Notebook:
 
 def build_server(notebook: Notebook) -> MCPServer:
     """The server over one notebook."""
-    server = MCPServer(name="notes", version="1.0", instructions="Short notes, each with a name.")
+    server = MCPServer(
+        name="notes",
+        version="1.0",
+        instructions="Short notes, each with a name.",
+        log_level="WARNING",
+    )
 
     @server.tool(
         title="List notes",
@@ -80,7 +87,7 @@ def build_server(notebook: Notebook) -> MCPServer:
         """Read one note."""
         notes = notebook.read()
         if name not in notes:
-            raise ValueError(f"There is no note called {name!r}.")
+            raise ToolError(f"There is no note called {name!r}.")
         return notes[name]
 
     @server.tool(
@@ -109,7 +116,7 @@ def build_server(notebook: Notebook) -> MCPServer:
         """Delete a note for good."""
         notes = notebook.read()
         if name not in notes:
-            raise ValueError(f"There is no note called {name!r}.")
+            raise ToolError(f"There is no note called {name!r}.")
         del notes[name]
         notebook.write(notes)
         return f"Deleted the note {name!r}."

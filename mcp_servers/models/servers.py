@@ -16,6 +16,8 @@ from workspaces.errors import DomainError, InvalidInput
 from workspaces.scoping import WorkspaceManager, WorkspaceModel
 from workspaces.secrets import EncryptedJSONField
 
+MAX_NAME_LENGTH = 60
+
 
 class StdioProgram(models.Model):
     """A program of the platform's catalogue; only the platform's owner edits it, workspaces pick from it."""
@@ -96,7 +98,8 @@ class McpServer(WorkspaceModel):
     """An MCP server that a workspace uses."""
 
     name = models.CharField(
-        max_length=60, help_text="Shown to people, and put before the names of its tools."
+        max_length=MAX_NAME_LENGTH,
+        help_text="Shown to people, and put before the names of its tools.",
     )
     transport = models.CharField(
         max_length=20, choices=Transport.choices, default=Transport.STREAMABLE_HTTP

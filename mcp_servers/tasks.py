@@ -1,0 +1,31 @@
+"""Regular work on servers. Tasks are given ids, and reach rows through the tenant's door."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from celery import shared_task
+
+from mcp_servers import health, services
+from mcp_servers.models import McpServer
+
+
+@shared_task(ignore_result=True)
+def check_all_servers() -> None:
+    """Have every server checked whose time has come; each in a task of its own, so that a slow one delays none."""
+    for workspace_id, server_id in health.due_servers():
+        check_server.apply_async((str(workspace_id), str(server_id)), expires=health.CLAIM_SECONDS)
+
+
+@shared_task(ignore_result=True)
+def check_server(workspace_id: str, server_id: str) -> None:
+    """Check one server, unless it is gone or another check has it."""
+    server = McpServer.objects.for_workspace(UUID(workspace_id)).find(server_id)
+    if server is not None:
+        services.check_server(server=server)
+
+
+@shared_task(ignore_result=True)
+def trim_health_checks() -> None:
+    """Delete checks that nobody looks at any more."""
+    health.trim()
