@@ -16,18 +16,27 @@ from uuid import UUID
 from channels.layers import InMemoryChannelLayer, get_channel_layer
 from uuid_utils.compat import uuid7
 
-from chat.events import ConversationEvent, encode
+from chat.events import ConversationEvent, RowEvent, encode
 from workspaces.announcements import send_to_group
 
 PROCESS_ID = str(uuid7())
 """Tells a process its own messages from those of others on the channel layer."""
 
 
+Frame = tuple[str, int | None]
+"""An event as it goes over the wire, and its number if it has one."""
+
+
+def encode_frame(event: ConversationEvent) -> Frame:
+    """Encode an event once for all its watchers."""
+    return encode(event.as_json()), event.seq if isinstance(event, RowEvent) else None
+
+
 class Watcher(Protocol):
     """Somebody who follows a conversation; called on the loop it subscribed with."""
 
-    def offer(self, conversation_id: UUID, frame: str) -> None:
-        """Take one encoded event, without waiting."""
+    def offer(self, conversation_id: UUID, frame: str, seq: int | None) -> None:
+        """Take one encoded event, without waiting; `seq` is its number, if it has one."""
 
 
 def conversation_group(conversation_id: UUID | str) -> str:
@@ -60,15 +69,15 @@ class Hub:
 
     def publish(self, conversation_id: UUID, events: Sequence[ConversationEvent]) -> None:
         """Tell local watchers and, for row events, other processes."""
-        frames = [encode(event.as_json()) for event in events]
+        frames = [encode_frame(event) for event in events]
         self.deliver(conversation_id, frames)
         self.send_across(conversation_id, frames)
 
     def publish_here(self, conversation_id: UUID, event: ConversationEvent) -> None:
         """Tell local watchers only."""
-        self.deliver(conversation_id, [encode(event.as_json())])
+        self.deliver(conversation_id, [encode_frame(event)])
 
-    def deliver(self, conversation_id: UUID, frames: Sequence[str]) -> None:
+    def deliver(self, conversation_id: UUID, frames: Sequence[Frame]) -> None:
         """Hand encoded events to the local watchers."""
         with self._lock:
             watchers = list(self._watchers.get(conversation_id, {}).items())
@@ -78,7 +87,7 @@ class Hub:
             except RuntimeError:  # its loop has closed
                 self.unwatch(conversation_id, watcher)
 
-    def send_across(self, conversation_id: UUID, frames: Sequence[str]) -> None:
+    def send_across(self, conversation_id: UUID, frames: Sequence[Frame]) -> None:
         """Hand encoded events to the watchers in other processes."""
         if not has_other_processes():
             return
@@ -97,9 +106,9 @@ def has_other_processes() -> bool:
     return layer is not None and not isinstance(layer, InMemoryChannelLayer)
 
 
-def _offer_all(watcher: Watcher, conversation_id: UUID, frames: Sequence[str]) -> None:
-    for frame in frames:
-        watcher.offer(conversation_id, frame)
+def _offer_all(watcher: Watcher, conversation_id: UUID, frames: Sequence[Frame]) -> None:
+    for frame, seq in frames:
+        watcher.offer(conversation_id, frame, seq)
 
 
 hub = Hub()

@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 from uuid import UUID
 
-from chat.events import TextDelta, encode, utf16_length
-from chat.hub import has_other_processes, hub
+from chat.events import TextDelta, utf16_length
+from chat.hub import encode_frame, has_other_processes, hub
 
 WINDOW_SECONDS = 0.025
 ACROSS_WINDOW_SECONDS = 0.1
@@ -82,10 +82,10 @@ class LiveText:
         self._saved = text
 
     def close(self) -> None:
-        """The message is saved whole; nothing more comes."""
-        self.flush()
-        if self._across_timer is not None:
-            self._across_timer.cancel()
+        """The row tells the rest; nothing more comes from here."""
+        for timer in (self._timer, self._across_timer):
+            if timer is not None:
+                timer.cancel()
         _live.pop(self.message_id, None)
 
     def _flush_across(self) -> None:
@@ -94,4 +94,4 @@ class LiveText:
         if piece:
             offset = utf16_length(self._across_base)
             delta = TextDelta(self.conversation_id, self.message_id, offset, piece)
-            hub.send_across(self.conversation_id, [encode(delta.as_json())])
+            hub.send_across(self.conversation_id, [encode_frame(delta)])

@@ -6,17 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from audit.actions import Action
-from audit.services import EntryDraft, Ref, record
 from chat.engine.ledger import end_call
 from chat.models import ToolCall, Turn
 from chat.recording import changing
 from chat.services.turns import queue_again
 from chat.values import Decision, ToolCallStatus
-from mcp_servers.approvals import grant_approval
-from mcp_servers.canonical import canonical_json
-from mcp_servers.gate import check_arguments
+from mcp_servers.approvals import expire_approval, grant_approval, refuse_approval
 from mcp_servers.models import McpTool
+from mcp_servers.schemas import check_arguments
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
@@ -84,20 +81,26 @@ def _expire(call_id: UUID, workspace_id: UUID, conversation_id: UUID) -> None:
         call = rows.fetch(call_id)
         if call.status != ToolCallStatus.WAITING_FOR_APPROVAL:
             return
-        actor = Actor.system(label="approvals", source=Source.TASK, workspace_id=workspace_id)
-        _record(Action.APPROVAL_EXPIRED, call, actor)
+        tool = _tool_of(call)
+        if tool is not None:
+            actor = Actor.system(label="approvals", source=Source.TASK, workspace_id=workspace_id)
+            expire_approval(
+                call_id=call.pk, tool=tool, arguments=call.arguments, requester=actor
+            )
         end_call(call, ToolCallStatus.REFUSED, "Nobody approved this call in time. It was not run.")
         changes.tool_call(call)
         queue_again(call.turn, changes)
 
 
 def _approve(call: ToolCall, arguments: Mapping[str, Any] | None, actor: Actor) -> None:
-    tool = McpTool.objects.for_workspace(call.workspace_id).find(call.tool_id)
+    tool = _tool_of(call)
     if tool is None:
         raise Conflict("This tool no longer exists.")
+    if tool.definition_hash != call.definition_hash:
+        raise Conflict("This tool has changed since it was shown to you. Please ask again.")
     if arguments is not None:
-        call.arguments = check_arguments(tool, arguments)
-    # The definition may have changed since the model saw it; what is approved is what is shown now.
+        check_arguments(tool.input_schema, arguments)
+        call.arguments = dict(arguments)
     assert call.approval_expires_at is not None
     approval = grant_approval(
         call_id=call.pk,
@@ -110,38 +113,28 @@ def _approve(call: ToolCall, arguments: Mapping[str, Any] | None, actor: Actor) 
     call.approval_id = approval.pk
     call.status = ToolCallStatus.QUEUED.value
     call.save()
-    _record(Action.APPROVAL_GRANTED, call, actor)
 
 
 def _refuse(call: ToolCall, actor: Actor) -> None:
     reason = f" Their reason: {call.decision_note}" if call.decision_note else ""
-    _record(Action.APPROVAL_REFUSED, call, actor)
+    tool = _tool_of(call)
+    if tool is not None:
+        refuse_approval(
+            call_id=call.pk,
+            tool=tool,
+            arguments=call.arguments,
+            requester=actor,
+            approver=actor,
+            note=call.decision_note,
+        )
     end_call(call, ToolCallStatus.REFUSED, f"The user refused this call.{reason}")
 
 
-def _record(action: Action, call: ToolCall, actor: Actor) -> None:
-    turn: Turn = call.turn
-    record(
-        EntryDraft(
-            action=action,
-            actor=actor,
-            workspace_id=call.workspace_id,
-            call_id=call.pk,
-            conversation_id=turn.conversation_id,
-            turn_id=turn.pk,
-            model=turn.model,
-            server=Ref(id=call.server_id, name=call.server_name),
-            tool=Ref(id=call.tool_id, name=call.tool_name),
-            definition_hash=call.definition_hash,
-            annotations=call.annotations,
-            arguments=canonical_json(call.arguments),
-            rule=call.approval_rule,
-            approval={
-                "decision": call.decision,
-                "note": call.decision_note,
-                "edited": call.arguments != call.proposed_arguments,
-            },
-        )
+def _tool_of(call: ToolCall) -> McpTool | None:
+    return (
+        McpTool.objects.for_workspace(call.workspace_id)
+        .select_related("server")
+        .find(call.tool_id)
     )
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from django.db import transaction
 
-from chat.engine.runner import stop_turns_of
 from chat.models import Bud, Conversation, Turn
 from chat.models.turns import ACTIVE
 from chat.recording import changing
+from chat.services.turns import stop_turn
 from chat.values import McpConfigOverrides, parse_value
 from workspaces.actors import Actor
 from workspaces.announcements import Announcement, announce
@@ -77,7 +77,9 @@ def delete_conversation(*, conversation: Conversation, actor: Actor) -> None:
     The audit log keeps what was called.
     """
     require(actor, Permission.USE_CHAT, workspace_id=conversation.workspace_id)
-    stop_turns_of(conversation, actor=actor)
+    turns = Turn.objects.for_workspace(conversation.workspace_id)
+    for turn in turns.filter(conversation=conversation, status__in=ACTIVE):
+        stop_turn(turn=turn, actor=actor)
     with transaction.atomic():
         announce(
             conversation.workspace_id,

@@ -1,0 +1,173 @@
+"""The demo workspace: people, servers and buds to try things with. Safe to run again."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from allauth.account.models import EmailAddress
+from django.db import transaction
+
+from chat.models import Bud
+from chat.services.buds import create_bud
+from mcp_servers.demo.programs import NOTES_SERVER, PROGRAMS, TIME_SERVER, ProgramSeed
+from mcp_servers.models import McpServer, ServerStatus, StdioProgram, Transport
+from mcp_servers.services import ServerDraft, add_server, ensure_program, refresh_tools
+from workspaces.actors import Actor, Role, Source
+from workspaces.changes import record_created
+from workspaces.errors import DomainError
+from workspaces.middleware import actor_for
+from workspaces.models import Membership, User, Workspace
+
+logger = logging.getLogger(__name__)
+
+SLUG = "demo"
+PASSWORD = "trellis-demo"  # noqa: S105 - printed at the start, and only for the demo
+
+
+@dataclass(frozen=True, slots=True)
+class DemoPerson:
+    email: str
+    name: str
+    role: Role
+    is_auditor: bool
+    what: str
+
+
+PEOPLE = (
+    DemoPerson("admin@demo.example", "Ada Admin", Role.OWNER, False, "workspace admin"),
+    DemoPerson("member@demo.example", "Max Member", Role.MEMBER, False, "end user"),
+    DemoPerson("auditor@demo.example", "Olga Ops", Role.MEMBER, True, "auditor"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DemoBud:
+    slug: str
+    name: str
+    avatar: str
+    description: str
+    system_prompt: str
+    starter_prompts: tuple[str, ...]
+    programs: tuple[ProgramSeed, ...]
+
+
+BUDS = (
+    DemoBud(
+        slug="clock",
+        name="Clock",
+        avatar="🕰️",
+        description="Knows what time it is, anywhere.",
+        system_prompt="You tell the time. Use the time tools; never guess a time.",
+        starter_prompts=(
+            "What time is it in Tokyo?",
+            "Convert 14:30 from London to New York",
+            "What time is it in Berlin?",
+        ),
+        programs=(TIME_SERVER,),
+    ),
+    DemoBud(
+        slug="notes",
+        name="Notes",
+        avatar="🗒️",
+        description="Keeps your notes, and asks before it deletes one.",
+        system_prompt="You keep the user's notes with the notes tools. Say what you did, briefly.",
+        starter_prompts=(
+            "Which notes do I have?",
+            'Delete the note "old"',
+            'Read the note "ideas"',
+            "Make a slow report",
+        ),
+        programs=(NOTES_SERVER,),
+    ),
+    DemoBud(
+        slug="companion",
+        name="Companion",
+        avatar="🌱",
+        description="Has all tools of this workspace's demo servers.",
+        system_prompt="You are a helpful companion. Use tools where they help.",
+        starter_prompts=("What can you do?",),
+        programs=(TIME_SERVER, NOTES_SERVER),
+    ),
+)
+
+
+def seed_demo() -> Workspace:
+    """Make what is missing of the demo; what people have changed stays as they changed it."""
+    workspace = _seed_people()
+    platform = Actor.system(label="seed_demo", source=Source.COMMAND, workspace_id=workspace.pk)
+    # The demo's admin looks at the servers first, and so accepts the tools that they have today.
+    admin = User.objects.get(email=PEOPLE[0].email)
+    actor = actor_for(admin, workspace, source=Source.COMMAND)
+    for seed in PROGRAMS:
+        ensure_program(seed=seed, actor=platform)
+    servers = {seed.slug: _seed_server(workspace, seed, actor) for seed in PROGRAMS}
+    for bud in BUDS:
+        _seed_bud(workspace, bud, servers, actor)
+    return workspace
+
+
+@transaction.atomic
+def _seed_people() -> Workspace:
+    workspace = Workspace.objects.filter(slug=SLUG).first()
+    if workspace is None:
+        workspace = Workspace.objects.create(slug=SLUG, name="Demo workspace")
+        actor = Actor.system(label="seed_demo", source=Source.COMMAND, workspace_id=workspace.pk)
+        record_created(workspace, actor=actor)
+    for person in PEOPLE:
+        if User.objects.filter(email=person.email).exists():
+            continue
+        user = User.objects.create_user(person.email, PASSWORD, name=person.name)
+        EmailAddress.objects.create(user=user, email=user.email, verified=True, primary=True)
+        Membership.objects.create(
+            workspace=workspace,
+            user=user,
+            role=person.role.value,
+            is_auditor=person.is_auditor,
+        )
+    return workspace
+
+
+def _seed_server(workspace: Workspace, seed: ProgramSeed, actor: Actor) -> McpServer:
+    program = StdioProgram.objects.get(slug=seed.slug)
+    server = _find_server(workspace, program)
+    if server is None:
+        draft = ServerDraft(
+            name=seed.slug,
+            transport=Transport.STDIO,
+            program=program,
+            # Written by us, and pinned: what they say of their tools holds.
+            trusts_annotations=True,
+        )
+        server = add_server(workspace_id=workspace.pk, draft=draft, actor=actor)
+    if server.status != ServerStatus.CONNECTED or not server.tools.exists():
+        try:
+            refresh_tools(server=server, actor=actor)
+        except DomainError as error:
+            # The health checks try again; the demo starts all the same.
+            logger.warning("demo_server_failed", extra={"server": seed.slug, "why": error.message})
+    return server
+
+
+def _find_server(workspace: Workspace, program: StdioProgram) -> McpServer | None:
+    return McpServer.objects.for_workspace(workspace).filter(program=program).first()
+
+
+def _seed_bud(
+    workspace: Workspace, bud: DemoBud, servers: dict[str, McpServer], actor: Actor
+) -> None:
+    if Bud.objects.for_workspace(workspace).filter(slug=bud.slug).exists():
+        return
+    create_bud(
+        workspace_id=workspace.pk,
+        actor=actor,
+        values={
+            "slug": bud.slug,
+            "name": bud.name,
+            "avatar": bud.avatar,
+            "description": bud.description,
+            "system_prompt": bud.system_prompt,
+            "starter_prompts": list(bud.starter_prompts),
+            "mcp_config": {"servers": [str(servers[seed.slug].pk) for seed in bud.programs]},
+        },
+    )

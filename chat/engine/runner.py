@@ -1,0 +1,155 @@
+"""The turns of this process: started, renewed, stopped, and handed back when the process ends.
+
+Turns run on the connections' loop thread, so that they work alike in a server, in a task worker
+and in a terminal command. Everything here may be called from any thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from dataclasses import dataclass
+from enum import StrEnum
+from uuid import UUID
+
+from chat.engine import leases, ledger
+from chat.engine.leases import Lease, LeaseLost
+from chat.engine.loop import run_turn
+from chat.values import TurnStatus
+from mcp_servers.connections import runtime
+from workspaces.database import in_database
+from workspaces.errors import NotFound
+
+logger = logging.getLogger(__name__)
+
+MOST_TURNS = 500
+"""In one process; further ones wait in their rows for a free process."""
+
+
+class _Reason(StrEnum):
+    STOP = "stop"
+    SHUTDOWN = "shutdown"
+    LEASE_LOST = "lease_lost"
+
+
+@dataclass(slots=True)
+class _Running:
+    task: asyncio.Task[None]
+    reason: _Reason | None = None
+
+
+_running: dict[UUID, _Running] = {}
+_runtimes_drained: set[int] = set()
+
+
+def wake(turn_id: UUID, workspace_id: UUID) -> None:
+    """Take a turn that is ready, unless somebody else does."""
+    loop_thread = runtime.current()
+    if id(loop_thread) not in _runtimes_drained:
+        _runtimes_drained.add(id(loop_thread))
+        loop_thread.closers.append(_hand_back_all)
+    loop_thread.loop.call_soon_threadsafe(_start, turn_id, workspace_id)
+
+
+def stop(turn_id: UUID) -> None:
+    """Cancel a turn if it runs here; in another process its holder reads the row."""
+    runtime.current().loop.call_soon_threadsafe(_cancel, turn_id, _Reason.STOP)
+
+
+def running_turns() -> int:
+    """How many turns run in this process."""
+    return len(_running)
+
+
+def _start(turn_id: UUID, workspace_id: UUID) -> None:
+    if turn_id in _running:
+        # It is about to park or end; look again when it has.
+        _running[turn_id].task.add_done_callback(lambda _: _start(turn_id, workspace_id))
+        return
+    if len(_running) >= MOST_TURNS:
+        return
+    task = asyncio.get_running_loop().create_task(_work(turn_id, workspace_id))
+    _running[turn_id] = _Running(task)
+    task.add_done_callback(lambda _: _running.pop(turn_id, None))
+
+
+def _cancel(turn_id: UUID, reason: _Reason) -> None:
+    running = _running.get(turn_id)
+    if running is not None and running.reason is None:
+        running.reason = reason
+        running.task.cancel()
+
+
+async def _work(turn_id: UUID, workspace_id: UUID) -> None:
+    lease = await in_database(leases.acquire, turn_id, workspace_id)
+    if lease is None:
+        return
+    keeper = asyncio.create_task(_keep(lease))
+    try:
+        await run_turn(lease)
+    except (LeaseLost, NotFound):
+        logger.info("turn_left_to_others", extra={"turn": str(turn_id)})
+    except asyncio.CancelledError:
+        await asyncio.shield(_settle(lease, _running[turn_id].reason))
+    except Exception as error:
+        # Never a hung turn: what nobody foresaw ends it in plain words, and the log has the rest.
+        logger.exception("turn_crashed", extra={"turn": str(turn_id)})
+        await _crash(lease, error)
+    finally:
+        keeper.cancel()
+
+
+async def _keep(lease: Lease) -> None:
+    """Renew the lease; notice a stop that was asked for elsewhere."""
+    while True:
+        await asyncio.sleep(leases.RENEW_SECONDS)
+        try:
+            if await in_database(leases.renew, lease):
+                _cancel(lease.turn_id, _Reason.STOP)
+        except LeaseLost:
+            _cancel(lease.turn_id, _Reason.LEASE_LOST)
+        except Exception:
+            # The database is away: the lease runs out by itself if that lasts.
+            logger.warning("lease_not_renewed", extra={"turn": str(lease.turn_id)})
+
+
+async def _settle(lease: Lease, reason: _Reason | None) -> None:
+    """What becomes of a cancelled turn."""
+    with contextlib.suppress(LeaseLost, NotFound):
+        if reason is _Reason.STOP:
+            await in_database(ledger.finish, lease, TurnStatus.CANCELLED, can_retry=True)
+        elif reason is not _Reason.LEASE_LOST:
+            await in_database(ledger.release, lease)
+
+
+async def _crash(lease: Lease, error: Exception) -> None:
+    try:
+        await in_database(
+            ledger.finish,
+            lease,
+            TurnStatus.FAILED,
+            error_code="internal_error",
+            error_message="Something went wrong on our side. It has been logged.",
+            can_retry=True,
+        )
+    except Exception:
+        # The database is away: the lease runs out, and another process takes the turn over.
+        logger.warning("turn_not_settled", extra={"turn": str(lease.turn_id)})
+
+
+async def _hand_back_all() -> None:
+    """The process ends: give every turn back."""
+    tasks = [running.task for running in _running.values()]
+    for turn_id in list(_running):
+        _cancel(turn_id, _Reason.SHUTDOWN)
+    if tasks:
+        await asyncio.wait(tasks, timeout=5.0)
+
+
+def recover() -> int:
+    """Take over turns that nobody works on; returns how many were found."""
+    orphans = leases.find_orphans()
+    for turn_id, workspace_id in orphans:
+        wake(turn_id, workspace_id)
+    return len(orphans)

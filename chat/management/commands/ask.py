@@ -1,0 +1,163 @@
+"""manage.py ask: one turn from the terminal, each event as one JSON line.
+
+Exit status: 0 the turn completed, 1 it failed, 2 the arguments are wrong.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from typing import Any, NoReturn
+from uuid import UUID
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from uuid_utils.compat import uuid7
+
+from chat.engine import runner
+from chat.hub import hub
+from chat.models import Bud, Conversation, ToolCall, Turn
+from chat.services.approvals import decide
+from chat.services.conversations import create_conversation
+from chat.services.turns import send_message, stop_turn
+from chat.snapshots import read_snapshot
+from chat.values import Decision, ToolCallStatus, TurnStatus
+from workspaces.actors import Actor, Source
+from workspaces.database import in_database
+from workspaces.errors import DomainError
+from workspaces.middleware import actor_for
+from workspaces.models import Membership, User, Workspace
+
+_ENDED = {
+    TurnStatus.COMPLETED.value,
+    TurnStatus.FAILED.value,
+    TurnStatus.CANCELLED.value,
+    TurnStatus.INTERRUPTED.value,
+}
+_LOOK_SECONDS = 0.5
+
+
+class Command(BaseCommand):
+    help = "Ask a bud one question; prints every event of the turn as a JSON line."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("question")
+        parser.add_argument("--workspace", required=True, help="the workspace's slug")
+        parser.add_argument("--bud", required=True, help="the bud's slug")
+        parser.add_argument("--user", help="e-mail address; default: the workspace's first owner")
+        parser.add_argument("--timeout", type=float, default=600.0, help="seconds")
+        answer = parser.add_mutually_exclusive_group()
+        answer.add_argument("--approve", action="store_true", help="approve every call that asks")
+        answer.add_argument("--deny", action="store_true", help="refuse every call that asks")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            conversation, actor = _open(options)
+            status = asyncio.run(_follow(conversation, actor, options))
+        except DomainError as error:
+            _bad_arguments(error.message)
+        except KeyboardInterrupt:
+            sys.exit(130)
+        if status != TurnStatus.COMPLETED:
+            sys.exit(1)
+
+
+def _bad_arguments(message: str) -> NoReturn:
+    raise CommandError(message, returncode=2)
+
+
+def _open(options: dict[str, Any]) -> tuple[Conversation, Actor]:
+    """A new conversation with the bud, for the person; wrong names end the command."""
+    workspace = Workspace.objects.filter(slug=options["workspace"], is_active=True).first()
+    if workspace is None:
+        _bad_arguments(f"There is no workspace “{options['workspace']}”.")
+    bud = Bud.objects.for_workspace(workspace).filter(slug=options["bud"]).first()
+    if bud is None:
+        known = Bud.objects.for_workspace(workspace).values_list("slug", flat=True)
+        _bad_arguments(f"There is no bud “{options['bud']}” here. There are: {', '.join(known)}.")
+    user = _find_user(workspace, options["user"])
+    actor = actor_for(user, workspace, source=Source.COMMAND, request_id=str(uuid7()))
+    return create_conversation(bud=bud, owner=user, actor=actor), actor
+
+
+def _find_user(workspace: Workspace, email: str | None) -> User:
+    members = Membership.objects.for_workspace(workspace).select_related("user")
+    members = members.filter(user__is_active=True)
+    if email:
+        member = members.filter(user__email__iexact=email).first()
+    else:
+        member = members.filter(role="owner").order_by("created_at").first()
+    if member is None:
+        _bad_arguments(f"{email or 'Nobody who owns it'} is a member of this workspace.")
+    return member.user
+
+
+class _Lines:
+    """Prints what the hub tells; wakes whoever waits for it."""
+
+    def __init__(self) -> None:
+        self.news = asyncio.Event()
+
+    def offer(self, conversation_id: UUID, frame: str, seq: int | None) -> None:
+        print(frame, flush=True)
+        self.news.set()
+
+
+async def _follow(conversation: Conversation, actor: Actor, options: dict[str, Any]) -> str:
+    lines = _Lines()
+    hub.watch(conversation.pk, lines, asyncio.get_running_loop())
+    sent = await in_database(
+        send_message,
+        conversation=conversation,
+        client_id=str(uuid7()),
+        text=options["question"],
+        actor=actor,
+    )
+    try:
+        async with asyncio.timeout(options["timeout"]):
+            status = await _wait(sent.turn, actor, options, lines)
+    except TimeoutError:
+        await in_database(stop_turn, turn=sent.turn, actor=actor)
+        status = TurnStatus.CANCELLED.value
+        print(json.dumps({"type": "error", "code": "timeout", "message": "It took too long."}))
+    finally:
+        hub.unwatch(conversation.pk, lines)
+    snapshot = await in_database(read_snapshot, conversation)
+    answer = [m["text"] for m in snapshot["messages"] if m["role"] == "assistant" and m["text"]]
+    print(json.dumps({"type": "done", "status": status, "answer": "\n\n".join(answer)}), flush=True)
+    return status
+
+
+async def _wait(turn: Turn, actor: Actor, options: dict[str, Any], lines: _Lines) -> str:
+    """Until the turn has ended; a call that asks is answered as the command was told to."""
+    while True:
+        lines.news.clear()
+        now = await in_database(_look, turn)
+        if now in _ENDED:
+            return now
+        if now == TurnStatus.WAITING_FOR_APPROVAL:
+            if not (options["approve"] or options["deny"]):
+                await in_database(stop_turn, turn=turn, actor=actor)
+                message = "A call asks for approval: say --approve or --deny."
+                print(json.dumps({"type": "error", "code": "approval_missing", "message": message}))
+                continue
+            decision = Decision.APPROVED if options["approve"] else Decision.REFUSED
+            await in_database(_decide_all, turn, actor, decision)
+        try:
+            async with asyncio.timeout(_LOOK_SECONDS):
+                await lines.news.wait()
+        except TimeoutError:
+            # A worker elsewhere may have taken the turn: then the rows tell, and this process may be needed.
+            runner.wake(turn.pk, turn.workspace_id)
+
+
+def _look(turn: Turn) -> str:
+    return Turn.objects.for_workspace(turn.workspace_id).fetch(turn.pk).status
+
+
+def _decide_all(turn: Turn, actor: Actor, decision: Decision) -> None:
+    calls = ToolCall.objects.for_workspace(turn.workspace_id).filter(
+        turn=turn, status=ToolCallStatus.WAITING_FOR_APPROVAL.value
+    )
+    for call in calls:
+        decide(call=call, decision=decision, actor=actor)

@@ -1,0 +1,91 @@
+"""What an admin does with buds."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from chat.models import Bud, ModelProvider
+from mcp_servers.models import McpServer
+from workspaces.actors import Actor
+from workspaces.announcements import Announcement, announce
+from workspaces.changes import record_created, tracked_change
+from workspaces.errors import InvalidInput
+from workspaces.roles import Permission, require
+
+FIELDS = (
+    "slug", "name", "description", "avatar", "system_prompt", "model", "parameters",
+    "starter_prompts", "mcp_config", "is_archived",
+)
+
+
+@transaction.atomic
+def create_bud(
+    *, workspace_id: UUID, actor: Actor, values: dict[str, Any], provider_id: UUID | None = None
+) -> Bud:
+    """Make a bud out of checked values (those of FIELDS).
+
+    Raises:
+        InvalidInput: a value does not fit, or names a server or provider that is not of here.
+    """
+    require(actor, Permission.MANAGE_BUDS, workspace_id=workspace_id)
+    bud = Bud(workspace_id=workspace_id)
+    _assign(bud, values, provider_id)
+    bud.save(force_insert=True)
+    record_created(bud, actor=actor)
+    _announce(bud)
+    return bud
+
+
+@transaction.atomic
+def update_bud(
+    *,
+    bud: Bud,
+    actor: Actor,
+    values: dict[str, Any],
+    provider_id: UUID | None = None,
+    has_provider: bool = False,
+) -> Bud:
+    """Change a bud; `has_provider` says whether `provider_id` is meant to be set.
+
+    Raises:
+        InvalidInput: as in `create_bud`.
+    """
+    require(actor, Permission.MANAGE_BUDS, workspace_id=bud.workspace_id)
+    with tracked_change(bud, actor=actor):
+        _assign(bud, values, provider_id if has_provider else bud.provider_id)
+        bud.save()
+    _announce(bud)
+    return bud
+
+
+def _assign(bud: Bud, values: dict[str, Any], provider_id: UUID | None) -> None:
+    for name in FIELDS:
+        if name in values:
+            setattr(bud, name, values[name])
+    if provider_id is not None:
+        providers = ModelProvider.objects.for_workspace(bud.workspace_id)
+        if providers.find(provider_id) is None:
+            raise InvalidInput(fields={"provider_id": ["There is no such provider here."]})
+    bud.provider_id = provider_id
+    try:
+        bud.full_clean(exclude=["workspace"])
+        bud.validate_constraints()
+    except ValidationError as error:
+        raise InvalidInput(fields=error.message_dict) from error
+    check_servers(bud)
+
+
+def check_servers(bud: Bud) -> None:
+    """Raise InvalidInput if the bud names servers that are not of its workspace."""
+    wanted = set(bud.mcp.servers)
+    known = McpServer.objects.for_workspace(bud.workspace_id).filter(pk__in=wanted)
+    if len(wanted) != known.count():
+        raise InvalidInput(fields={"mcp_config": ["A server named here is not in this workspace."]})
+
+
+def _announce(bud: Bud) -> None:
+    announce(bud.workspace_id, Announcement(kind="bud.changed", id=str(bud.pk)))

@@ -1,0 +1,18 @@
+"""Rules of model providers that hold whoever saves one."""
+
+from __future__ import annotations
+
+from chat.models import ModelProvider
+from mcp_servers.outbound import parse_endpoint
+
+
+def prepare_provider(provider: ModelProvider, *, has_new_key: bool) -> None:
+    """Before a provider is saved: a key stored for one origin does not follow to another.
+
+    Raises:
+        InvalidEndpoint: the base URL is not one that may be called.
+    """
+    parse_endpoint(provider.base_url)
+    stored = ModelProvider.objects.for_workspace(provider.workspace_id).find(provider.pk)
+    if stored is not None and stored.origin != provider.origin and not has_new_key:
+        provider.api_key = None

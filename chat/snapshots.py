@@ -1,0 +1,63 @@
+"""A conversation as it stands: what a tab is given first, and whenever it has lost the thread."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+
+from chat.live import live_text
+from chat.models import Conversation, Message, ToolCall, Turn
+from chat.models.turns import ACTIVE
+from chat.values import MessageStatus
+from chat.wire import conversation_json, message_json, tool_call_json, turn_json
+
+MOST_MESSAGES = 400
+"""The newest ones; the API pages through older ones."""
+
+
+def read_snapshot(conversation: Conversation) -> dict[str, Any]:
+    """All rows that a tab shows, with the number of the newest event they contain."""
+    workspace_id = conversation.workspace_id
+    with transaction.atomic():
+        # The lock orders this reading between two changes, so that number and rows agree.
+        conversation = (
+            Conversation.objects.for_workspace(workspace_id)
+            .select_related("bud")
+            .select_for_update(of=("self",))
+            .fetch(conversation.pk)
+        )
+        newest = (
+            Message.objects.for_workspace(workspace_id)
+            .filter(conversation=conversation)
+            .order_by("-order_key", "-id")[:MOST_MESSAGES]
+        )
+        messages = list(newest)[::-1]
+        turns = list(
+            Turn.objects.for_workspace(workspace_id)
+            .filter(pk__in={message.turn_id for message in messages})
+            .order_by("pk")
+        )
+        calls = list(
+            ToolCall.objects.for_workspace(workspace_id)
+            .filter(message__in=messages)
+            .select_related("decided_by")
+            .order_by("message__order_key", "position")
+        )
+    active = next((turn.status for turn in turns if turn.status in ACTIVE), None)
+    return {
+        "type": "snapshot",
+        "conversation_id": str(conversation.pk),
+        "seq": conversation.event_seq,
+        "conversation": conversation_json(conversation, turn_status=active),
+        "messages": [message_json(message, text=_text(message)) for message in messages],
+        "turns": [turn_json(turn) for turn in turns],
+        "tool_calls": [tool_call_json(call) for call in calls],
+    }
+
+
+def _text(message: Message) -> str:
+    if message.status != MessageStatus.STREAMING:
+        return message.text
+    live = live_text(message.pk)
+    return live if live is not None and len(live) > len(message.text) else message.text

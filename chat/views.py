@@ -1,0 +1,73 @@
+"""The page that the chat application mounts in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from allauth.account.decorators import login_required
+from django.http import HttpResponse
+from django.middleware.csrf import get_token
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_GET
+
+from chat.models import Conversation
+from chat.providers.choosing import platform_provider
+from workspaces.errors import NotFound
+from workspaces.middleware import enterable_workspaces
+from workspaces.roles import Permission, has_permission
+
+if TYPE_CHECKING:
+    from workspaces.middleware import WorkspaceRequest
+
+
+@require_GET
+@login_required
+def app(
+    request: WorkspaceRequest, workspace_slug: str, conversation_id: UUID | None = None
+) -> HttpResponse:
+    """A workspace's home, or one conversation in it."""
+    workspace = request.workspace
+    if workspace is None:  # the middleware has answered already
+        raise NotFound
+    title = ""
+    if conversation_id is not None:
+        rows = Conversation.objects.for_workspace(workspace).visible_to(request.user)
+        title = str(rows.fetch(conversation_id))
+    return render(
+        request, "chat/app.html", {"boot": _boot(request, conversation_id), "title": title}
+    )
+
+
+def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> dict[str, Any]:
+    """What the application knows before its first request."""
+    workspace, user, actor = request.workspace, request.user, request.actor
+    assert workspace is not None
+    slug = {"workspace_slug": workspace.slug}
+    sees_audit = has_permission(actor, Permission.VIEW_AUDIT, workspace_id=workspace.pk)
+    return {
+        "user": {"id": str(user.pk), "email": user.email, "name": user.display_name},
+        "workspace": {
+            "id": str(workspace.pk),
+            "slug": workspace.slug,
+            "name": workspace.name,
+            "role": actor.role.value if actor.role else "member",
+            "is_auditor": actor.is_auditor,
+        },
+        "workspaces": [
+            {"slug": other.slug, "name": other.name} for other in enterable_workspaces(user)[:50]
+        ],
+        "conversation_id": str(conversation_id) if conversation_id else None,
+        "urls": {
+            "servers": reverse("mcp_servers:servers", kwargs=slug),
+            "audit": reverse("audit:entries", kwargs=slug) if sees_audit else None,
+            "admin": reverse("admin:index") if user.is_staff else None,
+            "account": reverse("workspaces:tokens"),
+            "logout": reverse("account_logout"),
+            "api": "/api/",
+            "socket": f"/ws/w/{workspace.slug}/",
+        },
+        "csrf_token": get_token(request),
+        "demo_model": platform_provider().is_demo,
+    }
