@@ -1,0 +1,107 @@
+"""The log for programs: to read only, with a token of scope ``audit:read``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import django_filters
+from drf_spectacular.utils import extend_schema, extend_schema_view
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from audit import reports
+from audit.actions import Action, Outcome, RefusedBy
+from audit.models import AuditEntry
+from audit.views import record_opened
+from workspaces.actors import Source
+from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
+
+if TYPE_CHECKING:
+    from rest_framework.request import Request
+
+    from workspaces.scoping import WorkspaceQuerySet
+
+
+class EntryOutput(serializers.ModelSerializer[AuditEntry]):
+    """An entry without bodies."""
+
+    class Meta:
+        model = AuditEntry
+        fields = (
+            *("id", "created_at", "action", "actor_kind", "actor_id", "actor_label", "actor_role"),
+            *("token_id", "source", "ip_address", "request_id", "trace_id", "call_id"),
+            *("bud_id", "bud_name", "conversation_id", "turn_id", "model"),
+            *("server_id", "server_name", "transport", "protocol_revision"),
+            *("tool_id", "tool_name", "definition_hash", "annotations"),
+            *("arguments_size", "arguments_commitment", "result_size", "result_commitment"),
+            *("outcome", "refused_by", "rule", "duration_ms", "queue_ms", "approval", "details"),
+        )
+        read_only_fields = fields
+
+
+class EntryDetailOutput(EntryOutput):
+    """An entry with its bodies, which are null for those who may not read them."""
+
+    arguments_preview = serializers.CharField(allow_null=True, read_only=True)
+    result_preview = serializers.CharField(allow_null=True, read_only=True)
+
+    class Meta(EntryOutput.Meta):
+        fields = (*EntryOutput.Meta.fields, "arguments_preview", "result_preview")
+        read_only_fields = fields
+
+    def to_representation(self, instance: AuditEntry) -> dict[str, Any]:
+        """Leave the bodies out unless the view says otherwise."""
+        shown = super().to_representation(instance)
+        if not self.context.get("with_bodies"):
+            shown["arguments_preview"] = shown["result_preview"] = None
+        return shown
+
+
+class EntryFilters(RowFilterSet):
+    """What a list may be narrowed by."""
+
+    action = django_filters.ChoiceFilter(choices=[(one.value, one.value) for one in Action])
+    outcome = django_filters.ChoiceFilter(choices=[(one.value, one.value) for one in Outcome])
+    refused_by = django_filters.ChoiceFilter(choices=[(one.value, one.value) for one in RefusedBy])
+    source = django_filters.ChoiceFilter(choices=[(one.value, one.value) for one in Source])
+    server = django_filters.CharFilter(field_name="server_name", max_length=200)
+    tool = django_filters.CharFilter(field_name="tool_name", max_length=256)
+    actor = django_filters.UUIDFilter(field_name="actor_id")
+    call = django_filters.UUIDFilter(field_name="call_id")
+    since = django_filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="gte")
+    until = django_filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="lt")
+
+
+@extend_schema_view(
+    list=extend_schema(summary="List audit entries", tags=["audit"]),
+    retrieve=extend_schema(
+        summary="Read one audit entry", tags=["audit"], responses=EntryDetailOutput
+    ),
+)
+class EntryViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
+    """Everything that happened in the workspace. Auditors see bodies; opening one is itself recorded."""
+
+    model = AuditEntry  # type: ignore[assignment]  # holds values, not a foreign key
+    scopes = Scopes(read="audit:read", write="audit:read")
+    serializer_class = EntryOutput
+    filterset_class = EntryFilters
+    orderings = ("-id",)
+
+    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+        """The entries, for those who may see the log."""
+        if getattr(self, "swagger_fake_view", False):
+            return cast("WorkspaceQuerySet[Any]", AuditEntry.objects.across_workspaces().none())
+        return reports.entries_of(self.workspace.pk, actor=self.actor)
+
+    def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Give one entry; its bodies only to those who may read them."""
+        entry: AuditEntry = self.get_object()
+        with_bodies = reports.may_see_bodies(entry, actor=self.actor)
+        has_bodies = entry.arguments_size is not None or entry.result_size is not None
+        if with_bodies and has_bodies and entry.actor_id != self.actor.user_id:
+            record_opened(entry, self._http_request)
+        context = {**self.get_serializer_context(), "with_bodies": with_bodies}
+        return Response(EntryDetailOutput(entry, context=context).data)
+
+
+routes = [("audit-entries", EntryViewSet)]
