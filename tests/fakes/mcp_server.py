@@ -1,0 +1,311 @@
+"""Real MCP servers on a real port: the SDK's own, which counts what it does, and raw ones that misbehave."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from typing import Any
+
+import uvicorn
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import ToolAnnotations
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Handler = Callable[[dict[str, Any] | None, Scope, Send], Awaitable[None]]
+
+
+class Listening:
+    """An ASGI app on a port of 127.0.0.1, in a thread of its own."""
+
+    def __init__(self, app: Any) -> None:
+        # With the protocol named, asyncio switches the delay of small packets off.
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._socket.bind(("127.0.0.1", 0))
+        self.port: int = self._socket.getsockname()[1]
+        config = uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=0)
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(
+            target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True
+        )
+        self._thread.start()
+        deadline = time.monotonic() + 10
+        while not self._server.started:
+            if time.monotonic() > deadline:
+                raise RuntimeError("the fake server did not start")
+            time.sleep(0.01)
+
+    @property
+    def origin(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def stop(self) -> None:
+        """Drop every connection and stop listening."""
+        self._server.should_exit = True
+        self._server.force_exit = True
+        self._thread.join(5)
+        self._socket.close()
+
+
+class CountingServer:
+    """The SDK's server with a tool of each kind; it keeps what it was asked to do outside of our database."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, dict[str, Any]]] = []
+        self.cancelled: list[str] = []
+        self.bodies: list[bytes] = []
+        """Raw request bodies, as they came in."""
+        self.headers: list[dict[str, str]] = []
+        self.server = MCPServer("counting", version="1.0", log_level="ERROR")
+        self._add_tools()
+        self._listening = Listening(self._app())
+
+    @property
+    def url(self) -> str:
+        """The endpoint."""
+        return f"{self._listening.origin}/mcp"
+
+    def stop(self) -> None:
+        """End the server."""
+        self._listening.stop()
+
+    def names(self) -> list[str]:
+        """Names of the tools called so far."""
+        return [name for name, _ in self.calls]
+
+    def add_tool(
+        self, name: str, annotations: ToolAnnotations | None = None, description: str = ""
+    ) -> None:
+        """Offer one more tool, which takes a text."""
+
+        def tool(text: str = "") -> str:
+            self.calls.append((name, {"text": text}))
+            return f"{name}: {text}"
+
+        self.server.add_tool(
+            tool, name=name, description=description or name, annotations=annotations
+        )
+
+    def _add_tools(self) -> None:
+        server, calls = self.server, self.calls
+
+        @server.tool(annotations=ToolAnnotations(read_only_hint=True))
+        def echo(text: str) -> str:
+            """Say it again."""
+            calls.append(("echo", {"text": text}))
+            return text
+
+        @server.tool(annotations=ToolAnnotations(read_only_hint=False, destructive_hint=True))
+        def destroy(what: str) -> str:
+            """Destroy something."""
+            calls.append(("destroy", {"what": what}))
+            return f"destroyed {what}"
+
+        @server.tool()
+        def plain(text: str = "") -> str:
+            """Says nothing about itself."""
+            calls.append(("plain", {"text": text}))
+            return text
+
+        @server.tool(annotations=ToolAnnotations(read_only_hint=True))
+        async def slow(seconds: float, ctx: Context) -> str:
+            """Take a while, and say how far it is."""
+            calls.append(("slow", {"seconds": seconds}))
+            try:
+                for step in range(4):
+                    await ctx.report_progress(step, 4, f"step {step}")
+                    await asyncio.sleep(seconds / 4)
+            except asyncio.CancelledError:
+                self.cancelled.append("slow")
+                raise
+            return "done"
+
+        @server.tool(annotations=ToolAnnotations(read_only_hint=True))
+        def fail(text: str) -> str:
+            """Report an error."""
+            calls.append(("fail", {"text": text}))
+            raise ToolError(text)
+
+        @server.tool(annotations=ToolAnnotations(read_only_hint=True), structured_output=False)
+        def big(size: int) -> str:
+            """Answer with so many characters."""
+            calls.append(("big", {"size": size}))
+            return "x" * size
+
+    def _app(self) -> Any:
+        inner = self.server.streamable_http_app()
+
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] != "http":
+                await inner(scope, receive, send)
+                return
+            self.headers.append(
+                {name.decode(): value.decode("latin-1") for name, value in scope["headers"]}
+            )
+            kept = bytearray()
+
+            async def keep() -> MutableMapping[str, Any]:
+                message = await receive()
+                if message["type"] == "http.request":
+                    kept.extend(message.get("body", b""))
+                    if not message.get("more_body"):
+                        self.bodies.append(bytes(kept))
+                return message
+
+            await inner(scope, keep, send)
+
+        return app
+
+
+class RawServer:
+    """An HTTP server that speaks only as much of the protocol as it is told, and counts its calls.
+
+    Args:
+        handlers: what to do for a JSON-RPC method; without one, initialize and tools/list are answered properly.
+    """
+
+    def __init__(
+        self, handlers: dict[str, Handler] | None = None, tools: list[Any] | None = None
+    ) -> None:
+        self.handlers = handlers or {}
+        self.tools = tools if tools is not None else [raw_tool("echo")]
+        self.requests: list[tuple[str, dict[str, str], dict[str, Any] | None]] = []
+        self._listening = Listening(self._app)
+
+    @property
+    def url(self) -> str:
+        """The endpoint."""
+        return f"{self._listening.origin}/mcp"
+
+    def stop(self) -> None:
+        """End the server."""
+        self._listening.stop()
+
+    def methods(self) -> list[str]:
+        """JSON-RPC methods asked for so far."""
+        return [body.get("method", "") for _, _, body in self.requests if body]
+
+    async def _app(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await _answer_lifespan(receive, send)
+            return
+        raw = bytearray()
+        while True:
+            message = await receive()
+            raw.extend(message.get("body", b""))
+            if not message.get("more_body"):
+                break
+        body = json.loads(raw) if raw else None
+        headers = {name.decode(): value.decode("latin-1") for name, value in scope["headers"]}
+        self.requests.append((scope["method"], headers, body))
+        method = (body or {}).get("method", scope["method"])
+        handler = self.handlers.get(method) or self.handlers.get("*")
+        if handler is not None:
+            await handler(body, scope, send)
+            return
+        await self._answer(body, send)
+
+    async def _answer(self, body: dict[str, Any] | None, send: Send) -> None:
+        method = (body or {}).get("method")
+        if body is None:
+            await reply(send, 405)
+        elif "id" not in body:
+            await reply(send, 202)
+        elif method == "initialize":
+            await reply_result(send, body, {**INITIALIZED})
+        elif method == "tools/list":
+            await reply_result(send, body, {"tools": self.tools})
+        elif method == "tools/call":
+            text = json.dumps(body["params"].get("arguments"))
+            await reply_result(send, body, {"content": [{"type": "text", "text": text}]})
+        else:
+            await reply_error(
+                send,
+                body,
+                -32601,
+                "Method not found",
+                status=404 if method == "server/discover" else 200,
+            )
+
+
+INITIALIZED: dict[str, Any] = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {"tools": {"listChanged": True}},
+    "serverInfo": {"name": "raw", "version": "0"},
+}
+
+
+def raw_tool(name: str, **parts: Any) -> dict[str, Any]:
+    """A tool definition as on the wire."""
+    return {
+        "name": name,
+        "description": name,
+        "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}},
+        "annotations": {"readOnlyHint": True},
+        **parts,
+    }
+
+
+async def reply(
+    send: Send,
+    status: int,
+    body: bytes = b"",
+    content_type: str = "application/json",
+    headers: dict[str, str] | None = None,
+) -> None:
+    """Send a whole HTTP answer."""
+    named = {"content-type": content_type, **(headers or {})}
+    await send(
+        {
+            "type": "http.response.start",
+            "status": status,
+            "headers": [(name.encode(), value.encode("latin-1")) for name, value in named.items()],
+        }
+    )
+    await send({"type": "http.response.body", "body": body})
+
+
+async def reply_result(send: Send, body: dict[str, Any] | None, result: Any) -> None:
+    """Send a JSON-RPC result."""
+    answer = {"jsonrpc": "2.0", "id": (body or {}).get("id"), "result": result}
+    await reply(send, 200, json.dumps(answer).encode())
+
+
+async def reply_error(
+    send: Send, body: dict[str, Any] | None, code: int, message: str, status: int = 200
+) -> None:
+    """Send a JSON-RPC error."""
+    answer = {
+        "jsonrpc": "2.0",
+        "id": (body or {}).get("id"),
+        "error": {"code": code, "message": message},
+    }
+    await reply(send, status, json.dumps(answer).encode())
+
+
+async def _answer_lifespan(receive: Receive, send: Send) -> None:
+    while True:
+        message = await receive()
+        await send({"type": f"{message['type']}.complete"})
+        if message["type"] == "lifespan.shutdown":
+            return
+
+
+@contextlib.contextmanager
+def listening(app: Any) -> Iterator[Listening]:
+    """An ASGI app on a port for the length of a block."""
+    server = Listening(app)
+    try:
+        yield server
+    finally:
+        server.stop()

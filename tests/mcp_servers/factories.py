@@ -1,0 +1,149 @@
+"""Builders of servers, tools and requests."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from django.utils import timezone
+from uuid_utils.compat import uuid7
+
+from mcp_servers import services
+from mcp_servers.definitions import definition_hash
+from mcp_servers.demo.programs import PROGRAMS
+from mcp_servers.models import McpServer, McpTool, StdioProgram, Transport
+from mcp_servers.values import ToolCallRequest
+from tests.factories import Tenant
+from workspaces.actors import Actor, ActorKind, Role, Source
+
+ZOO = Path(__file__).parents[1] / "fakes" / "stdio_zoo.py"
+
+
+def http_server(tenant: Tenant, url: str, **fields: Any) -> McpServer:
+    """A server behind Streamable HTTP, not yet looked at."""
+    draft = services.ServerDraft(
+        **{
+            "name": f"server {uuid7()}"[:40],
+            "transport": Transport.STREAMABLE_HTTP,
+            "url": url,
+            **fields,
+        }
+    )
+    return services.add_server(workspace_id=tenant.workspace.pk, draft=draft, actor=tenant.actor())
+
+
+def looked_at(tenant: Tenant, server: McpServer) -> McpServer:
+    """The server after an administrator's connection test that went well."""
+    report = services.test_connection(server=server, actor=tenant.actor())
+    assert report.ok, report
+    server.refresh_from_db()
+    return server
+
+
+def zoo_program() -> StdioProgram:
+    """The catalogue entry of the misbehaving programs."""
+    program, _ = StdioProgram.objects.get_or_create(
+        slug="zoo",
+        defaults={
+            "title": "Zoo",
+            "command": "python",
+            "args": [str(ZOO), "{mode}"],
+            "parameters": [{"name": "mode", "title": "Mode", "required": True}],
+            "env_names": ["ZOO_TOKEN"],
+        },
+    )
+    return program
+
+
+def zoo_server(tenant: Tenant, mode: str, **fields: Any) -> McpServer:
+    """A misbehaving program as a server."""
+    draft = services.ServerDraft(
+        **{
+            "name": f"zoo {mode} {uuid7()}"[:60],
+            "transport": Transport.STDIO,
+            "program": zoo_program(),
+            "parameters": {"mode": mode},
+            **fields,
+        }
+    )
+    return services.add_server(workspace_id=tenant.workspace.pk, draft=draft, actor=tenant.actor())
+
+
+def demo_server(tenant: Tenant, slug: str, **fields: Any) -> McpServer:
+    """One of the programs that come with the platform, as a server."""
+    platform = Actor.system(source=Source.COMMAND, workspace_id=None)
+    programs = {seed.slug: services.ensure_program(seed=seed, actor=platform) for seed in PROGRAMS}
+    draft = services.ServerDraft(
+        **{"name": slug, "transport": Transport.STDIO, "program": programs[slug], **fields}
+    )
+    return services.add_server(workspace_id=tenant.workspace.pk, draft=draft, actor=tenant.actor())
+
+
+def stored_tool(server: McpServer, name: str = "echo", **fields: Any) -> McpTool:
+    """A tool in the database alone, sound and accepted."""
+    raw = {
+        "name": name,
+        "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}},
+        "annotations": {"readOnlyHint": True},
+    }
+    digest = definition_hash(raw)
+    return McpTool.objects.create(
+        **{
+            "workspace_id": server.workspace_id,
+            "server": server,
+            "name": name,
+            "input_schema": raw["inputSchema"],
+            "annotations": raw["annotations"],
+            "definition_hash": digest,
+            "approved_hash": digest,
+            "last_seen_at": timezone.now(),
+            **fields,
+        }
+    )
+
+
+def tool_of(server: McpServer, name: str) -> McpTool:
+    """A server's tool by its name."""
+    return (
+        McpTool.objects.for_workspace(server.workspace_id)
+        .select_related("server")
+        .get(server=server, name=name)
+    )
+
+
+def a_request(
+    tenant: Tenant, tool: McpTool, arguments: Mapping[str, Any] | None = None, **fields: Any
+) -> ToolCallRequest:
+    """A member's call of a tool."""
+    return ToolCallRequest(
+        **{
+            "call_id": uuid7(),
+            "workspace_id": tenant.workspace.pk,
+            "tool_id": tool.pk,
+            "arguments": arguments or {},
+            "actor": actor_of(tenant, "member"),
+            **fields,
+        }
+    )
+
+
+def actor_of(tenant: Tenant, role: str, source: Source = Source.CHAT) -> Actor:
+    """The person of that role as an actor, without asking the database, so that async tests may call it."""
+    person = tenant.people[role]
+    return Actor(
+        kind=ActorKind.USER,
+        label=person.email,
+        source=source,
+        user_id=person.pk,
+        workspace_id=tenant.workspace.pk,
+        role=Role.MEMBER if role == "auditor" else Role(role),
+        is_auditor=role == "auditor",
+        request_id="test",
+    )
+
+
+def interpreter() -> str:
+    """The interpreter that the tests run on."""
+    return sys.executable
