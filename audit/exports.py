@@ -32,7 +32,7 @@ COLUMNS = (
     *("result_preview", "result_size", "result_commitment"),
     *("outcome", "refused_by", "rule", "duration_ms", "queue_ms", "approval", "details"),
 )
-_BLANKS = " \t\r\n\x0b\x0c\x00\u00a0\u200b\u200e\u200f\u2060\ufeff\"'`´‘’“”«»"
+_QUOTES = frozenset("\"'`´‘’“”«»")
 _DANGEROUS = frozenset("=+-@")
 
 Encode = Callable[[Sequence[AuditEntry], bool], bytes]
@@ -126,10 +126,15 @@ def neutral(text: str) -> str:
     Blanks, quotes and full-width forms before or of the sign do not hide it. Source: OWASP ASVS 1.2.10.
     """
     text = text.replace("\x00", "")
-    start = unicodedata.normalize("NFKC", text.lstrip(_BLANKS)[:1])[:1]
+    first = next((char for char in text if not _is_blank(char)), "")
+    start = unicodedata.normalize("NFKC", first)[:1]
     if start in _DANGEROUS or text[:1] in {"\t", "\r", "\n"}:
         return f"'{text}"
     return text
+
+
+def _is_blank(char: str) -> bool:
+    return char.isspace() or char in _QUOTES or unicodedata.category(char) in {"Cc", "Cf", "Zs"}
 
 
 def _as_value(value: Any) -> Any:

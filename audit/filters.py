@@ -22,6 +22,8 @@ DEFAULT_RANGE = "7d"
 REFUSED = "refused"
 """An outcome of the filter only: nothing was sent."""
 _MAX_LENGTH = 256
+_ACTIONS = frozenset(action.value for action in Action)
+_OUTCOMES = frozenset({*(outcome.value for outcome in Outcome), REFUSED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,10 +81,10 @@ def read_filter(given: Mapping[str, str], *, now: datetime) -> EntryFilter:
             errors.append("“From” must be before “To”.")
             since = until = None
     action, outcome = typed["action"], typed["outcome"]
-    if action and action not in Action:
+    if action and action not in _ACTIONS:
         errors.append("There is no such kind of entry.")
         action = ""
-    if outcome and outcome != REFUSED and outcome not in Outcome:
+    if outcome and outcome not in _OUTCOMES:
         errors.append("There is no such outcome.")
         outcome = ""
     return EntryFilter(

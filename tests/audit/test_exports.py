@@ -1,0 +1,114 @@
+"""Files of the log: whole, safe to open, and of any size in constant memory."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+from django.test import AsyncClient
+
+from audit import exports
+from audit.actions import Action
+from audit.models import AuditEntry
+from audit.services import EntryDraft, Ref, record
+from tests.factories import Tenant, make_tenant
+from workspaces.actors import Actor, Source
+
+FORMULAS = [
+    "=1+1",
+    "+1",
+    "-1",
+    "@SUM(A1)",
+    "\t=1",
+    "\r=1",
+    "\x00=1",
+    "  =1",
+    '"=1',
+    "'=1",
+    "\u3000=1",
+    "\uff1d1",
+    "\uff0b1",
+    "\uff0d1",
+    "\uff20a",
+    "\ufeff=cmd|' /C calc'!A0",
+    "\u200b=1",
+]
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_no_cell_can_become_a_formula(text: str) -> None:
+    """SEC-88."""
+    assert exports.neutral(text).startswith("'")
+
+
+@pytest.mark.parametrize("text", ["plain", "a=b", "3-4", "", "12", "2026-01-01T00:00:00"])
+def test_ordinary_cells_stay_as_they_are(text: str) -> None:
+    """SEC-88."""
+    assert exports.neutral(text) == text
+
+
+def write(tenant: Tenant, name: str) -> AuditEntry:
+    actor = Actor.system(label=name, source=Source.TASK, workspace_id=tenant.workspace.pk)
+    return record(
+        EntryDraft(
+            action=Action.SERVER_ERROR,
+            actor=actor,
+            workspace_id=tenant.workspace.pk,
+            server=Ref(id=None, name=name),
+            tool=Ref(id=None, name=name),
+            model=name,
+            rule=name,
+            details={name: name},
+        )
+    )
+
+
+@pytest.mark.django_db
+def test_every_text_column_of_a_csv_is_neutral(tenant: Tenant) -> None:
+    """SEC-88: whatever field a hostile name arrives in."""
+    for text in FORMULAS:
+        write(tenant, text.replace("\x00", ""))
+    rows = AuditEntry.objects.for_workspace(tenant.workspace)
+    text = b"".join(exports.stream(rows, exports.as_csv)).decode().removeprefix("\ufeff")
+    table = list(csv.reader(io.StringIO(text)))
+    assert tuple(table[0]) == exports.COLUMNS
+    assert len(table) == len(FORMULAS) + 1
+    cells = [cell for row in table[1:] for cell in row]
+    assert all(cell.startswith("'") or exports.neutral(cell) == cell for cell in cells)
+
+
+@pytest.mark.django_db
+def test_batches_join_to_the_whole_log(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    """REL-48: no entry is missing or doubled where batches meet."""
+    monkeypatch.setattr(exports, "BATCH", 3)
+    for number in (0, 1, 2, 3, 4, 5, 6):
+        if number:
+            write(tenant, f"entry {number}")
+        rows = AuditEntry.objects.for_workspace(tenant.workspace)
+        lines = b"".join(exports.stream(rows, exports.as_jsonl)).decode().splitlines()
+        names = [json.loads(line)["server_name"] for line in lines]
+        assert names == [f"entry {n}" for n in range(1, number + 1)]
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_an_asynchronous_server_streams_batch_by_batch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """REL-48: the first bytes leave before the last entry is read."""
+    from asgiref.sync import sync_to_async
+
+    tenant = await sync_to_async(make_tenant)("a")
+    monkeypatch.setattr(exports, "BATCH", 2)
+    for number in range(5):
+        await sync_to_async(write)(tenant, f"entry {number}")
+    client = AsyncClient()
+    await client.aforce_login(
+        tenant.auditor, backend="allauth.account.auth_backends.AuthenticationBackend"
+    )
+    answer = await client.get(f"/w/{tenant.workspace.slug}/audit/export.jsonl")
+    assert answer.is_async
+    pieces = [piece async for piece in answer.streaming_content]
+    assert len(pieces) == 3
+    assert b"".join(pieces).count(b"\n") == 6, "five entries, and the sign-in"

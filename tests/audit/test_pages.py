@@ -1,0 +1,209 @@
+"""The pages of the log, through the doors that people use."""
+
+from __future__ import annotations
+
+from uuid import UUID, uuid4
+
+import pytest
+
+from audit.actions import Action, Outcome, RefusedBy
+from audit.models import AuditEntry
+from audit.services import EntryDraft, Ref, record
+from tests.factories import Tenant, TwoTenants
+
+pytestmark = pytest.mark.django_db
+
+SECRET_ARGUMENT = "only-for-auditors"
+
+
+def a_call(tenant: Tenant, *, tool: str = "echo", outcome: Outcome = Outcome.OK) -> AuditEntry:
+    """Record one call from request to end; gives the last entry."""
+    call_id = uuid4()
+    shared = {
+        "actor": tenant.actor("member"),
+        "workspace_id": tenant.workspace.pk,
+        "call_id": call_id,
+        "server": Ref(id=uuid4(), name="notes"),
+        "tool": Ref(id=uuid4(), name=tool),
+    }
+    arguments = f'{{"text": "{SECRET_ARGUMENT}"}}'.encode()
+    record(EntryDraft(action=Action.TOOL_CALL_REQUESTED, arguments=arguments, **shared))
+    return record(
+        EntryDraft(
+            action=Action.TOOL_CALL_FINISHED,
+            outcome=outcome,
+            arguments=arguments,
+            result=b'{"text": "done"}',
+            duration_ms=12,
+            **shared,
+        )
+    )
+
+
+def a_refusal(tenant: Tenant) -> AuditEntry:
+    return record(
+        EntryDraft(
+            action=Action.TOOL_CALL_REFUSED,
+            actor=tenant.actor("member"),
+            workspace_id=tenant.workspace.pk,
+            refused_by=RefusedBy.POLICY,
+            rule="deny",
+            server=Ref(id=None, name="notes"),
+            tool=Ref(id=None, name="delete_everything"),
+        )
+    )
+
+
+def url(tenant: Tenant, path: str = "") -> str:
+    return f"/w/{tenant.workspace.slug}/audit/{path}"
+
+
+def opened(tenant: Tenant) -> int:
+    rows = AuditEntry.objects.for_workspace(tenant.workspace)
+    return rows.filter(action=Action.BODY_OPENED.value).count()
+
+
+@pytest.mark.parametrize(
+    ("role", "status"), [("owner", 200), ("admin", 200), ("auditor", 200), ("member", 403)]
+)
+def test_admins_and_auditors_see_the_log(tenant: Tenant, role: str, status: int) -> None:
+    """SEC-07: a plain member does not."""
+    a_call(tenant)
+    assert tenant.client(role).get(url(tenant)).status_code == status
+
+
+def test_the_list_shows_calls_refusals_and_their_numbers(tenant: Tenant) -> None:
+    """Ours."""
+    a_call(tenant)
+    a_call(tenant, outcome=Outcome.TIMEOUT)
+    a_refusal(tenant)
+    answer = tenant.client("auditor").get(url(tenant))
+    totals = answer.context["totals"]
+    assert (totals.calls, totals.failed, totals.refused, totals.p95_ms) == (3, 1, 1, 12)
+    chart = answer.context["chart"]
+    assert {one["key"]: sum(one["values"]) for one in chart["series"]} == {
+        "ok": 1,
+        "failed": 1,
+        "refused": 1,
+    }
+    assert len(chart["labels"]) == len(chart["series"][0]["values"])
+    assert b"delete_everything" in answer.content
+
+
+@pytest.mark.parametrize(
+    ("query", "number"),
+    [
+        ("outcome=timeout", 1),
+        ("outcome=refused", 1),
+        ("outcome=ok", 1),
+        ("tool=delete_everything", 1),
+        ("tool=nothing", 0),
+        ("server=notes", 5),
+        ("action=tool_call.finished", 2),
+        ("user=nobody", 0),
+        ("range=1h", 6),
+        ("range=all", 6),
+        ("range=custom&since=2020-01-01T00:00&until=2020-02-01T00:00", 0),
+    ],
+)
+def test_filters_narrow_the_list(tenant: Tenant, query: str, number: int) -> None:
+    """Ours. Five entries of calls and one of signing in."""
+    a_call(tenant)
+    a_call(tenant, outcome=Outcome.TIMEOUT)
+    a_refusal(tenant)
+    answer = tenant.client("auditor").get(f"{url(tenant)}?{query}")
+    assert len(answer.context["entries"]) == number
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("range=soon", "action=nothing", "outcome=perfect", "range=custom&since=yesterday"),
+        *("range=custom&since=2021-01-01T00:00&until=2020-01-01T00:00", "before=x", "after=%00"),
+        *("user=%00", "tool=" + "x" * 5000, "ordering=id);--"),
+    ],
+)
+def test_a_wrong_filter_is_told_and_never_an_error(tenant: Tenant, query: str) -> None:
+    """SEC-05: no value of an address becomes part of a query's structure."""
+    assert tenant.client("auditor").get(f"{url(tenant)}?{query}").status_code == 200
+
+
+def test_pages_go_back_and_forth_by_key(tenant: Tenant) -> None:
+    """Ours: each entry is on exactly one page, also when new ones arrive meanwhile."""
+    written = [a_refusal(tenant).pk for _ in range(120)]
+    client = tenant.client("auditor")
+    seen: list[UUID] = []
+    where = url(tenant)
+    while where:
+        answer = client.get(where, headers={"HX-Request": "true"})
+        seen += [entry.pk for entry in answer.context["entries"]]
+        where = answer.context["older_url"]
+        a_refusal(tenant)
+    assert [pk for pk in seen if pk in set(written)] == written[::-1]
+    back = client.get(answer.context["newer_url"])
+    assert len(back.context["entries"]) == 50
+
+
+def test_only_auditors_read_bodies_and_reading_is_recorded(tenant: Tenant) -> None:
+    """SEC-105: an admin sees that a call was made, not what was in it."""
+    entry = a_call(tenant)
+    assert (
+        SECRET_ARGUMENT.encode()
+        not in tenant.client("admin").get(url(tenant, f"{entry.pk}/")).content
+    )
+    assert opened(tenant) == 0
+    shown = tenant.client("auditor").get(url(tenant, f"{entry.pk}/"))
+    assert SECRET_ARGUMENT.encode() in shown.content
+    assert len(shown.context["related"]) == 2
+    assert opened(tenant) == 1
+
+
+def test_the_list_never_holds_bodies(tenant: Tenant) -> None:
+    """SEC-93: not even for auditors."""
+    a_call(tenant)
+    answer = tenant.client("auditor").get(url(tenant))
+    assert SECRET_ARGUMENT.encode() not in answer.content
+
+
+def test_another_workspaces_entry_is_not_found(two_workspaces: TwoTenants) -> None:
+    """SEC-01, SEC-02: and answers like one that does not exist."""
+    a, b = two_workspaces.a, two_workspaces.b
+    entry = a_call(b)
+    client = a.client("auditor")
+    foreign = client.get(url(a, f"{entry.pk}/"))
+    missing = client.get(url(a, f"{uuid4()}/"))
+    assert foreign.status_code == missing.status_code == 404
+    assert client.get(url(b)).status_code == 404
+
+
+@pytest.mark.parametrize("extension", ["csv", "jsonl"])
+def test_an_export_is_recorded_and_an_auditors_right(tenant: Tenant, extension: str) -> None:
+    """SEC-105."""
+    a_call(tenant)
+    assert tenant.client("admin").get(url(tenant, f"export.{extension}")).status_code == 403
+    answer = tenant.client("auditor").get(url(tenant, f"export.{extension}?tool=echo"))
+    body = b"".join(answer)
+    assert SECRET_ARGUMENT.encode() in body
+    assert b"export.created" not in body
+    rows = AuditEntry.objects.for_workspace(tenant.workspace)
+    entry = rows.get(action=Action.EXPORT_CREATED.value)
+    assert entry.details == {"format": extension, "filters": {"tool": "echo"}}
+    assert entry.actor_id == tenant.auditor.pk
+
+
+def test_an_export_of_an_unknown_kind_is_not_found(tenant: Tenant) -> None:
+    """Ours."""
+    assert tenant.client("auditor").get(url(tenant, "export.exe")).status_code == 404
+
+
+def test_the_admin_shows_entries_and_changes_none(tenant: Tenant) -> None:
+    """SEC-100: no button, no form, no address changes the log."""
+    entry = a_call(tenant)
+    client = tenant.client("admin")
+    assert client.get("/admin/audit/auditentry/").status_code == 200
+    page = client.get(f"/admin/audit/auditentry/{entry.pk}/change/")
+    assert page.status_code == 200
+    assert SECRET_ARGUMENT.encode() not in page.content
+    for path in ("add/", f"{entry.pk}/delete/"):
+        assert client.post(f"/admin/audit/auditentry/{path}", {"post": "yes"}).status_code == 403
+    assert client.post(f"/admin/audit/auditentry/{entry.pk}/change/", {}).status_code == 403
