@@ -133,7 +133,7 @@ if TRELLIS.redis_url is None:
         # At the default capacity of 100 this layer silently drops the newest message.
         "default": {"BACKEND": "channels.layers.InMemoryChannelLayer", "CONFIG": {"capacity": 2000}}
     }
-    CELERY_BROKER_URL = "memory://"
+    CELERY_BROKER_URL = "memory://localhost//"
     CELERY_BROKER_TRANSPORT_OPTIONS = {"polling_interval": 0.05}
 else:
     CACHES = {

@@ -1,4 +1,4 @@
-"""Housekeeping of the ground floor."""
+"""Tidying up that the ground needs now and then."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ from django.utils import timezone
 
 from workspaces.models import IdempotentRequest
 
-KEYS_KEPT = timedelta(hours=24)
+KEEP_ANSWERS = timedelta(hours=24)
+"""How long a repeated request gets the first one's answer."""
 
 
 @shared_task
 def trim_idempotency_keys() -> int:
-    """Forget stored answers after a day."""
+    """Forget answers that nobody will ask for again; gives how many."""
     old = IdempotentRequest.objects.across_workspaces().filter(
-        created_at__lt=timezone.now() - KEYS_KEPT
+        created_at__lt=timezone.now() - KEEP_ANSWERS
     )
-    return old.delete()[0]
+    deleted, _ = old.delete()
+    return deleted
 
 
 @shared_task
