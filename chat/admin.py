@@ -17,7 +17,7 @@ from workspaces.redaction import MASK
 from workspaces.roles import Permission
 
 
-class BudForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only in the stubs
+class BudForm(forms.ModelForm):
     """Servers are picked from a list; the finer points of the configuration stay JSON."""
 
     servers = forms.ModelMultipleChoiceField(
@@ -37,8 +37,16 @@ class BudForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only in the
     class Meta:
         model = Bud
         fields: ClassVar[Any] = [
-            "name", "slug", "avatar", "description", "system_prompt", "provider", "model",
-            "parameters", "mcp_config", "is_archived",
+            "name",
+            "slug",
+            "avatar",
+            "description",
+            "system_prompt",
+            "provider",
+            "model",
+            "parameters",
+            "mcp_config",
+            "is_archived",
         ]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -88,7 +96,7 @@ class BudAdmin(WorkspaceModelAdmin):
         return False  # archived instead, so that its conversations stay
 
 
-class ModelProviderForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only in the stubs
+class ModelProviderForm(forms.ModelForm):
     """The key is write-only: an empty field keeps what is stored."""
 
     new_api_key = forms.CharField(

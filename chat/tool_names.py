@@ -37,8 +37,9 @@ def name_tools(tools: Iterable[NamedTool]) -> dict[str, UUID]:
     named: dict[str, UUID] = {}
     for name, tool in sorted(wanted, key=lambda pair: (pair[1].server_id, pair[1].tool_name)):
         if len(name) > LONGEST or uses[name.lower()] > 1:
-            name = _with_hash(name, tool)
-        named[name] = tool.tool_id
+            named[_with_hash(name, tool)] = tool.tool_id
+        else:
+            named[name] = tool.tool_id
     return named
 
 

@@ -102,13 +102,12 @@ def resolve_toolset(bud: Bud, conversation: Conversation | None) -> Toolset:
     by_tool = {tool_id: name for name, tool_id in names.items()}
     tools = tuple(_offer(row, by_tool[row.pk]) for row in chosen)
     choice = overrides.tool_choice or config.tool_choice or "auto"
-    toolset = Toolset(
+    return Toolset(
         tools=tools,
         tool_choice=choice,
         by_name={tool.function_name: tool for tool in tools},
         notices=tuple(_notices(wanted, servers, choice, tools)),
     )
-    return toolset
 
 
 def select_tools(
@@ -155,9 +154,7 @@ def _notices(
     notices = []
     strangers = [server_id for server_id in wanted if server_id not in servers]
     if strangers:
-        notices.append(
-            f"{len(strangers)} of this bud's servers no longer exist in this workspace."
-        )
+        notices.append(f"{len(strangers)} of this bud's servers no longer exist in this workspace.")
     asleep = sorted(server.name for server in servers.values() if not server.is_active)
     if asleep:
         notices.append(f"Switched off: {', '.join(asleep)}.")

@@ -9,7 +9,5 @@ from chat import views
 app_name = "chat"
 urlpatterns = [
     path("w/<slug:workspace_slug>/", views.app, name="home"),
-    path(
-        "w/<slug:workspace_slug>/c/<uuid:conversation_id>/", views.app, name="conversation"
-    ),
+    path("w/<slug:workspace_slug>/c/<uuid:conversation_id>/", views.app, name="conversation"),
 ]

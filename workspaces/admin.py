@@ -125,7 +125,7 @@ class WorkspaceModelAdmin(TrackedModelAdmin):
         return bool(super().lookup_allowed(lookup, value, request))
 
     def to_field_allowed(self, request: HttpRequest, to_field: str) -> bool:
-        return to_field == self.model._meta.pk.name
+        return bool(to_field == self.model._meta.pk.name)
 
     def formfield_for_foreignkey(
         self, db_field: models.ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
@@ -239,9 +239,7 @@ class InvitationAdmin(WorkspaceModelAdmin):
     @admin.action(description="Revoke the selected invitations", permissions=["add"])
     def revoke(self, request: HttpRequest, queryset: WorkspaceQuerySet[Invitation]) -> None:
         for invitation in queryset:
-            revoke_invitation(
-                invitation=invitation, actor=cast("WorkspaceRequest", request).actor
-            )
+            revoke_invitation(invitation=invitation, actor=cast("WorkspaceRequest", request).actor)
 
 
 class PlatformModelAdmin(TrackedModelAdmin):
@@ -271,7 +269,7 @@ class WorkspaceAdmin(PlatformModelAdmin):
 
 
 @admin.register(User)
-class UserAdmin(PlatformModelAdmin, DjangoUserAdmin):  # type: ignore[type-arg]  # generic only in stubs
+class UserAdmin(PlatformModelAdmin, DjangoUserAdmin):
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm

@@ -46,7 +46,7 @@ def serve_from(loop: asyncio.AbstractEventLoop) -> None:
 
 def announce(workspace_id: UUID, announcement: Announcement) -> None:
     """Nudge the workspace's open pages, once the transaction has committed."""
-    message = {
+    message: dict[str, object] = {
         "type": "workspace.changed",
         "kind": announcement.kind,
         "id": announcement.id,
@@ -81,6 +81,6 @@ async def _send(group: str, message: dict[str, object]) -> None:
     try:
         async with asyncio.timeout(_SEND_TIMEOUT_SECONDS):
             await layer.group_send(group, message)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - whatever a layer raises
         # Whatever is wrong with Redis, the rows are right and pages heal from them.
         logger.warning("nudge_lost", extra={"group": group, "reason": type(error).__name__})

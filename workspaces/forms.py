@@ -28,7 +28,7 @@ class TokenForm(forms.Form):
         return timezone.now() + timedelta(days=int(self.cleaned_data["days"]))
 
 
-class InvitedSignupForm(SignupForm):  # type: ignore[misc]  # allauth has no types
+class InvitedSignupForm(SignupForm):
     """Sign-up by invitation also asks for a name."""
 
     name = forms.CharField(max_length=150, required=False, label="Your name")

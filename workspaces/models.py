@@ -199,7 +199,7 @@ class ApiToken(WorkspaceModel):
     expires_at = models.DateTimeField()
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
 
-    objects = models.Manager.from_queryset(ApiTokenQuerySet)()
+    objects = models.Manager.from_queryset(ApiTokenQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
 
     class Meta(WorkspaceModel.Meta):
         ordering = ["-created_at"]

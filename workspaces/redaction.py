@@ -28,7 +28,14 @@ _SECRET_KEY = re.compile(
 )
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _NOT_SECRET_KEYS = frozenset(
-    {"prompt_tokens", "completion_tokens", "total_tokens", "max_tokens", "token_id", "csrf_token_id"}
+    {
+        "prompt_tokens",
+        "completion_tokens",
+        "total_tokens",
+        "max_tokens",
+        "token_id",
+        "csrf_token_id",
+    }
 )
 _SHAPES = (
     re.compile(r"\bsk-[A-Za-z0-9_\-]{16,}"),
@@ -117,7 +124,9 @@ def redact(value: Any) -> Any:
         return redact_text(value)
     if isinstance(value, Mapping):
         return {
-            redact_text(str(k)): MASK if is_secret_key(str(k)) and v not in (None, "", [], {}) else redact(v)
+            redact_text(str(k)): MASK
+            if is_secret_key(str(k)) and v not in (None, "", [], {})
+            else redact(v)
             for k, v in value.items()
         }
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):

@@ -11,7 +11,7 @@ what Django itself uses to follow relations from a row that was reached through 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 from uuid import UUID
 
 from django.core.exceptions import ValidationError
@@ -23,7 +23,7 @@ from workspaces.errors import NotFound
 if TYPE_CHECKING:
     from workspaces.models import User, Workspace
 
-_Row = TypeVar("_Row", bound=models.Model, covariant=True)
+_Row = TypeVar("_Row", bound=models.Model, covariant=True)  # noqa: PLC0105 - as Django's stubs do
 
 
 class UnscopedQuery(RuntimeError):
@@ -72,7 +72,7 @@ class WorkspaceQuerySet(models.QuerySet[_Row]):
         return row
 
     def _scoped(self) -> Self:
-        clone = self._chain()
+        clone = self.all()
         clone.is_scoped = True
         return clone
 
@@ -89,7 +89,7 @@ class WorkspaceQuerySet(models.QuerySet[_Row]):
 
     def _fetch_all(self) -> None:
         self._must_be_scoped()
-        super()._fetch_all()  # type: ignore[misc]  # private in the stubs
+        super()._fetch_all()
 
     def iterator(self, chunk_size: int | None = None) -> Iterator[_Row]:
         self._must_be_scoped()
@@ -130,7 +130,7 @@ class WorkspaceModel(models.Model):
     updated_at = models.DateTimeField(auto_now=True, editable=False)
 
     objects = WorkspaceManager()
-    unscoped: models.Manager[Self] = models.Manager()
+    unscoped: ClassVar[models.Manager[Any]] = models.Manager()
 
     class Meta:
         abstract = True

@@ -135,6 +135,7 @@ def accept_invitation(*, token: str, user: User, actor: Actor) -> Membership:
     )
     if not taken:
         raise NotFound("This invitation is no longer valid. Ask for a new one.")
+    membership: Membership
     membership, created = Membership.unscoped.get_or_create(
         workspace_id=found.workspace_id,
         user=user,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from allauth.account.decorators import login_required
 from django.contrib import messages
+from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -14,6 +14,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from workspaces import accounts
 from workspaces.errors import DomainError, NotFound
 from workspaces.forms import TokenForm
+from workspaces.middleware import signed_in_user
 from workspaces.models import ApiToken
 from workspaces.services import accept_invitation, find_invitation
 from workspaces.tokens import issue_token, revoke_token
@@ -45,9 +46,9 @@ def accept(request: WorkspaceRequest) -> HttpResponse:
     try:
         invitation = find_invitation(token)
     except NotFound as error:
-        context = {"invitation": None, "error": error.message}
-        return render(request, "workspaces/invitation_accept.html", context, status=404)
-    user = request.user if request.user.is_authenticated else None
+        refusal = {"invitation": None, "error": error.message}
+        return render(request, "workspaces/invitation_accept.html", refusal, status=404)
+    user = signed_in_user(request)
     is_for_user = user is not None and user.email.lower() == invitation.email.lower()
     if request.method == "POST" and user is not None:
         try:

@@ -1,0 +1,12 @@
+"""The chat for programs: the same services and shapes as the web app's."""
+
+from chat.api.buds import BudViewSet
+from chat.api.conversations import ConversationViewSet
+from chat.api.turns import ToolCallViewSet, TurnViewSet
+
+routes = [
+    ("buds", BudViewSet),
+    ("conversations", ConversationViewSet),
+    ("turns", TurnViewSet),
+    ("tool-calls", ToolCallViewSet),
+]

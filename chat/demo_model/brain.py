@@ -22,9 +22,64 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _URL = re.compile(r"https?://\S+")
 _CLOCK = re.compile(r"\b([01]?\d|2[0-3]):([0-5]\d)\b")
 _STOP_WORDS = frozenset(
-    "a an and any are as at be by can could do does for from give has have how i in into is it its me my of on or"
-    " please show so some tell that the their them then there this to us use was what when where which who will with"
-    " would you your".split()
+    [
+        "a",
+        "an",
+        "and",
+        "any",
+        "are",
+        "as",
+        "at",
+        "be",
+        "by",
+        "can",
+        "could",
+        "do",
+        "does",
+        "for",
+        "from",
+        "give",
+        "has",
+        "have",
+        "how",
+        "i",
+        "in",
+        "into",
+        "is",
+        "it",
+        "its",
+        "me",
+        "my",
+        "of",
+        "on",
+        "or",
+        "please",
+        "show",
+        "so",
+        "some",
+        "tell",
+        "that",
+        "the",
+        "their",
+        "them",
+        "then",
+        "there",
+        "this",
+        "to",
+        "us",
+        "use",
+        "was",
+        "what",
+        "when",
+        "where",
+        "which",
+        "who",
+        "will",
+        "with",
+        "would",
+        "you",
+        "your",
+    ]
 )
 _LIKE: dict[str, frozenset[str]] = {
     "delete": frozenset({"remove", "erase", "drop"}),
@@ -200,7 +255,9 @@ def _zones_by_city() -> dict[str, str]:
             by_city.setdefault(city.replace("_", " ").lower(), zone)
     by_city.update({"utc": "UTC", "gmt": "UTC"})
     by_city.update({"san francisco": "America/Los_Angeles", "beijing": "Asia/Shanghai"})
-    by_city.update({"delhi": "Asia/Kolkata", "mumbai": "Asia/Kolkata", "boston": "America/New_York"})
+    by_city.update(
+        {"delhi": "Asia/Kolkata", "mumbai": "Asia/Kolkata", "boston": "America/New_York"}
+    )
     by_city.update({"munich": "Europe/Berlin", "japan": "Asia/Tokyo", "germany": "Europe/Berlin"})
     return by_city
 
@@ -278,7 +335,9 @@ def _plain(function_name: str) -> str:
 
 
 def _small_talk(question: str, functions: Sequence[Mapping[str, Any]]) -> str:
-    greeting = "Hello! " if re.match(r"\s*(hi|hello|hey|good (morning|evening))\b", question, re.I) else ""
+    greeting = (
+        "Hello! " if re.match(r"\s*(hi|hello|hey|good (morning|evening))\b", question, re.I) else ""
+    )
     if not functions:
         return (
             f"{greeting}I am the **demo model**, not an AI, and this bud has no tools I could call. "

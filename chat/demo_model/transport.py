@@ -61,7 +61,9 @@ class StreamingASGITransport(httpx2.AsyncBaseTransport):
             request=request,
         )
 
-    async def _run(self, scope: _Message, body: bytes, queue: asyncio.Queue[_Message | None]) -> None:
+    async def _run(
+        self, scope: _Message, body: bytes, queue: asyncio.Queue[_Message | None]
+    ) -> None:
         parts = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def receive() -> _Message:

@@ -20,7 +20,9 @@ NEW_RESULT_CHARACTERS = 60_000
 def read_history(bud: Bud, turn: Turn) -> list[dict[str, Any]]:
     """Chat Completions messages: the system prompt, then the path that ends with this turn."""
     rows = list(
-        Message.objects.for_workspace(turn.workspace_id).filter(conversation_id=turn.conversation_id)
+        Message.objects.for_workspace(turn.workspace_id).filter(
+            conversation_id=turn.conversation_id
+        )
     )
     calls: defaultdict[UUID, list[ToolCall]] = defaultdict(list)
     for call in ToolCall.objects.for_workspace(turn.workspace_id).filter(

@@ -130,9 +130,7 @@ def start_step(lease: Lease, step: int, *, model: str) -> Message:
             turn.model = model
             turn.save(update_fields=["model", "updated_at"])
         messages = Message.objects.for_workspace(lease.workspace_id)
-        message = messages.filter(
-            turn=turn, step=step, role=MessageRole.ASSISTANT.value
-        ).first()
+        message = messages.filter(turn=turn, step=step, role=MessageRole.ASSISTANT.value).first()
         if message is None:
             before = messages.filter(conversation_id=turn.conversation_id).last()
             message = Message(
@@ -380,9 +378,7 @@ def _settle_orphan(call: ToolCall, changes: Changes) -> None:
     changes.tool_call(call)
 
 
-def _call_of(
-    proposal: ProposedCall, turn: Turn, message: Message, position: int
-) -> ToolCall:
+def _call_of(proposal: ProposedCall, turn: Turn, message: Message, position: int) -> ToolCall:
     tool = proposal.tool
     arguments = dict(proposal.arguments or {})
     call = ToolCall(
@@ -434,4 +430,3 @@ def _move_call(call: ToolCall, status: ToolCallStatus) -> None:
 def _release(turn: Turn) -> None:
     turn.lease_owner = ""
     turn.lease_until = None
-

@@ -224,9 +224,7 @@ async def _call_one(lease: Lease, call_id: UUID) -> None:
             reason=missing.decision.reason,
         )
     except InvalidArguments as error:
-        await in_database(
-            ledger.refuse_call, lease, call_id, message=error.message, is_fault=True
-        )
+        await in_database(ledger.refuse_call, lease, call_id, message=error.message, is_fault=True)
     except DomainError as error:
         await in_database(ledger.refuse_call, lease, call_id, message=error.message)
     else:
@@ -363,4 +361,3 @@ def _seconds_left(turn: Turn) -> float:
 
 def _since(started: float) -> int:
     return int((time.monotonic() - started) * 1000)
-

@@ -109,7 +109,7 @@ async def _keep(lease: Lease) -> None:
                 _cancel(lease.turn_id, _Reason.STOP)
         except LeaseLost:
             _cancel(lease.turn_id, _Reason.LEASE_LOST)
-        except Exception:
+        except Exception:  # noqa: BLE001
             # The database is away: the lease runs out by itself if that lasts.
             logger.warning("lease_not_renewed", extra={"turn": str(lease.turn_id)})
 
@@ -133,7 +133,7 @@ async def _crash(lease: Lease, error: Exception) -> None:
             error_message="Something went wrong on our side. It has been logged.",
             can_retry=True,
         )
-    except Exception:
+    except Exception:  # noqa: BLE001
         # The database is away: the lease runs out, and another process takes the turn over.
         logger.warning("turn_not_settled", extra={"turn": str(lease.turn_id)})
 

@@ -4,256 +4,590 @@ import django.core.validators
 import django.db.models.deletion
 import django.db.models.manager
 import uuid_utils.compat
-import workspaces.secrets
 from django.conf import settings
 from django.db import migrations, models
 
+import workspaces.secrets
+
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('workspaces', '0001_workspaces_and_people'),
+        ("workspaces", "0001_workspaces_and_people"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Bud',
+            name="Bud",
             fields=[
-                ('id', models.UUIDField(default=uuid_utils.compat.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('updated_at', models.DateTimeField(auto_now=True)),
-                ('slug', models.SlugField(max_length=60)),
-                ('name', models.CharField(max_length=100)),
-                ('description', models.CharField(blank=True, max_length=300)),
-                ('avatar', models.CharField(default='🌱', help_text='One emoji.', max_length=8)),
-                ('system_prompt', models.TextField(blank=True, validators=[django.core.validators.MaxLengthValidator(50000)])),
-                ('model', models.CharField(blank=True, help_text="Empty: the provider's default model.", max_length=200)),
-                ('parameters', models.JSONField(blank=True, default=dict)),
-                ('starter_prompts', models.JSONField(blank=True, default=list)),
-                ('mcp_config', models.JSONField(blank=True, default=dict, verbose_name='MCP configuration')),
-                ('is_archived', models.BooleanField(default=False)),
-                ('workspace', models.ForeignKey(editable=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='workspaces.workspace')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=uuid_utils.compat.uuid7,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("updated_at", models.DateTimeField(auto_now=True)),
+                ("slug", models.SlugField(max_length=60)),
+                ("name", models.CharField(max_length=100)),
+                ("description", models.CharField(blank=True, max_length=300)),
+                ("avatar", models.CharField(default="🌱", help_text="One emoji.", max_length=8)),
+                (
+                    "system_prompt",
+                    models.TextField(
+                        blank=True, validators=[django.core.validators.MaxLengthValidator(50000)]
+                    ),
+                ),
+                (
+                    "model",
+                    models.CharField(
+                        blank=True, help_text="Empty: the provider's default model.", max_length=200
+                    ),
+                ),
+                ("parameters", models.JSONField(blank=True, default=dict)),
+                ("starter_prompts", models.JSONField(blank=True, default=list)),
+                (
+                    "mcp_config",
+                    models.JSONField(blank=True, default=dict, verbose_name="MCP configuration"),
+                ),
+                ("is_archived", models.BooleanField(default=False)),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        editable=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="workspaces.workspace",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['name', 'id'],
-                'abstract': False,
-                'base_manager_name': 'unscoped',
-                'default_manager_name': 'unscoped',
+                "ordering": ["name", "id"],
+                "abstract": False,
+                "base_manager_name": "unscoped",
+                "default_manager_name": "unscoped",
             },
             managers=[
-                ('unscoped', django.db.models.manager.Manager()),
+                ("unscoped", django.db.models.manager.Manager()),
             ],
         ),
         migrations.CreateModel(
-            name='Conversation',
+            name="Conversation",
             fields=[
-                ('id', models.UUIDField(default=uuid_utils.compat.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('updated_at', models.DateTimeField(auto_now=True)),
-                ('title', models.CharField(blank=True, max_length=200)),
-                ('mcp_config_overrides', models.JSONField(blank=True, default=dict)),
-                ('is_pinned', models.BooleanField(default=False)),
-                ('is_archived', models.BooleanField(default=False)),
-                ('event_seq', models.PositiveBigIntegerField(default=0, editable=False, help_text='Number of the newest event; rows change with it.')),
-                ('last_message_at', models.DateTimeField(auto_now_add=True, db_index=True)),
-                ('bud', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='chat.bud')),
-                ('owner', models.ForeignKey(editable=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('workspace', models.ForeignKey(editable=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='workspaces.workspace')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=uuid_utils.compat.uuid7,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("updated_at", models.DateTimeField(auto_now=True)),
+                ("title", models.CharField(blank=True, max_length=200)),
+                ("mcp_config_overrides", models.JSONField(blank=True, default=dict)),
+                ("is_pinned", models.BooleanField(default=False)),
+                ("is_archived", models.BooleanField(default=False)),
+                (
+                    "event_seq",
+                    models.PositiveBigIntegerField(
+                        default=0,
+                        editable=False,
+                        help_text="Number of the newest event; rows change with it.",
+                    ),
+                ),
+                ("last_message_at", models.DateTimeField(auto_now_add=True, db_index=True)),
+                (
+                    "bud",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="chat.bud"
+                    ),
+                ),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        editable=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        editable=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="workspaces.workspace",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-last_message_at', '-id'],
-                'abstract': False,
-                'base_manager_name': 'unscoped',
-                'default_manager_name': 'unscoped',
+                "ordering": ["-last_message_at", "-id"],
+                "abstract": False,
+                "base_manager_name": "unscoped",
+                "default_manager_name": "unscoped",
             },
             managers=[
-                ('unscoped', django.db.models.manager.Manager()),
+                ("unscoped", django.db.models.manager.Manager()),
             ],
         ),
         migrations.CreateModel(
-            name='Message',
+            name="Message",
             fields=[
-                ('id', models.UUIDField(default=uuid_utils.compat.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('updated_at', models.DateTimeField(auto_now=True)),
-                ('role', models.CharField(choices=[('user', 'user'), ('assistant', 'assistant')], max_length=10)),
-                ('step', models.PositiveSmallIntegerField(default=0, help_text='Which step of the turn.')),
-                ('text', models.TextField(blank=True)),
-                ('status', models.CharField(choices=[('streaming', 'streaming'), ('complete', 'complete'), ('stopped', 'stopped'), ('failed', 'failed')], max_length=10)),
-                ('order_key', models.PositiveBigIntegerField(help_text='Place within the conversation.')),
-                ('client_id', models.CharField(blank=True, max_length=64, null=True)),
-                ('json_meta', models.JSONField(default=dict, help_text='What the model asked for: tool_calls as it worded them.')),
-                ('conversation', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='messages', to='chat.conversation')),
-                ('parent', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='children', to='chat.message')),
-                ('workspace', models.ForeignKey(editable=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='workspaces.workspace')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=uuid_utils.compat.uuid7,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("updated_at", models.DateTimeField(auto_now=True)),
+                (
+                    "role",
+                    models.CharField(
+                        choices=[("user", "user"), ("assistant", "assistant")], max_length=10
+                    ),
+                ),
+                (
+                    "step",
+                    models.PositiveSmallIntegerField(
+                        default=0, help_text="Which step of the turn."
+                    ),
+                ),
+                ("text", models.TextField(blank=True)),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("streaming", "streaming"),
+                            ("complete", "complete"),
+                            ("stopped", "stopped"),
+                            ("failed", "failed"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "order_key",
+                    models.PositiveBigIntegerField(help_text="Place within the conversation."),
+                ),
+                ("client_id", models.CharField(blank=True, max_length=64, null=True)),
+                (
+                    "json_meta",
+                    models.JSONField(
+                        default=dict,
+                        help_text="What the model asked for: tool_calls as it worded them.",
+                    ),
+                ),
+                (
+                    "conversation",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="messages",
+                        to="chat.conversation",
+                    ),
+                ),
+                (
+                    "parent",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="children",
+                        to="chat.message",
+                    ),
+                ),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        editable=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="workspaces.workspace",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['order_key', 'id'],
-                'abstract': False,
-                'base_manager_name': 'unscoped',
-                'default_manager_name': 'unscoped',
+                "ordering": ["order_key", "id"],
+                "abstract": False,
+                "base_manager_name": "unscoped",
+                "default_manager_name": "unscoped",
             },
             managers=[
-                ('unscoped', django.db.models.manager.Manager()),
+                ("unscoped", django.db.models.manager.Manager()),
             ],
         ),
         migrations.CreateModel(
-            name='ModelProvider',
+            name="ModelProvider",
             fields=[
-                ('id', models.UUIDField(default=uuid_utils.compat.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('updated_at', models.DateTimeField(auto_now=True)),
-                ('name', models.CharField(max_length=100)),
-                ('base_url', models.URLField(help_text='Up to and including /v1, for most providers.', max_length=500, verbose_name='base URL')),
-                ('api_key', workspaces.secrets.EncryptedTextField(blank=True, default=None, null=True, verbose_name='API key')),
-                ('default_model', models.CharField(max_length=200)),
-                ('is_active', models.BooleanField(default=True)),
-                ('workspace', models.ForeignKey(editable=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='workspaces.workspace')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=uuid_utils.compat.uuid7,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("updated_at", models.DateTimeField(auto_now=True)),
+                ("name", models.CharField(max_length=100)),
+                (
+                    "base_url",
+                    models.URLField(
+                        help_text="Up to and including /v1, for most providers.",
+                        max_length=500,
+                        verbose_name="base URL",
+                    ),
+                ),
+                (
+                    "api_key",
+                    workspaces.secrets.EncryptedTextField(
+                        blank=True, default=None, null=True, verbose_name="API key"
+                    ),
+                ),
+                ("default_model", models.CharField(max_length=200)),
+                ("is_active", models.BooleanField(default=True)),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        editable=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="workspaces.workspace",
+                    ),
+                ),
             ],
             options={
-                'abstract': False,
-                'base_manager_name': 'unscoped',
-                'default_manager_name': 'unscoped',
+                "abstract": False,
+                "base_manager_name": "unscoped",
+                "default_manager_name": "unscoped",
             },
             managers=[
-                ('unscoped', django.db.models.manager.Manager()),
+                ("unscoped", django.db.models.manager.Manager()),
             ],
         ),
         migrations.AddField(
-            model_name='bud',
-            name='provider',
-            field=models.ForeignKey(blank=True, help_text="Empty: the platform's own model.", null=True, on_delete=django.db.models.deletion.PROTECT, related_name='buds', to='chat.modelprovider'),
+            model_name="bud",
+            name="provider",
+            field=models.ForeignKey(
+                blank=True,
+                help_text="Empty: the platform's own model.",
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="buds",
+                to="chat.modelprovider",
+            ),
         ),
         migrations.CreateModel(
-            name='Turn',
+            name="Turn",
             fields=[
-                ('id', models.UUIDField(default=uuid_utils.compat.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('updated_at', models.DateTimeField(auto_now=True)),
-                ('source', models.CharField(choices=[('chat', 'chat'), ('web', 'web'), ('api', 'api'), ('admin', 'admin'), ('gateway', 'gateway'), ('task', 'task'), ('command', 'command')], max_length=10)),
-                ('ip_address', models.GenericIPAddressField(null=True)),
-                ('request_id', models.CharField(blank=True, max_length=64)),
-                ('token_id', models.UUIDField(null=True)),
-                ('status', models.CharField(choices=[('queued', 'queued'), ('running', 'running'), ('waiting_for_approval', 'waiting_for_approval'), ('completed', 'completed'), ('failed', 'failed'), ('cancelled', 'cancelled'), ('interrupted', 'interrupted')], default='queued', max_length=20)),
-                ('error_code', models.CharField(blank=True, max_length=50)),
-                ('error_message', models.TextField(blank=True)),
-                ('can_retry', models.BooleanField(default=False)),
-                ('notice', models.TextField(blank=True)),
-                ('stop_requested_at', models.DateTimeField(null=True)),
-                ('lease_owner', models.CharField(blank=True, max_length=64)),
-                ('lease_token', models.PositiveIntegerField(default=0, help_text='Grows with each holder.')),
-                ('lease_until', models.DateTimeField(null=True)),
-                ('attempt', models.PositiveSmallIntegerField(default=0)),
-                ('model', models.CharField(blank=True, max_length=200)),
-                ('work_ms', models.PositiveBigIntegerField(default=0, help_text='Time spent, waits left out.')),
-                ('prompt_tokens', models.PositiveIntegerField(default=0)),
-                ('completion_tokens', models.PositiveIntegerField(default=0)),
-                ('finished_at', models.DateTimeField(null=True)),
-                ('asked_by', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('conversation', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='turns', to='chat.conversation')),
-                ('user_message', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='chat.message')),
-                ('workspace', models.ForeignKey(editable=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='workspaces.workspace')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=uuid_utils.compat.uuid7,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("updated_at", models.DateTimeField(auto_now=True)),
+                (
+                    "source",
+                    models.CharField(
+                        choices=[
+                            ("chat", "chat"),
+                            ("web", "web"),
+                            ("api", "api"),
+                            ("admin", "admin"),
+                            ("gateway", "gateway"),
+                            ("task", "task"),
+                            ("command", "command"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                ("ip_address", models.GenericIPAddressField(null=True)),
+                ("request_id", models.CharField(blank=True, max_length=64)),
+                ("token_id", models.UUIDField(null=True)),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("queued", "queued"),
+                            ("running", "running"),
+                            ("waiting_for_approval", "waiting_for_approval"),
+                            ("completed", "completed"),
+                            ("failed", "failed"),
+                            ("cancelled", "cancelled"),
+                            ("interrupted", "interrupted"),
+                        ],
+                        default="queued",
+                        max_length=20,
+                    ),
+                ),
+                ("error_code", models.CharField(blank=True, max_length=50)),
+                ("error_message", models.TextField(blank=True)),
+                ("can_retry", models.BooleanField(default=False)),
+                ("notice", models.TextField(blank=True)),
+                ("stop_requested_at", models.DateTimeField(null=True)),
+                ("lease_owner", models.CharField(blank=True, max_length=64)),
+                (
+                    "lease_token",
+                    models.PositiveIntegerField(default=0, help_text="Grows with each holder."),
+                ),
+                ("lease_until", models.DateTimeField(null=True)),
+                ("attempt", models.PositiveSmallIntegerField(default=0)),
+                ("model", models.CharField(blank=True, max_length=200)),
+                (
+                    "work_ms",
+                    models.PositiveBigIntegerField(
+                        default=0, help_text="Time spent, waits left out."
+                    ),
+                ),
+                ("prompt_tokens", models.PositiveIntegerField(default=0)),
+                ("completion_tokens", models.PositiveIntegerField(default=0)),
+                ("finished_at", models.DateTimeField(null=True)),
+                (
+                    "asked_by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "conversation",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="turns",
+                        to="chat.conversation",
+                    ),
+                ),
+                (
+                    "user_message",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="chat.message",
+                    ),
+                ),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        editable=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="workspaces.workspace",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['id'],
-                'abstract': False,
-                'base_manager_name': 'unscoped',
-                'default_manager_name': 'unscoped',
+                "ordering": ["id"],
+                "abstract": False,
+                "base_manager_name": "unscoped",
+                "default_manager_name": "unscoped",
             },
             managers=[
-                ('unscoped', django.db.models.manager.Manager()),
+                ("unscoped", django.db.models.manager.Manager()),
             ],
         ),
         migrations.CreateModel(
-            name='ToolCall',
+            name="ToolCall",
             fields=[
-                ('id', models.UUIDField(default=uuid_utils.compat.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('updated_at', models.DateTimeField(auto_now=True)),
-                ('position', models.PositiveSmallIntegerField(help_text='Order in which the model asked.')),
-                ('provider_call_id', models.CharField(max_length=200)),
-                ('function_name', models.CharField(help_text='As the model wrote it.', max_length=200)),
-                ('server_id', models.UUIDField(null=True)),
-                ('server_name', models.CharField(blank=True, max_length=200)),
-                ('tool_id', models.UUIDField(null=True)),
-                ('tool_name', models.CharField(blank=True, max_length=256)),
-                ('tool_title', models.CharField(blank=True, max_length=256)),
-                ('definition_hash', models.CharField(blank=True, max_length=64)),
-                ('annotations', models.JSONField(default=dict)),
-                ('input_schema', models.JSONField(null=True)),
-                ('arguments', models.JSONField(default=dict)),
-                ('proposed_arguments', models.JSONField(default=dict)),
-                ('status', models.CharField(choices=[('queued', 'queued'), ('waiting_for_approval', 'waiting_for_approval'), ('running', 'running'), ('succeeded', 'succeeded'), ('failed', 'failed'), ('refused', 'refused'), ('cancelled', 'cancelled'), ('outcome_unknown', 'outcome_unknown')], default='queued', max_length=20)),
-                ('approval_rule', models.CharField(blank=True, max_length=100)),
-                ('approval_reason', models.TextField(blank=True)),
-                ('approval_expires_at', models.DateTimeField(null=True)),
-                ('approval_id', models.UUIDField(help_text='The single-use approval at the gate.', null=True)),
-                ('decision', models.CharField(blank=True, choices=[('approved', 'approved'), ('refused', 'refused')], max_length=10)),
-                ('decided_at', models.DateTimeField(null=True)),
-                ('decision_note', models.TextField(blank=True)),
-                ('result', models.JSONField(help_text='Content parts, and whether they were cut.', null=True)),
-                ('model_text', models.TextField(blank=True, help_text='What the model reads as the result.')),
-                ('error', models.TextField(blank=True)),
-                ('started_at', models.DateTimeField(null=True)),
-                ('finished_at', models.DateTimeField(null=True)),
-                ('duration_ms', models.PositiveIntegerField(null=True)),
-                ('decided_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('message', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='tool_calls', to='chat.message')),
-                ('workspace', models.ForeignKey(editable=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='workspaces.workspace')),
-                ('turn', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='tool_calls', to='chat.turn')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=uuid_utils.compat.uuid7,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("updated_at", models.DateTimeField(auto_now=True)),
+                (
+                    "position",
+                    models.PositiveSmallIntegerField(help_text="Order in which the model asked."),
+                ),
+                ("provider_call_id", models.CharField(max_length=200)),
+                (
+                    "function_name",
+                    models.CharField(help_text="As the model wrote it.", max_length=200),
+                ),
+                ("server_id", models.UUIDField(null=True)),
+                ("server_name", models.CharField(blank=True, max_length=200)),
+                ("tool_id", models.UUIDField(null=True)),
+                ("tool_name", models.CharField(blank=True, max_length=256)),
+                ("tool_title", models.CharField(blank=True, max_length=256)),
+                ("definition_hash", models.CharField(blank=True, max_length=64)),
+                ("annotations", models.JSONField(default=dict)),
+                ("input_schema", models.JSONField(null=True)),
+                ("arguments", models.JSONField(default=dict)),
+                ("proposed_arguments", models.JSONField(default=dict)),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("queued", "queued"),
+                            ("waiting_for_approval", "waiting_for_approval"),
+                            ("running", "running"),
+                            ("succeeded", "succeeded"),
+                            ("failed", "failed"),
+                            ("refused", "refused"),
+                            ("cancelled", "cancelled"),
+                            ("outcome_unknown", "outcome_unknown"),
+                        ],
+                        default="queued",
+                        max_length=20,
+                    ),
+                ),
+                ("approval_rule", models.CharField(blank=True, max_length=100)),
+                ("approval_reason", models.TextField(blank=True)),
+                ("approval_expires_at", models.DateTimeField(null=True)),
+                (
+                    "approval_id",
+                    models.UUIDField(help_text="The single-use approval at the gate.", null=True),
+                ),
+                (
+                    "decision",
+                    models.CharField(
+                        blank=True,
+                        choices=[("approved", "approved"), ("refused", "refused")],
+                        max_length=10,
+                    ),
+                ),
+                ("decided_at", models.DateTimeField(null=True)),
+                ("decision_note", models.TextField(blank=True)),
+                (
+                    "result",
+                    models.JSONField(
+                        help_text="Content parts, and whether they were cut.", null=True
+                    ),
+                ),
+                (
+                    "model_text",
+                    models.TextField(blank=True, help_text="What the model reads as the result."),
+                ),
+                ("error", models.TextField(blank=True)),
+                ("started_at", models.DateTimeField(null=True)),
+                ("finished_at", models.DateTimeField(null=True)),
+                ("duration_ms", models.PositiveIntegerField(null=True)),
+                (
+                    "decided_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "message",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="tool_calls",
+                        to="chat.message",
+                    ),
+                ),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        editable=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="workspaces.workspace",
+                    ),
+                ),
+                (
+                    "turn",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="tool_calls",
+                        to="chat.turn",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['message_id', 'position'],
-                'abstract': False,
-                'base_manager_name': 'unscoped',
-                'default_manager_name': 'unscoped',
+                "ordering": ["message_id", "position"],
+                "abstract": False,
+                "base_manager_name": "unscoped",
+                "default_manager_name": "unscoped",
             },
             managers=[
-                ('unscoped', django.db.models.manager.Manager()),
+                ("unscoped", django.db.models.manager.Manager()),
             ],
         ),
         migrations.AddField(
-            model_name='message',
-            name='turn',
-            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='messages', to='chat.turn'),
+            model_name="message",
+            name="turn",
+            field=models.ForeignKey(
+                null=True,
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="messages",
+                to="chat.turn",
+            ),
         ),
         migrations.AddIndex(
-            model_name='conversation',
-            index=models.Index(fields=['workspace', 'owner', '-last_message_at', '-id'], name='conversation_list'),
+            model_name="conversation",
+            index=models.Index(
+                fields=["workspace", "owner", "-last_message_at", "-id"], name="conversation_list"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='modelprovider',
-            constraint=models.UniqueConstraint(fields=('workspace', 'name'), name='model_provider_name_once'),
+            model_name="modelprovider",
+            constraint=models.UniqueConstraint(
+                fields=("workspace", "name"), name="model_provider_name_once"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='bud',
-            constraint=models.UniqueConstraint(fields=('workspace', 'slug'), name='bud_slug_once'),
+            model_name="bud",
+            constraint=models.UniqueConstraint(fields=("workspace", "slug"), name="bud_slug_once"),
         ),
         migrations.AddIndex(
-            model_name='turn',
-            index=models.Index(fields=['status', 'lease_until'], name='turn_orphans'),
+            model_name="turn",
+            index=models.Index(fields=["status", "lease_until"], name="turn_orphans"),
         ),
         migrations.AddConstraint(
-            model_name='turn',
-            constraint=models.UniqueConstraint(condition=models.Q(('status__in', ['queued', 'running', 'waiting_for_approval'])), fields=('conversation',), name='turn_one_active'),
+            model_name="turn",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("status__in", ["queued", "running", "waiting_for_approval"])),
+                fields=("conversation",),
+                name="turn_one_active",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='toolcall',
-            constraint=models.UniqueConstraint(fields=('message', 'position'), name='tool_call_place_once'),
+            model_name="toolcall",
+            constraint=models.UniqueConstraint(
+                fields=("message", "position"), name="tool_call_place_once"
+            ),
         ),
         migrations.AddIndex(
-            model_name='message',
-            index=models.Index(fields=['conversation', 'order_key'], name='message_order'),
+            model_name="message",
+            index=models.Index(fields=["conversation", "order_key"], name="message_order"),
         ),
         migrations.AddConstraint(
-            model_name='message',
-            constraint=models.UniqueConstraint(fields=('conversation', 'client_id'), name='message_stored_once'),
+            model_name="message",
+            constraint=models.UniqueConstraint(
+                fields=("conversation", "client_id"), name="message_stored_once"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='message',
-            constraint=models.UniqueConstraint(condition=models.Q(('role', 'assistant')), fields=('turn', 'step'), name='message_one_per_step'),
+            model_name="message",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("role", "assistant")),
+                fields=("turn", "step"),
+                name="message_one_per_step",
+            ),
         ),
     ]

@@ -66,9 +66,7 @@ class Bud(WorkspaceModel):
 
     class Meta(WorkspaceModel.Meta):
         ordering = ["name", "id"]
-        constraints = [
-            models.UniqueConstraint(fields=["workspace", "slug"], name="bud_slug_once")
-        ]
+        constraints = [models.UniqueConstraint(fields=["workspace", "slug"], name="bud_slug_once")]
 
     def __str__(self) -> str:
         return self.name

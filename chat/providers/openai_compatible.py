@@ -15,6 +15,7 @@ from typing import Any
 import httpx2
 import openai
 from openai import AsyncOpenAI
+from openai._response import AsyncAPIResponse
 
 from chat.providers.accumulator import Accumulator
 from chat.providers.base import Completion, CompletionRequest, ProviderSpec, TextPiece
@@ -86,35 +87,35 @@ class OpenAICompatible:
         ):
             if "text/event-stream" not in response.headers.get("content-type", ""):
                 raise ProviderBadAnswer
-            reader = EventStreamReader()
-            is_done = False
-            try:
-                async for chunk in response.iter_bytes():
-                    for data in reader.feed(chunk):
-                        is_done = is_done or data == "[DONE]"
-                        if is_done:
-                            break
-                        had_content = accumulator.has_content
-                        text = _take(data, accumulator)
-                        if text or accumulator.has_content != had_content:
-                            # Comments and empty chunks are no progress: only content moves this.
-                            deadline.reschedule(loop.time() + BETWEEN_PIECES_SECONDS)
-                        if text:
-                            yield text
-                    if is_done:
-                        break
-                if not is_done:
-                    for data in reader.close():
-                        text = "" if data == "[DONE]" else _take(data, accumulator)
-                        if text:
-                            yield text
-            except EventTooLong as error:
-                raise ProviderBadAnswer from error
+            async for data in _events(response):
+                had_content = accumulator.has_content
+                text = _take(data, accumulator)
+                if text or accumulator.has_content != had_content:
+                    # Comments and empty chunks are no progress: only content moves this.
+                    deadline.reschedule(loop.time() + BETWEEN_PIECES_SECONDS)
+                if text:
+                    yield text
         if not accumulator.finish_reason:
             # Cut off without an error: an answer ends with its reason.
             if accumulator.has_content:
                 raise ProviderStalled("The model's answer broke off.")
             raise ProviderBadAnswer
+
+
+async def _events(response: AsyncAPIResponse[Any]) -> AsyncIterator[str]:
+    """The data of each event, up to the one that says that no more come."""
+    reader = EventStreamReader()
+    try:
+        async for chunk in response.iter_bytes():
+            for data in reader.feed(chunk):
+                if data == "[DONE]":
+                    return
+                yield data
+        for data in reader.close():
+            if data != "[DONE]":
+                yield data
+    except EventTooLong as error:
+        raise ProviderBadAnswer from error
 
 
 def _arguments(request: CompletionRequest) -> dict[str, Any]:

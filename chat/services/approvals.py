@@ -84,9 +84,7 @@ def _expire(call_id: UUID, workspace_id: UUID, conversation_id: UUID) -> None:
         tool = _tool_of(call)
         if tool is not None:
             actor = Actor.system(label="approvals", source=Source.TASK, workspace_id=workspace_id)
-            expire_approval(
-                call_id=call.pk, tool=tool, arguments=call.arguments, requester=actor
-            )
+            expire_approval(call_id=call.pk, tool=tool, arguments=call.arguments, requester=actor)
         end_call(call, ToolCallStatus.REFUSED, "Nobody approved this call in time. It was not run.")
         changes.tool_call(call)
         queue_again(call.turn, changes)
@@ -132,13 +130,10 @@ def _refuse(call: ToolCall, actor: Actor) -> None:
 
 def _tool_of(call: ToolCall) -> McpTool | None:
     return (
-        McpTool.objects.for_workspace(call.workspace_id)
-        .select_related("server")
-        .find(call.tool_id)
+        McpTool.objects.for_workspace(call.workspace_id).select_related("server").find(call.tool_id)
     )
 
 
 def _conversation_of(call: ToolCall) -> UUID:
     turns = Turn.objects.for_workspace(call.workspace_id)
     return turns.values_list("conversation_id", flat=True).get(pk=call.turn_id)
-

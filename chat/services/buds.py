@@ -17,8 +17,16 @@ from workspaces.errors import InvalidInput
 from workspaces.roles import Permission, require
 
 FIELDS = (
-    "slug", "name", "description", "avatar", "system_prompt", "model", "parameters",
-    "starter_prompts", "mcp_config", "is_archived",
+    "slug",
+    "name",
+    "description",
+    "avatar",
+    "system_prompt",
+    "model",
+    "parameters",
+    "starter_prompts",
+    "mcp_config",
+    "is_archived",
 )
 
 

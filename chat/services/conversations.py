@@ -26,14 +26,10 @@ def create_conversation(*, bud: Bud, owner: User, actor: Actor) -> Conversation:
     require(actor, Permission.USE_CHAT, workspace_id=bud.workspace_id)
     if bud.is_archived:
         raise InvalidInput(fields={"bud_id": ["This bud is archived."]})
-    conversation = Conversation.objects.create(
-        workspace_id=bud.workspace_id, bud=bud, owner=owner
-    )
+    conversation = Conversation.objects.create(workspace_id=bud.workspace_id, bud=bud, owner=owner)
     announce(
         conversation.workspace_id,
-        Announcement(
-            kind="conversation.changed", id=str(conversation.pk), user_id=str(owner.pk)
-        ),
+        Announcement(kind="conversation.changed", id=str(conversation.pk), user_id=str(owner.pk)),
     )
     return conversation
 
@@ -64,7 +60,11 @@ def update_conversation(
             row.mcp_config_overrides = overrides.model_dump(mode="json")
         row.save(
             update_fields=[
-                "title", "is_pinned", "is_archived", "mcp_config_overrides", "updated_at",
+                "title",
+                "is_pinned",
+                "is_archived",
+                "mcp_config_overrides",
+                "updated_at",
             ]
         )
         changes.conversation_row(turn_status=active_status(row))

@@ -32,9 +32,7 @@ class Sent:
     is_new: bool
 
 
-def send_message(
-    *, conversation: Conversation, client_id: str, text: str, actor: Actor
-) -> Sent:
+def send_message(*, conversation: Conversation, client_id: str, text: str, actor: Actor) -> Sent:
     """Store a person's message and start the turn that answers it.
 
     The same `client_id` again gives the same message and turn: nothing is stored or run twice.

@@ -92,6 +92,11 @@ def _find_user(workspace: Workspace, email: str | None) -> User:
     return member.user
 
 
+def _print(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
 class _Lines:
     """Prints what the hub tells; wakes whoever waits for it."""
 
@@ -99,7 +104,7 @@ class _Lines:
         self.news = asyncio.Event()
 
     def offer(self, conversation_id: UUID, frame: str, seq: int | None) -> None:
-        print(frame, flush=True)
+        _print(frame)
         self.news.set()
 
 
@@ -119,12 +124,12 @@ async def _follow(conversation: Conversation, actor: Actor, options: dict[str, A
     except TimeoutError:
         await in_database(stop_turn, turn=sent.turn, actor=actor)
         status = TurnStatus.CANCELLED.value
-        print(json.dumps({"type": "error", "code": "timeout", "message": "It took too long."}))
+        _print(json.dumps({"type": "error", "code": "timeout", "message": "It took too long."}))
     finally:
         hub.unwatch(conversation.pk, lines)
     snapshot = await in_database(read_snapshot, conversation)
     answer = [m["text"] for m in snapshot["messages"] if m["role"] == "assistant" and m["text"]]
-    print(json.dumps({"type": "done", "status": status, "answer": "\n\n".join(answer)}), flush=True)
+    _print(json.dumps({"type": "done", "status": status, "answer": "\n\n".join(answer)}))
     return status
 
 
@@ -139,7 +144,9 @@ async def _wait(turn: Turn, actor: Actor, options: dict[str, Any], lines: _Lines
             if not (options["approve"] or options["deny"]):
                 await in_database(stop_turn, turn=turn, actor=actor)
                 message = "A call asks for approval: say --approve or --deny."
-                print(json.dumps({"type": "error", "code": "approval_missing", "message": message}))
+                _print(
+                    json.dumps({"type": "error", "code": "approval_missing", "message": message})
+                )
                 continue
             decision = Decision.APPROVED if options["approve"] else Decision.REFUSED
             await in_database(_decide_all, turn, actor, decision)

@@ -9,7 +9,13 @@ from django.apps import apps
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import models, transaction
 
-from workspaces.secrets import EncryptedTextField, Secret, encrypted_fields, key_id_of, primary_key_id
+from workspaces.secrets import (
+    EncryptedTextField,
+    Secret,
+    encrypted_fields,
+    key_id_of,
+    primary_key_id,
+)
 
 BATCH = 200
 

@@ -1,0 +1,146 @@
+"""Buds over REST."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import django_filters
+from drf_spectacular.utils import extend_schema, extend_schema_field
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from chat.models import Bud
+from chat.providers.choosing import provider_for
+from chat.services.buds import create_bud, update_bud
+from mcp_servers.models import McpServer
+from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
+from workspaces.scoping import WorkspaceQuerySet
+
+
+class BudModelOutput(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    is_demo = serializers.BooleanField()
+
+
+class BudServerOutput(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    name = serializers.CharField()
+    status = serializers.CharField()
+
+
+class BudOutput(serializers.ModelSerializer[Bud]):
+    """A bud; its servers are those of this workspace that it names."""
+
+    model = serializers.SerializerMethodField()
+    servers = serializers.SerializerMethodField()
+    provider_id = serializers.UUIDField(allow_null=True)
+    starter_prompts = serializers.ListField(child=serializers.CharField())
+    mcp_config = serializers.DictField()
+    parameters = serializers.DictField()
+
+    class Meta:
+        model = Bud
+        fields = (
+            "id",
+            "slug",
+            "name",
+            "description",
+            "avatar",
+            "system_prompt",
+            "starter_prompts",
+            "provider_id",
+            "model",
+            "parameters",
+            "mcp_config",
+            "servers",
+            "is_archived",
+            "created_at",
+            "updated_at",
+        )
+
+    @extend_schema_field(BudModelOutput)
+    def get_model(self, bud: Bud) -> dict[str, Any]:
+        spec = provider_for(bud)
+        return {"name": spec.model, "is_demo": spec.is_demo}
+
+    @extend_schema_field(BudServerOutput(many=True))
+    def get_servers(self, bud: Bud) -> list[dict[str, Any]]:
+        known: dict[str, McpServer] = self.context.get("servers", {})
+        named = [str(server_id) for server_id in bud.mcp_config.get("servers", [])]
+        return [
+            {"id": server_id, "name": known[server_id].name, "status": known[server_id].status}
+            for server_id in named
+            if server_id in known
+        ]
+
+
+class BudInput(serializers.Serializer[Any]):
+    """What a bud is made of. `model` is the model's name; empty: the provider's own."""
+
+    slug = serializers.SlugField(max_length=60)
+    name = serializers.CharField(max_length=100)
+    description = serializers.CharField(max_length=300, allow_blank=True, required=False)
+    avatar = serializers.CharField(max_length=8, required=False)
+    system_prompt = serializers.CharField(max_length=50_000, allow_blank=True, required=False)
+    provider_id = serializers.UUIDField(allow_null=True, required=False)
+    model_name = serializers.CharField(
+        max_length=200, allow_blank=True, required=False, source="model"
+    )
+    parameters = serializers.DictField(required=False)
+    starter_prompts = serializers.ListField(
+        child=serializers.CharField(max_length=300), max_length=12, required=False
+    )
+    mcp_config = serializers.DictField(required=False)
+    is_archived = serializers.BooleanField(required=False)
+
+
+class BudFilters(RowFilterSet):
+    is_archived = django_filters.BooleanFilter()
+    search = django_filters.CharFilter(field_name="name", lookup_expr="icontains")
+
+
+class BudViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
+    """Assistants of the workspace."""
+
+    model = Bud
+    scopes = Scopes(read="chat", write="buds:write")
+    serializer_class = BudOutput
+    filterset_class = BudFilters
+    orderings: ClassVar[Any] = ("name", "-id", "created_at")
+
+    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+        return super().get_queryset().select_related("provider")
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        context = dict(super().get_serializer_context())
+        if not getattr(self, "swagger_fake_view", False) and self.request is not None:
+            rows = McpServer.objects.for_workspace(self.workspace)
+            context["servers"] = {str(server.pk): server for server in rows}
+        return context
+
+    @extend_schema(request=BudInput, responses={201: BudOutput})
+    def create(self, request: Request) -> Response:
+        """Make a bud."""
+        values = self.read(BudInput)
+        provider_id = values.pop("provider_id", None)
+        bud = create_bud(
+            workspace_id=self.workspace.pk, actor=self.actor, values=values, provider_id=provider_id
+        )
+        return self.answer(bud, status=201)
+
+    @extend_schema(request=BudInput, responses=BudOutput)
+    def partial_update(self, request: Request, pk: str) -> Response:
+        """Change some of a bud's values; archive it with `is_archived`."""
+        bud = self.get_object()
+        values = self.read(BudInput, partial=True)
+        has_provider = "provider_id" in values
+        provider_id = values.pop("provider_id", None)
+        bud = update_bud(
+            bud=bud,
+            actor=self.actor,
+            values=values,
+            provider_id=provider_id,
+            has_provider=has_provider,
+        )
+        return self.answer(bud)

@@ -1,0 +1,113 @@
+"""Conversations and messages over REST."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import django_filters
+from django.db.models import OuterRef, Subquery
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from chat.api.shapes import ConversationOutput, MessageOutput, SentOutput
+from chat.models import Bud, Conversation, Message, Turn
+from chat.models.turns import ACTIVE
+from chat.services.conversations import (
+    active_status,
+    create_conversation,
+    delete_conversation,
+    update_conversation,
+)
+from chat.services.turns import send_message
+from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
+from workspaces.scoping import WorkspaceQuerySet
+
+
+class NewConversation(serializers.Serializer[Any]):
+    bud_id = serializers.UUIDField()
+
+
+class ConversationChanges(serializers.Serializer[Any]):
+    title = serializers.CharField(max_length=200, required=False)
+    is_pinned = serializers.BooleanField(required=False)
+    is_archived = serializers.BooleanField(required=False)
+    mcp_config_overrides = serializers.DictField(required=False)
+
+
+class NewMessage(serializers.Serializer[Any]):
+    client_id = serializers.CharField(
+        max_length=64, help_text="Your own id: the same one again sends nothing twice."
+    )
+    text = serializers.CharField(max_length=100_000, trim_whitespace=False)
+
+
+class ConversationFilters(RowFilterSet):
+    search = django_filters.CharFilter(field_name="title", lookup_expr="icontains")
+    archived = django_filters.BooleanFilter(field_name="is_archived")
+    bud = django_filters.UUIDFilter(field_name="bud_id")
+
+
+class ConversationViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
+    """The caller's own conversations."""
+
+    model = Conversation
+    scopes = Scopes(read="chat", write="chat")
+    serializer_class = ConversationOutput
+    filterset_class = ConversationFilters
+    orderings: ClassVar[Any] = ("-last_message_at", "-id")
+
+    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+        active = Turn.unscoped.filter(conversation=OuterRef("pk"), status__in=ACTIVE)
+        status = Subquery(active.values("status")[:1])
+        rows = super().get_queryset().filter(owner=self._owner())
+        return rows.select_related("bud").annotate(active_turn_status=status)
+
+    def _owner(self) -> Any:
+        # A superuser sees everything in the admin, but a conversation is its owner's alone.
+        return None if getattr(self, "swagger_fake_view", False) else self.person
+
+    @extend_schema(request=NewConversation, responses={201: ConversationOutput})
+    def create(self, request: Request) -> Response:
+        """Open a conversation with a bud."""
+        bud = Bud.objects.for_workspace(self.workspace).fetch(self.read(NewConversation)["bud_id"])
+        conversation = create_conversation(bud=bud, owner=self.person, actor=self.actor)
+        return self.answer(conversation, status=201)
+
+    @extend_schema(request=ConversationChanges, responses=ConversationOutput)
+    def partial_update(self, request: Request, pk: str) -> Response:
+        """Rename, pin, archive, or change which tools it may use."""
+        conversation = self.get_object()
+        changes = self.read(ConversationChanges, partial=True)
+        row = update_conversation(conversation=conversation, actor=self.actor, **changes)
+        row.active_turn_status = active_status(row)  # type: ignore[attr-defined]  # annotated in lists
+        return self.answer(row)
+
+    @extend_schema(responses={204: None})
+    def destroy(self, request: Request, pk: str) -> Response:
+        """Delete a conversation with its messages. What was called stays in the audit log."""
+        delete_conversation(conversation=self.get_object(), actor=self.actor)
+        return Response(status=204)
+
+    @extend_schema(methods=["GET"], responses=MessageOutput(many=True))
+    @extend_schema(methods=["POST"], request=NewMessage, responses={202: SentOutput})
+    @action(detail=True, methods=["get", "post"], filterset_class=None)
+    def messages(self, request: Request, pk: str) -> Response:
+        """Read the messages, oldest first; or send one, which starts a turn."""
+        conversation = self.get_object()
+        if request.method == "GET":
+            rows = Message.objects.for_workspace(self.workspace).filter(conversation=conversation)
+            page = self.paginate_queryset(rows)
+            return self.get_paginated_response(MessageOutput(page or [], many=True).data)
+        values = self.read(NewMessage)
+        sent = send_message(
+            conversation=conversation,
+            client_id=values["client_id"],
+            text=values["text"],
+            actor=self.actor,
+        )
+        return Response(SentOutput({"message": sent.message, "turn": sent.turn}).data, status=202)
+
+    parameters: ClassVar[Any] = {"messages": ("cursor", "page_size")}

@@ -1,0 +1,137 @@
+"""The shapes of `chat.wire`, told to the API's schema; the values come from there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rest_framework import serializers
+
+from chat import wire
+from chat.models import Conversation, Message, ToolCall, Turn
+from chat.values import Decision, MessageRole, MessageStatus, ToolCallStatus, TurnStatus
+
+
+def _choices(kind: Any) -> list[str]:
+    return [member.value for member in kind]
+
+
+class BudBrief(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    slug = serializers.CharField()
+    name = serializers.CharField()
+    avatar = serializers.CharField()
+
+
+class ConversationOutput(serializers.Serializer[Conversation]):
+    id = serializers.UUIDField()
+    title = serializers.CharField(allow_blank=True)
+    bud = BudBrief()
+    is_pinned = serializers.BooleanField()
+    is_archived = serializers.BooleanField()
+    status = serializers.ChoiceField(["idle", "running", "waiting"])
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField()
+
+    def to_representation(self, instance: Conversation) -> dict[str, Any]:
+        return wire.conversation_json(
+            instance, turn_status=getattr(instance, "active_turn_status", None)
+        )
+
+
+class MessageOutput(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    conversation_id = serializers.UUIDField()
+    turn_id = serializers.UUIDField(allow_null=True)
+    parent_id = serializers.UUIDField(allow_null=True)
+    role = serializers.ChoiceField(_choices(MessageRole))
+    step = serializers.IntegerField()
+    text = serializers.CharField(allow_blank=True)
+    status = serializers.ChoiceField(_choices(MessageStatus))
+    client_id = serializers.CharField(allow_null=True)
+    created_at = serializers.DateTimeField()
+
+    def to_representation(self, instance: Message) -> dict[str, Any]:
+        return wire.message_json(instance)
+
+
+class TurnErrorOutput(serializers.Serializer[Any]):
+    code = serializers.CharField()
+    message = serializers.CharField()
+    can_retry = serializers.BooleanField()
+
+
+class UsageOutput(serializers.Serializer[Any]):
+    prompt_tokens = serializers.IntegerField()
+    completion_tokens = serializers.IntegerField()
+
+
+class TurnOutput(serializers.Serializer[Turn]):
+    id = serializers.UUIDField()
+    conversation_id = serializers.UUIDField()
+    user_message_id = serializers.UUIDField()
+    status = serializers.ChoiceField(_choices(TurnStatus))
+    error = TurnErrorOutput(allow_null=True)
+    notice = serializers.CharField(allow_null=True)
+    created_at = serializers.DateTimeField()
+    finished_at = serializers.DateTimeField(allow_null=True)
+    usage = UsageOutput(allow_null=True)
+
+    def to_representation(self, instance: Turn) -> dict[str, Any]:
+        return wire.turn_json(instance)
+
+
+class NamedRef(serializers.Serializer[Any]):
+    id = serializers.UUIDField(allow_null=True)
+    name = serializers.CharField()
+
+
+class ToolRef(NamedRef):
+    title = serializers.CharField(allow_blank=True)
+
+
+class ApprovalOutput(serializers.Serializer[Any]):
+    rule = serializers.CharField()
+    reason = serializers.CharField()
+    credential = serializers.CharField()
+    expires_at = serializers.DateTimeField(allow_null=True)
+    decision = serializers.ChoiceField(_choices(Decision), allow_null=True)
+    decided_by = serializers.CharField(allow_null=True)
+    decided_at = serializers.DateTimeField(allow_null=True)
+    note = serializers.CharField(allow_null=True)
+    edited = serializers.BooleanField()
+
+
+class ToolResultOutput(serializers.Serializer[Any]):
+    content = serializers.ListField(child=serializers.DictField())
+    truncated = serializers.BooleanField()
+
+
+class ToolCallOutput(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    turn_id = serializers.UUIDField()
+    message_id = serializers.UUIDField()
+    position = serializers.IntegerField()
+    server = NamedRef(allow_null=True)
+    tool = ToolRef()
+    annotations = serializers.DictField()
+    arguments = serializers.DictField()
+    proposed_arguments = serializers.DictField()
+    input_schema = serializers.DictField(allow_null=True)
+    status = serializers.ChoiceField(_choices(ToolCallStatus))
+    approval = ApprovalOutput(allow_null=True)
+    result = ToolResultOutput(allow_null=True)
+    error = serializers.CharField(allow_null=True)
+    started_at = serializers.DateTimeField(allow_null=True)
+    finished_at = serializers.DateTimeField(allow_null=True)
+    duration_ms = serializers.IntegerField(allow_null=True)
+
+    def to_representation(self, instance: ToolCall) -> dict[str, Any]:
+        return wire.tool_call_json(instance)
+
+
+class SentOutput(serializers.Serializer[Mapping[str, Any]]):
+    """A message that was taken in, and the turn that answers it."""
+
+    message = MessageOutput()
+    turn = TurnOutput()
