@@ -39,14 +39,18 @@ class EntryOutput(serializers.ModelSerializer[AuditEntry]):
         read_only_fields = fields
 
 
+_SHOWN = EntryOutput.Meta.fields
+
+
 class EntryDetailOutput(EntryOutput):
     """An entry with its bodies, which are null for those who may not read them."""
 
     arguments_preview = serializers.CharField(allow_null=True, read_only=True)
     result_preview = serializers.CharField(allow_null=True, read_only=True)
 
-    class Meta(EntryOutput.Meta):
-        fields = (*EntryOutput.Meta.fields, "arguments_preview", "result_preview")
+    class Meta:
+        model = AuditEntry
+        fields = (*_SHOWN, "arguments_preview", "result_preview")
         read_only_fields = fields
 
     def to_representation(self, instance: AuditEntry) -> dict[str, Any]:

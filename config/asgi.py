@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from importlib.util import find_spec
 
 from django.core.asgi import get_asgi_application
 
@@ -15,14 +14,10 @@ from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from django.conf import settings  # noqa: E402
 
+from chat.routing import websocket_urlpatterns  # noqa: E402
 from config.edge import CleanHeaders, OriginGuard, TrustedProxies  # noqa: E402
 from config.lifecycle import Lifecycle  # noqa: E402
 from mcp_servers.connections import runtime  # noqa: E402
-
-if find_spec("chat.routing"):
-    from chat.routing import websocket_urlpatterns
-else:
-    websocket_urlpatterns = []
 
 
 async def close_connections() -> None:

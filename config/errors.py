@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template import TemplateDoesNotExist
 from django.template.loader import render_to_string
+from django.utils.html import format_html
 
 from workspaces.errors import DomainError
 
@@ -37,7 +38,9 @@ def _answer(
         names = [f"{status}.html", "400.html" if status < 500 else "500.html"]
         body = render_to_string(names, context, request if status < 500 else None)
     except TemplateDoesNotExist:
-        body = f"<!doctype html><title>{status}</title><p>{text}</p><p>{request_id}</p>"
+        body = format_html(
+            "<!doctype html><title>{}</title><p>{}</p><p>{}</p>", status, text, request_id
+        )
     return HttpResponse(body, status=status)
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from csp.middleware import CSPMiddleware, PolicyParts
 from django.conf import settings
 from django.utils.deprecation import MiddlewareMixin
@@ -35,33 +33,13 @@ class ContentSecurityPolicyMiddleware(CSPMiddleware):
         return parts
 
 
-class ResponseHeadersMiddleware:
+class ResponseHeadersMiddleware(MiddlewareMixin):
     """Headers that Django has no setting for, on every answer; pages of people are not stored by caches."""
 
-    sync_capable = True
-    async_capable = True
-
-    def __init__(
-        self, get_response: Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]
-    ) -> None:
-        self.get_response = get_response
-        if iscoroutinefunction(get_response):
-            markcoroutinefunction(self)
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
-        if iscoroutinefunction(self):
-            return self._answer_async(request)
-        response = self.get_response(request)
-        assert not isinstance(response, Awaitable)
-        return self._complete(request, response)
-
-    async def _answer_async(self, request: HttpRequest) -> HttpResponseBase:
-        response = self.get_response(request)
-        assert isinstance(response, Awaitable)
-        return self._complete(request, await response)
-
-    @staticmethod
-    def _complete(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+    def process_response(
+        self, request: HttpRequest, response: HttpResponseBase
+    ) -> HttpResponseBase:
+        """Add what is not there yet."""
         response.headers.setdefault("Permissions-Policy", PERMISSIONS_POLICY)
         response.headers.setdefault("X-Frame-Options", "DENY")
         response.headers.setdefault("Cross-Origin-Resource-Policy", "same-origin")

@@ -25,15 +25,15 @@ class ErrorSerializer(serializers.Serializer[Any]):
     """The shape of every error."""
 
     type = serializers.ChoiceField(choices=["validation_error", "client_error", "server_error"])
-    errors = ErrorItemSerializer(many=True)
+    errors = ErrorItemSerializer(many=True)  # type: ignore[assignment]  # the framework's own attribute of that name
 
 
-class ApiSchema(AutoSchema):  # type: ignore[misc]
+class ApiSchema(AutoSchema):
     """Adds to each operation what the foundation does: errors of one shape, headers, limits."""
 
-    def get_override_parameters(self) -> list[OpenApiParameter]:
+    def get_override_parameters(self) -> list[Any]:
         """Headers that every operation reads."""
-        parameters = [
+        parameters: list[Any] = [
             OpenApiParameter(
                 "X-Workspace",
                 str,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+from typing import Any
 
 import dj_database_url
 from csp.constants import NONCE
@@ -26,10 +26,6 @@ LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_I18N = True
 USE_TZ = True
-
-_LOCAL_APPS = [
-    name for name in ("workspaces", "audit", "mcp_servers", "chat") if find_spec(f"{name}.models")
-]
 
 INSTALLED_APPS = [
     "daphne",
@@ -57,7 +53,10 @@ INSTALLED_APPS = [
     "csp",
     "rules.apps.AutodiscoverRulesConfig",
     "servestatic",
-    *_LOCAL_APPS,
+    "workspaces",
+    "audit",
+    "mcp_servers",
+    "chat",
     "config",
 ]
 
@@ -114,11 +113,13 @@ if TRELLIS.database_url is None:
         }
     }
 else:
-    DATABASES = {"default": {**dj_database_url.parse(TRELLIS.database_url, conn_max_age=0)}}
-    DATABASES["default"]["OPTIONS"] = {
-        **DATABASES["default"].get("OPTIONS", {}),
+    _postgresql: dict[str, Any] = {**dj_database_url.parse(TRELLIS.database_url, conn_max_age=0)}
+    # Merged, not replaced: the address may carry options of its own, such as sslmode.
+    _postgresql["OPTIONS"] = {
+        **_postgresql.get("OPTIONS", {}),
         "pool": {"min_size": 1, "max_size": TRELLIS.database_pool_size, "timeout": 20},
     }
+    DATABASES = {"default": _postgresql}
 
 # Caches, nudges, background tasks ------------------------------------------------------------------------------------
 
@@ -166,8 +167,7 @@ CELERY_ENABLE_UTC = True
 
 # People --------------------------------------------------------------------------------------------------------------
 
-if "workspaces" in _LOCAL_APPS:
-    AUTH_USER_MODEL = "workspaces.User"
+AUTH_USER_MODEL = "workspaces.User"
 AUTHENTICATION_BACKENDS = [
     "rules.permissions.ObjectPermissionBackend",
     "allauth.account.auth_backends.AuthenticationBackend",
@@ -221,7 +221,8 @@ CSRF_COOKIE_SAMESITE = "Lax"
 CSRF_TRUSTED_ORIGINS = list(TRELLIS.public_origins)
 CSRF_FAILURE_VIEW = "config.errors.csrf_failure"
 SECURE_CONTENT_TYPE_NOSNIFF = True
-SECURE_REFERRER_POLICY = "no-referrer"
+# Not no-referrer: browsers then send "Origin: null" with forms, which CSRF protection must refuse.
+SECURE_REFERRER_POLICY = "same-origin"
 SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
 SECURE_HSTS_SECONDS = 31_536_000 if TRELLIS.is_https else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from typing import Any
 
 import pytest
 from django.test import AsyncClient
@@ -107,7 +108,7 @@ async def test_an_asynchronous_server_streams_batch_by_batch(
     await client.aforce_login(
         tenant.auditor, backend="allauth.account.auth_backends.AuthenticationBackend"
     )
-    answer = await client.get(f"/w/{tenant.workspace.slug}/audit/export.jsonl")
+    answer: Any = await client.get(f"/w/{tenant.workspace.slug}/audit/export.jsonl")
     assert answer.is_async
     pieces = [piece async for piece in answer.streaming_content]
     assert len(pieces) == 3

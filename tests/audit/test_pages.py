@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID, uuid4
 
 import pytest
@@ -18,24 +19,23 @@ SECRET_ARGUMENT = "only-for-auditors"
 
 def a_call(tenant: Tenant, *, tool: str = "echo", outcome: Outcome = Outcome.OK) -> AuditEntry:
     """Record one call from request to end; gives the last entry."""
-    call_id = uuid4()
-    shared = {
-        "actor": tenant.actor("member"),
-        "workspace_id": tenant.workspace.pk,
-        "call_id": call_id,
-        "server": Ref(id=uuid4(), name="notes"),
-        "tool": Ref(id=uuid4(), name=tool),
-    }
-    arguments = f'{{"text": "{SECRET_ARGUMENT}"}}'.encode()
-    record(EntryDraft(action=Action.TOOL_CALL_REQUESTED, arguments=arguments, **shared))
+    requested = EntryDraft(
+        action=Action.TOOL_CALL_REQUESTED,
+        actor=tenant.actor("member"),
+        workspace_id=tenant.workspace.pk,
+        call_id=uuid4(),
+        server=Ref(id=uuid4(), name="notes"),
+        tool=Ref(id=uuid4(), name=tool),
+        arguments=f'{{"text": "{SECRET_ARGUMENT}"}}'.encode(),
+    )
+    record(requested)
     return record(
-        EntryDraft(
+        replace(
+            requested,
             action=Action.TOOL_CALL_FINISHED,
             outcome=outcome,
-            arguments=arguments,
             result=b'{"text": "done"}',
             duration_ms=12,
-            **shared,
         )
     )
 

@@ -88,7 +88,7 @@ class InWorkspace(BasePermission):
             NoWorkspace, NotFound: the request names no workspace, or one that the person may not enter.
             PermissionDenied: the token does not hold the scope, or the view accepts no tokens.
         """
-        if not request.user or not request.user.is_authenticated:
+        if not request.user.is_authenticated:
             return False
         http_request = cast("WorkspaceRequest", request._request)
         if http_request.workspace is None:

@@ -48,14 +48,12 @@ class KeysetPagination(CursorPagination):
             chosen = given
         else:
             raise ParseError(f"ordering must be one of {', '.join(allowed)}, with or without '-'.")
-        return (
-            (chosen,)
-            if chosen.removeprefix("-") == "id"
-            else (chosen, "-id" if chosen[0] == "-" else "id")
-        )
+        if chosen.removeprefix("-") == "id":
+            return (chosen,)
+        return (chosen, "-id" if chosen.startswith("-") else "id")
 
     def paginate_queryset(
-        self, queryset: QuerySet[Any], request: Request, view: APIView | None = None
+        self, queryset: Any, request: Request, view: APIView | None = None
     ) -> list[Any] | None:
         """Give one page; a cursor that we did not make is 400."""
         try:

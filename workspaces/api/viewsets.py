@@ -42,7 +42,7 @@ class CallerThrottle(SimpleRateThrottle):
 
     def get_cache_key(self, request: Request, view: Any) -> str | None:
         """Count each token by itself, so that a runaway script does not lock its owner out."""
-        if not request.user or not request.user.is_authenticated:
+        if not request.user.is_authenticated:
             return f"throttle:api:{self.get_ident(request)}"
         token = getattr(request.auth, "pk", None)
         return f"throttle:api:{request.user.pk}:{token or 'session'}"
@@ -153,7 +153,8 @@ class ListRows:
     def list(self: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Give one page."""
         page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
-        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+        shown: Response = self.get_paginated_response(self.get_serializer(page, many=True).data)
+        return shown
 
 
 class RetrieveRow:
@@ -161,4 +162,5 @@ class RetrieveRow:
 
     def retrieve(self: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Give the row."""
-        return self.answer(self.get_object())
+        shown: Response = self.answer(self.get_object())
+        return shown
