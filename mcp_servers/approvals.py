@@ -21,7 +21,7 @@ from mcp_servers.canonical import JsonValue, arguments_hash, canonical_json
 from mcp_servers.models import Approval, McpTool
 from mcp_servers.specs import WORKSPACE_PRINCIPAL
 from workspaces.errors import Conflict, InvalidInput
-from workspaces.roles import Permission, require
+from workspaces.roles import Permission, has_permission, require
 
 if TYPE_CHECKING:
     from workspaces.actors import Actor
@@ -49,7 +49,8 @@ def grant_approval(
         Conflict: the call has been decided already.
         AuditUnavailable: it could not be recorded, so nothing was granted.
     """
-    require(approver, Permission.USE_CHAT, workspace_id=tool.workspace_id)
+    if not has_permission(approver, Permission.MANAGE_SERVERS, workspace_id=tool.workspace_id):
+        require(approver, Permission.USE_CHAT, workspace_id=tool.workspace_id)
     if approver.user_id is None:
         raise InvalidInput("Only a person can approve a call.")
     try:

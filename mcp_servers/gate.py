@@ -42,7 +42,7 @@ from mcp_servers.specs import WORKSPACE_PRINCIPAL, connection_spec
 from mcp_servers.values import Effect, Progress, ToolCallOutcome, ToolCallRequest
 from workspaces.errors import DomainError, PermissionDenied
 from workspaces.models import Membership, User
-from workspaces.roles import Permission, require
+from workspaces.roles import Permission, has_permission, require
 
 if TYPE_CHECKING:
     from mcp_servers.connections.permits import CallPermit
@@ -161,7 +161,8 @@ def _check_actor(request: ToolCallRequest) -> None:
     try:
         if request.workspace_id is None:
             raise PermissionDenied("A call needs a workspace.")
-        require(actor, Permission.USE_CHAT, workspace_id=request.workspace_id)
+        if not has_permission(actor, Permission.MANAGE_SERVERS, workspace_id=request.workspace_id):
+            require(actor, Permission.USE_CHAT, workspace_id=request.workspace_id)
         if actor.user_id is not None and not _may_still_enter(actor.user_id, request.workspace_id):
             raise PermissionDenied("You are no longer a member of this workspace.")
     except PermissionDenied as error:

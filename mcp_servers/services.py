@@ -126,6 +126,22 @@ def add_server(*, workspace_id: UUID, draft: ServerDraft, actor: Actor) -> McpSe
     return server
 
 
+def check_draft(*, workspace_id: UUID, draft: ServerDraft, server: McpServer | None = None) -> None:
+    """See whether a draft would be taken, without saving anything.
+
+    Raises:
+        InvalidInput: names the fields that are wrong.
+    """
+    rows = McpServer.objects.for_workspace(workspace_id)
+    row = rows.fetch(server.pk) if server is not None else McpServer(workspace_id=workspace_id)
+    lost = _apply(row, draft)
+    row.check_values()
+    if not lost:
+        _check_auth(row)
+    if rows.filter(name=row.name).exclude(pk=row.pk).exists():
+        raise InvalidInput(fields={"name": ["There is a server of this name already."]})
+
+
 @transaction.atomic
 def update_server(*, server: McpServer, draft: ServerDraft, actor: Actor) -> McpServer:
     """Change a server. One that points elsewhere afterwards loses the credentials that are not given anew.

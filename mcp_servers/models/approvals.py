@@ -27,7 +27,7 @@ class Approval(WorkspaceModel):
     expires_at = models.DateTimeField(editable=False)
     consumed_at = models.DateTimeField(null=True, editable=False)
 
-    objects = WorkspaceManager()
+    objects = WorkspaceManager()  # type: ignore[misc]  # an instance variable, says the plugin
 
     class Meta(WorkspaceModel.Meta):
         verbose_name = "approval"

@@ -153,7 +153,7 @@ class McpServer(WorkspaceModel):
     instructions = models.TextField(blank=True, editable=False)
     tools_listed_at = models.DateTimeField(null=True, editable=False)
 
-    objects = WorkspaceManager()
+    objects = WorkspaceManager()  # type: ignore[misc]  # an instance variable, says the plugin
 
     class Meta(WorkspaceModel.Meta):
         ordering = ["name", "id"]

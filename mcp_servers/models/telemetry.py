@@ -19,7 +19,7 @@ class HealthCheck(WorkspaceModel):
     latency_ms = models.PositiveIntegerField(null=True, editable=False)
     error = models.TextField(blank=True, editable=False)
 
-    objects = WorkspaceManager()
+    objects = WorkspaceManager()  # type: ignore[misc]  # an instance variable, says the plugin
 
     class Meta(WorkspaceModel.Meta):
         ordering = ["-checked_at"]

@@ -73,7 +73,7 @@ class McpTool(WorkspaceModel):
     last_seen_at = models.DateTimeField(editable=False)
     removed_at = models.DateTimeField(null=True, editable=False)
 
-    objects = models.Manager.from_queryset(McpToolQuerySet)()
+    objects = models.Manager.from_queryset(McpToolQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
 
     class Meta(WorkspaceModel.Meta):
         ordering = ["name", "id"]

@@ -1,0 +1,60 @@
+"""Trying one tool out, as an administrator: through the same gate as everybody."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from asgiref.sync import async_to_sync
+from django.utils import timezone
+from uuid_utils.compat import uuid7
+
+from mcp_servers import policy
+from mcp_servers.approvals import grant_approval
+from mcp_servers.canonical import JsonValue
+from mcp_servers.gate import call_tool
+from mcp_servers.values import Effect, ToolCallOutcome, ToolCallRequest
+from workspaces.roles import Permission, require
+
+if TYPE_CHECKING:
+    from mcp_servers.models import McpTool
+    from workspaces.actors import Actor
+
+_CONFIRMED_FOR: Final = timedelta(minutes=1)
+
+
+def try_tool(
+    *, tool: McpTool, arguments: Mapping[str, JsonValue], actor: Actor, is_confirmed: bool = False
+) -> ToolCallOutcome:
+    """Call a tool once.
+
+    Args:
+        is_confirmed: the actor has said yes to exactly this call; needed where policy asks first.
+
+    Raises:
+        PermissionDenied: the actor may not manage servers here.
+        ApprovalMissing: it is not confirmed, and has to be.
+        And whatever call_tool() raises.
+    """
+    require(actor, Permission.MANAGE_SERVERS, workspace_id=tool.workspace_id)
+    call_id = uuid7()
+    approval_id = None
+    if is_confirmed and policy.decide(tool.facts()).effect is Effect.CONFIRM:
+        approval_id = grant_approval(
+            call_id=call_id,
+            tool=tool,
+            arguments=arguments,
+            requester=actor,
+            approver=actor,
+            expires_at=timezone.now() + _CONFIRMED_FOR,
+        ).pk
+    request = ToolCallRequest(
+        call_id=call_id,
+        workspace_id=tool.workspace_id,
+        tool_id=tool.pk,
+        arguments=arguments,
+        actor=actor,
+        approval_id=approval_id,
+    )
+    return async_to_sync(call_tool)(request)
