@@ -16,7 +16,7 @@ from config.env import ROOT
 PROMISES = ROOT / "docs" / "promises.txt"
 PAGE = ROOT / "docs" / "security.md"
 TESTS = ROOT / "tests"
-WEB_TESTS = ROOT / "chat" / "web" / "src"
+WEB_TESTS = ROOT / "chat" / "web" / "tests"
 _ROW = re.compile(r"\b(SEC|REL)-(\d{2,3})\b")
 _INTRODUCTION = """# Promises, and the tests that prove them
 

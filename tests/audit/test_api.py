@@ -1,0 +1,85 @@
+"""The log for programs."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from audit.actions import Action, Outcome
+from audit.models import AuditEntry
+from tests.audit.test_pages import SECRET_ARGUMENT, a_call, a_refusal, opened
+from tests.factories import Tenant, TwoTenants
+from workspaces.tokens import issue_token
+
+pytestmark = pytest.mark.django_db
+URL = "/api/audit-entries/"
+
+
+def test_entries_are_listed_without_bodies_and_filtered(tenant: Tenant) -> None:
+    """SEC-93."""
+    a_call(tenant)
+    a_call(tenant, outcome=Outcome.TIMEOUT)
+    a_refusal(tenant)
+    client = tenant.client("auditor")
+    listed = client.get(URL)
+    assert SECRET_ARGUMENT.encode() not in listed.content
+    assert {row["action"] for row in listed.json()["results"]} >= {"tool_call.requested"}
+    found = client.get(URL, {"outcome": "timeout"}).json()["results"]
+    assert [row["outcome"] for row in found] == ["timeout"]
+    assert client.get(URL, {"outcome": "perfect"}).status_code == 400
+
+
+def test_one_entry_shows_bodies_to_auditors_only(tenant: Tenant) -> None:
+    """SEC-105."""
+    entry = a_call(tenant)
+    seen = tenant.client("admin").get(f"{URL}{entry.pk}/").json()
+    assert seen["arguments_preview"] is None
+    assert opened(tenant) == 0
+    seen = tenant.client("auditor").get(f"{URL}{entry.pk}/").json()
+    assert SECRET_ARGUMENT in seen["arguments_preview"]
+    assert opened(tenant) == 1
+
+
+def test_members_and_other_tenants_see_nothing(two_workspaces: TwoTenants) -> None:
+    """SEC-01, SEC-07."""
+    entry = a_call(two_workspaces.b)
+    assert two_workspaces.a.client("member").get(URL).status_code == 403
+    auditor = two_workspaces.a.client("auditor")
+    assert auditor.get(f"{URL}{entry.pk}/").status_code == 404
+    assert two_workspaces.b.workspace.slug.encode() not in auditor.get(URL).content
+
+
+@pytest.mark.parametrize("method", ["post", "put", "patch", "delete"])
+def test_the_log_cannot_be_changed(tenant: Tenant, method: str) -> None:
+    """SEC-100, SEC-105: no method changes it, not for the owner either."""
+    entry = a_call(tenant)
+    before = list(AuditEntry.objects.for_workspace(tenant.workspace).values())
+    client = tenant.client("owner")
+    for url in (URL, f"{URL}{entry.pk}/"):
+        assert getattr(client, method)(url, {}, content_type="application/json").status_code == 405
+    after = AuditEntry.objects.for_workspace(tenant.workspace).exclude(
+        action=Action.AUTH_SIGNED_IN.value
+    )
+    assert list(after.values()) == before
+
+
+def test_a_token_needs_the_scope_and_its_owner_the_right(tenant: Tenant) -> None:
+    """SEC-18: a scope never gives more than the person has."""
+
+    def client(role: str, scope: str) -> Client:
+        _, plain = issue_token(
+            workspace=tenant.workspace,
+            user=tenant.people[role],
+            name="script",
+            scopes=[scope],
+            expires_at=timezone.now() + timedelta(days=1),
+            actor=tenant.actor(role),
+        )
+        return Client(headers={"Authorization": f"Bearer {plain}"})
+
+    assert client("auditor", "audit:read").get(URL).status_code == 200
+    assert client("auditor", "chat").get(URL).status_code == 403
+    assert client("member", "audit:read").get(URL).status_code == 403
