@@ -1,0 +1,183 @@
+"""A bud with a scripted model and a real MCP server, and somebody who watches."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+import pytest
+from uuid_utils.compat import uuid7
+
+from chat.hub import hub
+from chat.models import Bud, Conversation, ModelProvider, ToolCall, Turn
+from chat.services.buds import create_bud
+from chat.services.conversations import create_conversation
+from chat.services.turns import Sent, send_message
+from chat.snapshots import read_snapshot
+from mcp_servers.connections import runtime
+from mcp_servers.models import McpServer
+from tests.factories import Tenant, make_tenant
+from tests.fakes.mcp_server import CountingServer
+from tests.fakes.scripted_model import ScriptedModel
+from tests.mcp_servers.factories import http_server, looked_at
+from workspaces.actors import Actor, Source
+
+ENDED = {"completed", "failed", "cancelled", "interrupted"}
+Event = dict[str, Any]
+
+
+class Watching:
+    """Follows a conversation as a socket does, and lets a test wait for what it wants to see."""
+
+    def __init__(self, conversation_id: UUID) -> None:
+        self.events: list[Event] = []
+        self._changed = threading.Condition()
+        self._conversation_id = conversation_id
+        hub.watch(conversation_id, self, runtime.current().loop)
+
+    def offer(self, conversation_id: UUID, frame: str, seq: int | None) -> None:
+        """From the hub."""
+        with self._changed:
+            self.events.append(json.loads(frame))
+            self._changed.notify_all()
+
+    def until(self, wanted: Callable[[Event], bool], seconds: float = 20.0) -> Event:
+        """The first event that fits, waiting for it if need be."""
+
+        def find() -> Event | None:
+            return next((event for event in self.events if wanted(event)), None)
+
+        with self._changed:
+            assert self._changed.wait_for(lambda: find() is not None, seconds), self.events[-3:]
+        found = find()
+        assert found is not None
+        return found
+
+    def turn(self, *statuses: str) -> Event:
+        """Wait until the turn has one of these states."""
+        event = self.until(
+            lambda event: event["type"] == "turn.changed" and event["turn"]["status"] in statuses
+        )
+        return dict(event["turn"])
+
+    def text(self) -> str:
+        """All deltas so far, joined."""
+        return "".join(event["text"] for event in self.events if event["type"] == "text.delta")
+
+    def forget(self) -> None:
+        """Look only at what comes from now on."""
+        with self._changed:
+            self.events.clear()
+
+    def close(self) -> None:
+        hub.unwatch(self._conversation_id, self)
+
+
+@dataclass
+class Chat:
+    """One person's conversation with a bud."""
+
+    tenant: Tenant
+    bud: Bud
+    conversation: Conversation
+    actor: Actor
+    model: ScriptedModel
+    server: CountingServer
+    row: McpServer
+    watching: Watching = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.watching = Watching(self.conversation.pk)
+
+    def send(self, text: str = "go", client_id: str | None = None) -> Sent:
+        """Say something."""
+        return send_message(
+            conversation=self.conversation,
+            client_id=client_id or str(uuid7()),
+            text=text,
+            actor=self.actor,
+        )
+
+    def ask(self, text: str = "go") -> Turn:
+        """Say something and wait for the end of the turn."""
+        sent = self.send(text)
+        self.watching.turn(*ENDED)
+        return self.reload(sent.turn)
+
+    def reload(self, turn: Turn) -> Turn:
+        """The turn as its row says now."""
+        return Turn.objects.for_workspace(self.tenant.workspace).fetch(turn.pk)
+
+    def calls(self) -> list[ToolCall]:
+        """All tool calls, in order."""
+        rows = ToolCall.objects.for_workspace(self.tenant.workspace)
+        mine = rows.filter(turn__conversation=self.conversation).select_related("turn")
+        return list(mine.order_by("message__order_key", "position"))
+
+    def snapshot(self) -> dict[str, Any]:
+        """What a new tab is given."""
+        return read_snapshot(self.conversation)
+
+    def answer(self) -> str:
+        """The last thing that the bud said."""
+        said = [m["text"] for m in self.snapshot()["messages"] if m["role"] == "assistant"]
+        return str(said[-1])
+
+
+@pytest.fixture(autouse=True)
+def closed_connections() -> Iterator[None]:
+    """No test leaves a turn, a connection or a child to the next."""
+    yield
+    runtime.shutdown(3.0)
+
+
+@pytest.fixture
+def tenant(transactional_db: None) -> Tenant:
+    """A workspace with a person in each role."""
+    return make_tenant("acme")
+
+
+@pytest.fixture
+def model() -> Iterator[ScriptedModel]:
+    """A model that says what it is told."""
+    scripted = ScriptedModel()
+    yield scripted
+    scripted.stop()
+
+
+@pytest.fixture
+def counting() -> Iterator[CountingServer]:
+    """A server that counts what it does."""
+    server = CountingServer()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def chat(tenant: Tenant, model: ScriptedModel, counting: CountingServer) -> Iterator[Chat]:
+    """A member's conversation with a bud that has the counting server's tools."""
+    row = looked_at(
+        tenant, http_server(tenant, counting.url, name="counting", trusts_annotations=True)
+    )
+    provider = ModelProvider.objects.create(
+        workspace=tenant.workspace,
+        name="scripted",
+        base_url=model.base_url,
+        default_model="m",
+        api_key="sk-scripted-canary-0123456789",
+    )
+    bud = create_bud(
+        workspace_id=tenant.workspace.pk,
+        actor=tenant.actor(),
+        values={"slug": "bud", "name": "Bud", "mcp_config": {"servers": [str(row.pk)]}},
+        provider_id=provider.pk,
+    )
+    actor = tenant.actor("member", source=Source.CHAT)
+    conversation = create_conversation(bud=bud, owner=tenant.member, actor=actor)
+    chatting = Chat(tenant, bud, conversation, actor, model, counting, row)
+    yield chatting
+    chatting.watching.close()

@@ -1,0 +1,125 @@
+"""A model that says what a test told it to, in OpenAI's wire format, over real HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from tests.fakes.mcp_server import Listening
+
+DONE = b"data: [DONE]\n\n"
+
+
+def event(payload: Mapping[str, Any]) -> bytes:
+    """One server-sent event."""
+    return f"data: {json.dumps(payload)}\n\n".encode()
+
+
+def chunk(delta: Mapping[str, Any], reason: str | None = None) -> bytes:
+    """One chunk of a streamed completion."""
+    choice = {"index": 0, "delta": delta, "finish_reason": reason}
+    return event({"id": "c", "object": "chat.completion.chunk", "model": "m", "choices": [choice]})
+
+
+def usage(prompt: int = 7, completion: int = 5) -> bytes:
+    """The last chunk, which holds no choices."""
+    counts = {"prompt_tokens": prompt, "completion_tokens": completion}
+    return event({"id": "c", "object": "chat.completion.chunk", "choices": [], "usage": counts})
+
+
+@dataclass
+class Answer:
+    """One answer to one request."""
+
+    parts: list[bytes | threading.Event] = field(default_factory=list)
+    """Bytes to send; at an event, the answer waits until the test sets it."""
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=lambda: {"content-type": "text/event-stream"})
+    hangs: bool = False
+    """After the parts, the connection stays open and silent."""
+
+
+class ScriptedModel:
+    """Answers requests in the order of its script; keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.requests: list[dict[str, Any]] = []
+        self.closed = threading.Event()
+        """Set when a caller hung up in the middle of an answer."""
+        self._script: deque[Answer] = deque()
+        app = Starlette(routes=[Route("/v1/chat/completions", self._complete, methods=["POST"])])
+        self._listening = Listening(app)
+        self.base_url = f"{self._listening.origin}/v1"
+
+    def stop(self) -> None:
+        """End the server."""
+        self._listening.stop()
+
+    def say(self, text: str, *, hold: threading.Event | None = None) -> None:
+        """Answer with a text, word by word; with `hold`, wait for it before the last word."""
+        words = [word for word in text.split(" ") if word]
+        parts: list[bytes | threading.Event] = [chunk({"role": "assistant", "content": ""})]
+        for number, word in enumerate(words):
+            if hold is not None and number == len(words) - 1:
+                parts.append(hold)
+            parts.append(chunk({"content": word if number == 0 else f" {word}"}))
+        self.give(Answer([*parts, chunk({}, "stop"), usage(), DONE]))
+
+    def call(self, *calls: tuple[str, Any], text: str = "") -> None:
+        """Answer with tool calls: (function name, arguments as an object or as raw text)."""
+        asked = [
+            {
+                "index": index,
+                "id": f"call_{len(self.requests)}_{len(self._script)}_{index}",
+                "type": "function",
+                "function": {
+                    "name": name,
+                    "arguments": arguments if isinstance(arguments, str) else json.dumps(arguments),
+                },
+            }
+            for index, (name, arguments) in enumerate(calls)
+        ]
+        opening = [chunk({"content": text})] if text else []
+        delta = chunk({"tool_calls": asked})
+        self.give(Answer([*opening, delta, chunk({}, "tool_calls"), usage(), DONE]))
+
+    def give(self, answer: Answer) -> None:
+        """Add an answer to the script."""
+        self._script.append(answer)
+
+    def fail(self, status: int, body: bytes = b"{}", **headers: str) -> None:
+        """Answer with an error."""
+        kind = {"content-type": "application/json", **headers}
+        self.give(Answer([body], status=status, headers=kind))
+
+    async def _complete(self, request: Request) -> Response:
+        self.requests.append(await request.json())
+        if not self._script:
+            return Response("the script is at its end", status_code=500)
+        answer = self._script.popleft()
+        return StreamingResponse(
+            self._stream(answer), status_code=answer.status, headers=answer.headers
+        )
+
+    async def _stream(self, answer: Answer) -> AsyncIterator[bytes]:
+        try:
+            for part in answer.parts:
+                if isinstance(part, threading.Event):
+                    await asyncio.to_thread(part.wait, 20)
+                else:
+                    yield part
+            if answer.hangs:
+                await asyncio.sleep(60)
+        except (asyncio.CancelledError, GeneratorExit):
+            self.closed.set()
+            raise
