@@ -1,0 +1,423 @@
+"""The socket: who may open it, what may be said, and that nothing is missed or told twice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from channels.testing import WebsocketCommunicator
+from django.conf import settings
+from django.test import Client
+from uuid_utils.compat import uuid7
+
+from chat import consumers
+from chat.models import Message, ToolCall
+from config.asgi import application
+from tests.chat.conftest import Chat
+from tests.factories import Tenant, make_tenant
+from workspaces.models import Membership
+from workspaces.services import change_membership, remove_member
+
+ORIGIN = b"http://testserver"
+Event = dict[str, Any]
+
+
+class Socket:
+    """An open page."""
+
+    def __init__(self, communicator: WebsocketCommunicator) -> None:
+        self.raw = communicator
+        self.events: list[Event] = []
+
+    async def say(self, **command: Any) -> str:
+        """Send a command; returns its reference."""
+        ref = command.setdefault("ref", uuid7().hex)
+        await self.raw.send_to(text_data=json.dumps(command))
+        return str(ref)
+
+    async def until(self, wanted: Callable[[Event], bool], seconds: float = 15.0) -> Event:
+        """The next event that fits; those before it are kept in `events`."""
+        async with asyncio.timeout(seconds):
+            while True:
+                output = await self.raw.receive_output(seconds)
+                if output["type"] == "websocket.close":
+                    raise AssertionError(f"closed with {output.get('code')}")
+                event = json.loads(output["text"])
+                self.events.append(event)
+                if wanted(event):
+                    return event
+
+    async def answer(self, **command: Any) -> Event:
+        """Send a command and wait for what answers it."""
+        ref = await self.say(**command)
+        return await self.until(lambda event: event.get("ref") == ref)
+
+    async def caught_up(self, seq: int) -> None:
+        """Wait for the event of that number, if it has not come yet."""
+        if all(event.get("seq", 0) < seq for event in self.events):
+            await self.until(lambda event: event.get("seq", 0) >= seq)
+
+    async def close_code(self, seconds: float = 15.0) -> int:
+        """Wait until the server closes the socket."""
+        async with asyncio.timeout(seconds):
+            while True:
+                output = await self.raw.receive_output(seconds)
+                if output["type"] == "websocket.close":
+                    return int(output["code"])
+
+
+def cookie_of(client: Client) -> bytes:
+    name = settings.SESSION_COOKIE_NAME
+    return f"{name}={client.cookies[name].value}".encode()
+
+
+@asynccontextmanager
+async def opened(
+    tenant: Tenant, role: str = "member", *, slug: str | None = None
+) -> AsyncIterator[Socket]:
+    """A socket of that person."""
+    client = await sync_to_async(tenant.client)(role)
+    headers = [(b"origin", ORIGIN), (b"host", b"testserver"), (b"cookie", cookie_of(client))]
+    path = f"/ws/w/{slug or tenant.workspace.slug}/"
+    communicator = WebsocketCommunicator(application, path, headers=headers)
+    connected, _ = await communicator.connect(timeout=10)
+    assert connected
+    socket = Socket(communicator)
+    try:
+        yield socket
+    finally:
+        await communicator.disconnect()
+
+
+def is_turn(*statuses: str) -> Callable[[Event], bool]:
+    return lambda event: event["type"] == "turn.changed" and event["turn"]["status"] in statuses
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        b"http://evil.example",
+        b"null",
+        None,
+        b"http://testserver:81",
+        b"https://testserver",
+        b"http://testserver.evil.example",
+        b"http://eviltestserver",
+    ],
+)
+async def test_a_foreign_origin_opens_nothing(origin: bytes | None) -> None:
+    """SEC-15: scheme, host and port must be one of ours."""
+    headers = [(b"host", b"testserver"), *([(b"origin", origin)] if origin else [])]
+    communicator = WebsocketCommunicator(application, "/ws/w/acme/", headers=headers)
+    connected, _ = await communicator.connect()
+    assert not connected
+
+
+async def test_a_foreign_host_opens_nothing() -> None:
+    """SEC-16: Host is checked for sockets too."""
+    headers = [(b"host", b"evil.example"), (b"origin", ORIGIN)]
+    communicator = WebsocketCommunicator(application, "/ws/w/acme/", headers=headers)
+    connected, _ = await communicator.connect()
+    assert not connected
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_strangers_and_non_members_are_turned_away() -> None:
+    """SEC-06: 4401 without a session, 4403 in a workspace of others."""
+    headers = [(b"host", b"testserver"), (b"origin", ORIGIN)]
+    communicator = WebsocketCommunicator(application, "/ws/w/acme/", headers=headers)
+    await communicator.connect()
+    assert await Socket(communicator).close_code() == consumers.SIGN_IN_AGAIN
+    mine = await sync_to_async(make_tenant)("mine")
+    other = await sync_to_async(make_tenant)("other")
+    async with opened(mine, slug=other.workspace.slug) as socket:
+        assert await socket.close_code() == consumers.NOT_A_MEMBER
+
+
+async def test_a_turn_over_the_socket(chat: Chat) -> None:
+    """Ours: subscribe, send, watch it stream; what was told equals a fresh snapshot."""
+    chat.model.say("Good morning to you")
+    async with opened(chat.tenant) as socket:
+        snapshot = await socket.answer(type="subscribe", conversation_id=str(chat.conversation.pk))
+        assert snapshot["type"] == "snapshot"
+        accepted = await socket.answer(
+            type="send", conversation_id=str(chat.conversation.pk), client_id="c1", text="hi"
+        )
+        again = await socket.answer(
+            type="send", conversation_id=str(chat.conversation.pk), client_id="c1", text="hi"
+        )
+        assert (accepted["message_id"], accepted["turn_id"]) == (
+            again["message_id"],
+            again["turn_id"],
+        )
+        if not any(is_turn("completed")(event) for event in socket.events):
+            await socket.until(is_turn("completed"))
+        fresh = await sync_to_async(chat.snapshot)()
+        await socket.caught_up(fresh["seq"])
+        numbers = [e["seq"] for e in socket.events if "seq" in e and e["type"] != "snapshot"]
+        assert numbers == list(range(snapshot["seq"] + 1, fresh["seq"] + 1))
+        assert replay(snapshot, socket.events) == {**fresh, "ref": None}
+
+
+def replay(snapshot: Event, events: list[Event]) -> Event:
+    """What a page shows: the snapshot with every later event applied."""
+    state = {**snapshot, "ref": None}
+    lists = {"message": "messages", "turn": "turns", "tool_call": "tool_calls"}
+    for event in events:
+        if "seq" not in event or event["type"] in ("snapshot", "current"):
+            continue
+        if event["seq"] <= state["seq"]:
+            continue
+        assert event["seq"] == state["seq"] + 1, "a gap"
+        state["seq"] = event["seq"]
+        if "conversation" in event:
+            state["conversation"] = event["conversation"]
+        for kind, name in lists.items():
+            if kind in event:
+                rows = {row["id"]: row for row in state[name]}
+                state[name] = list({**rows, event[kind]["id"]: event[kind]}.values())
+    return state
+
+
+async def test_snapshot_and_later_events_give_a_fresh_snapshot_whenever_one_joins(
+    chat: Chat,
+) -> None:
+    """REL-13, REL-14: pages that join at any moment of a turn with approval all end up the same."""
+    chat.model.call(("counting__echo", {"text": "a"}), ("counting__destroy", {"what": "b"}))
+    chat.model.say("All is done now")
+    async with opened(chat.tenant) as first:
+        begin = await first.answer(type="subscribe", conversation_id=str(chat.conversation.pk))
+        await first.answer(
+            type="send", conversation_id=str(chat.conversation.pk), client_id="c", text="go"
+        )
+        if not any(is_turn("waiting_for_approval")(event) for event in first.events):
+            await first.until(is_turn("waiting_for_approval"))
+        async with opened(chat.tenant) as second:
+            middle = await second.answer(
+                type="subscribe", conversation_id=str(chat.conversation.pk)
+            )
+            waiting = [c for c in middle["tool_calls"] if c["status"] == "waiting_for_approval"]
+            assert waiting[0]["approval"]["decision"] is None
+            assert waiting[0]["input_schema"] is not None
+            await second.answer(
+                type="decide", tool_call_id=waiting[0]["id"], decision="approve", arguments=None
+            )
+            if not any(is_turn("completed")(event) for event in second.events):
+                await second.until(is_turn("completed"))
+            await first.until(is_turn("completed"))
+            fresh = {**(await sync_to_async(chat.snapshot)()), "ref": None}
+            for socket in (first, second):
+                await socket.caught_up(fresh["seq"])
+            assert replay(begin, first.events) == fresh
+            assert replay(middle, second.events) == fresh
+    assert chat.server.names() == ["echo", "destroy"]
+
+
+async def test_a_page_that_returns_in_mid_stream_sees_the_text_so_far(chat: Chat) -> None:
+    """REL-13, REL-22: snapshot with the partial text, then deltas that join without a seam."""
+    hold = threading.Event()
+    chat.model.say("The quick brown fox jumps", hold=hold)
+    sent = await sync_to_async(chat.send)()
+    await asyncio.to_thread(
+        chat.watching.until, lambda e: e["type"] == "text.delta" and "fox" in chat.watching.text()
+    )
+    async with opened(chat.tenant) as socket:
+        snapshot = await socket.answer(
+            type="subscribe", conversation_id=str(chat.conversation.pk), seq=10_000
+        )
+        partial = snapshot["messages"][-1]["text"]
+        assert partial == "The quick brown fox"
+        hold.set()
+        await socket.until(is_turn("completed"))
+        text = partial
+        for event in socket.events:
+            if event["type"] == "text.delta":
+                assert event["offset"] <= len(text)
+                text = text[: event["offset"]] + event["text"]
+        assert text == "The quick brown fox jumps"
+    assert (await sync_to_async(chat.reload)(sent.turn)).status == "completed"
+
+
+async def test_a_page_that_is_up_to_date_gets_no_snapshot(chat: Chat) -> None:
+    """Ours: a reconnect after which nothing has happened costs one line."""
+    async with opened(chat.tenant) as socket:
+        await socket.answer(type="subscribe", conversation_id=str(chat.conversation.pk))
+        again = await socket.answer(
+            type="subscribe", conversation_id=str(chat.conversation.pk), seq=0
+        )
+        assert again["type"] == "current"
+
+
+async def test_what_the_nudges_lost_is_healed(chat: Chat) -> None:
+    """REL-15: with every message to the socket lost, the page is right again within five seconds."""
+    async with opened(chat.tenant) as socket:
+        await socket.answer(type="subscribe", conversation_id=str(chat.conversation.pk))
+        from chat.hub import hub
+
+        watchers = hub._watchers.pop(chat.conversation.pk)
+        chat.model.say("nobody hears this")
+        sent = await sync_to_async(chat.send)()
+        assert watchers
+        healed = await socket.until(
+            lambda e: e["type"] == "snapshot" and len(e["messages"]) == 2, seconds=12
+        )
+        assert healed["turns"][0]["id"] == str(sent.turn.pk)
+
+
+async def test_every_command_on_anothers_rows_is_not_found(chat: Chat) -> None:
+    """SEC-06, SEC-02: a foreign id and a missing id answer alike, for each command."""
+    chat.model.call(("counting__destroy", {"what": "x"}))
+    sent = await sync_to_async(chat.send)()
+    await asyncio.to_thread(chat.watching.turn, "waiting_for_approval")
+    call = (await sync_to_async(chat.calls)())[0]
+    stranger = await sync_to_async(make_tenant)("strangers")
+    colleagues = [(chat.tenant, "admin"), (chat.tenant, "auditor"), (stranger, "owner")]
+    for tenant, role in colleagues:
+        async with opened(tenant, role) as socket:
+            for name, found, extra in (
+                ("subscribe", {"conversation_id": str(chat.conversation.pk)}, {}),
+                (
+                    "send",
+                    {"conversation_id": str(chat.conversation.pk)},
+                    {"client_id": "x", "text": "y"},
+                ),
+                ("stop", {"turn_id": str(sent.turn.pk)}, {}),
+                ("retry", {"turn_id": str(sent.turn.pk)}, {}),
+                ("decide", {"tool_call_id": str(call.pk)}, {"decision": "approve"}),
+            ):
+                foreign = await socket.answer(type=name, **found, **extra)
+                missing = await socket.answer(
+                    type=name, **{key: str(uuid7()) for key in found}, **extra
+                )
+                assert foreign["type"] == "error", (name, role)
+                assert foreign["code"] == "not_found"
+                assert {**foreign, "ref": None} == {**missing, "ref": None}
+    assert chat.server.calls == []
+    rows = ToolCall.objects.for_workspace(chat.tenant.workspace)
+    assert await sync_to_async(rows.get)() == call
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        {
+            "type": "send",
+            "conversation_id": str(uuid7()),
+            "client_id": "x",
+            "text": "y",
+            "role": "tool",
+        },
+        {
+            "type": "send",
+            "conversation_id": str(uuid7()),
+            "client_id": "x",
+            "text": "y",
+            "tool_calls": [],
+        },
+        {"type": "tool_call.changed", "tool_call": {}},
+        {"type": "execute", "code": "x"},
+        {"type": "decide", "tool_call_id": "nope", "decision": "approve"},
+        {"type": "decide", "tool_call_id": str(uuid7()), "decision": "maybe"},
+        {"type": "subscribe"},
+        {},
+        [],
+        "text",
+        7,
+        None,
+    ],
+)
+@pytest.mark.django_db(transaction=True)
+async def test_nothing_but_our_commands_is_understood(command: Any) -> None:
+    """SEC-61, SEC-86: clients cannot submit tool or assistant messages, or events."""
+    tenant = await sync_to_async(make_tenant)("acme")
+    async with opened(tenant) as socket:
+        await socket.raw.send_to(text_data=json.dumps(command))
+        error = await socket.until(lambda e: e["type"] == "error")
+        assert error["code"] == "invalid"
+        await socket.answer(type="ping")
+    assert await sync_to_async(Message.unscoped.count)() == 0
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("text", ["{nope", "x" * 70_000, "[" * 50_000, '"' + "ü" * 40_000 + '"'])
+async def test_malformed_messages_close_the_socket(text: str) -> None:
+    """SEC-77: a typed error, then 1008."""
+    tenant = await sync_to_async(make_tenant)("acme")
+    async with opened(tenant) as socket:
+        await socket.raw.send_to(text_data=text)
+        error = await socket.until(lambda e: e["type"] == "error")
+        assert error["code"] == "malformed"
+        assert await socket.close_code() == consumers.PROTOCOL_ABUSE
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_binary_messages_close_the_socket() -> None:
+    """SEC-77: only text is understood."""
+    tenant = await sync_to_async(make_tenant)("acme")
+    async with opened(tenant) as socket:
+        await socket.raw.send_to(bytes_data=b"\x00\xff")
+        assert await socket.close_code() == consumers.PROTOCOL_ABUSE
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_flood_of_messages_closes_the_socket() -> None:
+    """SEC-77: a burst is allowed, a flood is not."""
+    tenant = await sync_to_async(make_tenant)("acme")
+    async with opened(tenant) as socket:
+        for _ in range(int(consumers.COMMAND_BURST) + 40):
+            await socket.raw.send_to(text_data='{"type":"ping"}')
+        assert await socket.close_code() == consumers.PROTOCOL_ABUSE
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_removed_member_is_out_within_five_seconds() -> None:
+    """SEC-14, SEC-21: removal and sign-out close open sockets."""
+    tenant = await sync_to_async(make_tenant)("acme")
+
+    def membership() -> Membership:
+        return Membership.objects.for_workspace(tenant.workspace).get(user=tenant.member)
+
+    async with opened(tenant) as socket:
+        await socket.answer(type="ping")
+        row = await sync_to_async(membership)()
+        await sync_to_async(remove_member)(
+            membership=row, actor=await sync_to_async(tenant.actor)("owner")
+        )
+        assert await socket.close_code(5) == consumers.NOT_A_MEMBER
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_signing_out_closes_the_socket() -> None:
+    """SEC-21: the session's end is the socket's end."""
+    tenant = await sync_to_async(make_tenant)("acme")
+    async with opened(tenant) as socket:
+        await socket.answer(type="ping")
+        from django.contrib.sessions.models import Session
+
+        await sync_to_async(Session.objects.all().delete)()
+        assert await socket.close_code(5) == consumers.SIGN_IN_AGAIN
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_changed_role_keeps_the_socket() -> None:
+    """Ours: a promotion disconnects nobody."""
+    tenant = await sync_to_async(make_tenant)("acme")
+
+    def promote() -> None:
+        row = Membership.objects.for_workspace(tenant.workspace).get(user=tenant.member)
+        from workspaces.roles import Role
+
+        change_membership(
+            membership=row, role=Role.ADMIN, is_auditor=True, actor=tenant.actor("owner")
+        )
+
+    async with opened(tenant) as socket:
+        await socket.answer(type="ping")
+        await sync_to_async(promote)()
+        assert (await socket.answer(type="ping"))["type"] == "pong"
