@@ -1,0 +1,376 @@
+/** The application's state and the things one can do; components read signals from here and call these functions. */
+import { batch, computed, signal } from "@preact/signals";
+import { ApiProblem, createApi } from "./net/api";
+import { CommandError, LiveSocket, type SocketStatus } from "./net/socket";
+import { emptyConversation, type LocalEvent, reduce } from "./store/conversation";
+import { activeTurn, timeline, waitingCalls } from "./store/timeline";
+import type { Boot, Bud, Conversation, ConversationEvent, JsonObject, ServerEvent } from "./wire";
+
+export const boot: Boot = JSON.parse(document.getElementById("boot")?.textContent ?? "null") as Boot;
+export const api = createApi(boot.urls.api, boot.csrf_token, boot.workspace.slug);
+
+// -- toasts ------------------------------------------------------------------------------------------------------
+
+export interface Toast {
+  id: number;
+  tone: "info" | "ok" | "bad";
+  text: string;
+}
+
+export const toasts = signal<Toast[]>([]);
+let toastCounter = 0;
+
+export function toast(text: string, tone: Toast["tone"] = "info"): void {
+  toastCounter += 1;
+  const id = toastCounter;
+  toasts.value = [...toasts.value.slice(-2), { id, tone, text }];
+  setTimeout(() => dismissToast(id), tone === "bad" ? 9000 : 4500);
+}
+
+export function dismissToast(id: number): void {
+  toasts.value = toasts.value.filter((t) => t.id !== id);
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : "That did not work.";
+}
+
+// -- where we are ------------------------------------------------------------------------------------------------
+
+const home = `/w/${boot.workspace.slug}/`;
+export const homePath = home;
+export const conversationPath = (id: string): string => `${home}c/${id}/`;
+
+function readPlace(): string | null {
+  const match = /\/c\/([0-9a-f-]{36})\/?$/.exec(location.pathname);
+  return match?.[1] ?? null;
+}
+
+/** The open conversation's id; null is the workspace's home. */
+export const place = signal<string | null>(readPlace());
+export const isSidebarOpen = signal(false);
+
+export function go(path: string, { replace = false } = {}): void {
+  if (path !== location.pathname) {
+    if (replace) history.replaceState(null, "", path);
+    else history.pushState(null, "", path);
+  }
+  arrive();
+}
+
+function arrive(): void {
+  const next = readPlace();
+  isSidebarOpen.value = false;
+  if (next === place.value) return;
+  const previous = place.value;
+  batch(() => {
+    place.value = next;
+    openState.value = next ? emptyConversation(next) : null;
+    openProblem.value = null;
+  });
+  if (previous) socket.tell({ type: "unsubscribe", conversation_id: previous });
+  if (next) void subscribe(next);
+}
+
+// -- lists -------------------------------------------------------------------------------------------------------
+
+export const buds = signal<Bud[] | null>(null);
+export const budsProblem = signal<string | null>(null);
+export const list = signal<Conversation[] | null>(null);
+export const listProblem = signal<string | null>(null);
+export const listNext = signal<string | null>(null);
+export const showsArchived = signal(false);
+
+export async function loadBuds(): Promise<void> {
+  try {
+    const rows = await api.buds();
+    batch(() => {
+      buds.value = rows.filter((bud) => !bud.is_archived);
+      budsProblem.value = null;
+    });
+  } catch (error) {
+    budsProblem.value = messageOf(error);
+  }
+}
+
+let listRequest = 0;
+
+export async function loadList(): Promise<void> {
+  listRequest += 1;
+  const mine = listRequest;
+  try {
+    const page = await api.conversations({ archived: showsArchived.value });
+    if (mine !== listRequest) return;
+    batch(() => {
+      list.value = page.results;
+      listNext.value = page.next;
+      listProblem.value = null;
+    });
+  } catch (error) {
+    if (mine === listRequest) listProblem.value = messageOf(error);
+  }
+}
+
+export async function loadMore(): Promise<void> {
+  if (!listNext.value) return;
+  try {
+    const page = await api.conversations({ page: listNext.value });
+    batch(() => {
+      const known = new Set(list.value?.map((row) => row.id));
+      list.value = [...(list.value ?? []), ...page.results.filter((row) => !known.has(row.id))];
+      listNext.value = page.next;
+    });
+  } catch (error) {
+    toast(messageOf(error), "bad");
+  }
+}
+
+export function setShowsArchived(value: boolean): void {
+  batch(() => {
+    showsArchived.value = value;
+    list.value = null;
+  });
+  void loadList();
+}
+
+/** Put one row into the list as it is now, or take it out where it no longer belongs. */
+function placeInList(row: Conversation): void {
+  if (!list.value) return;
+  const others = list.value.filter((other) => other.id !== row.id);
+  list.value = row.is_archived === showsArchived.value ? [row, ...others] : others;
+}
+
+export async function refreshConversation(id: string): Promise<void> {
+  try {
+    placeInList(await api.conversation(id));
+  } catch (error) {
+    if (error instanceof ApiProblem && error.status === 404) forget(id);
+  }
+}
+
+function forget(id: string): void {
+  if (list.value) list.value = list.value.filter((row) => row.id !== id);
+  if (place.value === id) go(home, { replace: true });
+}
+
+export async function changeConversation(
+  id: string,
+  change: Partial<Pick<Conversation, "title" | "is_pinned" | "is_archived">>,
+): Promise<void> {
+  try {
+    placeInList(await api.changeConversation(id, change));
+    if (change.is_archived !== undefined) toast(change.is_archived ? "Archived." : "Back among your chats.", "ok");
+  } catch (error) {
+    toast(messageOf(error), "bad");
+  }
+}
+
+export async function deleteConversation(id: string): Promise<void> {
+  try {
+    await api.deleteConversation(id);
+    forget(id);
+    toast("Deleted.", "ok");
+  } catch (error) {
+    toast(messageOf(error), "bad");
+  }
+}
+
+// -- the open conversation ---------------------------------------------------------------------------------------
+
+export const openState = signal(place.value ? emptyConversation(place.value) : null);
+/** Why the open conversation cannot be shown, in words. */
+export const openProblem = signal<string | null>(null);
+export const openTimeline = computed(() => (openState.value ? timeline(openState.value) : []));
+export const runningTurn = computed(() => (openState.value ? activeTurn(openState.value) : null));
+export const waiting = computed(() => (openState.value ? waitingCalls(openState.value) : []));
+
+let queue: ConversationEvent[] = [];
+let isFlushPlanned = false;
+
+/** Events are applied once per frame, so that a fast stream costs one drawing each time. */
+function enqueue(event: ConversationEvent): void {
+  queue.push(event);
+  if (isFlushPlanned) return;
+  isFlushPlanned = true;
+  if (document.visibilityState === "visible") requestAnimationFrame(flush);
+  else setTimeout(flush, 150);
+}
+
+function flush(): void {
+  isFlushPlanned = false;
+  const events = queue;
+  queue = [];
+  const before = openState.value;
+  if (!before) return;
+  let state = before;
+  for (const event of events) state = reduce(state, event);
+  openState.value = state;
+  if (state.conversation && state.conversation !== before.conversation) placeInListQuietly(state.conversation);
+  if (state.stale && !before.stale) heal(state.id);
+  else if (!state.stale) healAttempts = 0;
+}
+
+function placeInListQuietly(row: Conversation): void {
+  const known = list.value?.find((other) => other.id === row.id);
+  if (!known || known.updated_at !== row.updated_at) placeInList(row);
+  else if (list.value) list.value = list.value.map((other) => (other.id === row.id ? row : other));
+}
+
+let healAttempts = 0;
+
+function heal(id: string): void {
+  const delay = healAttempts === 0 ? 0 : Math.min(200 * 2 ** healAttempts, 5000);
+  healAttempts += 1;
+  setTimeout(() => {
+    if (openState.value?.id === id && openState.value.stale) void subscribe(id);
+  }, delay);
+}
+
+async function subscribe(id: string): Promise<void> {
+  const state = openState.value;
+  if (!socket.isOpen || state?.id !== id) return; // onOpen comes back here
+  const isKnown = state.seq !== null && !state.stale;
+  try {
+    await socket.ask({ type: "subscribe", conversation_id: id, ...(isKnown && { seq: state.seq ?? 0 }) });
+  } catch (error) {
+    if (!(error instanceof CommandError) || place.value !== id) return;
+    if (error.code === "offline" || error.code === "timeout") return;
+    openProblem.value =
+      error.code === "not_found"
+        ? "This conversation does not exist, or it is not yours to see."
+        : error.message;
+  }
+}
+
+function local(event: LocalEvent): void {
+  if (openState.value) openState.value = reduce(openState.value, event);
+}
+
+/** A row's first words can be sent right after it was made: they wait here until its snapshot came. */
+export async function sendMessage(text: string): Promise<void> {
+  const id = place.value;
+  const trimmed = text.trim();
+  if (!id || trimmed === "") return;
+  const client_id = crypto.randomUUID();
+  local({ type: "local.sending", client_id, text: trimmed, sent_at: new Date().toISOString() });
+  await deliver(id, client_id, trimmed);
+}
+
+async function deliver(conversation_id: string, client_id: string, text: string): Promise<void> {
+  try {
+    await socket.ask({ type: "send", conversation_id, client_id, text });
+  } catch (error) {
+    // Without a connection the message waits and goes out again, under the same id, when it is back.
+    if (error instanceof CommandError && error.code === "offline") return;
+    local({ type: "local.send_failed", client_id, error: messageOf(error) });
+  }
+}
+
+export function resend(client_id: string): void {
+  const outgoing = openState.value?.outgoing.find((o) => o.client_id === client_id);
+  if (!outgoing || !place.value) return;
+  local({ type: "local.resending", client_id });
+  void deliver(place.value, client_id, outgoing.text);
+}
+
+export function discard(client_id: string): void {
+  local({ type: "local.discard", client_id });
+}
+
+async function command(promise: Promise<unknown>): Promise<boolean> {
+  try {
+    await promise;
+    return true;
+  } catch (error) {
+    toast(messageOf(error), "bad");
+    return false;
+  }
+}
+
+export const stopTurn = (turn_id: string): Promise<boolean> => command(socket.ask({ type: "stop", turn_id }));
+export const retryTurn = (turn_id: string): Promise<boolean> => command(socket.ask({ type: "retry", turn_id }));
+
+export function decide(
+  tool_call_id: string,
+  decision: "approve" | "refuse",
+  extra: { arguments?: JsonObject; note?: string } = {},
+): Promise<boolean> {
+  return command(socket.ask({ type: "decide", tool_call_id, decision, ...extra }));
+}
+
+/** Start a conversation with a bud and, where words are given, say them. */
+export async function startConversation(bud: Bud, text = ""): Promise<boolean> {
+  try {
+    const row = await api.startConversation(bud.id, crypto.randomUUID());
+    if (!showsArchived.value) placeInList(row);
+    go(conversationPath(row.id));
+    if (text.trim()) void sendMessage(text);
+    return true;
+  } catch (error) {
+    toast(messageOf(error), "bad");
+    return false;
+  }
+}
+
+// -- the socket --------------------------------------------------------------------------------------------------
+
+export const socketStatus = signal<SocketStatus>("connecting");
+
+function socketUrl(): string {
+  const url = new URL(boot.urls.socket, location.href);
+  url.protocol = url.protocol === "https:" || url.protocol === "wss:" ? "wss:" : "ws:";
+  return url.href;
+}
+
+let nudgeTimers: Record<string, ReturnType<typeof setTimeout>> = {};
+
+/** Several nudges about the same thing within a moment cost one request. */
+function nudge(key: string, refresh: () => unknown): void {
+  clearTimeout(nudgeTimers[key]);
+  nudgeTimers = { ...nudgeTimers, [key]: setTimeout(refresh, 250) };
+}
+
+function take(event: ServerEvent): void {
+  switch (event.type) {
+    case "workspace.changed":
+      if (event.kind === "conversation.changed") nudge(`c-${event.id}`, () => refreshConversation(event.id));
+      else nudge("buds", loadBuds);
+      break;
+    case "error":
+      toast(event.message, "bad");
+      break;
+    case "accepted":
+    case "pong":
+      break;
+    default:
+      enqueue(event);
+  }
+}
+
+let wasOpen = false;
+
+export const socket = new LiveSocket({
+  url: socketUrl(),
+  onEvent: take,
+  onStatus: (status) => {
+    socketStatus.value = status;
+  },
+  onOpen: () => {
+    const id = place.value;
+    if (id) {
+      void subscribe(id);
+      for (const outgoing of openState.value?.outgoing ?? []) {
+        if (outgoing.error === null) void deliver(id, outgoing.client_id, outgoing.text);
+      }
+    }
+    if (wasOpen) void loadList(); // nudges may have been missed
+    wasOpen = true;
+  },
+});
+
+export function startApp(): void {
+  addEventListener("popstate", arrive);
+  socket.start();
+  void loadBuds();
+  void loadList();
+}

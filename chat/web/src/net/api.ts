@@ -1,0 +1,118 @@
+/** The REST API with the session's cookie; problems come out as one readable sentence. */
+import type { Bud, Conversation, Page } from "../wire";
+
+export class ApiProblem extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+const BY_STATUS: Record<number, string> = {
+  401: "Your session has ended. Sign in again.",
+  403: "You are not allowed to do that.",
+  404: "That is not there (any more).",
+  409: "Somebody changed this at the same moment. Try again.",
+  413: "That is too large.",
+  429: "That was too much at once. Wait a moment and try again.",
+};
+
+interface ErrorBody {
+  errors?: { code?: string; detail?: string; attr?: string | null }[];
+}
+
+export async function problemOf(response: Response): Promise<ApiProblem> {
+  let body: ErrorBody = {};
+  try {
+    body = (await response.json()) as ErrorBody;
+  } catch {
+    // An answer without JSON (a proxy's page) still has its status.
+  }
+  const first = body.errors?.[0];
+  const detail = body.errors
+    ?.map((error) => (error.attr && error.detail ? `${error.attr}: ${error.detail}` : error.detail))
+    .filter(Boolean)
+    .join(" ");
+  const fallback =
+    BY_STATUS[response.status] ??
+    (response.status >= 500
+      ? "The server could not do that. It has been logged; try again in a moment."
+      : "That did not work.");
+  const isPlain = response.status < 500 && response.status !== 401 && detail;
+  return new ApiProblem(response.status, first?.code ?? `http_${response.status}`, isPlain ? detail : fallback);
+}
+
+export interface Api {
+  buds(): Promise<Bud[]>;
+  conversations(query?: { search?: string; archived?: boolean; page?: string }): Promise<Page<Conversation>>;
+  conversation(id: string): Promise<Conversation>;
+  startConversation(budId: string, key: string): Promise<Conversation>;
+  changeConversation(
+    id: string,
+    change: Partial<Pick<Conversation, "title" | "is_pinned" | "is_archived">>,
+  ): Promise<Conversation>;
+  deleteConversation(id: string): Promise<void>;
+}
+
+export function createApi(base: string, csrfToken: string, workspaceSlug: string): Api {
+  const root = base.endsWith("/") ? base : `${base}/`;
+
+  async function call<Result>(
+    method: string,
+    path: string,
+    body?: unknown,
+    extra?: HeadersInit,
+  ): Promise<Result> {
+    const headers = new Headers(extra);
+    headers.set("Accept", "application/json");
+    headers.set("X-Workspace", workspaceSlug);
+    if (method !== "GET") headers.set("X-CSRFToken", csrfToken);
+    const init: RequestInit = { method, headers, credentials: "same-origin" };
+    if (body !== undefined) {
+      headers.set("Content-Type", "application/json");
+      init.body = JSON.stringify(body);
+    }
+    let response: Response;
+    try {
+      response = await fetch(path.startsWith("/") ? path : root + path, init);
+    } catch {
+      throw new ApiProblem(0, "offline", "The server cannot be reached. Check your connection.");
+    }
+    if (!response.ok) throw await problemOf(response);
+    return (response.status === 204 ? undefined : await response.json()) as Result;
+  }
+
+  return {
+    async buds() {
+      const rows: Bud[] = [];
+      let page = await call<Page<Bud>>("GET", "buds/");
+      rows.push(...page.results);
+      while (page.next) {
+        page = await call<Page<Bud>>("GET", pathOf(page.next));
+        rows.push(...page.results);
+      }
+      return rows;
+    },
+    conversations({ search, archived, page } = {}) {
+      if (page) return call("GET", pathOf(page));
+      const query = new URLSearchParams();
+      if (search) query.set("search", search);
+      query.set("archived", archived ? "true" : "false");
+      return call("GET", `conversations/?${query}`);
+    },
+    conversation: (id) => call("GET", `conversations/${id}/`),
+    startConversation: (budId, key) =>
+      call("POST", "conversations/", { bud_id: budId }, { "Idempotency-Key": key }),
+    changeConversation: (id, change) => call("PATCH", `conversations/${id}/`, change),
+    deleteConversation: (id) => call("DELETE", `conversations/${id}/`),
+  };
+}
+
+/** The path of a next-page address: behind a proxy its host may be one that the browser does not know. */
+function pathOf(address: string): string {
+  const url = new URL(address, location.origin);
+  return url.pathname + url.search;
+}

@@ -1,0 +1,175 @@
+/** The one WebSocket of the page: keeps itself connected, matches replies to commands, hands events on. */
+import { type Accepted, type Command, parseEvent, type ServerEvent } from "../wire";
+import { reconnectDelay } from "./backoff";
+
+export type SocketStatus = "connecting" | "open" | "reconnecting" | "signed_out" | "forbidden" | "refused";
+
+export class CommandError extends Error {
+  constructor(
+    readonly code: string,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+interface Waiting {
+  resolve: (reply: Accepted) => void;
+  reject: (error: CommandError) => void;
+  timer: ReturnType<typeof setTimeout>;
+}
+
+export interface LiveSocketOptions {
+  url: string;
+  onEvent: (event: ServerEvent) => void;
+  onStatus: (status: SocketStatus) => void;
+  /** Runs after every successful connection: subscribe again, send again what was not acknowledged. */
+  onOpen: () => void;
+  open?: (url: string) => WebSocket;
+  random?: () => number;
+}
+
+const PING_EVERY_MS = 25_000;
+const PONG_WITHIN_MS = 10_000;
+const REPLY_WITHIN_MS = 20_000;
+
+const FINAL: Record<number, SocketStatus> = { 4401: "signed_out", 4403: "forbidden", 1008: "refused" };
+
+export class LiveSocket {
+  private socket: WebSocket | null = null;
+  private attempt = 0;
+  private counter = 0;
+  private isClosed = false;
+  private waiting = new Map<string, Waiting>();
+  private retryTimer: ReturnType<typeof setTimeout> | undefined;
+  private pingTimer: ReturnType<typeof setInterval> | undefined;
+  private pongTimer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(private readonly options: LiveSocketOptions) {}
+
+  start(): void {
+    this.connect();
+    globalThis.addEventListener?.("online", this.hurry);
+    globalThis.addEventListener?.("offline", this.lost);
+    globalThis.document?.addEventListener("visibilitychange", this.hurry);
+  }
+
+  stop(): void {
+    this.isClosed = true;
+    globalThis.removeEventListener?.("online", this.hurry);
+    globalThis.removeEventListener?.("offline", this.lost);
+    globalThis.document?.removeEventListener("visibilitychange", this.hurry);
+    clearTimeout(this.retryTimer);
+    this.quiet();
+    this.socket?.close(1000);
+    this.failAll("closed", "The page was left.");
+  }
+
+  get isOpen(): boolean {
+    return this.socket?.readyState === WebSocket.OPEN;
+  }
+
+  /** Send and forget; false when there is no connection to send it on. */
+  tell(command: Command): boolean {
+    if (!this.isOpen) return false;
+    this.socket?.send(JSON.stringify(command));
+    return true;
+  }
+
+  /** Send and wait for the server's word on it. */
+  ask(command: Command): Promise<Accepted> {
+    this.counter += 1;
+    const ref = `r${this.counter}`;
+    return new Promise((resolve, reject) => {
+      if (!this.tell({ ...command, ref })) {
+        reject(new CommandError("offline", "There is no connection right now. Trying to get it back."));
+        return;
+      }
+      const timer = setTimeout(() => {
+        this.waiting.delete(ref);
+        reject(new CommandError("timeout", "The server did not answer in time."));
+      }, REPLY_WITHIN_MS);
+      this.waiting.set(ref, { resolve, reject, timer });
+    });
+  }
+
+  /** Try at once instead of waiting for the next step of the backoff. */
+  hurry = (): void => {
+    if (this.isClosed || this.socket || globalThis.document?.visibilityState === "hidden") return;
+    clearTimeout(this.retryTimer);
+    this.connect();
+  };
+
+  private lost = (): void => {
+    this.socket?.close();
+  };
+
+  private connect(): void {
+    if (this.isClosed || this.socket) return;
+    this.options.onStatus(this.attempt === 0 ? "connecting" : "reconnecting");
+    const socket = (this.options.open ?? ((url) => new WebSocket(url)))(this.options.url);
+    this.socket = socket;
+    socket.onopen = () => {
+      this.options.onStatus("open");
+      this.pingTimer = setInterval(() => this.ping(), PING_EVERY_MS);
+      this.options.onOpen();
+    };
+    socket.onmessage = (message) => {
+      this.attempt = 0; // only a server that speaks counts as a success
+      clearTimeout(this.pongTimer);
+      const event = parseEvent(message.data);
+      if (event) this.take(event);
+    };
+    socket.onclose = (close) => {
+      if (this.socket !== socket) return;
+      this.socket = null;
+      this.quiet();
+      this.failAll("offline", "The connection was lost before the server answered.");
+      const final = FINAL[close.code];
+      if (final) {
+        this.isClosed = true;
+        this.options.onStatus(final);
+      } else if (!this.isClosed) {
+        this.options.onStatus("reconnecting");
+        this.retryTimer = setTimeout(
+          () => this.connect(),
+          reconnectDelay(this.attempt, this.options.random ?? Math.random),
+        );
+        this.attempt += 1;
+      }
+    };
+  }
+
+  private take(event: ServerEvent): void {
+    const ref = (event.type === "accepted" || event.type === "error") && event.ref;
+    const waiting = ref ? this.waiting.get(ref) : undefined;
+    if (ref && waiting) {
+      clearTimeout(waiting.timer);
+      this.waiting.delete(ref);
+      if (event.type === "accepted") waiting.resolve(event);
+      else if (event.type === "error") waiting.reject(new CommandError(event.code, event.message));
+      return;
+    }
+    this.options.onEvent(event);
+  }
+
+  private ping(): void {
+    if (!this.tell({ type: "ping" })) return;
+    clearTimeout(this.pongTimer);
+    const socket = this.socket;
+    this.pongTimer = setTimeout(() => socket?.close(), PONG_WITHIN_MS);
+  }
+
+  private quiet(): void {
+    clearInterval(this.pingTimer);
+    clearTimeout(this.pongTimer);
+  }
+
+  private failAll(code: string, message: string): void {
+    for (const waiting of this.waiting.values()) {
+      clearTimeout(waiting.timer);
+      waiting.reject(new CommandError(code, message));
+    }
+    this.waiting.clear();
+  }
+}

@@ -1,0 +1,206 @@
+/**
+ * One conversation as the browser knows it: a pure reducer over the server's events.
+ *
+ * Rows are upserted by id in the order of their sequence numbers. Whatever does not fit (a missing number, a
+ * piece of text beyond the known end) sets `stale`; whoever drives the reducer then subscribes again, and the
+ * snapshot that follows replaces everything.
+ */
+import type {
+  Conversation,
+  ConversationEvent,
+  Message,
+  RowEvent,
+  Snapshot,
+  TextDelta,
+  ToolCall,
+  Turn,
+} from "../wire";
+
+export interface Progress {
+  progress: number;
+  total: number | null;
+  message: string | null;
+}
+
+/** A message the person has sent and the server has not shown back yet. */
+export interface Outgoing {
+  client_id: string;
+  text: string;
+  sent_at: string;
+  error: string | null;
+}
+
+export interface ConversationState {
+  id: string;
+  /** Number of the last row event that is in here; null before the first snapshot. */
+  seq: number | null;
+  stale: boolean;
+  conversation: Conversation | null;
+  messages: readonly Message[];
+  turns: readonly Turn[];
+  toolCalls: readonly ToolCall[];
+  progress: Readonly<Record<string, Progress>>;
+  outgoing: readonly Outgoing[];
+}
+
+export type LocalEvent =
+  | { type: "local.sending"; client_id: string; text: string; sent_at: string }
+  | { type: "local.send_failed"; client_id: string; error: string }
+  | { type: "local.resending"; client_id: string }
+  | { type: "local.discard"; client_id: string };
+
+export function emptyConversation(id: string): ConversationState {
+  return {
+    id,
+    seq: null,
+    stale: false,
+    conversation: null,
+    messages: [],
+    turns: [],
+    toolCalls: [],
+    progress: {},
+    outgoing: [],
+  };
+}
+
+export function reduce(state: ConversationState, event: ConversationEvent | LocalEvent): ConversationState {
+  if ("conversation_id" in event && event.conversation_id !== state.id) return state;
+  switch (event.type) {
+    case "snapshot":
+      return applySnapshot(state, event);
+    case "current":
+      return state.seq === event.seq ? (state.stale ? { ...state, stale: false } : state) : gap(state);
+    case "message.saved":
+    case "turn.changed":
+    case "tool_call.changed":
+    case "conversation.changed":
+      return applyRow(state, event);
+    case "text.delta":
+      return applyDelta(state, event);
+    case "tool_call.progress": {
+      const { progress, total, message } = event;
+      return { ...state, progress: { ...state.progress, [event.tool_call_id]: { progress, total, message } } };
+    }
+    case "local.sending": {
+      if (state.outgoing.some((o) => o.client_id === event.client_id)) return state;
+      const { client_id, text, sent_at } = event;
+      return { ...state, outgoing: [...state.outgoing, { client_id, text, sent_at, error: null }] };
+    }
+    case "local.send_failed":
+      return editOutgoing(state, event.client_id, event.error);
+    case "local.resending":
+      return editOutgoing(state, event.client_id, null);
+    case "local.discard":
+      return { ...state, outgoing: state.outgoing.filter((o) => o.client_id !== event.client_id) };
+  }
+}
+
+function gap(state: ConversationState): ConversationState {
+  return state.stale ? state : { ...state, stale: true };
+}
+
+function editOutgoing(state: ConversationState, clientId: string, error: string | null): ConversationState {
+  return {
+    ...state,
+    outgoing: state.outgoing.map((o) => (o.client_id === clientId ? { ...o, error } : o)),
+  };
+}
+
+function applySnapshot(state: ConversationState, event: Snapshot): ConversationState {
+  // A snapshot that was read before events we already have; a newer picture is worth more, unless ours is broken.
+  if (!state.stale && state.seq !== null && event.seq < state.seq) return state;
+  const messages = [...event.messages].sort(byMessageOrder);
+  const known = new Set(messages.map((m) => m.client_id));
+  return {
+    ...state,
+    seq: event.seq,
+    stale: false,
+    conversation: event.conversation,
+    messages,
+    turns: [...event.turns].sort(byCreation),
+    toolCalls: [...event.tool_calls].sort(byPosition),
+    outgoing: state.outgoing.filter((o) => !known.has(o.client_id)),
+  };
+}
+
+function applyRow(state: ConversationState, event: RowEvent): ConversationState {
+  if (state.seq === null || state.stale) return state; // the snapshot on its way holds it
+  if (event.seq <= state.seq) return state;
+  if (event.seq !== state.seq + 1) return gap(state);
+  const next = { ...state, seq: event.seq };
+  switch (event.type) {
+    case "message.saved":
+      next.messages = upsert(state.messages, event.message, byMessageOrder);
+      if (event.message.client_id !== null) {
+        next.outgoing = state.outgoing.filter((o) => o.client_id !== event.message.client_id);
+      }
+      return next;
+    case "turn.changed":
+      next.turns = upsert(state.turns, event.turn, byCreation);
+      return next;
+    case "tool_call.changed":
+      next.toolCalls = upsert(state.toolCalls, event.tool_call, byPosition);
+      if (event.tool_call.status !== "running" && event.tool_call.id in state.progress) {
+        const { [event.tool_call.id]: _, ...rest } = state.progress;
+        next.progress = rest;
+      }
+      return next;
+    case "conversation.changed":
+      next.conversation = event.conversation;
+      return next;
+  }
+}
+
+function applyDelta(state: ConversationState, event: TextDelta): ConversationState {
+  if (state.seq === null || state.stale) return state;
+  const at = state.messages.findIndex((m) => m.id === event.message_id);
+  const message = state.messages[at];
+  if (!message) return gap(state);
+  if (message.status !== "streaming") return state; // a late piece of a text that is whole already
+  const known = message.text.length;
+  if (event.offset > known) return gap(state);
+  const fresh = event.text.slice(known - event.offset);
+  if (fresh === "") return state;
+  const messages = state.messages.slice();
+  messages[at] = { ...message, text: message.text + fresh };
+  return { ...state, messages };
+}
+
+function upsert<Row extends { id: string }>(
+  rows: readonly Row[],
+  row: Row,
+  order: (a: Row, b: Row) => number,
+): readonly Row[] {
+  const at = rows.findIndex((r) => r.id === row.id);
+  if (at >= 0) {
+    const copy = rows.slice();
+    copy[at] = row;
+    return copy;
+  }
+  return [...rows, row].sort(order);
+}
+
+function moment(iso: string): number {
+  return Date.parse(iso) || 0;
+}
+
+function byId(a: { id: string }, b: { id: string }): number {
+  return a.id < b.id ? -1 : a.id > b.id ? 1 : 0;
+}
+
+function byCreation(a: Turn, b: Turn): number {
+  return moment(a.created_at) - moment(b.created_at) || byId(a, b);
+}
+
+/** Within one turn the question comes first, then the steps; turns follow each other in time. */
+function byMessageOrder(a: Message, b: Message): number {
+  if (a.turn_id !== null && a.turn_id === b.turn_id) {
+    if (a.role !== b.role) return a.role === "user" ? -1 : 1;
+    if (a.step !== b.step) return a.step - b.step;
+  }
+  return moment(a.created_at) - moment(b.created_at) || byId(a, b);
+}
+
+function byPosition(a: ToolCall, b: ToolCall): number {
+  return a.position - b.position || byId(a, b);
+}

@@ -1,0 +1,76 @@
+/** What the message list draws, derived from rows alone: text never decides what looks like a card. */
+import { CALL_IS_ACTIVE, type Message, type ToolCall, TURN_IS_ACTIVE, type Turn } from "../wire";
+import type { ConversationState, Outgoing } from "./conversation";
+
+export type Segment =
+  | { kind: "text"; key: string; message: Message }
+  | { kind: "calls"; key: string; calls: ToolCall[] };
+
+export type TimelineItem =
+  | { kind: "user"; key: string; message: Message }
+  | { kind: "answer"; key: string; turn: Turn | null; segments: Segment[]; isThinking: boolean; isLast: boolean }
+  | { kind: "outgoing"; key: string; outgoing: Outgoing };
+
+export function activeTurn(state: ConversationState): Turn | null {
+  return state.turns.findLast((turn) => TURN_IS_ACTIVE.has(turn.status)) ?? null;
+}
+
+export function waitingCalls(state: ConversationState): ToolCall[] {
+  return state.toolCalls.filter((call) => call.status === "waiting_for_approval");
+}
+
+export function timeline(state: ConversationState): TimelineItem[] {
+  const calls = Map.groupBy(state.toolCalls, (call) => call.message_id);
+  const turns = new Map(state.turns.map((turn) => [turn.id, turn]));
+  const items: TimelineItem[] = [];
+  const shownTurns = new Set<string>();
+
+  const answer = (turnId: string | null, key: string) => {
+    const last = items.at(-1);
+    if (last?.kind === "answer" && (last.turn?.id ?? null) === turnId && turnId !== null) return last;
+    const item: TimelineItem & { kind: "answer" } = {
+      kind: "answer",
+      key,
+      turn: (turnId && turns.get(turnId)) || null,
+      segments: [],
+      isThinking: false,
+      isLast: false,
+    };
+    items.push(item);
+    if (turnId) shownTurns.add(turnId);
+    return item;
+  };
+
+  for (const message of state.messages) {
+    if (message.role === "user") {
+      items.push({ kind: "user", key: message.id, message });
+      // A retried or failed turn may have no message of its own yet; its state still has a place to show.
+      const turn = state.turns.findLast((t) => t.user_message_id === message.id);
+      if (turn && !state.messages.some((m) => m.role === "assistant" && m.turn_id === turn.id)) {
+        answer(turn.id, `turn-${turn.id}`);
+      }
+      continue;
+    }
+    const item = answer(message.turn_id, message.turn_id ? `turn-${message.turn_id}` : message.id);
+    if (message.text.trim() !== "") item.segments.push({ kind: "text", key: message.id, message });
+    const own = calls.get(message.id);
+    if (own) {
+      const previous = item.segments.at(-1);
+      if (previous?.kind === "calls") previous.calls.push(...own);
+      else item.segments.push({ kind: "calls", key: `calls-${message.id}`, calls: [...own] });
+    }
+  }
+
+  for (const item of items) {
+    if (item.kind !== "answer" || !item.turn) continue;
+    const busy = item.turn.status === "queued" || item.turn.status === "running";
+    const end = item.segments.at(-1);
+    const streams = end?.kind === "text" && end.message.status === "streaming";
+    const callRuns = end?.kind === "calls" && end.calls.some((call) => CALL_IS_ACTIVE.has(call.status));
+    item.isThinking = busy && !streams && !callRuns;
+  }
+  for (const outgoing of state.outgoing) items.push({ kind: "outgoing", key: outgoing.client_id, outgoing });
+  const last = items.findLast((item) => item.kind === "answer");
+  if (last?.kind === "answer") last.isLast = last === items.at(-1);
+  return items;
+}

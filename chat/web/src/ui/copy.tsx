@@ -1,0 +1,31 @@
+import { useState } from "preact/hooks";
+import { toast } from "../app";
+import { Icon } from "./icon";
+
+export async function copyText(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    toast("The browser did not allow copying.", "bad");
+    return false;
+  }
+}
+
+export function CopyButton({ text, label = "Copy" }: { text: () => string; label?: string }) {
+  const [isDone, setDone] = useState(false);
+  return (
+    <button
+      type="button"
+      class="copy-button"
+      onClick={async () => {
+        if (!(await copyText(text()))) return;
+        setDone(true);
+        setTimeout(() => setDone(false), 1600);
+      }}
+    >
+      <Icon name={isDone ? "check" : "copy"} />
+      <span aria-live="polite">{isDone ? "Copied" : label}</span>
+    </button>
+  );
+}

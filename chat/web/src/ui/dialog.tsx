@@ -1,0 +1,50 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useRef } from "preact/hooks";
+import { Icon } from "./icon";
+
+interface DialogProps {
+  title: string;
+  onClose: () => void;
+  children: ComponentChildren;
+  /** The search dialog shows its field instead of a heading; the title stays its name. */
+  isBare?: boolean;
+}
+
+/** A native modal dialog that lives as long as it is mounted; focus goes back to where it was. */
+export function Dialog({ title, onClose, children, isBare = false }: DialogProps) {
+  const ref = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    const before = document.activeElement as HTMLElement | null;
+    ref.current?.showModal();
+    return () => before?.focus?.();
+  }, []);
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the browser closes a modal dialog on Escape; the click is on the backdrop.
+    <dialog
+      ref={ref}
+      class="sheet"
+      aria-labelledby={isBare ? undefined : id}
+      aria-label={isBare ? title : undefined}
+      onClose={onClose}
+      onClick={(event) => event.target === ref.current && ref.current?.close()}
+    >
+      {!isBare && (
+        <header class="flex items-center justify-between gap-3 px-5 pt-4">
+          <h2 id={id} class="text-base">
+            {title}
+          </h2>
+          <button
+            type="button"
+            class="btn btn-sm btn-square btn-quiet"
+            aria-label="Close"
+            onClick={() => ref.current?.close()}
+          >
+            <Icon name="close" />
+          </button>
+        </header>
+      )}
+      {children}
+    </dialog>
+  );
+}

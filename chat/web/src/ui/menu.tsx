@@ -1,0 +1,88 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { Icon, type IconName } from "./icon";
+import { placePopover, walkMenu } from "./place";
+
+interface MenuProps {
+  label: string;
+  buttonClass: string;
+  button: ComponentChildren;
+  align?: "start" | "end";
+  children: ComponentChildren;
+}
+
+/** A button with a menu in the top layer; the browser itself closes it on Escape or a click elsewhere. */
+export function Menu({ label, buttonClass, button, align = "start", children }: MenuProps) {
+  const id = useId();
+  const anchor = useRef<HTMLButtonElement>(null);
+  const popover = useRef<HTMLDivElement>(null);
+  const [isOpen, setOpen] = useState(false);
+  useEffect(() => {
+    const menu = popover.current;
+    if (!menu) return;
+    const toggled = (event: Event) => {
+      const opened = (event as ToggleEvent).newState === "open";
+      setOpen(opened);
+      if (opened && anchor.current) {
+        placePopover(menu, anchor.current, align);
+        menu.querySelector<HTMLElement>("a[href], button:not(:disabled)")?.focus({ preventScroll: true });
+      }
+    };
+    menu.addEventListener("toggle", toggled);
+    return () => menu.removeEventListener("toggle", toggled);
+  }, [align]);
+  return (
+    <>
+      <button
+        ref={anchor}
+        type="button"
+        class={buttonClass}
+        aria-label={label}
+        aria-haspopup="true"
+        aria-expanded={isOpen}
+        aria-controls={id}
+        title={label}
+        onClick={() => popover.current?.togglePopover()}
+      >
+        {button}
+      </button>
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: the keys only move focus between the real controls inside. */}
+      <div
+        ref={popover}
+        id={id}
+        class="menu-pop"
+        popover="auto"
+        onKeyDown={(event) => popover.current && walkMenu(event, popover.current)}
+        onClick={(event) => {
+          const item = (event.target as Element).closest(".menu-item");
+          if (item && !item.hasAttribute("data-stay")) popover.current?.hidePopover();
+        }}
+      >
+        {isOpen && children}
+      </div>
+    </>
+  );
+}
+
+export function MenuButton(props: {
+  icon: IconName;
+  tone?: "bad";
+  onClick: () => void;
+  children: ComponentChildren;
+}) {
+  return (
+    <button type="button" class="menu-item" data-tone={props.tone} onClick={props.onClick}>
+      <Icon name={props.icon} />
+      <span class="grow">{props.children}</span>
+    </button>
+  );
+}
+
+export function MenuLink(props: { icon: IconName; href: string; children: ComponentChildren }) {
+  return (
+    <a class="menu-item" href={props.href}>
+      <Icon name={props.icon} />
+      <span class="grow">{props.children}</span>
+    </a>
+  );
+}

@@ -1,0 +1,267 @@
+/**
+ * The contract between this app and the server, as types: the boot JSON, the REST rows, the socket's
+ * commands and events. Nothing else crosses the wire, and an event of another type is ignored.
+ */
+
+export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
+export type JsonObject = { [key: string]: Json };
+
+export interface Boot {
+  user: { id: string; email: string; name: string };
+  workspace: { id: string; slug: string; name: string; role: string; is_auditor: boolean };
+  workspaces: { slug: string; name: string }[];
+  conversation_id: string | null;
+  urls: {
+    servers: string;
+    audit: string | null;
+    admin: string | null;
+    account: string;
+    logout: string;
+    api: string;
+    socket: string;
+  };
+  csrf_token: string;
+  demo_model: boolean;
+}
+
+export interface Page<Row> {
+  results: Row[];
+  next: string | null;
+  previous: string | null;
+}
+
+export interface Bud {
+  id: string;
+  slug: string;
+  name: string;
+  description: string;
+  avatar: string;
+  starter_prompts: string[];
+  model: { name: string; is_demo: boolean };
+  servers: { id: string; name: string; status: string }[];
+  is_archived: boolean;
+}
+
+export interface Conversation {
+  id: string;
+  title: string;
+  bud: { id: string; slug: string; name: string; avatar: string };
+  is_pinned: boolean;
+  is_archived: boolean;
+  status: "idle" | "running" | "waiting";
+  created_at: string;
+  updated_at: string;
+}
+
+export interface Message {
+  id: string;
+  conversation_id: string;
+  turn_id: string | null;
+  parent_id: string | null;
+  role: "user" | "assistant";
+  step: number;
+  text: string;
+  status: "streaming" | "complete" | "stopped" | "failed";
+  client_id: string | null;
+  created_at: string;
+}
+
+export interface Annotations {
+  read_only: boolean | null;
+  destructive: boolean | null;
+  idempotent: boolean | null;
+  open_world: boolean | null;
+}
+
+export interface Approval {
+  rule: string;
+  reason: string;
+  credential: "workspace" | "personal";
+  expires_at: string;
+  decision: null | "approved" | "refused";
+  decided_by: string | null;
+  decided_at: string | null;
+  note: string | null;
+  edited: boolean;
+}
+
+export type ContentPart =
+  | { type: "text"; text: string }
+  | { type: "image"; mime_type: string; data: string }
+  | { type: "audio"; mime_type: string; data: string }
+  | { type: "resource_link"; uri: string; name: string }
+  | { type: "resource"; uri: string; mime_type: string | null; text: string };
+
+export type ToolCallStatus =
+  | "queued"
+  | "waiting_for_approval"
+  | "running"
+  | "succeeded"
+  | "failed"
+  | "refused"
+  | "cancelled"
+  | "outcome_unknown";
+
+export interface ToolCall {
+  id: string;
+  turn_id: string;
+  message_id: string;
+  position: number;
+  server: { id: string; name: string } | null;
+  tool: { id: string | null; name: string; title: string };
+  annotations: Annotations;
+  arguments: JsonObject;
+  proposed_arguments: JsonObject;
+  input_schema: JsonObject | null;
+  status: ToolCallStatus;
+  approval: Approval | null;
+  result: { content: ContentPart[]; truncated: boolean } | null;
+  error: string | null;
+  started_at: string | null;
+  finished_at: string | null;
+  duration_ms: number | null;
+}
+
+export interface Turn {
+  id: string;
+  conversation_id: string;
+  user_message_id: string;
+  status:
+    | "queued"
+    | "running"
+    | "waiting_for_approval"
+    | "completed"
+    | "failed"
+    | "cancelled"
+    | "interrupted";
+  error: null | { code: string; message: string; can_retry: boolean };
+  notice: string | null;
+  created_at: string;
+  finished_at: string | null;
+  usage: null | { prompt_tokens: number; completion_tokens: number };
+}
+
+export type Command =
+  | { type: "subscribe"; conversation_id: string; seq?: number; ref?: string }
+  | { type: "unsubscribe"; conversation_id: string; ref?: string }
+  | { type: "send"; conversation_id: string; client_id: string; text: string; ref?: string }
+  | { type: "stop"; turn_id: string; ref?: string }
+  | { type: "retry"; turn_id: string; ref?: string }
+  | {
+      type: "decide";
+      tool_call_id: string;
+      decision: "approve" | "refuse";
+      arguments?: JsonObject;
+      note?: string;
+      ref?: string;
+    }
+  | { type: "ping"; ref?: string };
+
+export interface Snapshot {
+  type: "snapshot";
+  conversation_id: string;
+  seq: number;
+  conversation: Conversation;
+  messages: Message[];
+  turns: Turn[];
+  tool_calls: ToolCall[];
+}
+
+interface Numbered {
+  conversation_id: string;
+  seq: number;
+}
+
+export type RowEvent =
+  | ({ type: "message.saved"; message: Message } & Numbered)
+  | ({ type: "turn.changed"; turn: Turn } & Numbered)
+  | ({ type: "tool_call.changed"; tool_call: ToolCall } & Numbered)
+  | ({ type: "conversation.changed"; conversation: Conversation } & Numbered);
+
+export interface TextDelta {
+  type: "text.delta";
+  conversation_id: string;
+  message_id: string;
+  /** Length of the message's text before this piece, in UTF-16 code units. */
+  offset: number;
+  text: string;
+}
+
+export interface ToolCallProgress {
+  type: "tool_call.progress";
+  conversation_id: string;
+  tool_call_id: string;
+  progress: number;
+  total: number | null;
+  message: string | null;
+}
+
+export interface Current {
+  type: "current";
+  conversation_id: string;
+  seq: number;
+}
+
+export interface WorkspaceChanged {
+  type: "workspace.changed";
+  kind: "server.changed" | "tools.changed" | "conversation.changed" | "bud.changed";
+  id: string;
+}
+
+export interface Accepted {
+  type: "accepted";
+  ref: string | null;
+  message_id?: string;
+  turn_id?: string;
+}
+
+export interface WireError {
+  type: "error";
+  ref: string | null;
+  code: string;
+  message: string;
+  details?: Json;
+}
+
+/** What belongs to one conversation and goes through its reducer. */
+export type ConversationEvent = Snapshot | Current | RowEvent | TextDelta | ToolCallProgress;
+export type ServerEvent = ConversationEvent | WorkspaceChanged | Accepted | WireError | { type: "pong" };
+
+const TYPES: ReadonlySet<string> = new Set<ServerEvent["type"]>([
+  "snapshot",
+  "current",
+  "message.saved",
+  "turn.changed",
+  "tool_call.changed",
+  "conversation.changed",
+  "text.delta",
+  "tool_call.progress",
+  "workspace.changed",
+  "accepted",
+  "error",
+  "pong",
+]);
+
+/** Read one frame; null for anything outside the closed set of our own events. */
+export function parseEvent(frame: unknown): ServerEvent | null {
+  if (typeof frame !== "string") return null;
+  try {
+    const value: unknown = JSON.parse(frame);
+    if (typeof value !== "object" || value === null || !("type" in value)) return null;
+    return typeof value.type === "string" && TYPES.has(value.type) ? (value as ServerEvent) : null;
+  } catch {
+    return null;
+  }
+}
+
+export const TURN_IS_ACTIVE: ReadonlySet<Turn["status"]> = new Set([
+  "queued",
+  "running",
+  "waiting_for_approval",
+] as const);
+
+export const CALL_IS_ACTIVE: ReadonlySet<ToolCallStatus> = new Set([
+  "queued",
+  "waiting_for_approval",
+  "running",
+] as const);
