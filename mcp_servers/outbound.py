@@ -41,7 +41,7 @@ _URL: Final = re.compile(
     r"(?P<scheme>https?)://(?P<host>\[[0-9a-f:.]+\]|[^\[\]/?#:@]+)(?::(?P<port>[0-9]{1,5}))?(?P<path>/[^?#]*)?(?:\?(?P<query>[^#]*))?",
     re.IGNORECASE,
 )
-_URL_CHARACTERS: Final = re.compile(r"[A-Za-z0-9\-._~:/?\[\]!$&'()*+,;=%|{}^]*")
+_URL_CHARACTERS: Final = re.compile(r"(?:%[0-9A-Fa-f]{2}|[A-Za-z0-9\-._~:/?\[\]!$&'()*+,;=@])*")
 _LABEL: Final = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 

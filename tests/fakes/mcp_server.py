@@ -32,7 +32,13 @@ class Listening:
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._socket.bind(("127.0.0.1", 0))
         self.port: int = self._socket.getsockname()[1]
-        config = uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=0)
+        config = uvicorn.Config(
+            app,
+            interface="asgi3",
+            log_config=None,
+            log_level="critical",
+            timeout_graceful_shutdown=0,
+        )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(
             target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True

@@ -173,7 +173,7 @@ async def test_a_removed_member_calls_nothing_more(
 
 
 @pytest.mark.parametrize(
-    ("change", "rule", "layer"),
+    "case",
     [
         ({"is_enabled": False}, "tool.disabled", RefusedBy.DISABLED),
         ({"definition_hash": "0" * 64}, "tool.quarantined", RefusedBy.QUARANTINE),
@@ -186,11 +186,10 @@ async def test_policy_refuses_before_anything_is_sent(
     tenant: Tenant,
     trusted: McpServer,
     counting: CountingServer,
-    change: dict[str, Any],
-    rule: str,
-    layer: RefusedBy,
+    case: tuple[dict[str, Any], str, RefusedBy],
 ) -> None:
     """SEC-57, SEC-66: switched off, quarantined, unsound, removed, denied: refused with its own entry."""
+    change, rule, layer = case
     tool = await tool_named(trusted, "echo")
     await sync_to_async(McpTool.objects.for_workspace(tenant.workspace).filter(pk=tool.pk).update)(
         **change
