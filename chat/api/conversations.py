@@ -93,7 +93,7 @@ class ConversationViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
 
     @extend_schema(methods=["GET"], responses=MessageOutput(many=True))
     @extend_schema(methods=["POST"], request=NewMessage, responses={202: SentOutput})
-    @action(detail=True, methods=["get", "post"], filterset_class=None)
+    @action(detail=True, methods=["get", "post"], filterset_class=None, orderings=("order_key",))
     def messages(self, request: Request, pk: str) -> Response:
         """Read the messages, oldest first; or send one, which starts a turn."""
         conversation = self.get_object()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
@@ -84,15 +85,15 @@ def _assign(bud: Bud, values: dict[str, Any], provider_id: UUID | None) -> None:
         bud.validate_constraints()
     except ValidationError as error:
         raise InvalidInput(fields=error.message_dict) from error
-    check_servers(bud)
+    check_servers(bud.mcp.servers, workspace_id=bud.workspace_id, field="mcp_config")
 
 
-def check_servers(bud: Bud) -> None:
-    """Raise InvalidInput if the bud names servers that are not of its workspace."""
-    wanted = set(bud.mcp.servers)
-    known = McpServer.objects.for_workspace(bud.workspace_id).filter(pk__in=wanted)
+def check_servers(servers: Iterable[UUID], *, workspace_id: UUID, field: str) -> None:
+    """Raise InvalidInput for servers that are not of the workspace."""
+    wanted = set(servers)
+    known = McpServer.objects.for_workspace(workspace_id).filter(pk__in=wanted)
     if len(wanted) != known.count():
-        raise InvalidInput(fields={"mcp_config": ["A server named here is not in this workspace."]})
+        raise InvalidInput(fields={field: ["A server named here is not in this workspace."]})
 
 
 def _announce(bud: Bud) -> None:

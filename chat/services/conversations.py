@@ -9,6 +9,7 @@ from django.db import transaction
 from chat.models import Bud, Conversation, Turn
 from chat.models.turns import ACTIVE
 from chat.recording import changing
+from chat.services.buds import check_servers
 from chat.services.turns import stop_turn
 from chat.values import McpConfigOverrides, parse_value
 from workspaces.actors import Actor
@@ -56,6 +57,11 @@ def update_conversation(
         if mcp_config_overrides is not None:
             overrides = parse_value(
                 McpConfigOverrides, mcp_config_overrides, field="mcp_config_overrides"
+            )
+            check_servers(
+                overrides.additional_servers,
+                workspace_id=row.workspace_id,
+                field="mcp_config_overrides",
             )
             row.mcp_config_overrides = overrides.model_dump(mode="json")
         row.save(
