@@ -189,6 +189,7 @@ LOGOUT_REDIRECT_URL = reverse_lazy("account_login")
 ACCOUNT_ADAPTER = "workspaces.accounts.AccountAdapter"
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_LOGIN_METHODS = {"email"}
+ACCOUNT_FORMS = {"signup": "workspaces.forms.InvitedSignupForm"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
 # An invitation is sent to the address and bound to it, so whoever opens it has shown that the address is his.
 ACCOUNT_EMAIL_VERIFICATION = "none"
