@@ -63,7 +63,7 @@ def test_every_answer_carries_the_common_headers(trellis: RunningTrellis) -> Non
         assert "default-src 'none'" in policy, path
         assert "unsafe" not in policy, path
         assert answer.headers["X-Content-Type-Options"] == "nosniff", path
-        assert answer.headers["Referrer-Policy"] == "no-referrer", path
+        assert answer.headers["Referrer-Policy"] == "same-origin", path
 
 
 def test_a_foreign_host_and_two_hosts_are_refused(trellis: RunningTrellis) -> None:

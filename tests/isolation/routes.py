@@ -1,0 +1,207 @@
+"""A sample for every route: which ids stand in its address, and bodies for its methods.
+
+``own`` bodies are of the caller's side and would be accepted; ``foreign`` ones name the other side's rows wherever an id
+can stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+
+from tests.isolation.world import Side
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+
+Ids = Callable[[Side], Mapping[str, Any]]
+Body = Callable[[Side], Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """How to call one route."""
+
+    ids: Ids = lambda _side: {}
+    """The arguments of its address, from one side's rows."""
+    bodies: tuple[Body, ...] = ()
+    """Bodies that name rows of one side, for the methods that take one."""
+    is_public: bool = False
+    """Answers people who are not signed in."""
+    reads: bool = True
+    """GET gives a page or data to somebody of the workspace; False: it only takes changes."""
+    writes_on_get: frozenset[str] = field(default_factory=frozenset)
+    """Tables that a GET may write to, each with a good reason given here."""
+
+
+def _slug(side: Side) -> dict[str, Any]:
+    return {"workspace_slug": side.slug}
+
+
+def _in_workspace(**names: str) -> Ids:
+    def ids(side: Side) -> dict[str, Any]:
+        return {**_slug(side), **{argument: side[name].pk for argument, name in names.items()}}
+
+    return ids
+
+
+def _pk(name: str) -> Ids:
+    return lambda side: {"pk": side[name].pk}
+
+
+def _body(**names: str) -> Body:
+    """A body in which each key holds the id of that row; ``=text`` stands for itself."""
+
+    def body(side: Side) -> dict[str, Any]:
+        return {
+            key: name[1:] if name.startswith("=") else str(side[name].pk)
+            for key, name in names.items()
+        }
+
+    return body
+
+
+def _mcp_config(side: Side) -> dict[str, Any]:
+    return {
+        "name": "A bud",
+        "slug": "a-bud",
+        "provider_id": str(side["provider"].pk),
+        "mcp_config": {"servers": [str(side["server"].pk)]},
+    }
+
+
+def _overrides(side: Side) -> dict[str, Any]:
+    return {"mcp_config_overrides": {"additional_servers": [str(side["server"].pk)]}}
+
+
+_server = _in_workspace(server_id="server")
+_tool = _in_workspace(server_id="server", tool_id="tool")
+_page = Sample(ids=_slug)
+_action_on_server = Sample(ids=_server, reads=False)
+_action_on_tool = Sample(ids=_tool, reads=False)
+# The session remembers which workspace was opened last.
+_SESSION = frozenset({"django_session"})
+# Reading somebody's bodies and taking the log away are themselves entries.
+_AUDIT = _SESSION | {"audit_auditentry"}
+_public = Sample(is_public=True, writes_on_get=_SESSION)
+
+SAMPLES: dict[str, Sample] = {
+    "healthz": _public,
+    "readyz": _public,
+    "account_login": _public,
+    "account_signup": _public,
+    "account_inactive": _public,
+    "account_reset_password": _public,
+    "account_reset_password_done": _public,
+    "account_reset_password_from_key": Sample(
+        ids=lambda _: {"uidb36": "1", "key": "a-b"}, is_public=True, writes_on_get=_SESSION
+    ),
+    "account_reset_password_from_key_done": _public,
+    "account_email_verification_sent": _public,
+    "account_confirm_email": Sample(
+        ids=lambda _: {"key": "a"}, is_public=True, writes_on_get=_SESSION
+    ),
+    "account_confirm_login_code": Sample(reads=False, is_public=True, writes_on_get=_SESSION),
+    "account_logout": Sample(is_public=True),
+    "account_reauthenticate": Sample(writes_on_get=_SESSION),
+    "account_email": Sample(reads=False),
+    "account_change_password": Sample(),
+    "account_set_password": Sample(reads=False),
+    "api:schema": _public,
+    "api:docs": _public,
+    "api:audit-entries-list": Sample(),
+    "api:audit-entries-detail": Sample(ids=_pk("entry"), writes_on_get=_AUDIT),
+    "api:servers-list": Sample(),
+    "api:servers-detail": Sample(
+        ids=_pk("server"), bodies=(_body(name="=renamed"), _body(workspace="server"))
+    ),
+    "api:servers-refresh": Sample(ids=_pk("server"), reads=False),
+    "api:servers-test": Sample(ids=_pk("server"), reads=False),
+    "api:tools-list": Sample(),
+    "api:tools-detail": Sample(ids=_pk("tool"), bodies=(lambda _: {"is_enabled": False},)),
+    "api:tools-accept": Sample(ids=_pk("tool"), reads=False),
+    "api:tools-test": Sample(ids=_pk("tool"), bodies=(lambda _: {"arguments": {}},), reads=False),
+    "api:buds-list": Sample(bodies=(_mcp_config,)),
+    "api:buds-detail": Sample(ids=_pk("bud"), bodies=(_mcp_config, _body(name="=renamed"))),
+    "api:conversations-list": Sample(bodies=(_body(bud_id="bud"),)),
+    "api:conversations-detail": Sample(
+        ids=_pk("conversation"), bodies=(_body(title="=renamed"), _overrides)
+    ),
+    "api:conversations-messages": Sample(
+        ids=_pk("conversation"), bodies=(_body(client_id="=c", text="=hello"),)
+    ),
+    "api:turns-detail": Sample(ids=_pk("turn")),
+    "api:turns-retry": Sample(ids=_pk("turn"), reads=False),
+    "api:turns-stop": Sample(ids=_pk("turn"), reads=False),
+    "api:turns-tool-calls": Sample(ids=_pk("turn")),
+    "api:tool-calls-detail": Sample(ids=_pk("call")),
+    "api:tool-calls-decide": Sample(
+        ids=_pk("call"), bodies=(lambda _: {"decision": "approve"},), reads=False
+    ),
+    "workspaces:index": Sample(writes_on_get=_SESSION),
+    "workspaces:accept_invitation": _public,
+    "workspaces:invitation": Sample(
+        ids=lambda _: {"token": "unknown"}, is_public=True, writes_on_get=_SESSION
+    ),
+    "workspaces:tokens": Sample(
+        bodies=(lambda _: {"name": "x", "scopes": ["chat"], "expires_in": "30"},)
+    ),
+    "workspaces:revoke_token": Sample(ids=lambda side: {"token_id": side["token"].pk}, reads=False),
+    "workspaces:switch": Sample(ids=_slug, reads=False),
+    "audit:entries": _page,
+    "audit:export": Sample(
+        ids=lambda side: {**_slug(side), "extension": "csv"}, writes_on_get=_AUDIT
+    ),
+    "audit:entry": Sample(ids=_in_workspace(entry_id="entry"), writes_on_get=_AUDIT),
+    "mcp_servers:servers": _page,
+    "mcp_servers:add": Sample(
+        ids=_slug,
+        bodies=(
+            lambda _: {
+                "name": "new",
+                "transport": "streamable_http",
+                "url": "https://new.example.org/mcp",
+            },
+        ),
+        reads=False,
+    ),
+    "mcp_servers:add_from_catalogue": Sample(
+        ids=_slug, bodies=(_body(name="=new", program="server"),), reads=False
+    ),
+    "mcp_servers:try": Sample(ids=_slug, reads=False),
+    "mcp_servers:server": Sample(ids=_server),
+    "mcp_servers:test": _action_on_server,
+    "mcp_servers:refresh": _action_on_server,
+    "mcp_servers:active": _action_on_server,
+    "mcp_servers:delete": _action_on_server,
+    "mcp_servers:tool_enabled": _action_on_tool,
+    "mcp_servers:tool_approval": _action_on_tool,
+    "mcp_servers:tool_accept": _action_on_tool,
+    "chat:home": Sample(ids=_slug, writes_on_get=_SESSION),
+    "chat:conversation": Sample(
+        ids=_in_workspace(conversation_id="conversation"), writes_on_get=_SESSION
+    ),
+}
+
+
+def route_names() -> list[str]:
+    """Every route but the admin's, which has its own walker, by namespace and name."""
+    return sorted(set(_names(get_resolver().url_patterns, "")))
+
+
+def _names(patterns: list[Any], namespace: str) -> Iterator[str]:
+    for pattern in patterns:
+        if isinstance(pattern, URLResolver):
+            inner = f"{namespace}{pattern.namespace}:" if pattern.namespace else namespace
+            if pattern.namespace != "admin":
+                yield from _names(pattern.url_patterns, inner)
+        elif isinstance(pattern, URLPattern):
+            yield f"{namespace}{pattern.name or pattern.pattern}"
+
+
+def address(name: str, sample: Sample, side: Side) -> str:
+    """The route's address with the side's ids."""
+    return reverse(name, kwargs=dict(sample.ids(side)))

@@ -1,0 +1,317 @@
+"""Every route and method, called by each role of one workspace with the ids of another."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db import connection
+from django.test import Client
+
+from tests.factories import CANARY
+from tests.isolation.routes import METHODS, SAFE, SAMPLES, Sample, address, route_names
+from tests.isolation.world import Side, World, make_world, state_of
+
+pytestmark = pytest.mark.django_db
+ROLES = ("owner", "admin", "member", "auditor")
+NAMES = route_names()
+HIDDEN = {400, 403, 404, 405, 415, 422}
+ADDRESSED = [name for name in NAMES if name in SAMPLES and not SAMPLES[name].is_public]
+
+
+def text_of(answer: Any) -> str:
+    """Everything that an answer tells: headers, body, and the pieces of a stream."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        body = b"".join(answer) if answer.streaming else answer.content
+    return f"{answer.headers} {body.decode(errors='replace')}"
+
+
+def call(client: Client, method: str, url: str, body: Any, name: str) -> Any:
+    """Call as the page or the API client would."""
+    if name.startswith("api:"):
+        return client.generic(method, url, _json(body), content_type="application/json")
+    if method == "POST":
+        return client.post(url, _form(body))
+    return client.generic(method, url)
+
+
+def _json(body: Any) -> str:
+    import json
+
+    return json.dumps(body or {})
+
+
+def _form(body: Any) -> dict[str, Any]:
+    return {key: value for key, value in (body or {}).items() if isinstance(value, str | list)}
+
+
+def test_every_route_has_a_sample() -> None:
+    """SEC-01: what is found and not known is red."""
+    missing = sorted(set(NAMES) - set(SAMPLES))
+    gone = sorted(set(SAMPLES) - set(NAMES))
+    assert not missing, f"add a sample of each to tests/isolation/routes.py: {missing}"
+    assert not gone, f"these routes do not exist any more: {gone}"
+
+
+@pytest.mark.parametrize("name", ADDRESSED)
+def test_no_route_reads_or_changes_another_workspace(name: str) -> None:
+    """SEC-01, SEC-02, SEC-03, SEC-12: ids of B in the address and in every body, as each role of A."""
+    world = make_world()
+    sample = SAMPLES[name]
+    before = state_of(world.b)
+    bodies = [None, *(make(world.b) for make in sample.bodies)]
+    has_ids = bool(sample.ids(world.b))
+    urls = {address(name, sample, world.b)}
+    if "workspace_slug" in sample.ids(world.a):
+        # The caller's own workspace in the address, and the other one's row in it.
+        mixed = {**sample.ids(world.b), "workspace_slug": world.a.slug}
+        from django.urls import reverse
+
+        urls.add(reverse(name, kwargs=mixed))
+    for role in ROLES:
+        client = world.a.tenant.client(role, raise_request_exception=False)
+        for url in urls:
+            is_other = has_ids and url != address(name, sample, world.a)
+            for method in METHODS:
+                for body in bodies if method not in SAFE else [None]:
+                    answer = call(client, method, url, body, name)
+                    told = text_of(answer).replace(url, "")
+                    assert CANARY not in told, (role, method, url, answer.status_code)
+                    assert answer.status_code < 500, (role, method, url, answer.status_code)
+                    if is_other and method != "OPTIONS" and world.a.slug not in url.split("/"):
+                        assert answer.status_code in HIDDEN, (role, method, url, told[:500])
+    assert state_of(world.b) == before
+
+
+@pytest.mark.parametrize("name", [name for name in ADDRESSED if SAMPLES[name].bodies])
+def test_no_body_can_name_another_workspaces_row(name: str) -> None:
+    """SEC-03: in A's own address, with B's ids in every position of the body."""
+    world = make_world()
+    sample = SAMPLES[name]
+    before = state_of(world.b)
+    for role in ROLES:
+        client = world.a.tenant.client(role, raise_request_exception=False)
+        for make in sample.bodies:
+            body = make(world.b)
+            if not any(str(row.pk) in str(body) for row in world.b.rows.values()):
+                continue
+            for method in ("POST", "PATCH", "PUT"):
+                answer = call(client, method, address(name, sample, world.a), body, name)
+                assert CANARY not in text_of(answer)
+                assert answer.status_code < 500
+                if name.startswith("api:") and "workspace" not in body:
+                    assert answer.status_code in HIDDEN, (role, method, text_of(answer)[:500])
+    assert state_of(world.b) == before
+
+
+@pytest.mark.parametrize("name", [name for name in ADDRESSED if SAMPLES[name].reads])
+def test_the_samples_are_real(name: str) -> None:
+    """SEC-01: with the caller's own ids each of these routes answers somebody of the workspace."""
+    world = make_world()
+    url = address(name, SAMPLES[name], world.a)
+    statuses = {role: world.a.tenant.client(role).get(url).status_code for role in ROLES}
+    assert {200, 302} & set(statuses.values()), statuses
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name in SAMPLES])
+def test_nobody_without_a_session_gets_anything(name: str) -> None:
+    """SEC-01: every route that is not public sends a stranger away."""
+    world = make_world()
+    sample = SAMPLES[name]
+    before = (state_of(world.a), state_of(world.b))
+    client = Client(raise_request_exception=False)
+    for method in METHODS:
+        answer = call(client, method, address(name, sample, world.b), None, name)
+        assert answer.status_code < 500, (method, answer.status_code)
+        told = text_of(answer).replace(address(name, sample, world.b), "")
+        assert CANARY not in told.replace(world.b.slug, "") or answer.status_code == 302
+        if not sample.is_public and method != "OPTIONS":
+            assert answer.status_code in {*HIDDEN, 302, 401}
+            if answer.status_code == 302:
+                assert "/accounts/login/" in answer["Location"]
+    assert (state_of(world.a), state_of(world.b)) == before
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name in SAMPLES])
+def test_no_change_without_csrf_proof(name: str) -> None:
+    """SEC-22: a session alone changes nothing, whatever the method."""
+    world = make_world()
+    sample = SAMPLES[name]
+    client = world.a.tenant.client("owner", enforce_csrf_checks=True)
+    before = state_of(world.a)
+    for method in ("POST", "PUT", "PATCH", "DELETE"):
+        body = sample.bodies[0](world.a) if sample.bodies else None
+        answer = call(client, method, address(name, sample, world.a), body, name)
+        assert answer.status_code in {403, 404, 405}, (method, answer.status_code)
+    after = state_of(world.a)
+    assert after == before
+
+
+@contextmanager
+def writes() -> Iterator[list[str]]:
+    """Collect the tables that are written to."""
+    found: list[str] = []
+
+    def watch(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
+        words = sql.replace('"', " ").split()
+        match words[0].upper() if words else "":
+            case "INSERT" | "REPLACE" | "DELETE":
+                found.append(words[2])
+            case "UPDATE":
+                found.append(words[1])
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(watch):
+        yield found
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name in SAMPLES])
+def test_reading_changes_nothing(name: str) -> None:
+    """SEC-22: no GET writes, but to the tables that its sample names with a reason."""
+    world = make_world()
+    sample = SAMPLES[name]
+    for role in ROLES:
+        client = world.a.tenant.client(role)
+        for method in ("GET", "HEAD"):
+            with writes() as found:
+                text_of(call(client, method, address(name, sample, world.a), None, name))
+            allowed = sample.writes_on_get | {"django_session"}
+            assert set(found) <= allowed, (role, method, found)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name in SAMPLES])
+def test_every_answer_has_the_strict_headers(name: str) -> None:
+    """SEC-84: pages, errors, redirects, files and the REST interface alike."""
+    world = make_world()
+    url = address(name, SAMPLES[name], world.a)
+    for client in [world.a.tenant.client(role) for role in ROLES]:
+        check_headers(call(client, "GET", url, None, name))
+    for client in [Client(), world.b.tenant.client("owner")]:
+        for method in ("GET", "POST", "DELETE"):
+            check_headers(call(client, method, url, None, name))
+
+
+def check_headers(answer: Any) -> None:
+    """Fail unless the answer carries every header that protects a page."""
+    policy = answer["Content-Security-Policy"]
+    for part in (
+        *("default-src 'none'", "frame-ancestors 'none'", "form-action 'self'"),
+        *("base-uri 'none'", "img-src 'self' data: blob:"),
+    ):
+        assert part in policy
+    assert "unsafe" not in policy
+    assert answer["X-Content-Type-Options"] == "nosniff"
+    # Not no-referrer: browsers then send "Origin: null" with forms. Other sites get nothing either way.
+    assert answer["Referrer-Policy"] == "same-origin"
+    assert answer["X-Frame-Options"] == "DENY"
+
+
+def test_the_other_workspace_cannot_be_chosen_by_header_or_session(world: World) -> None:
+    """SEC-01: X-Workspace and a forged session value lead nowhere."""
+    client = world.a.tenant.client("owner")
+    session = client.session
+    session["workspace_id"] = str(world.b.tenant.workspace.pk)
+    session.save()
+    for headers in ({}, {"X-Workspace": world.b.slug}):
+        for name in NAMES:
+            if name.startswith("api:") and name.endswith("-list"):
+                url = address(name, SAMPLES[name], world.a)
+                assert CANARY not in text_of(client.get(url, headers=headers or None))
+
+
+@pytest.fixture
+def world() -> World:
+    return make_world()
+
+
+# Fields that belong to the server ------------------------------------------------------------------------------------
+
+HOSTILE: dict[str, Any] = {
+    "id": "00000000-0000-7000-8000-000000000001",
+    "workspace": CANARY,
+    "workspace_id": "00000000-0000-7000-8000-000000000001",
+    "owner": "x",
+    "owner_id": "00000000-0000-7000-8000-000000000001",
+    "user": "x",
+    "role": "owner",
+    "is_auditor": True,
+    "is_superuser": True,
+    "is_staff": True,
+    "scope": "global",
+    "status": "connected",
+    "decision": "approved",
+    "approved_hash": "0" * 64,
+    "definition_hash": "0" * 64,
+    "approval_rule": "x",
+    "created_at": "2000-01-01T00:00:00Z",
+    "lease_token": 9,
+    "transport": "stdio",
+    "command": "sh",
+    "program": "x",
+}
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in NAMES if name.startswith("api:") and name.endswith("-detail")]
+)
+@pytest.mark.parametrize("role", ROLES)
+def test_server_owned_fields_cannot_be_set(name: str, role: str) -> None:
+    """SEC-24: all of them in one PATCH and one by one; rejected or without effect."""
+    world = make_world()
+    sample = SAMPLES[name]
+    url = address(name, sample, world.a)
+    client = world.a.tenant.client(role, raise_request_exception=False)
+    before = owned_by_server(world.a)
+    for body in (HOSTILE, *({key: value} for key, value in HOSTILE.items())):
+        for method in ("PATCH", "PUT"):
+            assert call(client, method, url, body, name).status_code < 500
+    assert owned_by_server(world.a) == before
+
+
+def owned_by_server(side: Side) -> Any:
+    """The rows of a side without what a PATCH always moves."""
+    return {
+        label: [
+            {key: value for key, value in row.items() if key in HOSTILE or key.endswith("_id")}
+            for row in rows
+        ]
+        for label, rows in state_of(side).items()
+        if label != "audit.AuditEntry"
+    }
+
+
+@pytest.mark.parametrize("role", ["member", "auditor"])
+def test_a_member_cannot_relax_what_protects_others(role: str) -> None:
+    """SEC-24: servers and tools are the administrators' to change."""
+    world = make_world()
+    client = world.a.tenant.client(role)
+    before = state_of(world.a)
+    bodies: dict[str, dict[str, Any]] = {
+        "api:servers-detail": {
+            "trusts_annotations": True,
+            "is_active": True,
+            "url": "https://x.org",
+        },
+        "api:tools-detail": {"is_enabled": False, "approval_override": "auto"},
+        "api:buds-detail": {"system_prompt": "obey"},
+    }
+    for name, body in bodies.items():
+        url = address(name, SAMPLES[name], world.a)
+        assert call(client, "PATCH", url, body, name).status_code == 403
+        assert call(client, "DELETE", url, None, name).status_code in {403, 405}
+    after = state_of(world.a)
+    assert after == before
+    assert settings.SECRET_KEY
+
+
+def test_samples_are_complete_values() -> None:
+    """SEC-01: a sample of a route that has ids gives them."""
+    world = make_world()
+    for name, sample in SAMPLES.items():
+        assert isinstance(sample, Sample)
+        assert address(name, sample, world.a)

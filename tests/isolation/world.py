@@ -1,0 +1,259 @@
+"""Two workspaces with one row of every kind; every text of the second is a canary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from hashlib import sha256
+from typing import Any
+
+from django.apps import apps
+from django.db import models
+from django.utils import timezone
+from uuid_utils.compat import uuid7
+
+from audit.actions import Action, Outcome
+from audit.models import AuditEntry
+from audit.services import EntryDraft, Ref, record
+from chat.models import Bud, Conversation, Message, ModelProvider, ToolCall, Turn
+from chat.values import MessageRole, MessageStatus, ToolCallStatus, TurnStatus
+from mcp_servers.models import Approval, HealthCheck, McpServer, McpTool
+from tests.factories import CANARY, Tenant, make_tenant
+from workspaces.actors import Source
+from workspaces.models import ApiToken, IdempotentRequest, Invitation, Membership, User
+
+OWN_APPS = ("workspaces", "audit", "mcp_servers", "chat")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """One workspace and its rows, one of each kind, which belong to its member where they are personal."""
+
+    tenant: Tenant
+    rows: Mapping[str, models.Model]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.rows[name]
+
+    @property
+    def slug(self) -> str:
+        return self.tenant.workspace.slug
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """Both sides. `a` looks, `b` must not be seen."""
+
+    a: Side
+    b: Side
+
+
+def make_world() -> World:
+    """Build both sides."""
+    return World(a=make_side("a", "seen"), b=make_side(CANARY, CANARY))
+
+
+def make_side(slug: str, text: str) -> Side:
+    """Build one workspace with one row of every kind; ``text`` is part of every string in it."""
+    tenant = make_tenant(slug, text)
+    workspace, member = tenant.workspace, tenant.member
+    soon = timezone.now() + timedelta(days=1)
+    server = McpServer.objects.create(
+        workspace=workspace,
+        name=f"{text}-server",
+        transport="streamable_http",
+        url=f"https://{text}.example.org/mcp",
+        headers={"Authorization": f"Bearer {text}-header"},
+        is_active=False,  # nothing in the background may call it
+        instructions=f"{text} instructions",
+        status_reason=f"{text} reason",
+    )
+    digest = sha256(text.encode()).hexdigest()
+    tool = McpTool.objects.create(
+        workspace=workspace,
+        server=server,
+        name=f"{text}_tool",
+        title=f"{text} tool",
+        description=f"{text} description",
+        input_schema={"type": "object"},
+        definition_hash=digest,
+        approved_hash=digest,
+        last_seen_at=timezone.now(),
+    )
+    check = HealthCheck.objects.create(
+        workspace=workspace,
+        server=server,
+        checked_at=timezone.now(),
+        is_ok=False,
+        error=f"{text} error",
+    )
+    provider = ModelProvider.objects.create(
+        workspace=workspace,
+        name=f"{text} provider",
+        base_url=f"https://{text}-model.example.org/v1",
+        api_key=f"{text}-key",
+        default_model=f"{text}-model",
+    )
+    bud = Bud.objects.create(
+        workspace=workspace,
+        slug=f"{text}-bud",
+        name=f"{text} bud",
+        description=f"{text} description",
+        system_prompt=f"{text} prompt",
+        provider=provider,
+        mcp_config={"servers": [str(server.pk)]},
+    )
+    conversation = Conversation.objects.create(
+        workspace=workspace, owner=member, bud=bud, title=f"{text} conversation"
+    )
+    message = Message.objects.create(
+        workspace=workspace,
+        conversation=conversation,
+        role=MessageRole.USER.value,
+        text=f"{text} question",
+        status=MessageStatus.COMPLETE.value,
+        order_key=1,
+        client_id=f"{text}-client",
+    )
+    turn = Turn.objects.create(
+        workspace=workspace,
+        conversation=conversation,
+        user_message=message,
+        asked_by=member,
+        source=Source.CHAT.value,
+        status=TurnStatus.WAITING_FOR_APPROVAL.value,
+    )
+    answer = Message.objects.create(
+        workspace=workspace,
+        conversation=conversation,
+        turn=turn,
+        parent=message,
+        role=MessageRole.ASSISTANT.value,
+        step=1,
+        text=f"{text} answer",
+        status=MessageStatus.COMPLETE.value,
+        order_key=2,
+    )
+    call = ToolCall.objects.create(
+        workspace=workspace,
+        turn=turn,
+        message=answer,
+        position=0,
+        provider_call_id=f"{text}-call",
+        function_name=f"{text}_function",
+        server_id=server.pk,
+        server_name=server.name,
+        tool_id=tool.pk,
+        tool_name=tool.name,
+        definition_hash=digest,
+        input_schema={"type": "object"},
+        arguments={"text": f"{text} argument"},
+        proposed_arguments={"text": f"{text} argument"},
+        status=ToolCallStatus.WAITING_FOR_APPROVAL.value,
+        approval_rule="unknown",
+        approval_reason=f"{text} reason",
+        approval_expires_at=soon,
+    )
+    approval = Approval.objects.create(
+        workspace=workspace,
+        call_id=call.pk,
+        server_id=server.pk,
+        tool_id=tool.pk,
+        definition_hash=digest,
+        arguments_hash=digest,
+        principal=f"workspace:{workspace.pk}",
+        requester_id=member.pk,
+        approver_id=member.pk,
+        approver_label=member.email,
+        expires_at=soon,
+    )
+    invitation = Invitation.objects.create(
+        workspace=workspace,
+        email=f"{text}-guest@example.org",
+        token_hash=sha256(f"{text}-token".encode()).hexdigest(),
+        invited_by=tenant.admin,
+        expires_at=soon,
+    )
+    token = ApiToken.objects.create(
+        workspace=workspace,
+        user=member,
+        name=f"{text} token",
+        token_hash=sha256(f"{text}-plain".encode()).hexdigest(),
+        hint=text[:8],
+        scopes=["chat"],
+        expires_at=soon,
+    )
+    repeated = IdempotentRequest.objects.create(
+        workspace=workspace,
+        user=member,
+        key=f"{text}-key",
+        fingerprint=digest,
+        status_code=201,
+        body={"text": text},
+    )
+    entry = record(
+        EntryDraft(
+            action=Action.TOOL_CALL_FINISHED,
+            actor=tenant.actor("member", Source.CHAT),
+            workspace_id=workspace.pk,
+            call_id=uuid7(),
+            server=Ref(id=server.pk, name=server.name),
+            tool=Ref(id=tool.pk, name=tool.name),
+            outcome=Outcome.OK,
+            arguments=f'{{"text": "{text} argument"}}'.encode(),
+            result=f'{{"text": "{text} result"}}'.encode(),
+            duration_ms=5,
+        )
+    )
+    membership = Membership.objects.for_workspace(workspace).get(user=member)
+    return Side(
+        tenant=tenant,
+        rows={
+            "server": server,
+            "tool": tool,
+            "check": check,
+            "provider": provider,
+            "bud": bud,
+            "conversation": conversation,
+            "message": message,
+            "turn": turn,
+            "answer": answer,
+            "call": call,
+            "approval": approval,
+            "invitation": invitation,
+            "token": token,
+            "repeated": repeated,
+            "entry": entry,
+            "membership": membership,
+        },
+    )
+
+
+def tenant_models() -> Iterator[type[models.Model]]:
+    """Every model of ours whose rows belong to a workspace."""
+    for model in apps.get_models():
+        names = {field.attname for field in model._meta.concrete_fields}
+        if model._meta.app_label in OWN_APPS and "workspace_id" in names:
+            yield model
+
+
+def state_of(side: Side) -> dict[str, list[dict[str, Any]]]:
+    """All rows of one side, people and workspace included, as values that can be compared."""
+    workspace = side.tenant.workspace
+    state = {
+        model._meta.label: list(
+            model._base_manager.filter(workspace_id=workspace.pk).order_by("pk").values()
+        )
+        for model in tenant_models()
+    }
+    people = [person.pk for person in side.tenant.people.values()]
+    users = User.objects.filter(pk__in=people).order_by("pk").values()
+    state["people"] = [{**row, "last_login": None} for row in users]
+    state["workspace"] = list(type(workspace).objects.filter(pk=workspace.pk).values())
+    return state
+
+
+def audit_rows(side: Side) -> int:
+    """How many entries the side's log has."""
+    return AuditEntry.objects.for_workspace(side.tenant.workspace).count()
