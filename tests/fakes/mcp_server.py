@@ -251,7 +251,7 @@ INITIALIZED: dict[str, Any] = {
 }
 
 
-def raw_tool(name: str, **parts: Any) -> dict[str, Any]:
+def raw_tool(name: str, /, **parts: Any) -> dict[str, Any]:
     """A tool definition as on the wire."""
     return {
         "name": name,

@@ -1,0 +1,193 @@
+"""Servers, tools and the catalogue in the admin."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from mcp_servers.models import McpServer, McpTool, StdioProgram
+from tests.factories import CANARY, Tenant, UserFactory, make_tenant
+from tests.fakes.mcp_server import CountingServer
+from tests.mcp_servers.factories import http_server, looked_at, stored_tool, tool_of
+
+SERVERS = "/admin/mcp_servers/mcpserver/"
+TOOLS = "/admin/mcp_servers/mcptool/"
+PROGRAMS = "/admin/mcp_servers/stdioprogram/"
+
+
+def form(**changes: Any) -> dict[str, Any]:
+    values = {
+        "name": "garden",
+        "is_active": "on",
+        "transport": "streamable_http",
+        "url": "https://example.org/mcp",
+        "program": "",
+        "parameters": "{}",
+        "protocol": "auto",
+        "auth_type": "none",
+        "auth_name": "",
+        "auth_secret": "",
+        "headers": "",
+        "env": "",
+        "connection_config": "{}",
+    }
+    return {**values, **changes}
+
+
+@pytest.fixture
+def admin(tenant: Tenant) -> Client:
+    """A workspace's administrator, no superuser."""
+    return tenant.client("admin")
+
+
+@pytest.fixture
+def owner(tenant: Tenant) -> Client:
+    """The platform's owner."""
+    person = UserFactory.create(is_superuser=True)
+    client = Client()
+    client.force_login(person, backend="allauth.account.auth_backends.AuthenticationBackend")
+    return client
+
+
+def test_a_server_is_added_with_secrets_that_are_never_shown(admin: Client, tenant: Tenant) -> None:
+    """SEC-93: write-only headers and credentials; saving the empty field keeps them."""
+    body = form(
+        headers="X-Key: canary-1a2b-key", auth_type="bearer", auth_secret="canary-1a2b-token"
+    )
+    response = admin.post(f"{SERVERS}add/", body)
+    assert response.status_code == 302, response.content.decode()[:2000]
+    server = McpServer.objects.for_workspace(tenant.workspace).get()
+    change = f"{SERVERS}{server.pk}/change/"
+    text = admin.get(change).content.decode()
+    assert "canary-1a2b" not in text
+    assert "headers, credentials" in text
+    assert admin.post(change, form(name="renamed", auth_type="bearer")).status_code == 302
+    server = McpServer.objects.for_workspace(tenant.workspace).get()
+    assert server.name == "renamed"
+    assert server.headers.reveal_json("test") == {"X-Key": "canary-1a2b-key"}
+    assert server.auth_config.reveal_json("test") == {"token": "canary-1a2b-token"}
+    assert "canary-1a2b" not in admin.get(f"{SERVERS}{server.pk}/history/").content.decode()
+    assert admin.post(change, form(clears_secrets="on")).status_code == 302
+    server = McpServer.objects.for_workspace(tenant.workspace).get()
+    assert not server.headers
+    assert not server.auth_config
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"url": "nonsense"}, "not a plain"),
+        ({"headers": "X-Key"}, "one name"),
+        ({"headers": "Host: x"}, "set by the platform"),
+        ({"connection_config": '{"call_seconds": 0}'}, "call_seconds"),
+        ({"auth_type": "bearer"}, "needs token"),
+        ({"transport": "stdio"}, "has no URL"),
+        ({"transport": "stdio", "url": ""}, "catalogue"),
+    ],
+)
+def test_a_bad_form_says_what_is_wrong(
+    admin: Client, tenant: Tenant, change: dict[str, str], words: str
+) -> None:
+    """A bad configuration is a form error, never a crash."""
+    response = admin.post(f"{SERVERS}add/", form(**change))
+    assert response.status_code == 200
+    assert words in response.content.decode()
+    assert McpServer.objects.for_workspace(tenant.workspace).count() == 0
+
+
+def test_a_connection_test_tells_what_was_found(
+    admin: Client, tenant: Tenant, counting: CountingServer
+) -> None:
+    """Status, latency, revision, tools."""
+    server = http_server(tenant, counting.url, name="counting")
+    body = {"action": "test_connections", "_selected_action": [str(server.pk)]}
+    text = admin.post(SERVERS, body, follow=True).content.decode()
+    assert "protocol 2026-07-28, 6 tools" in text
+    server.refresh_from_db()
+    assert server.status == "connected"
+    text = admin.get(f"{SERVERS}{server.pk}/change/").content.decode()
+    assert "destroy" in text
+    for action, is_active in (("switch_off", False), ("switch_on", True)):
+        admin.post(SERVERS, {"action": action, "_selected_action": [str(server.pk)]})
+        server.refresh_from_db()
+        assert server.is_active is is_active
+
+
+def test_tools_are_switched_and_accepted(admin: Client, tenant: Tenant, trusted: McpServer) -> None:
+    """A tool's switches, its badges, and its new definition."""
+    echo = tool_of(trusted, "echo")
+    assert "Read-only" in admin.get(TOOLS).content.decode()
+    admin.post(TOOLS, {"action": "switch_off", "_selected_action": [str(echo.pk)]})
+    echo.refresh_from_db()
+    assert not echo.is_enabled
+    McpTool.objects.for_workspace(tenant.workspace).filter(pk=echo.pk).update(
+        definition_hash="6" * 64
+    )
+    admin.post(TOOLS, {"action": "accept_definitions", "_selected_action": [str(echo.pk)]})
+    response = admin.post(
+        f"{TOOLS}{echo.pk}/change/", {"is_enabled": "on", "approval_override": "deny"}
+    )
+    assert response.status_code == 302
+    echo.refresh_from_db()
+    assert (echo.is_enabled, echo.approval_override, echo.is_quarantined) == (True, "deny", False)
+    assert admin.get(f"{TOOLS}add/").status_code == 403
+
+
+def test_the_catalogue_is_the_platform_owners_alone(
+    admin: Client, owner: Client, tenant: Tenant
+) -> None:
+    """SEC-37: not a workspace's administrator, not its owner."""
+    entry = {
+        "title": "Probe",
+        "slug": "probe",
+        "description": "",
+        "command": "/usr/bin/true",
+        "args": json.dumps(["{mode}"]),
+        "parameters": json.dumps([{"name": "mode", "title": "Mode"}]),
+        "env_names": "[]",
+        "is_enabled": "on",
+    }
+    for client in (admin, tenant.client("owner"), tenant.client("member")):
+        assert client.get(PROGRAMS).status_code in (302, 403)
+        assert client.post(f"{PROGRAMS}add/", entry).status_code in (302, 403)
+        assert StdioProgram.objects.count() == 0
+    assert owner.post(f"{PROGRAMS}add/", {**entry, "command": "npx"}).status_code == 200
+    assert owner.post(f"{PROGRAMS}add/", entry).status_code == 302
+    assert StdioProgram.objects.get().slug == "probe"
+
+
+def test_nothing_of_another_workspace_shows(admin: Client, tenant: Tenant) -> None:
+    """SEC-04: lists, pages, choices and actions are of this workspace."""
+    other = make_tenant("other", CANARY)
+    foreign = http_server(other, "https://example.org/mcp", name=CANARY)
+    tool = stored_tool(foreign, CANARY)
+    for path in (SERVERS, TOOLS, "/admin/mcp_servers/healthcheck/", f"{SERVERS}add/"):
+        assert CANARY not in admin.get(path).content.decode()
+    for path in (
+        f"{SERVERS}{foreign.pk}/change/",
+        f"{TOOLS}{tool.pk}/change/",
+        f"{SERVERS}{foreign.pk}/delete/",
+    ):
+        response = admin.get(path, follow=True)
+        assert CANARY not in response.content.decode()
+    admin.post(SERVERS, {"action": "switch_off", "_selected_action": [str(foreign.pk)]})
+    foreign.refresh_from_db()
+    assert foreign.is_active
+
+
+def test_a_server_is_deleted_with_its_tools(
+    admin: Client, tenant: Tenant, counting: CountingServer
+) -> None:
+    """Through the service, so that connections close and the log knows."""
+    server = looked_at(tenant, http_server(tenant, counting.url))
+    assert admin.post(f"{SERVERS}{server.pk}/delete/", {"post": "yes"}).status_code == 302
+    assert McpServer.objects.for_workspace(tenant.workspace).count() == 0
+    assert McpTool.objects.for_workspace(tenant.workspace).count() == 0
+
+
+def test_members_have_no_admin(tenant: Tenant) -> None:
+    """SEC-24: not even to look."""
+    assert tenant.client("member").get(SERVERS).status_code in (302, 403)

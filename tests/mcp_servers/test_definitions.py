@@ -1,0 +1,196 @@
+"""What servers say their tools are: bounded, self-contained, hashed."""
+
+from __future__ import annotations
+
+import copy
+import time
+from typing import Any
+
+import pytest
+
+from mcp_servers.definitions import definition_hash, read_definition
+from mcp_servers.errors import InvalidArguments
+from mcp_servers.schemas import UnusableSchema, check_arguments, check_schema, fits
+from tests.fakes.mcp_server import raw_tool
+
+
+def schema_of(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties}
+
+
+def nested(depth: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(depth):
+        schema = schema_of(x=schema)
+    return schema
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ("text", "not a JSON object"),
+        (None, "not a JSON object"),
+        ([], "not a JSON object"),
+        (schema_of(a={"$ref": "https://evil.example/schema.json"}), "another document"),
+        (schema_of(a={"$ref": "file:///etc/passwd"}), "another document"),
+        (schema_of(a={"$ref": "other.json#/x"}), "another document"),
+        (schema_of(a={"$dynamicRef": "#node"}), "$dynamicRef"),
+        (schema_of(a={"$recursiveRef": "#"}), "$recursiveRef"),
+        (
+            {
+                "$defs": {"n": schema_of(next={"$ref": "#/$defs/n"})},
+                **schema_of(a={"$ref": "#/$defs/n"}),
+            },
+            "refers to itself",
+        ),
+        (schema_of(a={"$ref": "#"}), "refers to itself"),
+        (schema_of(a={"$ref": "#/$defs/missing"}), "not valid JSON Schema"),
+        (schema_of(a={"type": "string", "description": "x" * 70_000}), "larger than"),
+        (schema_of(**{f"p{n}": {"type": "string"} for n in range(1001)}), "more than 1000 parts"),
+        (nested(30), "nested deeper"),
+        ({"$schema": "https://example.org/my-dialect", "type": "object"}, "unknown dialect"),
+        (schema_of(a={"type": "nonsense"}), "not valid JSON Schema"),
+        (schema_of(a={"pattern": "(?=x)(?!y)z"}), "pattern"),
+        (schema_of(a={"pattern": "(a)\\1"}), "pattern"),
+        (schema_of(a={"pattern": "(((a{99}){99}){99}){99}"}), "pattern"),
+        (schema_of(a={"not": {"pattern": "(?<=a)b"}}), "pattern"),
+        ({"type": "object", "patternProperties": {"(?=a)": {"type": "string"}}}, "pattern"),
+        (schema_of(a={"pattern": "["}), "pattern"),
+        (schema_of(a={"const": "\x00"}), "cannot be stored"),
+        (schema_of(a={"const": float("inf")}), "cannot be stored"),
+    ],
+)
+def test_a_schema_that_is_not_used(schema: Any, words: str) -> None:
+    """SEC-74, SEC-75: no reference outside, bounded, known dialect, patterns that run in linear time."""
+    with pytest.raises(UnusableSchema) as caught:
+        check_schema(schema, what="input")
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object"},
+        schema_of(a={"type": "string", "pattern": "^(a+)+$"}),
+        {"$schema": "http://json-schema.org/draft-07/schema#", **schema_of(a={"type": "string"})},
+        {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            **schema_of(a={"type": "string"}),
+        },
+        {
+            "$defs": {"name": {"type": "string"}},
+            **schema_of(a={"$ref": "#/$defs/name"}, b={"$ref": "#/$defs/name"}),
+        },
+        schema_of(**{"$ref": {"type": "string"}}),
+        schema_of(a={"default": {"$ref": "https://example.org/"}}),
+        nested(8),
+    ],
+)
+def test_an_ordinary_schema_is_used(schema: dict[str, Any]) -> None:
+    """SEC-74: the bounds leave ordinary tools alone."""
+    check_schema(schema, what="input")
+
+
+def test_a_hostile_pattern_is_decided_at_once() -> None:
+    """SEC-75: `^(a+)+$` over forty letters in under 200 ms, wherever it stands."""
+    hostile = {"type": "string", "pattern": "^(a+)+$"}
+    text = "a" * 40 + "!"
+    for schema, value in [
+        (schema_of(a=hostile), {"a": text}),
+        (schema_of(a={"not": {"not": hostile}}), {"a": text}),
+        ({"type": "object", "patternProperties": {"^(a+)+$": False}, "required": ["b"]}, {text: 1}),
+    ]:
+        started = time.monotonic()
+        with pytest.raises(InvalidArguments):
+            check_arguments(schema, value)
+        assert not fits(schema, value)
+        assert time.monotonic() - started < 0.2
+
+
+def test_faults_are_told_with_their_place() -> None:
+    """Models and people read where the arguments do not fit."""
+    schema = {
+        **schema_of(a={"type": "integer"}, b={"type": "array", "items": {"enum": ["x"]}}),
+        "required": ["c"],
+    }
+    with pytest.raises(InvalidArguments) as caught:
+        check_arguments(schema, {"a": "1", "b": ["y"]})
+    assert '"c" is a required property' in caught.value.message
+    assert "a: " in caught.value.message
+    assert "b/0: " in caught.value.message
+    assert len(caught.value.message) < 2500
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"description": "echo "},
+        {"description": "ech\u200bo"},
+        {"title": "Echo"},
+        {"name": "echo2"},
+        {"annotations": {"readOnlyHint": False}},
+        {"annotations": {"readOnlyHint": True, "destructiveHint": True}},
+        {"_meta": {"x": 1}},
+        {"outputSchema": {"type": "object"}},
+        {"inputSchema": schema_of(text={"type": "string", "default": "x"})},
+    ],
+)
+def test_any_change_changes_the_hash(changed: dict[str, Any]) -> None:
+    """SEC-57: one character, an invisible one, a nested default, a hint."""
+    assert definition_hash(raw_tool("echo")) != definition_hash(raw_tool("echo", **changed))
+
+
+def test_the_order_of_keys_does_not_change_the_hash() -> None:
+    """SEC-57: except key order, and null for absent."""
+    raw = raw_tool("echo", inputSchema={"type": "object", "properties": {"a": {}, "b": {}}})
+    turned = dict(reversed(list(copy.deepcopy(raw).items())))
+    turned["inputSchema"] = {"properties": {"b": {}, "a": {}}, "type": "object"}
+    assert definition_hash(raw) == definition_hash(turned)
+    assert definition_hash(raw) == definition_hash({**raw, "title": None, "outputSchema": None})
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [None, "x", 5, [], {}, {"name": ""}, {"name": 5}, {"name": "a\x00b"}, {"name": "x" * 300}],
+)
+def test_an_entry_without_a_usable_name_is_skipped(raw: object) -> None:
+    """Nobody could ever call it."""
+    assert read_definition(raw) is None
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ({"inputSchema": None}, "input schema"),
+        ({"inputSchema": {"type": "string"}}, "does not describe an object"),
+        ({"outputSchema": {"$ref": "https://evil.example/"}}, "output schema"),
+        ({"description": "x" * 20_000}, "description"),
+        ({"description": 5}, "description"),
+        ({"execution": {"taskSupport": "required"}}, "task"),
+        ({"inputSchema": schema_of(a={"type": "string", "x-mcp-header": "A\r\nX: y"})}, "header"),
+        (
+            {
+                "inputSchema": schema_of(
+                    a={"type": "string", "x-mcp-header": "A"},
+                    b={"type": "string", "x-mcp-header": "a"},
+                )
+            },
+            "header",
+        ),
+        (
+            {
+                "inputSchema": schema_of(
+                    a={"type": "array", "items": {"type": "string", "x-mcp-header": "A"}}
+                )
+            },
+            "header",
+        ),
+        ({"annotations": {"title": "\x00"}}, "annotations"),
+    ],
+)
+def test_a_bad_tool_is_kept_with_its_reason(parts: dict[str, Any], words: str) -> None:
+    """SEC-36, SEC-74: excluded with a reason, storable, never an exception."""
+    definition = read_definition(raw_tool("odd", **parts))
+    assert definition is not None
+    assert words in definition.problem
+    assert len(definition.hash) == 64

@@ -1,0 +1,144 @@
+"""Health: rows, status, patience, and no tool ever called."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from audit.models import AuditEntry
+from mcp_servers import health, services, tasks
+from mcp_servers.errors import AuthenticationRequired, ConnectionFailed
+from mcp_servers.models import HealthCheck, McpServer
+from tests.factories import Tenant
+from tests.fakes.mcp_server import CountingServer
+from tests.mcp_servers.factories import http_server, looked_at
+
+
+@pytest.fixture
+def server(tenant: Tenant) -> McpServer:
+    return http_server(tenant, "https://example.org/mcp")
+
+
+def fresh(server: McpServer) -> McpServer:
+    return McpServer.objects.for_workspace(server.workspace_id).fetch(server.pk)
+
+
+def actions(tenant: Tenant) -> list[str]:
+    rows = AuditEntry.objects.for_workspace(tenant.workspace).filter(action__startswith="server.")
+    return list(rows.order_by("pk").values_list("action", flat=True))
+
+
+def test_a_check_reads_the_list_and_calls_nothing(tenant: Tenant, counting: CountingServer) -> None:
+    """REL-38: status, latency, row; tools are never run."""
+    server = looked_at(tenant, http_server(tenant, counting.url))
+    health.ask_for_check(server)
+    tasks.check_server(str(tenant.workspace.pk), str(server.pk))
+    assert HealthCheck.objects.for_workspace(tenant.workspace).filter(is_ok=True).count() == 2
+    assert fresh(server).latency_ms is not None
+    assert counting.calls == []
+    assert not any(b"tools/call" in body for body in counting.bodies)
+
+
+def test_several_failures_turn_a_server_red(tenant: Tenant, server: McpServer) -> None:
+    """REL-38: one lost packet alarms nobody; the log tells each change of status once."""
+    health.note_reading(server, health.Reading(latency_ms=5))
+    for count in range(1, health.FAILURES_BEFORE_RED):
+        health.note_reading(server, health.Reading(error=ConnectionFailed("gone.")))
+        assert (fresh(server).status, fresh(server).consecutive_failures) == ("connected", count)
+    health.note_reading(server, health.Reading(error=ConnectionFailed("gone.")))
+    assert (fresh(server).status, fresh(server).status_reason) == ("error", "gone.")
+    health.note_reading(server, health.Reading(error=ConnectionFailed("gone.")))
+    health.note_reading(server, health.Reading(latency_ms=7))
+    assert (fresh(server).status, fresh(server).consecutive_failures) == ("connected", 0)
+    assert actions(tenant) == ["server.connected", "server.error", "server.connected"]
+
+
+def test_a_refused_sign_in_shows_at_once(tenant: Tenant, server: McpServer) -> None:
+    """A typed state, never an empty list."""
+    health.note_reading(server, health.Reading(latency_ms=5))
+    health.note_reading(
+        server, health.Reading(error=AuthenticationRequired("needs other credentials."))
+    )
+    assert fresh(server).status == "auth_required"
+
+
+def test_checks_do_not_overlap(tenant: Tenant, server: McpServer) -> None:
+    """REL-38: of two that begin at once, one does the work; switched-off servers are left alone."""
+    assert health.claim(server)
+    assert not health.claim(server)
+    services.set_server_active(server=server, is_active=False, actor=tenant.actor())
+    health.ask_for_check(server)
+    assert not health.claim(server)
+    assert health.due_servers() == []
+
+
+def test_checks_are_spread(tenant: Tenant, server: McpServer, settings: object) -> None:
+    """REL-38: jitter; the next check of a failing server comes sooner."""
+    pauses = set()
+    for _ in range(20):
+        health.note_reading(server, health.Reading(latency_ms=5))
+        next_check = fresh(server).next_check_at
+        assert next_check is not None
+        pauses.add(round((next_check - timezone.now()).total_seconds(), 3))
+    assert len(pauses) > 10
+    assert all(50 < pause < 70 for pause in pauses)
+    health.note_reading(server, health.Reading(error=ConnectionFailed("gone.")))
+    next_check = fresh(server).next_check_at
+    assert next_check is not None
+    assert (next_check - timezone.now()).total_seconds() < 10
+
+
+def test_every_due_server_gets_its_task(
+    tenant: Tenant, server: McpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-38: fanned out, so that a slow one delays none; and only when due."""
+    sent: list[object] = []
+    monkeypatch.setattr(
+        tasks.check_server,
+        "apply_async",
+        lambda args, **options: sent.append((args, options["expires"])),
+    )
+    tasks.check_all_servers()
+    assert sent == [((str(tenant.workspace.pk), str(server.pk)), health.CLAIM_SECONDS)]
+    health.note_reading(server, health.Reading(latency_ms=5))
+    tasks.check_all_servers()
+    assert len(sent) == 1
+
+
+def test_a_task_for_a_foreign_or_missing_server_does_nothing(
+    tenant: Tenant, server: McpServer
+) -> None:
+    """SEC-09: workspace and id must belong together."""
+    from uuid import uuid4
+
+    tasks.check_server(str(uuid4()), str(server.pk))
+    tasks.check_server(str(tenant.workspace.pk), str(uuid4()))
+    assert HealthCheck.objects.for_workspace(tenant.workspace).count() == 0
+
+
+def test_old_checks_go(tenant: Tenant, server: McpServer) -> None:
+    """Rows are bounded by age."""
+    for days in (1, 30):
+        HealthCheck.objects.create(
+            workspace_id=server.workspace_id,
+            server=server,
+            checked_at=timezone.now() - timedelta(days=days),
+            is_ok=True,
+        )
+    assert health.trim() == 1
+    assert HealthCheck.objects.for_workspace(tenant.workspace).count() == 1
+
+
+def test_what_a_program_wrote_is_redacted(tenant: Tenant, server: McpServer) -> None:
+    """SEC-94: a secret in the error stream does not reach the row."""
+    from workspaces.redaction import remember_secret
+
+    remember_secret("hunter2-long-secret")
+    reading = health.Reading(
+        error=ConnectionFailed("gone."), details="token=hunter2-long-secret refused"
+    )
+    health.note_reading(server, reading, is_asked_for=True)
+    assert "hunter2" not in fresh(server).status_reason
+    assert "refused" in fresh(server).status_reason

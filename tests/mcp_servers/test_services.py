@@ -1,0 +1,279 @@
+"""What people do with servers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from audit.models import AuditEntry
+from mcp_servers import services
+from mcp_servers.catalogue import Parameter, build_argv, check_program, check_values
+from mcp_servers.models import HealthCheck, McpServer, McpTool, Transport
+from mcp_servers.models.servers import AuthType
+from mcp_servers.services import ServerDraft
+from mcp_servers.specs import connection_spec, home_of
+from tests.factories import Tenant, make_tenant
+from tests.fakes.mcp_server import CountingServer
+from tests.mcp_servers.factories import (
+    demo_server,
+    http_server,
+    looked_at,
+    tool_of,
+    zoo_program,
+    zoo_server,
+)
+from workspaces.errors import InvalidInput, PermissionDenied
+from workspaces.redaction import MASK
+
+CANARY = "canary-5b1e-key"
+
+
+def stored(server: McpServer) -> dict[str, Any]:
+    row = McpServer.objects.for_workspace(server.workspace_id).fetch(server.pk)
+    return {
+        "headers": row.headers.reveal_json("test") if row.headers else {},
+        "auth": row.auth_config.reveal_json("test") if row.auth_config else {},
+        "status": row.status,
+        "reason": row.status_reason,
+    }
+
+
+@pytest.fixture
+def keyed(tenant: Tenant, counting: CountingServer) -> McpServer:
+    """A server with a header and a token."""
+    return http_server(
+        tenant,
+        counting.url,
+        name="keyed",
+        headers={"X-Key": CANARY, "X-Team": "garden"},
+        auth_type=AuthType.BEARER,
+        auth={"token": CANARY},
+    )
+
+
+def change(tenant: Tenant, server: McpServer, **fields: Any) -> McpServer:
+    return services.update_server(server=server, draft=ServerDraft(**fields), actor=tenant.actor())
+
+
+def test_the_mask_keeps_what_is_stored(tenant: Tenant, keyed: McpServer) -> None:
+    """SEC-93: saving the mask changes nothing; a new value replaces; what is left out goes."""
+    change(tenant, keyed, headers={"X-Key": MASK, "X-Team": "kitchen"})
+    assert stored(keyed)["headers"] == {"X-Key": CANARY, "X-Team": "kitchen"}
+    change(tenant, keyed, headers={"X-Team": MASK})
+    assert stored(keyed)["headers"] == {"X-Team": "kitchen"}
+    change(tenant, keyed, auth={"token": MASK})
+    assert stored(keyed)["auth"] == {"token": CANARY}
+
+
+def test_another_origin_drops_the_credentials(tenant: Tenant, keyed: McpServer) -> None:
+    """SEC-99: a changed address gets no key that was stored for another, also not by the mask."""
+    second = CountingServer()
+    try:
+        changed = change(
+            tenant, keyed, url=second.url, headers={"X-Key": MASK}, auth={"token": MASK}
+        )
+        assert changed.status == "auth_required"
+        assert "entered" in changed.status_reason or "enter" in changed.status_reason
+        assert stored(keyed)["headers"] == {}
+        assert stored(keyed)["auth"] == {}
+        services.test_connection(server=changed, actor=tenant.actor())
+        assert second.headers
+        assert CANARY not in str(second.headers)
+    finally:
+        second.stop()
+
+
+def test_the_same_origin_keeps_the_credentials(tenant: Tenant, keyed: McpServer) -> None:
+    """SEC-99: another path of the same server is the same server."""
+    change(tenant, keyed, url=keyed.url + "?v=2")
+    assert stored(keyed)["auth"] == {"token": CANARY}
+
+
+def test_new_credentials_come_with_the_new_address(tenant: Tenant, keyed: McpServer) -> None:
+    """SEC-99: what is given anew in the same step is kept."""
+    changed = change(tenant, keyed, url="https://example.org/mcp", auth={"token": "fresh-token"})
+    assert stored(keyed)["auth"] == {"token": "fresh-token"}
+    assert stored(keyed)["headers"] == {}
+    assert changed.status == "disconnected"
+
+
+def test_a_program_gets_no_headers_of_a_url(tenant: Tenant, keyed: McpServer) -> None:
+    """SEC-99, SEC-38: a change of transport drops the credentials too, and takes the catalogue's program only."""
+    changed = change(
+        tenant,
+        keyed,
+        transport=Transport.STDIO,
+        program=zoo_program(),
+        parameters={"mode": "probe"},
+        auth_type=AuthType.NONE,
+    )
+    assert stored(keyed)["headers"] == {}
+    assert connection_spec(changed).transport_name == "stdio"
+    assert changed.url == ""
+
+
+def test_members_change_nothing(tenant: Tenant, keyed: McpServer) -> None:
+    """SEC-24: each verb asks for the permission itself."""
+    member = tenant.actor("member")
+    outsider = make_tenant("other").actor("owner")
+    for actor in (member, outsider):
+        for attempt in (
+            lambda actor=actor: services.update_server(
+                server=keyed, draft=ServerDraft(name="x"), actor=actor
+            ),
+            lambda actor=actor: services.delete_server(server=keyed, actor=actor),
+            lambda actor=actor: services.test_connection(server=keyed, actor=actor),
+            lambda actor=actor: services.refresh_tools(server=keyed, actor=actor),
+            lambda actor=actor: services.add_server(
+                workspace_id=tenant.workspace.pk,
+                draft=ServerDraft(name="x", url="https://example.org/"),
+                actor=actor,
+            ),
+        ):
+            with pytest.raises(PermissionDenied):
+                attempt()
+    keyed.refresh_from_db()
+    assert keyed.name == "keyed"
+
+
+def test_changes_are_recorded_without_secrets(tenant: Tenant, keyed: McpServer) -> None:
+    """SEC-93: the log says that a secret changed, and not to what."""
+    change(tenant, keyed, headers={"X-Key": "another-secret-value"}, name="renamed")
+    rows = AuditEntry.objects.for_workspace(tenant.workspace).filter(action="config.changed")
+    told = str(list(rows.values()))
+    assert rows.count() == 2
+    assert "renamed" in told
+    assert CANARY not in told
+    assert "another-secret-value" not in told
+
+
+def test_a_switched_off_server_offers_nothing(tenant: Tenant, trusted: McpServer) -> None:
+    """Switching off takes effect at once."""
+    assert McpTool.objects.for_workspace(tenant.workspace).callable().count() == 6
+    services.set_server_active(server=trusted, is_active=False, actor=tenant.actor())
+    assert McpTool.objects.for_workspace(tenant.workspace).callable().count() == 0
+    report = services.test_connection(server=trusted, actor=tenant.actor())
+    assert not report.ok
+
+
+def test_trying_keeps_nothing(tenant: Tenant, counting: CountingServer) -> None:
+    """A test before saving leaves no server, no tool, no check, no process, no folder."""
+    draft = ServerDraft(name="x", url=counting.url)
+    report = services.try_connection(
+        workspace_id=tenant.workspace.pk, draft=draft, actor=tenant.actor()
+    )
+    assert report.ok
+    assert report.tool_count == 6
+    assert McpServer.objects.for_workspace(tenant.workspace).count() == 0
+    assert HealthCheck.objects.for_workspace(tenant.workspace).count() == 0
+
+
+def test_a_failed_look_is_told_and_kept(tenant: Tenant) -> None:
+    """The administrator sees what the program said last."""
+    server = zoo_server(tenant, "exit_at_once")
+    report = services.test_connection(server=server, actor=tenant.actor())
+    assert not report.ok
+    assert "ended before it spoke MCP" in report.message
+    assert "configuration missing" in report.details
+    server.refresh_from_db()
+    assert server.status == "error"
+    assert "configuration missing" in server.status_reason
+
+
+def test_deleting_a_program_ends_its_child(tenant: Tenant) -> None:
+    """SEC-41: workspace members delete; the process and its folder go."""
+    import time
+
+    server = looked_at(tenant, zoo_server(tenant, "orphan"))
+    folder = home_of(server.pk)
+    orphan = int((folder / "orphan.pid").read_text())
+    services.delete_server(server=server, actor=tenant.actor())
+    from pathlib import Path
+
+    deadline = time.monotonic() + 10
+    while Path(f"/proc/{orphan}").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not Path(f"/proc/{orphan}").exists()
+    assert not folder.exists()
+
+
+def test_the_programs_that_come_with_the_platform_work(tenant: Tenant) -> None:
+    """The official time server and our notes server, over stdio."""
+    clock = looked_at(tenant, demo_server(tenant, "time", parameters={"timezone": "Asia/Tokyo"}))
+    notes = looked_at(tenant, demo_server(tenant, "notes", trusts_annotations=True))
+    tools = McpTool.objects.for_workspace(tenant.workspace).callable()
+    assert set(tools.filter(server=clock).values_list("name", flat=True)) == {
+        "get_current_time",
+        "convert_time",
+    }
+    assert set(tools.filter(server=notes).values_list("name", flat=True)) == {
+        *("list_notes", "read_note", "write_note", "delete_note", "slow_report"),
+    }
+    assert tool_of(notes, "delete_note").typed_annotations.destructive is True
+    assert tool_of(notes, "read_note").typed_annotations.read_only is True
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"command": "npx"},
+        {"command": "../bin/sh"},
+        {"command": "/usr/../bin/sh"},
+        {"args": "x"},
+        {"args": [1]},
+        {"args": ["{missing}"]},
+        {"env_names": ["LD_PRELOAD"]},
+        {"env_names": ["PYTHONPATH"]},
+        {"env_names": ["lower"]},
+        {"parameters": [{"name": "x"}]},
+        {"parameters": [{"name": "Bad Name", "title": "x"}]},
+        {"parameters": [{"name": "x", "title": "x"}, {"name": "x", "title": "y"}]},
+        {"parameters": [{"name": "x", "title": "x", "type": "choice"}]},
+        {"parameters": [{"name": "x", "title": "x", "default": "-x"}]},
+        {"parameters": {"x": 1}},
+    ],
+)
+def test_a_catalogue_entry_must_be_whole(fields: dict[str, Any]) -> None:
+    """SEC-37: the platform owner's mistakes are told, too."""
+    values: dict[str, Any] = {
+        "command": "python",
+        "args": [],
+        "parameters": [],
+        "env_names": [],
+        **fields,
+    }
+    with pytest.raises(InvalidInput):
+        check_program(**values)
+
+
+def test_a_parameter_is_one_argument() -> None:
+    """SEC-35, SEC-39: put in as it is, once; an argument without its value is left out."""
+    parameters = (
+        Parameter(name="zone", title="Zone"),
+        Parameter(name="level", title="Level", type="integer", minimum=1, maximum=9),
+        Parameter(name="mode", title="Mode", type="choice", choices=("fast", "slow")),
+    )
+    values = check_values(parameters, {"zone": "Asia/Tokyo", "mode": "fast"})
+    argv = build_argv(
+        "/bin/x", ["--zone={zone}", "--level", "{level}", "{mode}", "${HOME}"], values
+    )
+    assert argv == ("/bin/x", "--zone=Asia/Tokyo", "--level", "fast", "${HOME}")
+    for bad in (
+        {"level": "10"},
+        {"level": "x"},
+        {"level": "-1"},
+        {"mode": "other"},
+        {"zone": "a{b}"},
+        {"zone": ["a"]},
+    ):
+        with pytest.raises(InvalidInput):
+            check_values(parameters, bad)
+
+
+def test_a_foreign_name_is_no_clash(tenant: Tenant, keyed: McpServer) -> None:
+    """SEC-12: names are unique within a workspace only, and tell nothing of others."""
+    other = make_tenant("other")
+    http_server(other, "https://example.org/", name="keyed")
+    with pytest.raises(InvalidInput):
+        http_server(tenant, "https://example.org/", name="keyed")

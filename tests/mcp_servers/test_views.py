@@ -1,0 +1,234 @@
+"""The servers page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from mcp_servers.models import ApprovalOverride, McpServer, McpTool
+from tests.factories import CANARY, Tenant, make_tenant
+from tests.fakes.mcp_server import CountingServer
+from tests.mcp_servers.factories import http_server, stored_tool, tool_of, zoo_program
+
+
+@pytest.fixture
+def page(tenant: Tenant) -> Client:
+    return tenant.client("admin")
+
+
+BASE = "/w/acme/servers/"
+
+
+def test_the_page_shows_servers_and_their_tools(page: Client, trusted: McpServer) -> None:
+    """Status, revision, badges: what an administrator looks for."""
+    text = page.get(BASE).content.decode()
+    for words in (
+        "counting",
+        "Connected",
+        "2026-07-28",
+        "destroy",
+        "Destructive",
+        "Read-only",
+        "Add a server",
+    ):
+        assert words in text
+
+
+def test_a_member_sees_and_cannot_change(
+    tenant: Tenant, trusted: McpServer, counting: CountingServer
+) -> None:
+    """SEC-24: the page without its controls; every POST is refused."""
+    client = tenant.client("member")
+    text = client.get(BASE).content.decode()
+    assert "counting" in text
+    assert "Add a server" not in text
+    echo = tool_of(trusted, "echo")
+    one = f"{BASE}{trusted.pk}/"
+    for path, body in [
+        (
+            f"{BASE}add/",
+            {"name": "x", "url": counting.url, "auth_type": "none", "protocol": "auto"},
+        ),
+        (f"{BASE}catalogue/", {"catalogue-name": "x"}),
+        (
+            f"{BASE}try/",
+            {"name": "x", "url": counting.url, "auth_type": "none", "protocol": "auto"},
+        ),
+        (f"{BASE}try/", {}),
+        (f"{one}test/", {}),
+        (f"{one}refresh/", {}),
+        (f"{one}active/", {"is_active": "off"}),
+        (f"{one}delete/", {}),
+        (f"{one}tools/{echo.pk}/enabled/", {"is_enabled": "off"}),
+        (f"{one}tools/{echo.pk}/approval/", {"approval_override": "auto"}),
+        (f"{one}tools/{echo.pk}/accept/", {}),
+    ]:
+        assert client.post(path, body).status_code == 403, path
+    trusted.refresh_from_db()
+    assert trusted.is_active
+    assert counting.calls == []
+
+
+def test_adding_looks_at_the_server(page: Client, tenant: Tenant, counting: CountingServer) -> None:
+    """One form, and the card has its tools."""
+    body = {
+        "name": "garden",
+        "url": counting.url,
+        "auth_type": "api_key",
+        "auth_name": "X-Key",
+        "auth_secret": "key-123456",
+        "headers": "X-Team: garden\nX-Other: a: b",
+        "protocol": "auto",
+    }
+    response = page.post(f"{BASE}add/", body)
+    server = McpServer.objects.for_workspace(tenant.workspace).get()
+    assert response.status_code == 302
+    assert response["Location"] == f"{BASE}#server-{server.pk}"
+    assert server.status == "connected"
+    seen = counting.headers[-1]
+    assert (seen["x-key"], seen["x-team"], seen["x-other"]) == ("key-123456", "garden", "a: b")
+    assert "key-123456" not in page.get(BASE).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"url": "ftp://example.org"}, "not a plain"),
+        ({"name": ""}, "required"),
+        ({"headers": "no separator"}, "one name"),
+        ({"auth_type": "bearer"}, "needs token"),
+        ({"url": "https://user:pw@example.org/"}, "not a plain"),
+    ],
+)
+def test_a_bad_form_comes_back_with_words(
+    page: Client, tenant: Tenant, change: dict[str, str], words: str
+) -> None:
+    """Bad input gets a clear message in the right place."""
+    body = {
+        "name": "x",
+        "url": "https://example.org/",
+        "auth_type": "none",
+        "protocol": "auto",
+        "headers": "",
+        **change,
+    }
+    response = page.post(f"{BASE}add/", body)
+    assert response.status_code == 422
+    assert words in response.content.decode()
+    assert McpServer.objects.for_workspace(tenant.workspace).count() == 0
+
+
+def test_trying_before_saving(page: Client, tenant: Tenant, counting: CountingServer) -> None:
+    """A report, and nothing kept; failures in plain words."""
+    body = {"name": "x", "url": counting.url, "auth_type": "none", "protocol": "auto"}
+    good = page.post(f"{BASE}try/", body).content.decode()
+    assert "Connected" in good
+    assert "6 tools" in good
+    bad = page.post(f"{BASE}try/", {**body, "url": "http://127.0.0.1:9999/"}).content.decode()
+    assert "could not be reached" in bad
+    odd = page.post(f"{BASE}try/", {**body, "url": "nonsense"}).content.decode()
+    assert "not a plain" in odd
+    assert McpServer.objects.for_workspace(tenant.workspace).count() == 0
+
+
+def test_a_program_is_picked_from_the_catalogue(page: Client, tenant: Tenant) -> None:
+    """SEC-37: the form knows the catalogue's entries and their parameters, nothing else."""
+    zoo_program()
+    text = page.get(BASE).content.decode()
+    assert "Zoo: Mode" in text
+    body = {
+        "catalogue-name": "zoo",
+        "catalogue-program": "zoo",
+        "catalogue-zoo-mode": "probe",
+        "command": "/bin/sh",
+    }
+    assert page.post(f"{BASE}catalogue/", body).status_code == 302
+    server = McpServer.objects.for_workspace(tenant.workspace).get()
+    assert (server.status, server.parameters) == ("connected", {"mode": "probe"})
+    response = page.post(
+        f"{BASE}catalogue/", {**body, "catalogue-name": "y", "catalogue-zoo-mode": "-c"}
+    )
+    assert response.status_code == 422
+
+
+def test_switches_answer_with_the_card(page: Client, trusted: McpServer) -> None:
+    """Each change comes back as the server's article."""
+    one = f"{BASE}{trusted.pk}/"
+    echo = tool_of(trusted, "echo")
+    posts: list[tuple[str, dict[str, Any]]] = [
+        (f"{one}test/", {}),
+        (f"{one}refresh/", {}),
+        (f"{one}tools/{echo.pk}/enabled/", {"is_enabled": "off"}),
+        (f"{one}tools/{echo.pk}/approval/", {"approval_override": "confirm"}),
+        (f"{one}active/", {"is_active": "off"}),
+    ]
+    for path, body in posts:
+        text = page.post(path, body).content.decode()
+        assert f'id="server-{trusted.pk}"' in text
+    echo.refresh_from_db()
+    assert (echo.is_enabled, echo.approval_override) == (False, ApprovalOverride.CONFIRM)
+    assert "Switched off" in page.get(one).content.decode()
+    assert page.post(f"{one}active/", {"is_active": "maybe"}).status_code == 422
+    assert (
+        page.post(f"{one}tools/{echo.pk}/approval/", {"approval_override": "x"}).status_code == 422
+    )
+
+
+def test_a_changed_definition_is_shown_and_accepted(page: Client, trusted: McpServer) -> None:
+    """SEC-57: the card says so, and has the button."""
+    echo = tool_of(trusted, "echo")
+    McpTool.objects.for_workspace(trusted.workspace_id).filter(pk=echo.pk).update(
+        definition_hash="5" * 64
+    )
+    text = page.get(f"{BASE}{trusted.pk}/").content.decode()
+    assert "Accept the new definition" in text
+    page.post(f"{BASE}{trusted.pk}/tools/{echo.pk}/accept/", {"definition_hash": "5" * 64})
+    echo.refresh_from_db()
+    assert not echo.is_quarantined
+
+
+def test_deleting_goes_back_to_the_list(page: Client, tenant: Tenant, trusted: McpServer) -> None:
+    """And the server is gone."""
+    response = page.post(f"{BASE}{trusted.pk}/delete/")
+    assert (response.status_code, response["Location"]) == (302, BASE)
+    assert McpServer.objects.for_workspace(tenant.workspace).count() == 0
+
+
+def test_nothing_of_another_workspace_shows(page: Client, tenant: Tenant) -> None:
+    """SEC-01: the other workspace's servers are not on the page, and not behind its addresses."""
+    other = make_tenant("other", CANARY)
+    foreign = http_server(other, "https://example.org/mcp", name=CANARY)
+    tool = stored_tool(foreign, CANARY)
+    assert CANARY not in page.get(BASE).content.decode()
+    one = f"{BASE}{foreign.pk}/"
+    assert page.get(one).status_code == 404
+    for path in (
+        "test/",
+        "refresh/",
+        "active/",
+        "delete/",
+        f"tools/{tool.pk}/enabled/",
+        f"tools/{tool.pk}/accept/",
+    ):
+        response = page.post(f"{one}{path}", {"is_active": "off", "is_enabled": "off"})
+        assert response.status_code == 404
+        assert CANARY not in response.content.decode()
+    assert page.get("/w/other/servers/").status_code == 404
+
+
+def test_text_of_servers_is_escaped(page: Client, tenant: Tenant) -> None:
+    """SEC-81: names, descriptions and reasons are text."""
+    attack = "<script>alert(1)</script>"
+    server = http_server(tenant, "https://example.org/mcp")
+    stored_tool(server, "x", description=attack, title=attack, problem=attack)
+    McpServer.objects.for_workspace(tenant.workspace).update(status="error", status_reason=attack)
+    text = page.get(BASE).content.decode()
+    assert attack not in text
+    assert "&lt;script&gt;alert(1)" in text
+
+
+def test_a_visitor_is_sent_to_sign_in(tenant: Tenant) -> None:
+    """Pages are for people of the workspace."""
+    assert Client().get(BASE).status_code == 302
