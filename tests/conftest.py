@@ -13,6 +13,7 @@ import socket
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import django
 import pytest
@@ -113,6 +114,25 @@ def fast_passwords() -> Iterator[None]:
 
     with override_settings(PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"]):
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_connection_outlives_the_tests(
+    django_db_setup: None, django_db_blocker: Any
+) -> Iterator[None]:
+    """PostgreSQL drops a test database only when nobody is in it: threads of async tests may still be."""
+    from django.db import connection
+
+    from mcp_servers.connections import runtime
+
+    yield
+    runtime.shutdown(2.0)
+    if connection.vendor == "postgresql":
+        with django_db_blocker.unblock(), connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
 
 
 @pytest.fixture(autouse=True)

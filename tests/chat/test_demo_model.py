@@ -100,10 +100,8 @@ async def test_it_speaks_the_wire_format_and_streams() -> None:
     """Ours: reached by the same client as a real model, piece by piece."""
     spec = ProviderSpec(name="d", base_url=f"{DEMO_ORIGIN}/v1", model="demo")
     request = CompletionRequest(model="demo", messages=[{"role": "user", "content": "hello"}])
-    pieces = []
     async with outbound.client(mounts={DEMO_ORIGIN: demo_transport()}) as http:
-        async for piece in OpenAICompatible(spec, http).stream(request):
-            pieces.append(piece)
+        pieces = [piece async for piece in OpenAICompatible(spec, http).stream(request)]
     assert isinstance(pieces[-1], Completion)
     assert len(pieces) > 5
     assert pieces[-1].finish_reason == "stop"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -200,11 +201,7 @@ def test_events_are_whole_wherever_the_network_cuts(
     raw = "".join(f": c{newline}data: {text}{newline}{newline}" for text in texts).encode()
     edges = sorted({0, len(raw), *(min(cut, len(raw)) for cut in cuts)})
     reader = EventStreamReader()
-    seen = [
-        data
-        for start, end in zip(edges, edges[1:], strict=False)
-        for data in reader.feed(raw[start:end])
-    ]
+    seen = [data for start, end in pairwise(edges) for data in reader.feed(raw[start:end])]
     assert [*seen, *reader.close()] == texts
 
 
