@@ -122,6 +122,7 @@ class ModelProviderForm(forms.ModelForm):
 class ModelProviderAdmin(WorkspaceModelAdmin):
     form = ModelProviderForm
     manage_permission = Permission.MANAGE_BUDS
+    ordering = ["name"]
     list_display = ["name", "base_url", "default_model", "has_key", "is_active"]
     search_fields = ["name"]
     fields = ["name", "base_url", "default_model", "new_api_key", "is_active"]

@@ -1,0 +1,243 @@
+"""Every admin class, walked by an administrator of one workspace with the rows of another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+from django.contrib import admin
+from django.db import models
+from django.forms import ModelChoiceField
+from django.test import RequestFactory
+from django.urls import reverse
+
+from tests.factories import CANARY
+from tests.isolation.world import Side, World, make_world, state_of, tenant_models
+from workspaces.middleware import bind_workspace
+
+if TYPE_CHECKING:
+    from workspaces.middleware import WorkspaceRequest
+
+pytestmark = pytest.mark.django_db
+ADMINS = {model._meta.label: found for model, found in admin.site._registry.items()}
+TENANT_LABELS = sorted({model._meta.label for model in tenant_models()} & set(ADMINS))
+PLATFORM_LABELS = sorted(set(ADMINS) - set(TENANT_LABELS))
+ROLES = ("owner", "admin")
+
+
+@pytest.fixture
+def world() -> World:
+    return make_world()
+
+
+def row_of(label: str, side: Side) -> models.Model:
+    """The side's row of that model."""
+    return next(row for row in side.rows.values() if row._meta.label == label)
+
+
+def url(label: str, page: str, *arguments: Any) -> str:
+    app, _, model = label.lower().partition(".")
+    return reverse(f"admin:{app}_{model}_{page}", args=arguments)
+
+
+def told(answer: Any, *asked: str) -> str:
+    """What the answer says, without what the address itself said."""
+    text = f"{answer.headers} {answer.content.decode()}"
+    for part in asked:
+        text = text.replace(part, "")
+    return text
+
+
+@pytest.mark.parametrize("label", TENANT_LABELS)
+@pytest.mark.parametrize("role", ROLES)
+def test_lists_searches_and_filters_show_own_rows_only(world: World, label: str, role: str) -> None:
+    """SEC-01, SEC-04."""
+    client = world.a.tenant.client(role)
+    foreign = world.b.tenant.workspace.pk
+    queries = [
+        *("", f"q={CANARY}", "all=", "o=1.2.3", "e=1", "p=1", "_popup=1"),
+        *(f"workspace__id__exact={foreign}", f"workspace={foreign}", f"workspace__slug={CANARY}"),
+        *(f"workspace__in={foreign}", f"id__in={row_of(label, world.b).pk}"),
+        *(f"pk={row_of(label, world.b).pk}", "_to_field=workspace&_popup=1"),
+        *("workspace__name__startswith=c", "user__password__startswith=a", "owner__email=x"),
+    ]
+    for query in queries:
+        answer = client.get(f"{url(label, 'changelist')}?{query}", follow=True)
+        assert answer.status_code in {200, 400, 403}, query
+        shown = told(answer, CANARY) if f"={CANARY}" in query else told(answer)
+        assert CANARY not in shown, query
+
+
+@pytest.mark.parametrize("label", TENANT_LABELS)
+@pytest.mark.parametrize("role", ROLES)
+def test_no_page_of_another_workspaces_row_opens(world: World, label: str, role: str) -> None:
+    """SEC-01, SEC-02: change, delete and history answer as for a row that does not exist."""
+    client = world.a.tenant.client(role)
+    before = state_of(world.b)
+    pk = row_of(label, world.b).pk
+    for page in ("change", "delete", "history"):
+        for method in ("get", "post"):
+            address = url(label, page, pk)
+            answer = getattr(client, method)(address, {"post": "yes"})
+            assert answer.status_code in {302, 403, 404}, (page, method)
+            assert CANARY not in told(answer)
+            if (
+                answer.status_code == 302
+            ):  # Django sends to the index and says that there is no such row
+                assert CANARY not in told(client.get(answer["Location"]))
+    assert state_of(world.b) == before
+
+
+@pytest.mark.parametrize("label", TENANT_LABELS)
+@pytest.mark.parametrize("role", ROLES)
+def test_no_action_touches_another_workspaces_row(world: World, label: str, role: str) -> None:
+    """SEC-01: every action, and Django's own deletion, with the other side's id selected."""
+    client = world.a.tenant.client(role)
+    before = state_of(world.b)
+    names = {"delete_selected", *(_action_name(one) for one in ADMINS[label].actions or ())}
+    for name in names:
+        body = {
+            "action": name,
+            "_selected_action": [str(row_of(label, world.b).pk)],
+            "select_across": "1",
+            "post": "yes",
+        }
+        answer = client.post(url(label, "changelist"), {**body, "select_across": "0"}, follow=True)
+        assert CANARY not in told(answer)
+    assert state_of(world.b) == before
+
+
+def _action_name(action: Any) -> str:
+    return action if isinstance(action, str) else str(action.__name__)
+
+
+@pytest.mark.parametrize("label", TENANT_LABELS)
+@pytest.mark.parametrize("role", ROLES)
+def test_forms_offer_own_rows_only(world: World, label: str, role: str) -> None:
+    """SEC-04: the pages of the caller's own rows, and every choice of their forms."""
+    client = world.a.tenant.client(role)
+    pk = row_of(label, world.a).pk
+    pages = [url(label, "add"), url(label, "change", pk), url(label, "delete", pk)]
+    for address in [*pages, url(label, "history", pk)]:
+        answer = client.get(address)
+        assert answer.status_code in {200, 403}, address
+        assert CANARY not in told(answer)
+    request = a_request(world.a, role)
+    found = ADMINS[label]
+    for obj in (None, row_of(label, world.a)):
+        is_open = (
+            found.has_change_permission(request, obj) if obj else found.has_add_permission(request)
+        )
+        if not is_open:
+            continue
+        form_class = found.get_form(request, obj, change=obj is not None)
+        for name, field in form_class(instance=obj).fields.items():
+            check_choices(f"{label}.{name}", field, world)
+
+
+def check_choices(name: str, field: Any, world: World) -> None:
+    """Fail if a field lets itself be pointed at a row of the other side."""
+    if not isinstance(field, ModelChoiceField) or field.queryset is None:
+        return
+    model = field.queryset.model
+    foreign = [
+        row
+        for row in [*world.b.rows.values(), *world.b.tenant.people.values()]
+        if isinstance(row, model)
+    ]
+    ids = [row.pk for row in foreign]
+    assert not field.queryset.filter(pk__in=ids).exists(), f"{name} offers rows of another tenant"
+
+
+def a_request(side: Side, role: str) -> WorkspaceRequest:
+    """A request as the middleware leaves it."""
+    request = cast("WorkspaceRequest", RequestFactory().get("/admin/"))
+    request.user = side.tenant.people[role]
+    request.request_id = "test"
+    bind_workspace(request, side.tenant.workspace)
+    return request
+
+
+def test_autocomplete_gives_nothing_of_another_workspace(world: World) -> None:
+    """SEC-04: for every relation of every admin class."""
+    address = reverse("admin:autocomplete")
+    for role in ROLES:
+        client = world.a.tenant.client(role)
+        for model in admin.site._registry:
+            for field in model._meta.get_fields():
+                if not isinstance(field, models.ForeignKey | models.ManyToManyField):
+                    continue
+                query = {
+                    "app_label": model._meta.app_label,
+                    "model_name": model._meta.model_name,
+                    "field_name": field.name,
+                    "term": "",
+                }
+                answer = client.get(address, query)
+                assert answer.status_code in {200, 403, 404}
+                assert CANARY not in told(answer)
+
+
+@pytest.mark.parametrize("label", PLATFORM_LABELS)
+@pytest.mark.parametrize("role", [*ROLES, "member", "auditor"])
+def test_the_platforms_tables_are_closed_to_workspaces(world: World, label: str, role: str) -> None:
+    """SEC-01: nobody but a superuser opens them."""
+    client = world.a.tenant.client(role)
+    before = (state_of(world.a), state_of(world.b))
+    for address in (url(label, "changelist"), url(label, "add")):
+        assert client.get(address).status_code in {302, 403}
+        assert client.post(address, {}).status_code in {302, 403}
+    assert (state_of(world.a), state_of(world.b)) == before
+
+
+@pytest.mark.parametrize("role", ["member", "auditor"])
+def test_members_do_not_get_into_the_admin(world: World, role: str) -> None:
+    """SEC-07."""
+    client = world.a.tenant.client(role)
+    for label in ["", *TENANT_LABELS]:
+        address = url(label, "changelist") if label else reverse("admin:index")
+        answer = client.get(address)
+        assert answer.status_code in {302, 403}
+        assert CANARY not in told(answer)
+
+
+def test_the_index_and_the_sidebar_tell_nothing(world: World) -> None:
+    """SEC-12."""
+    for role in ROLES:
+        answer = world.a.tenant.client(role).get(reverse("admin:index"))
+        assert answer.status_code == 200
+        assert CANARY not in told(answer)
+
+
+def test_the_admin_has_its_own_strict_policy(world: World) -> None:
+    """SEC-84: what its interface needs and no more; every status."""
+    client = world.a.tenant.client("admin")
+    for address in ("/admin/", "/admin/nothing/", url("mcp_servers.McpServer", "changelist")):
+        policy = client.get(address)["Content-Security-Policy"]
+        assert "default-src 'none'" in policy
+        assert "frame-ancestors 'none'" in policy
+        script = next(part for part in policy.split("; ") if part.startswith("script-src"))
+        assert "unsafe-inline" not in script
+
+
+def test_admin_changes_need_csrf_proof(world: World) -> None:
+    """SEC-22."""
+    client = world.a.tenant.client("owner", enforce_csrf_checks=True)
+    before = state_of(world.a)
+    for label in TENANT_LABELS:
+        pk = row_of(label, world.a).pk
+        pages = [url(label, "add"), url(label, "change", pk), url(label, "delete", pk)]
+        for address in [*pages, url(label, "changelist")]:
+            assert client.post(address, {"post": "yes"}).status_code == 403
+    assert state_of(world.a) == before
+
+
+def test_secrets_are_never_shown_or_overwritten_by_their_mask(world: World) -> None:
+    """SEC-93: no page holds a stored secret."""
+    client = world.a.tenant.client("owner")
+    for label in TENANT_LABELS:
+        row = row_of(label, world.a)
+        for address in (url(label, "changelist"), url(label, "change", row.pk)):
+            answer = client.get(address)
+            assert "seen-header" not in told(answer)
+            assert "seen-key" not in told(answer)
