@@ -159,7 +159,8 @@ export async function changeConversation(
 ): Promise<void> {
   try {
     placeInList(await api.changeConversation(id, change));
-    if (change.is_archived !== undefined) toast(change.is_archived ? "Archived." : "Back among your chats.", "ok");
+    if (change.is_archived !== undefined)
+      toast(change.is_archived ? "Archived." : "Back among your chats.", "ok");
   } catch (error) {
     toast(messageOf(error), "bad");
   }
@@ -205,7 +206,8 @@ function flush(): void {
   let state = before;
   for (const event of events) state = reduce(state, event);
   openState.value = state;
-  if (state.conversation && state.conversation !== before.conversation) placeInListQuietly(state.conversation);
+  if (state.conversation && state.conversation !== before.conversation)
+    placeInListQuietly(state.conversation);
   if (state.stale && !before.stale) heal(state.id);
   else if (!state.stale) healAttempts = 0;
 }
@@ -288,7 +290,8 @@ async function command(promise: Promise<unknown>): Promise<boolean> {
 }
 
 export const stopTurn = (turn_id: string): Promise<boolean> => command(socket.ask({ type: "stop", turn_id }));
-export const retryTurn = (turn_id: string): Promise<boolean> => command(socket.ask({ type: "retry", turn_id }));
+export const retryTurn = (turn_id: string): Promise<boolean> =>
+  command(socket.ask({ type: "retry", turn_id }));
 
 export function decide(
   tool_call_id: string,

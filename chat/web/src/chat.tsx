@@ -1,1 +1,46 @@
+/** Entry of the chat application. */
 import "./styles/app.css";
+import { render } from "preact";
+import { place, startApp } from "./app";
+import { ConversationView } from "./chat/conversation";
+import { Home } from "./home/home";
+import { HelpDialog, installShortcuts, isHelpOpen, isSearchOpen } from "./shortcuts";
+import { ConversationDialogs } from "./sidebar/row";
+import { SearchDialog } from "./sidebar/search";
+import { Sidebar } from "./sidebar/sidebar";
+import { ConnectionBanner } from "./ui/banner";
+import { Toasts } from "./ui/toasts";
+
+function App() {
+  const id = place.value;
+  return (
+    <div class="app">
+      <a class="skip-link" href="#composer-text">
+        Skip to the message field
+      </a>
+      <Sidebar />
+      <main class="app-main">
+        <ConnectionBanner />
+        {id ? <ConversationView key={id} id={id} /> : <Home />}
+      </main>
+      <Toasts />
+      <ConversationDialogs />
+      {isSearchOpen.value && (
+        <SearchDialog
+          onClose={() => {
+            isSearchOpen.value = false;
+          }}
+        />
+      )}
+      {isHelpOpen.value && <HelpDialog />}
+    </div>
+  );
+}
+
+const root = document.getElementById("app");
+if (root) {
+  root.replaceChildren();
+  installShortcuts();
+  render(<App />, root);
+  startApp();
+}

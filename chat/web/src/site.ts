@@ -1,1 +1,138 @@
+/** Entry of every page that Django draws: theme, menus, confirmations, copy buttons, notices of failed requests. */
 import "./styles/app.css";
+import { applyTheme, savedTheme, type Theme } from "./theme";
+import { placePopover, walkMenu } from "./ui/place";
+
+function showTheme(): void {
+  const theme = savedTheme();
+  for (const button of document.querySelectorAll<HTMLElement>("[data-theme-choice]")) {
+    button.setAttribute("aria-pressed", String(button.dataset.themeChoice === theme));
+  }
+}
+
+/** A short notice at the edge of the window; text only. */
+export function notify(text: string, tone: "ok" | "bad" = "bad"): void {
+  const box = document.createElement("div");
+  box.className = "toast-box";
+  box.dataset.tone = tone;
+  box.textContent = text;
+  document.getElementById("toasts")?.append(box);
+  setTimeout(() => box.remove(), 7000);
+}
+
+/** Ask before a form with data-confirm is sent. */
+function confirmThenSend(form: HTMLFormElement): void {
+  const dialog = document.createElement("dialog");
+  dialog.className = "sheet";
+  const body = document.createElement("form");
+  body.method = "dialog";
+  body.className = "grid gap-4 p-5";
+  const text = document.createElement("p");
+  text.id = "confirm-text";
+  text.textContent = form.dataset.confirm ?? "";
+  dialog.setAttribute("aria-labelledby", text.id);
+  const buttons = document.createElement("div");
+  buttons.className = "flex justify-end gap-2";
+  const cancel = document.createElement("button");
+  cancel.className = "btn btn-outline-quiet";
+  cancel.value = "no";
+  cancel.textContent = "Cancel";
+  cancel.autofocus = true;
+  const yes = document.createElement("button");
+  yes.className = "btn btn-error";
+  yes.value = "yes";
+  yes.textContent = form.dataset.confirmLabel ?? "Yes, go on";
+  buttons.append(cancel, yes);
+  body.append(text, buttons);
+  dialog.append(body);
+  document.body.append(dialog);
+  dialog.addEventListener("close", () => {
+    dialog.remove();
+    if (dialog.returnValue !== "yes") return;
+    form.dataset.confirmed = "1";
+    form.requestSubmit();
+  });
+  dialog.showModal();
+}
+
+function menuOf(event: Event): HTMLElement | null {
+  return event.target instanceof HTMLElement && event.target.matches(".menu-pop[popover]")
+    ? event.target
+    : null;
+}
+
+document.addEventListener(
+  "toggle",
+  (event) => {
+    const menu = menuOf(event);
+    if (!menu || (event as ToggleEvent).newState !== "open") return;
+    const anchor = document.querySelector(`[popovertarget="${CSS.escape(menu.id)}"]`);
+    if (anchor) placePopover(menu, anchor, menu.dataset.align === "end" ? "end" : "start");
+    menu.querySelector<HTMLElement>("a[href], button")?.focus({ preventScroll: true });
+  },
+  true,
+);
+
+document.addEventListener("keydown", (event) => {
+  const menu = (event.target as Element).closest<HTMLElement>(".menu-pop[popover]");
+  if (menu) walkMenu(event, menu);
+});
+
+document.addEventListener("click", (event) => {
+  const target = event.target as Element;
+  const theme = target.closest<HTMLElement>("[data-theme-choice]");
+  if (theme) {
+    applyTheme(theme.dataset.themeChoice as Theme);
+    showTheme();
+  }
+  const copy = target.closest<HTMLElement>("[data-copy]");
+  if (copy) {
+    const text = document.querySelector(copy.dataset.copy ?? "")?.textContent ?? "";
+    navigator.clipboard.writeText(text).then(
+      () => notify("Copied.", "ok"),
+      () => notify("The browser did not allow copying."),
+    );
+  }
+  const opener = target.closest<HTMLElement>("[data-open]");
+  const panel = opener && document.getElementById(opener.dataset.open ?? "");
+  if (panel instanceof HTMLDetailsElement) {
+    panel.open = true;
+    panel.scrollIntoView({ block: "start" });
+    panel.querySelector<HTMLElement>("input:not([type=hidden]), select, textarea")?.focus();
+    event.preventDefault();
+  }
+  const item = target.closest(".menu-pop[popover] .menu-item");
+  if (item) item.closest<HTMLElement>(".menu-pop")?.hidePopover();
+});
+
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (!(form instanceof HTMLFormElement) || !form.dataset.confirm || form.dataset.confirmed) return;
+  event.preventDefault();
+  confirmThenSend(form);
+});
+
+/** Filters that apply themselves as soon as they are chosen. */
+document.addEventListener("change", (event) => {
+  const field = event.target as HTMLElement;
+  if (field.matches("[data-submit]")) field.closest("form")?.requestSubmit();
+});
+
+for (const name of ["htmx:response:error", "htmx:error"]) {
+  document.addEventListener(name, () => {
+    notify("That did not work. Reload the page and try again.");
+  });
+}
+
+/** Moments in the reader's own time zone; the server writes them in its own. */
+export function localTimes(root: ParentNode = document): void {
+  for (const time of root.querySelectorAll<HTMLTimeElement>("time[data-local]")) {
+    const moment = new Date(time.dateTime);
+    if (Number.isNaN(moment.getTime())) continue;
+    time.textContent = moment.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+    time.title = time.dateTime;
+  }
+}
+
+showTheme();
+localTimes();

@@ -42,7 +42,11 @@ export async function problemOf(response: Response): Promise<ApiProblem> {
       ? "The server could not do that. It has been logged; try again in a moment."
       : "That did not work.");
   const isPlain = response.status < 500 && response.status !== 401 && detail;
-  return new ApiProblem(response.status, first?.code ?? `http_${response.status}`, isPlain ? detail : fallback);
+  return new ApiProblem(
+    response.status,
+    first?.code ?? `http_${response.status}`,
+    isPlain ? detail : fallback,
+  );
 }
 
 export interface Api {

@@ -79,7 +79,10 @@ export function reduce(state: ConversationState, event: ConversationEvent | Loca
       return applyDelta(state, event);
     case "tool_call.progress": {
       const { progress, total, message } = event;
-      return { ...state, progress: { ...state.progress, [event.tool_call_id]: { progress, total, message } } };
+      return {
+        ...state,
+        progress: { ...state.progress, [event.tool_call_id]: { progress, total, message } },
+      };
     }
     case "local.sending": {
       if (state.outgoing.some((o) => o.client_id === event.client_id)) return state;

@@ -8,7 +8,14 @@ export type Segment =
 
 export type TimelineItem =
   | { kind: "user"; key: string; message: Message }
-  | { kind: "answer"; key: string; turn: Turn | null; segments: Segment[]; isThinking: boolean; isLast: boolean }
+  | {
+      kind: "answer";
+      key: string;
+      turn: Turn | null;
+      segments: Segment[];
+      isThinking: boolean;
+      isLast: boolean;
+    }
   | { kind: "outgoing"; key: string; outgoing: Outgoing };
 
 export function activeTurn(state: ConversationState): Turn | null {

@@ -20,7 +20,6 @@ export function Dialog({ title, onClose, children, isBare = false }: DialogProps
     return () => before?.focus?.();
   }, []);
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the browser closes a modal dialog on Escape; the click is on the backdrop.
     <dialog
       ref={ref}
       class="sheet"

@@ -80,8 +80,9 @@ export type IconName = keyof typeof ICONS;
 
 /** A decorative icon from our own build; what it means always stands beside it in words. */
 export function Icon({ name, class: extra = "" }: { name: IconName; class?: string }) {
-  // biome-ignore lint/security/noDangerouslySetInnerHtml: a constant of the build, never foreign text.
-  return <span class={`icon ${extra}`} aria-hidden="true" dangerouslySetInnerHTML={{ __html: ICONS[name] }} />;
+  return (
+    <span class={`icon ${extra}`} aria-hidden="true" dangerouslySetInnerHTML={{ __html: ICONS[name] }} />
+  );
 }
 
 export function iconHtml(name: IconName): string {

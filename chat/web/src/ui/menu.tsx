@@ -46,7 +46,6 @@ export function Menu({ label, buttonClass, button, align = "start", children }: 
       >
         {button}
       </button>
-      {/* biome-ignore lint/a11y/noStaticElementInteractions: the keys only move focus between the real controls inside. */}
       <div
         ref={popover}
         id={id}

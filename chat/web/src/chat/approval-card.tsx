@@ -1,0 +1,205 @@
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { decide } from "../app";
+import { Icon } from "../ui/icon";
+import { duration, useNow } from "../ui/time";
+import type { JsonObject, ToolCall } from "../wire";
+import { ArgumentEditor } from "./argument-editor";
+import { sameJson } from "./arguments";
+import { Badges } from "./badges";
+import { JsonView } from "./json-tree";
+
+/** Enter pressed for something else while the card appears must not approve it. */
+const GUARD_MS = 350;
+
+/** May the card take the focus: not from somebody who is writing. */
+function isFocusFree(): boolean {
+  const active = document.activeElement;
+  if (!active || active === document.body) return true;
+  if (active.id === "composer-text") return (active as HTMLTextAreaElement).value === "";
+  return (
+    active.closest(".approval, dialog, .menu-pop") === null && !active.matches("input, textarea, select")
+  );
+}
+
+export function ApprovalCard({ call }: { call: ToolCall }) {
+  const id = useId();
+  const card = useRef<HTMLElement>(null);
+  const note = useRef<HTMLInputElement>(null);
+  const appeared = useRef(performance.now());
+  const [isEditing, setEditing] = useState(false);
+  const [isRefusing, setRefusing] = useState(false);
+  const [args, setArgs] = useState<JsonObject | null>(call.arguments);
+  const [isBusy, setBusy] = useState(false);
+  const expires = call.approval ? Date.parse(call.approval.expires_at) : Number.NaN;
+  const left = expires - useNow(1000);
+  const isOver = left <= 0;
+  const isEdited = args !== null && !sameJson(args, call.arguments);
+
+  useEffect(() => {
+    if (isFocusFree()) card.current?.focus({ preventScroll: true });
+    card.current?.scrollIntoView({ block: "nearest" });
+  }, []);
+  useEffect(() => {
+    if (isRefusing) note.current?.focus();
+  }, [isRefusing]);
+
+  const act = async (decision: "approve" | "refuse", extra: { arguments?: JsonObject; note?: string }) => {
+    if (isBusy) return;
+    setBusy(true);
+    const worked = await decide(call.id, decision, extra);
+    if (!worked) setBusy(false);
+    else document.getElementById("composer-text")?.focus({ preventScroll: true });
+  };
+  const approve = () => {
+    if (args === null || isOver) return;
+    void act("approve", isEdited ? { arguments: args } : {});
+  };
+  const title = call.tool.title || call.tool.name;
+  const isBlank = Object.keys(call.arguments).length === 0;
+
+  return (
+    <section
+      ref={card}
+      class="approval"
+      tabIndex={-1}
+      aria-labelledby={`${id}-title`}
+      aria-describedby={`${id}-why`}
+      onKeyDown={(event) => {
+        if (event.key !== "Enter" || event.target !== card.current) return;
+        event.preventDefault();
+        if (performance.now() - appeared.current > GUARD_MS) approve();
+      }}
+    >
+      <header class="flex items-start gap-3">
+        <span class="approval-icon">
+          <Icon name="hand" />
+        </span>
+        <div class="min-w-0 grow">
+          <h3 id={`${id}-title`} class="text-[0.9375rem]">
+            Allow <span class="break-words">{title}</span>?
+          </h3>
+          <p class="text-sm text-(--quiet) break-words">
+            {call.server ? (
+              <>
+                on <strong class="font-medium">{call.server.name}</strong>
+              </>
+            ) : (
+              "built in"
+            )}
+            {call.tool.title && call.tool.title !== call.tool.name && (
+              <>
+                {" "}
+                · <code class="text-xs">{call.tool.name}</code>
+              </>
+            )}
+          </p>
+        </div>
+        {!Number.isNaN(expires) && (
+          <span
+            class="tag shrink-0"
+            data-tone={left < 60_000 ? "warn" : "muted"}
+            title={call.approval?.expires_at}
+          >
+            <Icon name="clock" />
+            {isOver ? "time is up" : `${duration(Math.max(1000, left))} left`}
+          </span>
+        )}
+      </header>
+      <div class="flex flex-wrap gap-1.5">
+        <Badges annotations={call.annotations} />
+        {call.approval && (
+          <span class="tag" data-tone="muted">
+            <Icon name="key" />
+            {call.approval.credential === "personal"
+              ? "Uses your own sign-in"
+              : "Uses the workspace's access"}
+          </span>
+        )}
+      </div>
+      {call.approval && (
+        <p id={`${id}-why`} class="text-sm">
+          {call.approval.reason}{" "}
+          <span class="text-(--quiet)">
+            Rule: <code class="text-xs">{call.approval.rule}</code>
+          </span>
+        </p>
+      )}
+      <div class="grid gap-2">
+        <div class="flex items-center justify-between gap-2">
+          <h4 class="text-xs font-semibold text-(--quiet)">What it will get</h4>
+          {!isEditing && (
+            <button type="button" class="copy-button" onClick={() => setEditing(true)}>
+              <Icon name="pencil" />
+              Edit
+            </button>
+          )}
+          {isEditing && (
+            <button
+              type="button"
+              class="copy-button"
+              onClick={() => {
+                setEditing(false);
+                setArgs(call.arguments);
+              }}
+            >
+              Undo changes
+            </button>
+          )}
+        </div>
+        {isEditing ? (
+          <ArgumentEditor schema={call.input_schema} value={call.arguments} onChange={setArgs} />
+        ) : isBlank ? (
+          <p class="text-sm text-(--quiet)">No parameters required.</p>
+        ) : (
+          <JsonView value={call.arguments} />
+        )}
+      </div>
+      {isRefusing ? (
+        <form
+          class="grid gap-2"
+          onSubmit={(event) => {
+            event.preventDefault();
+            const reason = note.current?.value.trim();
+            void act("refuse", reason ? { note: reason } : {});
+          }}
+        >
+          <div class="field">
+            <label for={`${id}-note`}>
+              Why not? The assistant reads this. <span class="optional">optional</span>
+            </label>
+            <input ref={note} id={`${id}-note`} maxLength={500} autocomplete="off" />
+          </div>
+          <div class="flex flex-wrap gap-2">
+            <button type="submit" class="btn btn-error btn-sm" disabled={isBusy}>
+              Refuse the call
+            </button>
+            <button type="button" class="btn btn-quiet btn-sm" onClick={() => setRefusing(false)}>
+              Back
+            </button>
+          </div>
+        </form>
+      ) : (
+        <div class="flex flex-wrap items-center gap-2">
+          <button
+            type="button"
+            class="btn btn-primary btn-sm"
+            disabled={isBusy || args === null || isOver}
+            onClick={approve}
+          >
+            <Icon name={isBusy ? "loader" : "check"} class={isBusy ? "animate-spin" : ""} />
+            {isEdited ? "Approve with changes" : "Approve"}
+          </button>
+          <button
+            type="button"
+            class="btn btn-outline-quiet btn-sm"
+            disabled={isBusy || isOver}
+            onClick={() => setRefusing(true)}
+          >
+            Refuse…
+          </button>
+          <span class="text-xs text-(--quiet)">Only this once.</span>
+        </div>
+      )}
+    </section>
+  );
+}

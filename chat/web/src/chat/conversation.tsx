@@ -1,0 +1,136 @@
+import { useEffect } from "preact/hooks";
+import {
+  boot,
+  buds,
+  go,
+  homePath,
+  openProblem,
+  openState,
+  runningTurn,
+  sendMessage,
+  stopTurn,
+  waiting,
+} from "../app";
+import { ConversationMenu } from "../sidebar/row";
+import { Icon } from "../ui/icon";
+import { Composer } from "./composer";
+import { useFollow } from "./follow";
+import { DemoLabel, Header } from "./header";
+import { MessageList } from "./messages";
+
+function Loading() {
+  return (
+    <div class="grid gap-6 pt-6" aria-busy="true">
+      <span class="sr-only">Loading the conversation</span>
+      <div class="skeleton-line w-2/5 justify-self-end h-9" />
+      {["w-11/12", "w-4/5", "w-3/5"].map((width) => (
+        <div key={width} class={`skeleton-line ${width}`} />
+      ))}
+    </div>
+  );
+}
+
+function Problem({ text }: { text: string }) {
+  return (
+    <div class="empty-state">
+      <Icon name="alert" />
+      <h2>This cannot be shown</h2>
+      <p>{text}</p>
+      <button type="button" class="btn btn-primary btn-sm" onClick={() => go(homePath)}>
+        Start a new chat
+      </button>
+    </div>
+  );
+}
+
+export function ConversationView({ id }: { id: string }) {
+  const { scroller, content, isAway, jump } = useFollow(id);
+  const state = openState.value;
+  const conversation = state?.conversation;
+  const isLoaded = state?.seq !== null && state !== null;
+  const turn = runningTurn.value;
+  const bud = buds.value?.find((b) => b.id === conversation?.bud.id);
+  const isDemo = bud ? bud.model.is_demo : boot.demo_model;
+  const title = conversation?.title || "New chat";
+  const isWaiting = waiting.value.length > 0;
+
+  useEffect(() => {
+    document.title = `${isWaiting ? "(needs you) " : ""}${title} · Trellis`;
+  }, [title, isWaiting]);
+
+  return (
+    <>
+      <Header>
+        {conversation && (
+          <span class="avatar-tile avatar-small" aria-hidden="true">
+            {conversation.bud.avatar || "🌱"}
+          </span>
+        )}
+        <div class="min-w-0 grow">
+          <h1 class="chat-title">{title}</h1>
+          {conversation && (
+            <p class="chat-subtitle">
+              {conversation.bud.name}
+              {bud && !bud.model.is_demo && ` · ${bud.model.name}`}
+            </p>
+          )}
+        </div>
+        {isDemo && <DemoLabel />}
+        {conversation && <ConversationMenu row={conversation} />}
+      </Header>
+      <div class="chat-scroll" ref={scroller}>
+        <div class="chat-column" ref={content} role="log" aria-label="Conversation" aria-live="off">
+          {openProblem.value ? (
+            <Problem text={openProblem.value} />
+          ) : isLoaded || (state?.outgoing.length ?? 0) > 0 ? (
+            <>
+              {isLoaded && state.messages.length === 0 && state.outgoing.length === 0 && (
+                <div class="empty-state">
+                  <span class="avatar-tile" aria-hidden="true">
+                    {conversation?.bud.avatar || "🌱"}
+                  </span>
+                  <h2>{conversation?.bud.name}</h2>
+                  <p>Say what you need. Tools that change something ask you first.</p>
+                </div>
+              )}
+              <MessageList />
+            </>
+          ) : (
+            <Loading />
+          )}
+        </div>
+      </div>
+      <div class="chat-foot">
+        {isAway && (
+          <button
+            type="button"
+            class="btn btn-sm btn-outline-quiet jump"
+            onClick={() =>
+              jump(matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth")
+            }
+          >
+            <Icon name="arrowDown" />
+            {isWaiting ? "Somebody waits for you" : "Jump to latest"}
+          </button>
+        )}
+        <div class="sr-only" role="status">
+          {isWaiting ? "A tool call waits for your approval." : turn ? "Answering." : ""}
+        </div>
+        <Composer
+          draftKey={id}
+          label="Message"
+          placeholder={conversation ? `Message ${conversation.bud.name}` : "Message"}
+          isRunning={turn !== null}
+          isDisabled={openProblem.value !== null}
+          hint={isWaiting ? "A tool call waits for your word above." : undefined}
+          onSend={(text) => {
+            jump();
+            return sendMessage(text);
+          }}
+          onStop={() => turn && stopTurn(turn.id)}
+        />
+        <p class="chat-small">Answers can be wrong. Every tool call is on record.</p>
+      </div>
+    </>
+  );
+}

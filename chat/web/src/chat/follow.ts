@@ -1,0 +1,48 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+
+const NEAR = 80;
+
+/** Keep a scrolling list at its end while it grows, unless the reader has scrolled up. */
+export function useFollow(key: string) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const content = useRef<HTMLDivElement>(null);
+  const isFollowing = useRef(true);
+  const [isAway, setAway] = useState(false);
+
+  const jump = (behavior: ScrollBehavior = "instant") => {
+    const box = scroller.current;
+    if (!box) return;
+    isFollowing.current = true;
+    setAway(false);
+    box.scrollTo({ top: box.scrollHeight, behavior });
+  };
+
+  useEffect(() => {
+    const box = scroller.current;
+    const inner = content.current;
+    if (!box || !inner) return;
+    isFollowing.current = true;
+    setAway(false);
+    let last = box.scrollTop;
+    const scrolled = () => {
+      const distance = box.scrollHeight - box.scrollTop - box.clientHeight;
+      if (box.scrollTop < last - 2 && distance > 4) isFollowing.current = false;
+      if (distance < 4) isFollowing.current = true;
+      last = box.scrollTop;
+      setAway(!isFollowing.current && distance > NEAR);
+    };
+    const grown = new ResizeObserver(() => {
+      if (isFollowing.current) box.scrollTop = box.scrollHeight;
+      else scrolled();
+    });
+    box.addEventListener("scroll", scrolled, { passive: true });
+    grown.observe(inner);
+    grown.observe(box);
+    return () => {
+      box.removeEventListener("scroll", scrolled);
+      grown.disconnect();
+    };
+  }, [key]);
+
+  return { scroller, content, isAway, jump };
+}

@@ -1,0 +1,161 @@
+import { memo } from "preact/compat";
+import { discard, openState, openTimeline, resend, retryTurn, socketStatus } from "../app";
+import { Markdown } from "../markdown/markdown";
+import type { TimelineItem } from "../store/timeline";
+import { CopyButton } from "../ui/copy";
+import { Icon } from "../ui/icon";
+import { clockTime } from "../ui/time";
+import type { Message, Turn } from "../wire";
+import { ToolCalls } from "./tool-call";
+
+const UserMessage = memo(({ message }: { message: Message }) => (
+  <article class="user-message" aria-label="You">
+    <h2 class="sr-only">You said</h2>
+    <div class="bubble" title={clockTime(message.created_at)}>
+      {message.text}
+    </div>
+    <div class="message-actions justify-end">
+      <CopyButton text={() => message.text} />
+    </div>
+  </article>
+));
+
+function OutgoingMessage({ item }: { item: TimelineItem & { kind: "outgoing" } }) {
+  const { outgoing } = item;
+  const isOffline = socketStatus.value !== "open";
+  return (
+    <article class="user-message" aria-label="You">
+      <h2 class="sr-only">You said</h2>
+      <div class="bubble" data-pending>
+        {outgoing.text}
+      </div>
+      {outgoing.error ? (
+        <div class="flex flex-wrap items-center justify-end gap-2 text-xs" role="alert">
+          <span class="field-error">Not sent: {outgoing.error}</span>
+          <button
+            type="button"
+            class="btn btn-xs btn-outline-quiet"
+            onClick={() => resend(outgoing.client_id)}
+          >
+            Send again
+          </button>
+          <button type="button" class="btn btn-xs btn-quiet" onClick={() => discard(outgoing.client_id)}>
+            Discard
+          </button>
+        </div>
+      ) : (
+        <p class="text-right text-xs text-(--quiet)">
+          {isOffline ? "Goes out when the connection is back" : "Sending…"}
+        </p>
+      )}
+    </article>
+  );
+}
+
+const TextSegment = memo(({ message }: { message: Message }) => (
+  <Markdown text={message.text} isStreaming={message.status === "streaming"} />
+));
+
+function Thinking() {
+  return (
+    <div class="thinking" role="status">
+      <span class="thinking-dots" aria-hidden="true">
+        <span />
+        <span />
+        <span />
+      </span>
+      <span class="sr-only">Thinking</span>
+    </div>
+  );
+}
+
+function TurnEnd({ turn, canRetry }: { turn: Turn; canRetry: boolean }) {
+  const retry = canRetry && (turn.error ? turn.error.can_retry : true);
+  const button = retry && (
+    <button type="button" class="btn btn-sm btn-outline-quiet" onClick={() => retryTurn(turn.id)}>
+      <Icon name="refresh" />
+      Retry
+    </button>
+  );
+  const notice = turn.notice && (
+    <div class="notice" data-tone="info">
+      <Icon name="info" />
+      <span>{turn.notice}</span>
+    </div>
+  );
+  if (turn.status === "failed" || turn.status === "interrupted") {
+    const text =
+      turn.error?.message ??
+      (turn.status === "interrupted" ? "The answer was interrupted." : "The answer could not be finished.");
+    return (
+      <>
+        {notice}
+        <div class="notice items-center" data-tone="bad" role="alert">
+          <Icon name="alert" />
+          <span class="grow">{text}</span>
+          {button}
+        </div>
+      </>
+    );
+  }
+  if (turn.status === "cancelled") {
+    return (
+      <>
+        {notice}
+        <p class="flex items-center gap-3 text-sm text-(--quiet)">
+          {turn.error?.message ?? "Stopped."} {button}
+        </p>
+      </>
+    );
+  }
+  return notice || null;
+}
+
+function Answer({ item }: { item: TimelineItem & { kind: "answer" } }) {
+  const conversation = openState.value?.conversation;
+  const { turn, segments } = item;
+  const isDone = turn === null || turn.finished_at !== null || turn.status === "completed";
+  const text = segments.flatMap((s) => (s.kind === "text" ? [s.message.text] : [])).join("\n\n");
+  return (
+    <article class="answer" aria-label={conversation?.bud.name ?? "Assistant"} aria-busy={!isDone}>
+      <h2 class="sr-only">{conversation?.bud.name ?? "Assistant"} said</h2>
+      <span class="avatar-tile answer-avatar" aria-hidden="true">
+        {conversation?.bud.avatar || "🌱"}
+      </span>
+      <div class="answer-body">
+        {segments.map((segment) =>
+          segment.kind === "text" ? (
+            <TextSegment key={segment.key} message={segment.message} />
+          ) : (
+            <ToolCalls key={segment.key} calls={segment.calls} />
+          ),
+        )}
+        {item.isThinking && <Thinking />}
+        {turn && <TurnEnd turn={turn} canRetry={item.isLast} />}
+        {isDone && text && (
+          <div class="message-actions">
+            <CopyButton text={() => text} />
+            {turn?.usage && (
+              <span class="text-xs text-(--quiet)" title="Tokens read and written by the model">
+                {turn.usage.prompt_tokens.toLocaleString()} in ·{" "}
+                {turn.usage.completion_tokens.toLocaleString()} out
+              </span>
+            )}
+          </div>
+        )}
+      </div>
+    </article>
+  );
+}
+
+export function MessageList() {
+  return (
+    <>
+      {openTimeline.value.map((item) => {
+        if (item.kind === "user") return <UserMessage key={item.key} message={item.message} />;
+        if (item.kind === "outgoing") return <OutgoingMessage key={item.key} item={item} />;
+        return <Answer key={item.key} item={item} />;
+      })}
+    </>
+  );
+}

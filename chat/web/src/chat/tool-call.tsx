@@ -1,0 +1,202 @@
+import { useId, useState } from "preact/hooks";
+import { openState } from "../app";
+import { Icon, type IconName } from "../ui/icon";
+import { clockTime, duration, useNow } from "../ui/time";
+import { CALL_IS_ACTIVE, type ToolCall } from "../wire";
+import { ApprovalCard } from "./approval-card";
+import { sameJson } from "./arguments";
+import { Badges } from "./badges";
+import { JsonView } from "./json-tree";
+import { Result } from "./result";
+
+const FACES: Record<ToolCall["status"], { icon: IconName; tone: string; word: string }> = {
+  queued: { icon: "clock", tone: "muted", word: "queued" },
+  waiting_for_approval: { icon: "hand", tone: "warn", word: "waiting for you" },
+  running: { icon: "loader", tone: "info", word: "running" },
+  succeeded: { icon: "circleCheck", tone: "ok", word: "done" },
+  failed: { icon: "circleX", tone: "bad", word: "failed" },
+  refused: { icon: "circleX", tone: "warn", word: "refused" },
+  cancelled: { icon: "close", tone: "muted", word: "cancelled" },
+  outcome_unknown: { icon: "question", tone: "warn", word: "outcome unknown" },
+};
+
+function Elapsed({ call }: { call: ToolCall }) {
+  const isRunning = call.status === "running" && call.started_at !== null;
+  const now = useNow(500, isRunning);
+  if (isRunning && call.started_at) return <>{duration(now - Date.parse(call.started_at))}</>;
+  return call.duration_ms === null ? null : <>{duration(call.duration_ms)}</>;
+}
+
+function ProgressLine({ call }: { call: ToolCall }) {
+  const progress = openState.value?.progress[call.id];
+  if (call.status !== "running" || !progress) return null;
+  const { total, message } = progress;
+  return (
+    <div class="grid gap-1 px-3 pb-2.5 text-xs text-(--quiet)">
+      {total ? (
+        <progress
+          class="progress progress-info h-1.5"
+          value={progress.progress}
+          max={total}
+          aria-label="How far the tool is"
+        />
+      ) : (
+        <progress class="progress progress-info h-1.5" aria-label="The tool is working" />
+      )}
+      <span class="break-words">
+        {message ?? ""}
+        {total ? ` ${Math.round((progress.progress / total) * 100)} %` : ""}
+      </span>
+    </div>
+  );
+}
+
+function Decision({ call }: { call: ToolCall }) {
+  const { approval } = call;
+  if (!approval?.decision) return null;
+  return (
+    <p class="text-sm">
+      {approval.decision === "approved" ? "Approved" : "Refused"}
+      {approval.decided_by && ` by ${approval.decided_by}`}
+      {approval.decided_at && `, ${clockTime(approval.decided_at)}`}
+      {approval.edited && ", with changed arguments"}
+      {approval.note && <>: “{approval.note}”</>}
+    </p>
+  );
+}
+
+function Details({ call }: { call: ToolCall }) {
+  const hasResult = call.result !== null || call.error !== null;
+  const [tab, setTab] = useState<"arguments" | "result">(hasResult ? "result" : "arguments");
+  const wasEdited = call.approval?.edited && !sameJson(call.arguments, call.proposed_arguments);
+  return (
+    <div class="tool-details">
+      <div class="flex flex-wrap items-center gap-1.5">
+        <Badges annotations={call.annotations} />
+      </div>
+      <Decision call={call} />
+      <div class="theme-choice w-fit" role="group" aria-label="Show">
+        <button type="button" aria-pressed={tab === "arguments"} onClick={() => setTab("arguments")}>
+          Arguments
+        </button>
+        <button
+          type="button"
+          aria-pressed={tab === "result"}
+          disabled={!hasResult}
+          onClick={() => setTab("result")}
+        >
+          Result
+        </button>
+      </div>
+      {tab === "arguments" ? (
+        <>
+          <JsonView value={call.arguments} empty="No parameters required." />
+          {wasEdited && (
+            <details>
+              <summary class="link-quiet text-xs">What the assistant had proposed</summary>
+              <div class="mt-2">
+                <JsonView value={call.proposed_arguments} empty="No parameters." />
+              </div>
+            </details>
+          )}
+        </>
+      ) : (
+        <>
+          {call.error && (
+            <div class="notice" data-tone={call.status === "refused" ? "warn" : "bad"}>
+              <Icon name="alert" />
+              <span>{call.error}</span>
+            </div>
+          )}
+          {call.result && <Result content={call.result.content} truncated={call.result.truncated} />}
+        </>
+      )}
+      <p class="text-xs text-(--quiet)">
+        Call <code class="break-all">{call.id}</code>
+        {call.started_at && <> · started {clockTime(call.started_at)}</>}
+      </p>
+    </div>
+  );
+}
+
+export function ToolCallCard({ call }: { call: ToolCall }) {
+  const id = useId();
+  const [isOpen, setOpen] = useState(false);
+  if (call.status === "waiting_for_approval") return <ApprovalCard call={call} />;
+  const face = FACES[call.status] ?? FACES.outcome_unknown;
+  return (
+    <article class="tool-card" aria-label={`Tool call ${call.tool.title || call.tool.name}`}>
+      <button
+        type="button"
+        class="tool-line"
+        aria-expanded={isOpen}
+        aria-controls={id}
+        onClick={() => setOpen(!isOpen)}
+      >
+        <Icon name="wrench" class="text-(--quiet)" />
+        <span class="min-w-0 grow truncate text-left">
+          {call.server && <span class="text-(--quiet)">{call.server.name} · </span>}
+          <span class="font-medium">{call.tool.title || call.tool.name}</span>
+        </span>
+        <span class="tag" data-tone={face.tone}>
+          <Icon name={face.icon} class={call.status === "running" ? "animate-spin" : ""} />
+          {face.word}
+        </span>
+        <span class="tool-time">
+          <Elapsed call={call} />
+        </span>
+        <Icon name={isOpen ? "chevronDown" : "chevronRight"} class="text-(--quiet)" />
+      </button>
+      <ProgressLine call={call} />
+      {!isOpen && call.error && call.status !== "succeeded" && <p class="tool-error">{call.error}</p>}
+      <div id={id}>{isOpen && <Details call={call} />}</div>
+    </article>
+  );
+}
+
+/** Several calls in a row fold under one line as soon as none of them needs watching. */
+export function ToolCalls({ calls }: { calls: ToolCall[] }) {
+  const id = useId();
+  const [isOpen, setOpen] = useState(false);
+  const isActive = calls.some((call) => CALL_IS_ACTIVE.has(call.status));
+  if (calls.length === 1 || isActive) {
+    return (
+      <div class="grid gap-2">
+        {calls.map((call) => (
+          <ToolCallCard key={call.id} call={call} />
+        ))}
+      </div>
+    );
+  }
+  const failed = calls.filter((call) => call.status !== "succeeded").length;
+  const spent = calls.reduce((sum, call) => sum + (call.duration_ms ?? 0), 0);
+  return (
+    <div class="grid gap-2">
+      <button
+        type="button"
+        class="tool-card tool-line"
+        aria-expanded={isOpen}
+        aria-controls={id}
+        onClick={() => setOpen(!isOpen)}
+      >
+        <Icon name="wrench" class="text-(--quiet)" />
+        <span class="min-w-0 grow truncate text-left font-medium">Called {calls.length} tools</span>
+        {failed > 0 ? (
+          <span class="tag" data-tone="warn">
+            {failed} without success
+          </span>
+        ) : (
+          <span class="tag" data-tone="ok">
+            <Icon name="circleCheck" />
+            done
+          </span>
+        )}
+        <span class="tool-time">{duration(spent)}</span>
+        <Icon name={isOpen ? "chevronDown" : "chevronRight"} class="text-(--quiet)" />
+      </button>
+      <div id={id} class={isOpen ? "grid gap-2 pl-3 border-l border-(--line)" : ""}>
+        {isOpen && calls.map((call) => <ToolCallCard key={call.id} call={call} />)}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,177 @@
+import { useEffect, useState } from "preact/hooks";
+import { boot, buds, budsProblem, loadBuds, startConversation } from "../app";
+import { Composer } from "../chat/composer";
+import { DemoLabel, Header } from "../chat/header";
+import { focusComposer } from "../shortcuts";
+import { Icon } from "../ui/icon";
+import type { Bud } from "../wire";
+
+function greeting(): string {
+  const hour = new Date().getHours();
+  const name = boot.user.name.split(" ")[0];
+  const words =
+    hour < 5 ? "Good evening" : hour < 12 ? "Good morning" : hour < 18 ? "Good afternoon" : "Good evening";
+  return name ? `${words}, ${name}` : words;
+}
+
+function ServerLine({ bud }: { bud: Bud }) {
+  if (bud.servers.length === 0) return <p class="bud-servers">No tools</p>;
+  return (
+    <p class="bud-servers">
+      {bud.servers.map((server) => {
+        const isGood = server.status === "connected";
+        return (
+          <span key={server.id} class="inline-flex items-center gap-1.5">
+            <span class="dot" data-tone={isGood ? "ok" : server.status === "error" ? "bad" : "warn"} />
+            {server.name}
+            <span class="sr-only">: {server.status.replace("_", " ")}</span>
+          </span>
+        );
+      })}
+    </p>
+  );
+}
+
+function BudCard({ bud, isChosen, onChoose }: { bud: Bud; isChosen: boolean; onChoose: () => void }) {
+  const [isBusy, setBusy] = useState(false);
+  const start = async (prompt: string) => {
+    setBusy(true);
+    if (!(await startConversation(bud, prompt))) setBusy(false);
+  };
+  return (
+    <li class="bud-card" data-chosen={isChosen}>
+      <button type="button" class="bud-face" aria-pressed={isChosen} onClick={onChoose}>
+        <span class="avatar-tile" aria-hidden="true">
+          {bud.avatar || "🌱"}
+        </span>
+        <span class="min-w-0 grow text-left">
+          <span class="block font-semibold truncate">{bud.name}</span>
+          <span class="block text-sm text-(--quiet) line-clamp-2">{bud.description}</span>
+        </span>
+        {isChosen && <Icon name="check" class="text-(--color-primary)" />}
+      </button>
+      <ServerLine bud={bud} />
+      {bud.starter_prompts.length > 0 && (
+        <ul class="grid gap-1.5">
+          {bud.starter_prompts.slice(0, 3).map((prompt) => (
+            <li key={prompt}>
+              <button type="button" class="starter" disabled={isBusy} onClick={() => start(prompt)}>
+                {prompt}
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+    </li>
+  );
+}
+
+function Buds({ chosen, choose }: { chosen: Bud | undefined; choose: (bud: Bud) => void }) {
+  if (budsProblem.value && !buds.value) {
+    return (
+      <div class="empty-state">
+        <Icon name="alert" />
+        <p>{budsProblem.value}</p>
+        <button type="button" class="btn btn-sm btn-outline-quiet" onClick={() => loadBuds()}>
+          Try again
+        </button>
+      </div>
+    );
+  }
+  if (!buds.value) {
+    return (
+      <div class="bud-grid" aria-busy="true">
+        <span class="sr-only">Loading the buds</span>
+        {[1, 2].map((n) => (
+          <div key={n} class="bud-card">
+            <div class="skeleton-line w-1/2" />
+            <div class="skeleton-line w-11/12" />
+            <div class="skeleton-line w-4/5" />
+          </div>
+        ))}
+      </div>
+    );
+  }
+  if (buds.value.length === 0) {
+    return (
+      <div class="empty-state">
+        <Icon name="sprout" />
+        <h2>No buds yet</h2>
+        <p>
+          A bud is an assistant with its own instructions and tools. An administrator of the workspace makes
+          them.
+        </p>
+        {boot.urls.admin && (
+          <a class="btn btn-sm btn-primary" href={boot.urls.admin}>
+            Open the admin
+          </a>
+        )}
+      </div>
+    );
+  }
+  return (
+    <ul class="bud-grid">
+      {buds.value.map((bud) => (
+        <BudCard
+          key={bud.id}
+          bud={bud}
+          isChosen={bud.id === chosen?.id}
+          onChoose={() => {
+            choose(bud);
+            focusComposer();
+          }}
+        />
+      ))}
+    </ul>
+  );
+}
+
+export function Home() {
+  const [chosenId, setChosenId] = useState<string | null>(null);
+  const chosen = buds.value?.find((bud) => bud.id === chosenId) ?? buds.value?.[0];
+  const isDemo = buds.value ? buds.value.some((bud) => bud.model.is_demo) : boot.demo_model;
+  useEffect(() => {
+    document.title = `${boot.workspace.name} · Trellis`;
+  }, []);
+  return (
+    <>
+      <Header>
+        <p class="chat-title grow">New chat</p>
+        {isDemo && <DemoLabel />}
+      </Header>
+      <div class="chat-scroll">
+        <div class="home-column">
+          <h1 class="home-title">{greeting()}</h1>
+          <p class="home-lead">
+            {chosen ? (
+              <>
+                You are about to talk to <strong>{chosen.name}</strong>.
+              </>
+            ) : (
+              "What can be done for you?"
+            )}
+          </p>
+          <Composer
+            draftKey="home"
+            label={chosen ? `Message ${chosen.name}` : "Message"}
+            placeholder={chosen ? `Message ${chosen.name}` : "Message"}
+            isDisabled={!chosen}
+            onSend={(text) => chosen && startConversation(chosen, text)}
+            hint={chosen?.model.is_demo ? "Answers come from the demo model." : chosen?.model.name}
+          />
+          {isDemo && (
+            <div class="notice" data-tone="warn">
+              <Icon name="info" />
+              <span>
+                This is the <strong>demo model, not an AI</strong>: it follows a script, so that you can try
+                tools and approvals without a key. Connect a real model to get real answers.
+              </span>
+            </div>
+          )}
+          <h2 class="home-heading">Buds of {boot.workspace.name}</h2>
+          <Buds chosen={chosen} choose={(bud) => setChosenId(bud.id)} />
+        </div>
+      </div>
+    </>
+  );
+}

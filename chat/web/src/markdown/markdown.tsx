@@ -1,0 +1,21 @@
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { finishBlock } from "./code";
+import { MarkdownStream } from "./stream";
+
+/** A text of a model, rendered as it comes in. */
+export function Markdown({ text, isStreaming }: { text: string; isStreaming: boolean }) {
+  const root = useRef<HTMLDivElement>(null);
+  const stream = useRef<MarkdownStream | null>(null);
+  useLayoutEffect(() => {
+    if (!root.current) return;
+    stream.current ??= new MarkdownStream(root.current, finishBlock);
+    stream.current.update(text, !isStreaming);
+  }, [text, isStreaming]);
+  useEffect(
+    () => () => {
+      stream.current = null;
+    },
+    [],
+  );
+  return <div ref={root} class="md" />;
+}

@@ -1,0 +1,102 @@
+/**
+ * Markdown of models and servers to safe HTML.
+ *
+ * Raw HTML is text here, so nothing a model writes can look like a part of the page; what the renderer makes is
+ * then sanitized by allow-list all the same. Links lead to http, https or mailto, images are links to their host.
+ */
+import DOMPurify from "dompurify";
+import { Marked, type Token, type Tokens } from "marked";
+
+const LINK = /^(?:https?:\/\/|mailto:)/i;
+
+const ESCAPES: Record<string, string> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+
+export function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (c) => ESCAPES[c] ?? c);
+}
+
+/** The address of a link if it may be one, else null. */
+export function safeHref(href: string): string | null {
+  // Browsers drop tabs, newlines and leading control characters from addresses, so they go before the check.
+  const clean = href.replace(/[\u0000-\u0020\u007f-\u009f\u200b-\u200f\u2028\u2029\ufeff]/g, "");
+  if (!LINK.test(clean)) return null;
+  if (/^mailto:/i.test(clean)) return clean;
+  try {
+    return new URL(clean).href;
+  } catch {
+    return null;
+  }
+}
+
+const LINK_ATTRIBUTES = 'target="_blank" rel="noopener noreferrer nofollow"';
+
+const marked = new Marked({
+  gfm: true,
+  renderer: {
+    html: ({ text }: Tokens.HTML | Tokens.Tag) => (/^<br\s*\/?>\s*$/i.test(text) ? "<br>" : escapeHtml(text)),
+    heading({ tokens, depth }: Tokens.Heading) {
+      const level = Math.min(depth + 2, 6); // the page has its own first two levels
+      return `<h${level}>${this.parser.parseInline(tokens)}</h${level}>`;
+    },
+    link({ href, tokens }: Tokens.Link) {
+      const inner = this.parser.parseInline(tokens);
+      const address = safeHref(href);
+      return address ? `<a href="${escapeHtml(address)}" ${LINK_ATTRIBUTES}>${inner}</a>` : inner;
+    },
+    image({ href, text }: Tokens.Image) {
+      const address = safeHref(href);
+      const name = escapeHtml(text || "image");
+      if (!address || !/^https?:/i.test(address)) return `[${name}]`;
+      const host = escapeHtml(new URL(address).host);
+      return `<a class="md-image" href="${escapeHtml(address)}" ${LINK_ATTRIBUTES}>Image “${name}” on ${host}</a>`;
+    },
+    checkbox: ({ checked }: Tokens.Checkbox) => (checked ? "☑ " : "☐ "),
+    code({ text, lang }: Tokens.Code) {
+      const language = /^[\w+#.-]{1,30}/.exec(lang ?? "")?.[0] ?? "";
+      const name = language ? ` class="language-${escapeHtml(language)}"` : "";
+      return (
+        `<div class="md-code"><div class="md-code-head"><span>${escapeHtml(language || "text")}</span></div>` +
+        `<pre tabindex="0"><code${name}>${escapeHtml(text.replace(/\n$/, ""))}\n</code></pre></div>`
+      );
+    },
+    table({ header, rows }: Tokens.Table) {
+      const cell = (c: Tokens.TableCell, tag: string) =>
+        `<${tag}${c.align ? ` align="${c.align}"` : ""}>${this.parser.parseInline(c.tokens)}</${tag}>`;
+      const head = header.map((c) => cell(c, "th")).join("");
+      const body = rows.map((row) => `<tr>${row.map((c) => cell(c, "td")).join("")}</tr>`).join("");
+      return `<div class="md-table" tabindex="0"><table><thead><tr>${head}</tr></thead><tbody>${body}</tbody></table></div>`;
+    },
+  },
+});
+
+const CLASS = /^(?:md-code|md-code-head|md-table|md-image|language-[\w+#.-]{1,30})$/;
+const TAGS =
+  "a blockquote br code del div em h3 h4 h5 h6 hr li ol p pre span strong table tbody td th thead tr ul".split(
+    " ",
+  );
+
+const purifier = DOMPurify();
+purifier.addHook("uponSanitizeAttribute", (_, data) => {
+  if (data.attrName === "class" && !CLASS.test(data.attrValue)) data.keepAttr = false;
+  if (data.attrName === "href" && safeHref(data.attrValue) === null) data.keepAttr = false;
+});
+
+export function sanitize(html: string): string {
+  return purifier.sanitize(html, {
+    ALLOWED_TAGS: TAGS,
+    ALLOWED_ATTR: ["href", "target", "rel", "class", "align", "start", "tabindex"],
+    ALLOWED_URI_REGEXP: LINK,
+    ALLOW_DATA_ATTR: false,
+    ALLOW_ARIA_ATTR: false,
+  });
+}
+
+export const lex = (text: string): Token[] => marked.lexer(text);
+export const renderTokens = (tokens: Token[]): string => sanitize(marked.parser(tokens));
+export const renderText = (text: string): string => sanitize(marked.parse(text, { async: false }));

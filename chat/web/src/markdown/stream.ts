@@ -1,0 +1,68 @@
+/** Markdown that grows: only the last blocks are rendered again, and at the end all is as if rendered at once. */
+import type { Token } from "marked";
+import remend from "remend";
+import { lex, renderText, renderTokens } from "./render";
+
+const isBlock = (token: Token): boolean => token.type !== "space" && token.type !== "def";
+
+export class MarkdownStream {
+  private text = "";
+  /** Where in the text the tokens that may still change begin. */
+  private head = 0;
+  /** How many blocks before `head` are finished. */
+  private done = 0;
+  private seen: string[] = [];
+
+  constructor(
+    private readonly root: HTMLElement,
+    /** Called once for every block that will not change any more. */
+    private readonly settled: (block: HTMLElement) => void,
+  ) {}
+
+  /** Bring the element to `text`, which usually is what it was plus a few words. */
+  update(text: string, isEnd: boolean): void {
+    if (!text.startsWith(this.text)) this.head = this.done = 0;
+    this.text = text;
+    if (isEnd) this.head = this.done = 0; // one pass over the whole, so that reference links resolve
+    const all = lex(text.slice(this.head));
+    const blocks = all.filter(isBlock);
+    blocks.forEach((token, j) => {
+      this.draw(this.done + j, token, !isEnd && j === blocks.length - 1);
+    });
+    while (this.root.children.length > this.done + blocks.length) this.root.lastElementChild?.remove();
+    this.seen.length = this.root.children.length;
+    if (!isEnd) this.forgetFinished(all, blocks.length);
+  }
+
+  private draw(at: number, token: Token, isOpen: boolean): void {
+    const html = isOpen ? renderText(remend(token.raw)) : renderTokens([token]);
+    let box = this.root.children[at] as HTMLElement | undefined;
+    if (!box) {
+      box = document.createElement("div");
+      this.root.append(box);
+    }
+    if (this.seen[at] !== html) {
+      this.seen[at] = html;
+      box.innerHTML = html; // sanitized in render.ts
+      delete box.dataset.settled;
+    }
+    if (!isOpen && !box.dataset.settled) {
+      box.dataset.settled = "1";
+      this.settled(box);
+    }
+  }
+
+  /** The last two blocks may still grow together (a list, a table); the ones before them are done. */
+  private forgetFinished(all: Token[], blocks: number): void {
+    let left = blocks;
+    while (left > 2) {
+      const token = all.shift();
+      if (!token) return;
+      this.head += token.raw.length;
+      if (isBlock(token)) {
+        left -= 1;
+        this.done += 1;
+      }
+    }
+  }
+}

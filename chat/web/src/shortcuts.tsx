@@ -1,0 +1,71 @@
+import { signal } from "@preact/signals";
+import { go, homePath } from "./app";
+import { Dialog } from "./ui/dialog";
+
+export const isHelpOpen = signal(false);
+export const isSearchOpen = signal(false);
+
+export function openHelp(): void {
+  isHelpOpen.value = true;
+}
+
+export function focusComposer(): void {
+  document.querySelector<HTMLTextAreaElement>("#composer-text")?.focus();
+}
+
+export function newChat(): void {
+  go(homePath);
+  requestAnimationFrame(focusComposer);
+}
+
+const isMac = /mac|iphone|ipad/i.test(navigator.platform);
+const MOD = isMac ? "⌘" : "Ctrl";
+
+const SHORTCUTS: [string, string[]][] = [
+  ["New chat", [MOD, "Shift", "O"]],
+  ["Search chats", [MOD, "K"]],
+  ["Back to the message field", ["Shift", "Esc"]],
+  ["This list", [MOD, "/"]],
+  ["Send", ["Enter"]],
+  ["New line", ["Shift", "Enter"]],
+  ["Approve the call in focus", ["Enter"]],
+];
+
+export function installShortcuts(): void {
+  addEventListener("keydown", (event) => {
+    const isMod = event.metaKey || event.ctrlKey;
+    const key = event.key.toLowerCase();
+    if (isMod && event.shiftKey && key === "o") newChat();
+    else if (isMod && !event.shiftKey && key === "k") isSearchOpen.value = !isSearchOpen.value;
+    else if (isMod && key === "/") isHelpOpen.value = !isHelpOpen.value;
+    else if (event.shiftKey && event.key === "Escape") focusComposer();
+    else return;
+    event.preventDefault();
+  });
+}
+
+export function HelpDialog() {
+  return (
+    <Dialog
+      title="Keyboard shortcuts"
+      onClose={() => {
+        isHelpOpen.value = false;
+      }}
+    >
+      <dl class="grid gap-2 p-5 pt-3">
+        {SHORTCUTS.map(([what, keys]) => (
+          <div key={what} class="flex items-center justify-between gap-4">
+            <dt>{what}</dt>
+            <dd class="flex gap-1">
+              {keys.map((key) => (
+                <kbd key={key} class="kbd-key">
+                  {key}
+                </kbd>
+              ))}
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </Dialog>
+  );
+}

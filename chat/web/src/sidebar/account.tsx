@@ -1,0 +1,116 @@
+import { useState } from "preact/hooks";
+import { boot } from "../app";
+import { openHelp } from "../shortcuts";
+import { applyTheme, savedTheme, type Theme } from "../theme";
+import { Icon } from "../ui/icon";
+import { Menu, MenuButton, MenuLink } from "../ui/menu";
+
+function ThemeChoice() {
+  const [theme, setTheme] = useState<Theme>(savedTheme());
+  const choose = (next: Theme) => {
+    applyTheme(next);
+    setTheme(next);
+  };
+  return (
+    <div class="theme-choice" role="group" aria-label="Theme">
+      {(["system", "light", "dark"] as const).map((name) => (
+        <button key={name} type="button" aria-pressed={theme === name} onClick={() => choose(name)}>
+          {name[0]?.toUpperCase() + name.slice(1)}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+export function WorkspaceSwitcher() {
+  const { workspace, workspaces } = boot;
+  const face = (
+    <>
+      <span class="brand-mark">
+        <Icon name="sprout" />
+      </span>
+      <span class="min-w-0 grow text-left">
+        <span class="block truncate font-semibold leading-tight">{workspace.name}</span>
+        <span class="block text-xs text-(--quiet) leading-tight">Trellis</span>
+      </span>
+    </>
+  );
+  if (workspaces.length < 2) return <div class="switcher">{face}</div>;
+  return (
+    <Menu
+      label={`Workspace ${workspace.name}: switch`}
+      buttonClass="switcher switcher-button"
+      button={
+        <>
+          {face}
+          <Icon name="chevronsUpDown" />
+        </>
+      }
+    >
+      <div class="menu-heading">Workspaces</div>
+      {workspaces.map((other) => (
+        <a
+          key={other.slug}
+          class="menu-item"
+          href={`/w/${other.slug}/`}
+          aria-current={other.slug === workspace.slug ? "true" : undefined}
+        >
+          <Icon name="building" />
+          <span class="truncate grow">{other.name}</span>
+          {other.slug === workspace.slug && <Icon name="check" />}
+        </a>
+      ))}
+    </Menu>
+  );
+}
+
+export function UserMenu() {
+  const { user, urls, csrf_token } = boot;
+  const name = user.name || user.email;
+  return (
+    <Menu
+      label="Your account and settings"
+      buttonClass="switcher switcher-button"
+      button={
+        <>
+          <span class="user-tile" aria-hidden="true">
+            {name.slice(0, 1)}
+          </span>
+          <span class="truncate grow text-left text-sm font-medium">{name}</span>
+          <Icon name="chevronsUpDown" />
+        </>
+      }
+    >
+      <div class="menu-heading truncate">{user.email}</div>
+      <MenuLink icon="plug" href={urls.servers}>
+        MCP servers
+      </MenuLink>
+      {urls.audit && (
+        <MenuLink icon="audit" href={urls.audit}>
+          Audit
+        </MenuLink>
+      )}
+      {urls.admin && (
+        <MenuLink icon="settings" href={urls.admin}>
+          Admin
+        </MenuLink>
+      )}
+      <MenuLink icon="user" href={urls.account}>
+        Account
+      </MenuLink>
+      <MenuButton icon="question" onClick={openHelp}>
+        Keyboard shortcuts
+      </MenuButton>
+      <div class="menu-line" />
+      <ThemeChoice />
+      <div class="menu-line" />
+      <form method="post" action={urls.logout}>
+        <input type="hidden" name="csrfmiddlewaretoken" value={csrf_token} />
+        <button type="submit" class="menu-item" data-stay>
+          <Icon name="logOut" />
+          <span class="grow">Sign out</span>
+        </button>
+      </form>
+    </Menu>
+  );
+}

@@ -1,0 +1,39 @@
+/** Conversations under the headings people look for them by: pinned first, then by day. Pure. */
+import type { Conversation } from "../wire";
+
+export interface Group {
+  heading: string;
+  rows: Conversation[];
+}
+
+const DAY = 86_400_000;
+
+function startOfDay(time: number): number {
+  const date = new Date(time);
+  return new Date(date.getFullYear(), date.getMonth(), date.getDate()).getTime();
+}
+
+export function headingFor(iso: string, now: number): string {
+  const time = Date.parse(iso);
+  const days = Math.round((startOfDay(now) - startOfDay(time)) / DAY);
+  if (days <= 0) return "Today";
+  if (days === 1) return "Yesterday";
+  if (days < 7) return "Last 7 days";
+  if (days < 30) return "Last 30 days";
+  return new Date(time).toLocaleDateString(undefined, { month: "long", year: "numeric" });
+}
+
+export function groupByDay(rows: readonly Conversation[], now: number): Group[] {
+  const sorted = [...rows].sort((a, b) => Date.parse(b.updated_at) - Date.parse(a.updated_at));
+  const groups: Group[] = [];
+  const pinned = sorted.filter((row) => row.is_pinned);
+  if (pinned.length > 0) groups.push({ heading: "Pinned", rows: pinned });
+  for (const row of sorted) {
+    if (row.is_pinned) continue;
+    const heading = headingFor(row.updated_at, now);
+    const group = groups.find((g) => g.heading === heading);
+    if (group) group.rows.push(row);
+    else groups.push({ heading, rows: [row] });
+  }
+  return groups;
+}

@@ -1,0 +1,148 @@
+import { signal } from "@preact/signals";
+import { useRef } from "preact/hooks";
+import { changeConversation, conversationPath, deleteConversation, go, place } from "../app";
+import { Dialog } from "../ui/dialog";
+import { Icon } from "../ui/icon";
+import { Menu, MenuButton } from "../ui/menu";
+import type { Conversation } from "../wire";
+
+type Task = { kind: "rename" | "delete"; row: Conversation };
+export const task = signal<Task | null>(null);
+
+export function ConversationMenu({ row, isQuiet = false }: { row: Conversation; isQuiet?: boolean }) {
+  return (
+    <Menu
+      label={`More for ${row.title || "new chat"}`}
+      buttonClass={isQuiet ? "chat-row-more" : "btn btn-sm btn-square btn-quiet"}
+      button={<Icon name="ellipsis" />}
+      align="end"
+    >
+      <MenuButton
+        icon={row.is_pinned ? "pinOff" : "pin"}
+        onClick={() => changeConversation(row.id, { is_pinned: !row.is_pinned })}
+      >
+        {row.is_pinned ? "Unpin" : "Pin"}
+      </MenuButton>
+      <MenuButton icon="pencil" onClick={() => setTask({ kind: "rename", row })}>
+        Rename
+      </MenuButton>
+      <MenuButton
+        icon={row.is_archived ? "archiveRestore" : "archive"}
+        onClick={() => changeConversation(row.id, { is_archived: !row.is_archived })}
+      >
+        {row.is_archived ? "Take out of the archive" : "Archive"}
+      </MenuButton>
+      <div class="menu-line" />
+      <MenuButton icon="trash" tone="bad" onClick={() => setTask({ kind: "delete", row })}>
+        Delete
+      </MenuButton>
+    </Menu>
+  );
+}
+
+function setTask(next: Task): void {
+  task.value = next;
+}
+
+export function ConversationRow({ row }: { row: Conversation }) {
+  const isHere = place.value === row.id;
+  return (
+    <li class="chat-row" data-here={isHere}>
+      <a
+        class="chat-row-link"
+        href={conversationPath(row.id)}
+        aria-current={isHere ? "page" : undefined}
+        onClick={(event) => {
+          if (event.metaKey || event.ctrlKey || event.shiftKey) return;
+          event.preventDefault();
+          go(conversationPath(row.id));
+        }}
+      >
+        <span class="truncate grow" title={row.title}>
+          {row.title || "New chat"}
+        </span>
+        {row.status === "running" && (
+          <span class="dot" data-tone="brand" data-pulse role="img" aria-label="answering" />
+        )}
+        {row.status === "waiting" && (
+          <span class="tag" data-tone="warn">
+            needs you
+          </span>
+        )}
+      </a>
+      <ConversationMenu row={row} isQuiet />
+    </li>
+  );
+}
+
+function RenameDialog({ row, onClose }: { row: Conversation; onClose: () => void }) {
+  const input = useRef<HTMLInputElement>(null);
+  return (
+    <Dialog title="Rename chat" onClose={onClose}>
+      <form
+        class="grid gap-4 p-5 pt-3"
+        onSubmit={(event) => {
+          event.preventDefault();
+          const title = input.current?.value.trim();
+          if (title && title !== row.title) void changeConversation(row.id, { title });
+          onClose();
+        }}
+      >
+        <div class="field">
+          <label for="rename-title">Title</label>
+          <input ref={input} id="rename-title" defaultValue={row.title} maxLength={200} required autofocus />
+        </div>
+        <div class="flex justify-end gap-2">
+          <button type="button" class="btn btn-outline-quiet" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" class="btn btn-primary">
+            Save
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+function DeleteDialog({ row, onClose }: { row: Conversation; onClose: () => void }) {
+  return (
+    <Dialog title="Delete this chat?" onClose={onClose}>
+      <div class="grid gap-4 p-5 pt-3">
+        <p>
+          “<strong class="break-words">{row.title || "New chat"}</strong>” and its messages are deleted for
+          good. What its tools did stays in the audit log.
+        </p>
+        <div class="flex justify-end gap-2">
+          <button type="button" class="btn btn-outline-quiet" autofocus onClick={onClose}>
+            Keep it
+          </button>
+          <button
+            type="button"
+            class="btn btn-error"
+            onClick={() => {
+              onClose();
+              void deleteConversation(row.id);
+            }}
+          >
+            Delete
+          </button>
+        </div>
+      </div>
+    </Dialog>
+  );
+}
+
+/** The dialog that a conversation's menu asked for. */
+export function ConversationDialogs() {
+  if (!task.value) return null;
+  const { kind, row } = task.value;
+  const close = () => {
+    task.value = null;
+  };
+  return kind === "rename" ? (
+    <RenameDialog row={row} onClose={close} />
+  ) : (
+    <DeleteDialog row={row} onClose={close} />
+  );
+}

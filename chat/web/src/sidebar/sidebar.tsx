@@ -1,0 +1,131 @@
+import {
+  boot,
+  isSidebarOpen,
+  list,
+  listNext,
+  listProblem,
+  loadList,
+  loadMore,
+  setShowsArchived,
+  showsArchived,
+} from "../app";
+import { isSearchOpen, newChat } from "../shortcuts";
+import { Icon } from "../ui/icon";
+import { useNow } from "../ui/time";
+import { UserMenu, WorkspaceSwitcher } from "./account";
+import { groupByDay } from "./groups";
+import { ConversationRow } from "./row";
+
+function ConversationList() {
+  const now = useNow(60_000);
+  const rows = list.value;
+  if (listProblem.value && !rows) {
+    return (
+      <div class="sidebar-note">
+        <p>{listProblem.value}</p>
+        <button type="button" class="btn btn-sm btn-outline-quiet" onClick={() => loadList()}>
+          Try again
+        </button>
+      </div>
+    );
+  }
+  if (!rows) {
+    return (
+      <div class="grid gap-4 p-3" aria-busy="true">
+        <span class="sr-only">Loading chats</span>
+        {["w-4/5", "w-3/5", "w-11/12", "w-2/3"].map((width) => (
+          <div key={width} class={`skeleton-line ${width}`} />
+        ))}
+      </div>
+    );
+  }
+  if (rows.length === 0) {
+    return (
+      <p class="sidebar-note">
+        {showsArchived.value ? "The archive is empty." : "Your chats will be listed here."}
+      </p>
+    );
+  }
+  return (
+    <>
+      {groupByDay(rows, now).map((group) => (
+        <section key={group.heading} aria-label={group.heading}>
+          <h2 class="sidebar-heading">{group.heading}</h2>
+          <ul>
+            {group.rows.map((row) => (
+              <ConversationRow key={row.id} row={row} />
+            ))}
+          </ul>
+        </section>
+      ))}
+      {listNext.value && (
+        <button type="button" class="btn btn-sm btn-quiet w-full mt-2" onClick={() => loadMore()}>
+          Show older chats
+        </button>
+      )}
+    </>
+  );
+}
+
+export function Sidebar() {
+  return (
+    <>
+      {isSidebarOpen.value && (
+        <button
+          type="button"
+          class="sidebar-veil"
+          aria-label="Close the sidebar"
+          onClick={() => {
+            isSidebarOpen.value = false;
+          }}
+        />
+      )}
+      <nav
+        id="sidebar"
+        class="sidebar"
+        data-open={isSidebarOpen.value}
+        aria-label="Chats"
+        onKeyDown={(event) => {
+          if (event.key === "Escape" && isSidebarOpen.value) isSidebarOpen.value = false;
+        }}
+      >
+        <div class="sidebar-head">
+          <WorkspaceSwitcher />
+          <button type="button" class="btn btn-primary w-full justify-start" onClick={newChat}>
+            <Icon name="compose" />
+            New chat
+          </button>
+          <button
+            type="button"
+            class="btn btn-quiet w-full justify-start"
+            onClick={() => {
+              isSearchOpen.value = true;
+            }}
+          >
+            <Icon name="search" />
+            Search
+          </button>
+          <a class="btn btn-quiet w-full justify-start" href={boot.urls.servers}>
+            <Icon name="plug" />
+            MCP servers
+          </a>
+        </div>
+        <div class="sidebar-list">
+          <ConversationList />
+        </div>
+        <div class="sidebar-foot">
+          <button
+            type="button"
+            class="btn btn-sm btn-quiet w-full justify-start"
+            aria-pressed={showsArchived.value}
+            onClick={() => setShowsArchived(!showsArchived.value)}
+          >
+            <Icon name={showsArchived.value ? "archiveRestore" : "archive"} />
+            {showsArchived.value ? "Back to chats" : "Archive"}
+          </button>
+          <UserMenu />
+        </div>
+      </nav>
+    </>
+  );
+}

@@ -1,0 +1,23 @@
+import { dismissToast, toasts } from "../app";
+import { Icon } from "./icon";
+
+export function Toasts() {
+  return (
+    <div class="toast-stack" role="status" aria-live="polite">
+      {toasts.value.map((toast) => (
+        <div key={toast.id} class="toast-box" data-tone={toast.tone}>
+          <Icon name={toast.tone === "ok" ? "circleCheck" : toast.tone === "bad" ? "alert" : "info"} />
+          <span class="grow break-words">{toast.text}</span>
+          <button
+            type="button"
+            class="btn btn-xs btn-square btn-quiet"
+            aria-label="Dismiss"
+            onClick={() => dismissToast(toast.id)}
+          >
+            <Icon name="close" />
+          </button>
+        </div>
+      ))}
+    </div>
+  );
+}
