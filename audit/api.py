@@ -23,7 +23,17 @@ if TYPE_CHECKING:
 
 
 class EntryOutput(serializers.ModelSerializer[AuditEntry]):
-    """An entry without bodies."""
+    """An entry without bodies. An outcome that does not apply is an empty text."""
+
+    outcome = serializers.ChoiceField(
+        [one.value for one in Outcome], allow_blank=True, read_only=True
+    )
+    refused_by = serializers.ChoiceField(
+        [one.value for one in RefusedBy], allow_blank=True, read_only=True
+    )
+    annotations = serializers.DictField(allow_null=True, read_only=True)
+    approval = serializers.DictField(allow_null=True, read_only=True)
+    details = serializers.DictField(read_only=True)
 
     class Meta:
         model = AuditEntry

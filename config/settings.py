@@ -100,6 +100,8 @@ if TRELLIS.database_url is None:
         "default": {
             "ENGINE": "django.db.backends.sqlite3",
             "NAME": TRELLIS.data_dir / "trellis.sqlite3",
+            # Each thread keeps its connection: opening one, with its pragmas, costs more than most queries.
+            "CONN_MAX_AGE": None,
             "OPTIONS": {
                 # Writers queue at BEGIN instead of failing when a read turns into a write.
                 "transaction_mode": "IMMEDIATE",
@@ -332,8 +334,12 @@ SPECTACULAR_SETTINGS = {
         "validatorUrl": None,
     },
     "COMPONENT_SPLIT_REQUEST": True,
-    "ENUM_ADD_EXPLICIT_BLANK_NULL_CHOICE": False,
     "SCHEMA_PATH_PREFIX": "/api/",
+    "ENUM_NAME_OVERRIDES": {
+        "TurnStatusEnum": "chat.values.TurnStatus",
+        "ToolCallStatusEnum": "chat.values.ToolCallStatus",
+        "ServerStatusEnum": "mcp_servers.models.ServerStatus",
+    },
 }
 
 # Admin ---------------------------------------------------------------------------------------------------------------

@@ -167,7 +167,7 @@ def test_autocomplete_gives_nothing_of_another_workspace(world: World) -> None:
             for field in model._meta.get_fields():
                 if not isinstance(field, models.ForeignKey | models.ManyToManyField):
                     continue
-                query = {
+                query: dict[str, Any] = {
                     "app_label": model._meta.app_label,
                     "model_name": model._meta.model_name,
                     "field_name": field.name,

@@ -32,8 +32,8 @@ class ProbeInput(serializers.Serializer[Any]):
     """Input."""
 
     text = serializers.CharField()
-    fail = serializers.CharField(required=False)
-    data = serializers.JSONField(required=False)
+    failure = serializers.CharField(required=False)
+    extra = serializers.JSONField(required=False)
 
 
 class MemberFilters(RowFilterSet):
@@ -56,7 +56,7 @@ class ProbeViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         """Count; fail as asked."""
         given = self.read(ProbeInput)
         calls.append(given)
-        match given.get("fail"):
+        match given.get("failure"):
             case "conflict":
                 raise Conflict
             case "invalid":

@@ -194,8 +194,8 @@ def test_pages_follow_keys(tenant: Tenant) -> None:
     """Ours: forward through all pages and back again gives the same rows."""
     client = tenant.client("admin")
     forward: list[str] = []
-    where = f"{URL}?page_size=1"
-    previous = None
+    where: Any = f"{URL}?page_size=1"
+    previous: Any = None
     while where:
         answer = client.get(where).json()
         forward += [row["id"] for row in answer["results"]]
@@ -208,7 +208,8 @@ def test_pages_follow_keys(tenant: Tenant) -> None:
 @pytest.mark.parametrize("ordering", ["-id", "id", "role", "-role"])
 def test_lists_are_ordered_by_allowed_names(tenant: Tenant, ordering: str) -> None:
     """SEC-05."""
-    rows = tenant.client("admin").get(URL, {"ordering": ordering, "page_size": 3}).json()
+    query: dict[str, Any] = {"ordering": ordering, "page_size": 3}
+    rows = tenant.client("admin").get(URL, query).json()
     name = ordering.removeprefix("-")
     values = [row[name] for row in rows["results"]]
     assert values == sorted(values, reverse=ordering.startswith("-"))
@@ -299,10 +300,10 @@ def test_every_error_has_one_shape(tenant: Tenant) -> None:
     client = tenant.client("member", raise_request_exception=False)
     answers = {
         400: post(client, {}),
-        409: post(client, {"text": "x", "fail": "conflict"}),
-        422: post(client, {"text": "x", "fail": "invalid"}),
+        409: post(client, {"text": "x", "failure": "conflict"}),
+        422: post(client, {"text": "x", "failure": "invalid"}),
         405: client.delete(URL),
-        500: post(client, {"text": "x", "fail": "crash"}),
+        500: post(client, {"text": "x", "failure": "crash"}),
     }
     for status, answer in answers.items():
         assert answer.status_code == status
@@ -320,7 +321,7 @@ def test_every_error_has_one_shape(tenant: Tenant) -> None:
 def test_a_crash_tells_nothing(tenant: Tenant) -> None:
     """SEC-96: no text of the exception, no traceback, no path."""
     client = tenant.client("member", raise_request_exception=False)
-    answer = post(client, {"text": "x", "fail": "crash"})
+    answer = post(client, {"text": "x", "failure": "crash"})
     assert b"secret detail" not in answer.content
     assert b"Traceback" not in answer.content
 
@@ -332,8 +333,8 @@ def test_a_repeated_request_gets_the_first_answer(tenant: Tenant) -> None:
     """REL-02: nothing is done again, whatever the spelling of the same JSON."""
     client = tenant.client("member")
     key = {"Idempotency-Key": str(uuid4())}
-    first = post(client, '{"text": "x", "data": {"a": 1, "b": 2}}', **key)
-    second = post(client, '{ "data": {"b": 2, "a": 1}, "text": "x" }', **key)
+    first = post(client, '{"text": "x", "extra": {"a": 1, "b": 2}}', **key)
+    second = post(client, '{ "extra": {"b": 2, "a": 1}, "text": "x" }', **key)
     assert (first.status_code, first.json()) == (second.status_code, second.json())
     assert second["Idempotency-Replayed"] == "true"
     assert len(probe.calls) == 1
@@ -367,7 +368,7 @@ def test_a_refusal_is_kept_and_a_crash_is_not(tenant: Tenant) -> None:
     for fail, done in (("invalid", 1), ("crash", 2)):
         probe.calls.clear()
         for _ in range(2):
-            post(client, {"text": "x", "fail": fail}, **{"Idempotency-Key": f"key-{fail}"})
+            post(client, {"text": "x", "failure": fail}, **{"Idempotency-Key": f"key-{fail}"})
         assert len(probe.calls) == done
 
 

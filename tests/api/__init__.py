@@ -1,0 +1,1 @@
+"""The REST interface as a whole, against its own description."""
