@@ -11,6 +11,12 @@ from django.core.wsgi import get_wsgi_application
 from django.test import Client
 from django.utils import timezone
 from hypothesis import HealthCheck, Phase, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
 
 from tests.factories import CANARY
 from tests.isolation.world import make_world
@@ -56,10 +62,10 @@ def test_every_operation_keeps_to_the_schema(case: Any, token: str) -> None:
     case.validate_response(
         answer,
         checks=[
-            schemathesis.checks.not_a_server_error,
-            schemathesis.specs.openapi.checks.status_code_conformance,
-            schemathesis.specs.openapi.checks.content_type_conformance,
-            schemathesis.specs.openapi.checks.response_schema_conformance,
+            not_a_server_error,
+            status_code_conformance,
+            content_type_conformance,
+            response_schema_conformance,
         ],
     )
 
