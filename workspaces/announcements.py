@@ -9,7 +9,7 @@ from functools import partial
 from uuid import UUID
 
 from asgiref.sync import async_to_sync
-from channels.layers import get_channel_layer
+from channels.layers import InMemoryChannelLayer, get_channel_layer
 from django.db import transaction
 
 logger = logging.getLogger(__name__)
@@ -61,6 +61,8 @@ def send_to_group(group: str, message: dict[str, object]) -> None:
     if loop is not None:
         asyncio.run_coroutine_threadsafe(_send(group, message), loop)
         return
+    if isinstance(get_channel_layer(), InMemoryChannelLayer):
+        return  # nobody is served in this process, and the layer reaches no other
     try:
         running = asyncio.get_running_loop()
     except RuntimeError:

@@ -15,7 +15,7 @@ from datetime import datetime
 from functools import partial
 from typing import ParamSpec, TypeVar
 
-from django.db import close_old_connections, connection, connections
+from django.db import close_old_connections, connection
 from django.utils import timezone
 
 P = ParamSpec("P")
@@ -41,14 +41,6 @@ def _with_fresh_connections(work: Callable[[], R]) -> R:
         return work()
     finally:
         close_old_connections()
-
-
-def close_pool_connections() -> None:
-    """Close what the threads hold; for tests, before their database goes."""
-    barrier_size = _THREADS
-    futures = [_pool.submit(connections.close_all) for _ in range(barrier_size)]
-    for future in futures:
-        future.result()
 
 
 def database_now() -> datetime:

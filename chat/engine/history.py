@@ -25,10 +25,10 @@ def read_history(bud: Bud, turn: Turn) -> list[dict[str, Any]]:
         )
     )
     calls: defaultdict[UUID, list[ToolCall]] = defaultdict(list)
-    for call in ToolCall.objects.for_workspace(turn.workspace_id).filter(
-        turn__conversation_id=turn.conversation_id
-    ):
-        calls[call.message_id].append(call)
+    asking = [row.pk for row in rows if row.json_meta.get("tool_calls")]
+    if asking:
+        for call in ToolCall.objects.for_workspace(turn.workspace_id).filter(message__in=asking):
+            calls[call.message_id].append(call)
     path = active_path(rows, turn)
     turns: list[list[dict[str, Any]]] = []
     for message in path:

@@ -37,7 +37,7 @@ class Lease:
     token: int
 
 
-def acquire(turn_id: UUID, workspace_id: UUID) -> Lease | None:
+def acquire(turn_id: UUID, conversation_id: UUID, workspace_id: UUID) -> Lease | None:
     """Take a turn that is ready for work and that nobody works on; None if there is nothing to take."""
     now = database_now()
     turns = Turn.objects.for_workspace(workspace_id).filter(pk=turn_id)
@@ -51,8 +51,8 @@ def acquire(turn_id: UUID, workspace_id: UUID) -> Lease | None:
     )
     if not taken:
         return None
-    turn = turns.get()
-    return Lease(turn.pk, turn.conversation_id, workspace_id, turn.lease_token)
+    token: int = turns.values_list("lease_token", flat=True).get()
+    return Lease(turn_id, conversation_id, workspace_id, token)
 
 
 def renew(lease: Lease) -> bool:

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from django.conf import settings
 
-from chat.engine.leases import Lease, LeaseLost
+from chat.engine.leases import Lease, LeaseLost, acquire
 from chat.engine.states import ACTIVE_TURNS, OPEN_CALLS, check_call_move, check_turn_move
 from chat.models import Message, ToolCall, Turn
 from chat.recording import Changes, changing
@@ -42,7 +42,6 @@ class CallTools:
     """The next thing to do is to run these calls."""
 
     call_ids: tuple[UUID, ...]
-    are_others_waiting: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,39 +87,54 @@ def _held(lease: Lease) -> Iterator[tuple[Changes, Turn]]:
         yield changes, turn
 
 
-def begin(lease: Lease) -> Turn:
-    """Mark a taken turn as running, and settle the calls that a dead process left running."""
-    with _held(lease) as (changes, turn):
+def take(turn_id: UUID, workspace_id: UUID) -> tuple[Lease, Work] | None:
+    """Take a turn that nobody works on, mark it as running, and settle the calls that a dead
+    process left running; gives what to do first. None: there is nothing to take."""
+    turns = Turn.objects.for_workspace(workspace_id).filter(pk=turn_id)
+    conversation_id = turns.values_list("conversation_id", flat=True).first()
+    if conversation_id is None:
+        return None
+    with changing(conversation_id, workspace_id) as changes:
+        lease = acquire(turn_id, conversation_id, workspace_id)
+        if lease is None:
+            return None
+        turn = turns.get()
         if turn.status != TurnStatus.RUNNING:
             _move(turn, TurnStatus.RUNNING)
             turn.save(update_fields=["status", "updated_at"])
             changes.turn(turn)
+        if turn.attempt == 1:
+            return lease, AskModel(0)
         for call in _calls(turn).filter(status=ToolCallStatus.RUNNING.value):
             _settle_orphan(call, changes)
-    return turn
+        return lease, _work_of(turn)
 
 
 def next_work(lease: Lease) -> Work:
     """What the rows say should happen now."""
-    with _held(lease) as (_, turn):
-        last = (
-            Message.objects.for_workspace(lease.workspace_id)
-            .filter(turn=turn, role=MessageRole.ASSISTANT.value)
-            .order_by("-step")
-            .first()
-        )
-        if last is None:
-            return AskModel(0)
-        if last.status != MessageStatus.COMPLETE:
-            return AskModel(last.step)
-        calls = list(ToolCall.objects.for_workspace(lease.workspace_id).filter(message=last))
-        if not calls:
-            return Complete()
-        queued = tuple(call.pk for call in calls if call.status == ToolCallStatus.QUEUED)
-        waiting = any(call.status == ToolCallStatus.WAITING_FOR_APPROVAL for call in calls)
-        if queued:
-            return CallTools(queued, waiting)
-        return WaitForPeople() if waiting else AskModel(last.step + 1)
+    turn = Turn.objects.for_workspace(lease.workspace_id).find(lease.turn_id)
+    if turn is None or turn.lease_token != lease.token:
+        raise LeaseLost
+    return _work_of(turn)
+
+
+def _work_of(turn: Turn) -> Work:
+    answers = Message.objects.for_workspace(turn.workspace_id).filter(
+        turn=turn, role=MessageRole.ASSISTANT.value
+    )
+    last = answers.order_by("-step").first()
+    if last is None:
+        return AskModel(0)
+    if last.status != MessageStatus.COMPLETE:
+        return AskModel(last.step)
+    if not last.json_meta.get("tool_calls"):
+        return Complete()
+    calls = list(ToolCall.objects.for_workspace(turn.workspace_id).filter(message=last))
+    queued = tuple(call.pk for call in calls if call.status == ToolCallStatus.QUEUED)
+    if queued:
+        return CallTools(queued)
+    is_waiting = any(call.status == ToolCallStatus.WAITING_FOR_APPROVAL for call in calls)
+    return WaitForPeople() if is_waiting else AskModel(last.step + 1)
 
 
 def start_step(lease: Lease, step: int, *, model: str) -> Message:

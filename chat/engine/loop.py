@@ -26,7 +26,7 @@ from chat.engine.leases import Lease
 from chat.events import ToolCallProgress
 from chat.hub import hub
 from chat.live import LiveText
-from chat.models import Bud, Conversation, ToolCall, Turn
+from chat.models import Bud, Conversation, Message, ToolCall, Turn
 from chat.providers.base import AskedCall, Completion, CompletionRequest, ProviderSpec
 from chat.providers.choosing import model_client, provider_for
 from chat.providers.errors import ProviderError
@@ -71,17 +71,16 @@ class Task:
     earlier_calls: Counter[tuple[str, bytes]]
 
 
-async def run_turn(lease: Lease) -> None:
-    """Work on a turn until it ends or waits for a person.
+async def run_turn(lease: Lease, work: ledger.Work) -> None:
+    """Work on a turn until it ends or waits for a person, beginning with `work`.
 
     Raises:
         LeaseLost: another process has it now.
         asyncio.CancelledError: it was stopped, or the process is going away; the caller settles which.
     """
-    await in_database(ledger.begin, lease)
     try:
         while True:
-            match await in_database(ledger.next_work, lease):
+            match work:
                 case ledger.AskModel(step):
                     await _ask_model(lease, step)
                 case ledger.CallTools(call_ids):
@@ -92,6 +91,7 @@ async def run_turn(lease: Lease) -> None:
                 case ledger.Complete():
                     await in_database(ledger.finish, lease, TurnStatus.COMPLETED)
                     return
+            work = await in_database(ledger.next_work, lease)
     except ProviderError as error:
         logger.info("turn_failed", extra={"code": error.code, **error.details})
         await _fail(lease, error, can_retry=error.can_retry)
@@ -112,8 +112,7 @@ async def _fail(lease: Lease, error: DomainError, *, can_retry: bool) -> None:
 
 async def _ask_model(lease: Lease, step: int) -> None:
     """One request to the model: streamed, saved now and then, and committed with the calls it asks for."""
-    task = await in_database(_read_task, lease, step)
-    message = await in_database(ledger.start_step, lease, step, model=task.provider.model)
+    task, message = await in_database(_begin_step, lease, step)
     live = LiveText(lease.conversation_id, message.pk)
     started = time.monotonic()
     saver = asyncio.create_task(_save_now_and_then(lease, message.pk, live))
@@ -280,6 +279,12 @@ def _propose(task: Task, calls: Sequence[AskedCall]) -> list[ledger.ProposedCall
     return proposals
 
 
+def _begin_step(lease: Lease, step: int) -> tuple[Task, Message]:
+    """What the step needs, and the message that its answer goes into."""
+    task = _read_task(lease, step)
+    return task, ledger.start_step(lease, step, model=task.provider.model)
+
+
 def _read_task(lease: Lease, step: int) -> Task:
     """All that a step needs, with today's rights and tools."""
     task = _read_call_task(lease)
@@ -303,7 +308,7 @@ def _read_task(lease: Lease, step: int) -> Task:
         provider=provider_for(task.bud),
         toolset=toolset,
         messages=read_history(task.bud, turn),
-        earlier_calls=_earlier_calls(turn),
+        earlier_calls=_earlier_calls(turn) if step else Counter(),
     )
 
 

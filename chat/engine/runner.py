@@ -82,12 +82,13 @@ def _cancel(turn_id: UUID, reason: _Reason) -> None:
 
 
 async def _work(turn_id: UUID, workspace_id: UUID) -> None:
-    lease = await in_database(leases.acquire, turn_id, workspace_id)
-    if lease is None:
+    taken = await in_database(ledger.take, turn_id, workspace_id)
+    if taken is None:
         return
+    lease, work = taken
     keeper = asyncio.create_task(_keep(lease))
     try:
-        await run_turn(lease)
+        await run_turn(lease, work)
     except (LeaseLost, NotFound):
         logger.info("turn_left_to_others", extra={"turn": str(turn_id)})
     except asyncio.CancelledError:

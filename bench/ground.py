@@ -1,0 +1,42 @@
+"""The workspace that is measured in."""
+
+from __future__ import annotations
+
+from bench.measures import Ground
+from chat.models import ModelProvider
+from chat.services.buds import create_bud
+from mcp_servers.models import McpTool, Transport
+from mcp_servers.services import ServerDraft, add_server, test_connection
+from workspaces.actors import Source
+from workspaces.middleware import actor_for
+from workspaces.models import Membership, User, Workspace
+
+
+def make_ground(*, model_url: str, tools_url: str) -> Ground:
+    """A workspace with a person, a bud and a tool."""
+    workspace = Workspace.objects.create(name="Bench", slug="bench")
+    user = User.objects.create_user("bench@trellis.example", None)
+    Membership.objects.create(workspace=workspace, user=user, role="owner")
+    actor = actor_for(user, workspace, source=Source.COMMAND)
+    provider = ModelProvider.objects.create(
+        workspace=workspace, name="bench", base_url=model_url, default_model="m"
+    )
+    bud = create_bud(
+        workspace_id=workspace.pk,
+        actor=actor,
+        values={"slug": "bench", "name": "Bench"},
+        provider_id=provider.pk,
+    )
+    draft = ServerDraft(
+        name="echo",
+        transport=Transport.STREAMABLE_HTTP,
+        url=tools_url,
+        trusts_annotations=True,
+        connection_config={"max_concurrent_calls": 32},
+    )
+    server = add_server(workspace_id=workspace.pk, draft=draft, actor=actor)
+    report = test_connection(server=server, actor=actor)
+    assert report.ok, report.message
+    tool = McpTool.objects.for_workspace(workspace).get(name="echo")
+    bud.provider = provider
+    return Ground(bud, user, actor, tool, model_url, tools_url)

@@ -1,0 +1,235 @@
+"""The measurements. Each gives the floor and the product, taken in the same run, in turn."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import statistics
+import time
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from mcp import Client
+from openai import AsyncOpenAI
+from uuid_utils.compat import uuid7
+
+from chat.hub import hub
+from chat.models import Bud, Conversation
+from chat.services.conversations import create_conversation
+from chat.services.turns import send_message
+from mcp_servers.connections import runtime
+from mcp_servers.gate import call_tool
+from mcp_servers.models import McpTool
+from mcp_servers.values import ToolCallRequest
+from workspaces.actors import Actor
+from workspaces.announcements import serve_from
+from workspaces.database import in_database
+from workspaces.models import User
+
+ROUNDS = 30
+CALLS = 150
+STREAMS = 10
+TOKENS = 300
+TOKENS_PER_SECOND = 100
+SIDE_BY_SIDE = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the result."""
+
+    measure: str
+    floor: float
+    product: float
+    unit: str
+    target: str
+    is_difference: bool = False
+
+    def as_text(self) -> str:
+        """The line as people read it."""
+        if self.is_difference:
+            told = f"+{self.product - self.floor:.2f} {self.unit}"
+        else:
+            told = f"{self.product / self.floor:.2f} ×" if self.floor else "-"
+        return (
+            f"{self.measure:<44} floor {self.floor:9.3f} {self.unit:<8}"
+            f" product {self.product:9.3f} {self.unit:<8} {told:>12}   target {self.target}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What the measurements work with."""
+
+    bud: Bud
+    user: User
+    actor: Actor
+    tool: McpTool
+    model_url: str
+    tools_url: str
+
+
+class _Watch:
+    """Notes when the first delta and the end of a turn come."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self.first: float | None = None
+        self.deltas = 0
+        self.text = ""
+        self.ended = asyncio.Event()
+        self.began = asyncio.Event()
+        self.conversation = conversation
+        hub.watch(conversation.pk, self, asyncio.get_running_loop())
+
+    def offer(self, conversation_id: UUID, frame: str, seq: int | None) -> None:
+        if seq is None:
+            self.deltas += 1
+            if self.first is None:
+                self.first = time.perf_counter()
+                self.began.set()
+            return
+        if '"status":"completed"' in frame or '"status":"failed"' in frame:
+            event: dict[str, Any] = json.loads(frame)
+            if event["type"] == "turn.changed":
+                self.ended.set()
+
+    def close(self) -> None:
+        hub.unwatch(self.conversation.pk, self)
+
+
+async def first_token(ground: Ground) -> Row:
+    """From the message's arrival to the first delta that leaves, over the bare client's first token."""
+    client = AsyncOpenAI(base_url=ground.model_url, api_key="x", max_retries=0)
+    bare, ours = [], []
+    for round_number in range(ROUNDS + 3):
+        start = time.perf_counter()
+        stream = await client.chat.completions.create(
+            model="m", messages=[{"role": "user", "content": "3 0"}], stream=True
+        )
+        async for chunk in stream:
+            if chunk.choices and chunk.choices[0].delta.content:
+                bare_seconds = time.perf_counter() - start
+                break
+        await stream.close()
+        start, watch = await _send(ground, "3 0")
+        await asyncio.wait_for(watch.ended.wait(), 30)
+        watch.close()
+        assert watch.first is not None
+        if round_number >= 3:
+            bare.append(bare_seconds)
+            ours.append(watch.first - start)
+    await client.close()
+    return Row(
+        "time to first token, p50",
+        statistics.median(bare) * 1000,
+        statistics.median(ours) * 1000,
+        "ms",
+        "≤ +10 ms",
+        is_difference=True,
+    )
+
+
+async def cpu_per_token(ground: Ground) -> Row:
+    """CPU seconds of this process for 1000 streamed tokens, ten streams at once."""
+    question = f"{TOKENS} {TOKENS_PER_SECOND}"
+    client = AsyncOpenAI(base_url=ground.model_url, api_key="x", max_retries=0)
+
+    async def bare() -> int:
+        stream = await client.chat.completions.create(
+            model="m", messages=[{"role": "user", "content": question}], stream=True
+        )
+        return len([c async for c in stream if c.choices and c.choices[0].delta.content])
+
+    begin = time.process_time()
+    tokens = sum(await asyncio.gather(*(bare() for _ in range(STREAMS))))
+    floor = (time.process_time() - begin) / tokens * 1000
+    await client.close()
+    begin = time.process_time()
+    sent = await asyncio.gather(*(_send(ground, question) for _ in range(STREAMS)))
+    await asyncio.gather(*(asyncio.wait_for(watch.ended.wait(), 60) for _, watch in sent))
+    product = (time.process_time() - begin) / (STREAMS * TOKENS) * 1000
+    for _, watch in sent:
+        watch.close()
+    return Row("CPU of 1000 streamed tokens", floor, product, "s", "≤ 1 × the bare client")
+
+
+async def tool_call(ground: Ground) -> list[Row]:
+    """One call after another, and many side by side: the held SDK session against the gate."""
+    async with Client(ground.tools_url) as session:
+        await session.list_tools()
+        await _bare_calls(session, 10)
+        await _gate_calls(ground, 10)
+        bare, ours = [], []
+        for _ in range(CALLS):
+            bare.append(await _timed(_bare_calls(session, 1)))
+            ours.append(await _timed(_gate_calls(ground, 1)))
+        bare_many = await _timed(_side_by_side(lambda: _bare_calls(session, CALLS // SIDE_BY_SIDE)))
+        ours_many = await _timed(_side_by_side(lambda: _gate_calls(ground, CALLS // SIDE_BY_SIDE)))
+    count = SIDE_BY_SIDE * (CALLS // SIDE_BY_SIDE)
+    return [
+        Row(
+            "tool call with policy and two entries, p50",
+            statistics.median(bare) * 1000,
+            statistics.median(ours) * 1000,
+            "ms",
+            "≤ 3 ×",
+        ),
+        Row(
+            f"seconds for {count} calls, {SIDE_BY_SIDE} at once",
+            bare_many,
+            ours_many,
+            "s",
+            f"≤ {count / 250:.2f} s (250 a second)",
+        ),
+    ]
+
+
+async def _send(ground: Ground, question: str) -> tuple[float, _Watch]:
+    conversation = await in_database(
+        create_conversation, bud=ground.bud, owner=ground.user, actor=ground.actor
+    )
+    watch = _Watch(conversation)
+    start = time.perf_counter()
+    await in_database(
+        send_message,
+        conversation=conversation,
+        client_id=str(uuid7()),
+        text=question,
+        actor=ground.actor,
+    )
+    return start, watch
+
+
+async def _bare_calls(session: Client, count: int) -> None:
+    for _ in range(count):
+        await session.call_tool("echo", {"text": "hello"})
+
+
+async def _gate_calls(ground: Ground, count: int) -> None:
+    for _ in range(count):
+        request = ToolCallRequest(
+            call_id=uuid7(),
+            workspace_id=ground.tool.workspace_id,
+            tool_id=ground.tool.pk,
+            arguments={"text": "hello"},
+            actor=ground.actor,
+        )
+        outcome = await runtime.run(call_tool(request))
+        assert not outcome.is_error, outcome.message
+
+
+async def _side_by_side(work: Any) -> None:
+    await asyncio.gather(*(work() for _ in range(SIDE_BY_SIDE)))
+
+
+async def _timed(work: Any) -> float:
+    start = time.perf_counter()
+    await work
+    return time.perf_counter() - start
+
+
+async def measure_all(ground: Ground) -> list[Row]:
+    """Every measure, once; announcements are sent as in a serving process."""
+    serve_from(asyncio.get_running_loop())
+    return [await first_token(ground), await cpu_per_token(ground), *await tool_call(ground)]

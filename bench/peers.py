@@ -1,0 +1,65 @@
+"""The model and the MCP server that are measured against: each a process of its own, `python -m bench.peers NAME PORT`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator
+from typing import Any
+
+import uvicorn
+from mcp.server import MCPServer
+from mcp_types import ToolAnnotations
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+WORD = "token "
+
+
+async def _completions(request: Request) -> Response:
+    body = await request.json()
+    # "<tokens> <tokens per second>" is what the question says; 0 means at once.
+    tokens, rate = (float(part) for part in body["messages"][-1]["content"].split()[:2])
+    return StreamingResponse(_stream(int(tokens), rate), media_type="text/event-stream")
+
+
+async def _stream(tokens: int, rate: float) -> AsyncIterator[str]:
+    loop = asyncio.get_running_loop()
+    start = loop.time()
+    for number in range(tokens):
+        if rate:
+            await asyncio.sleep(max(0.0, start + number / rate - loop.time()))
+        yield _chunk({"content": WORD}, None)
+    yield _chunk({}, "stop")
+    yield "data: [DONE]\n\n"
+
+
+def _chunk(delta: dict[str, str], reason: str | None) -> str:
+    choice = {"index": 0, "delta": delta, "finish_reason": reason}
+    head = {"id": "c", "object": "chat.completion.chunk", "created": 0, "model": "m"}
+    return f"data: {json.dumps({**head, 'choices': [choice]})}\n\n"
+
+
+def model_app() -> Any:
+    """An OpenAI-wire model that says as many tokens as it is asked for."""
+    return Starlette(routes=[Route("/v1/chat/completions", _completions, methods=["POST"])])
+
+
+def tools_app() -> Any:
+    """An MCP server with one tool."""
+    server = MCPServer("echo", log_level="ERROR")
+
+    @server.tool(annotations=ToolAnnotations(read_only_hint=True))
+    def echo(text: str) -> str:
+        """Say it again."""
+        return text
+
+    return server.streamable_http_app()
+
+
+if __name__ == "__main__":
+    app = {"model": model_app, "tools": tools_app}[sys.argv[1]]()
+    uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[2]), log_level="error")
