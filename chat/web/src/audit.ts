@@ -38,6 +38,7 @@ function fillTable(table: HTMLTableElement, data: ChartData): void {
 function draw(canvas: HTMLCanvasElement, data: ChartData): Chart {
   Chart.register(BarController, BarElement, CategoryScale, LinearScale, Tooltip, Legend);
   const quiet = colour("--color-base-content");
+  Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
   return new Chart(canvas, {
     type: "bar",
     data: {
@@ -60,7 +61,7 @@ function draw(canvas: HTMLCanvasElement, data: ChartData): Chart {
         legend: {
           position: "bottom",
           align: "start",
-          labels: { color: quiet, boxWidth: 10, boxHeight: 10, usePointStyle: true },
+          labels: { color: quiet, boxWidth: 10, boxHeight: 10, usePointStyle: true, padding: 14 },
         },
       },
       scales: {

@@ -105,3 +105,14 @@ export function sameJson(a: Json, b: Json): boolean {
     return left !== undefined && right !== undefined && sameJson(left, right);
   });
 }
+
+/** JSON objects and arrays come out as trees; a plain number or word stays text. */
+export function asJson(text: string): Json | undefined {
+  const trimmed = text.trim();
+  if (!/^[[{]/.test(trimmed) || trimmed.length > 500_000) return undefined;
+  try {
+    return JSON.parse(trimmed) as Json;
+  } catch {
+    return undefined;
+  }
+}

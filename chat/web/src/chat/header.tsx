@@ -19,7 +19,7 @@ export function Header({ children }: { children: ComponentChildren }) {
     <header class="chat-header">
       <button
         type="button"
-        class="btn btn-sm btn-square btn-quiet sidebar-toggle"
+        class="btn btn-sm btn-square btn-quiet min-[52.01rem]:hidden"
         aria-label="Open the sidebar"
         aria-expanded={isSidebarOpen.value}
         aria-controls="sidebar"

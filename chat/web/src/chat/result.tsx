@@ -1,20 +1,10 @@
 import { safeHref } from "../markdown/render";
 import { CopyButton } from "../ui/copy";
-import type { ContentPart, Json } from "../wire";
+import type { ContentPart } from "../wire";
+import { asJson } from "./arguments";
 import { JsonView } from "./json-tree";
 
 const IMAGE_TYPES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
-
-/** JSON objects and arrays come out as trees; a plain number or word stays text. */
-export function asJson(text: string): Json | undefined {
-  const trimmed = text.trim();
-  if (!/^[[{]/.test(trimmed) || trimmed.length > 500_000) return undefined;
-  try {
-    return JSON.parse(trimmed) as Json;
-  } catch {
-    return undefined;
-  }
-}
 
 function TextPart({ text }: { text: string }) {
   const value = asJson(text);

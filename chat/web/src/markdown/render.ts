@@ -92,6 +92,7 @@ export function sanitize(html: string): string {
     ALLOWED_TAGS: TAGS,
     ALLOWED_ATTR: ["href", "target", "rel", "class", "align", "start", "tabindex"],
     ALLOWED_URI_REGEXP: LINK,
+    ADD_URI_SAFE_ATTR: ["target", "rel", "align", "start", "tabindex"], // values that are not addresses
     ALLOW_DATA_ATTR: false,
     ALLOW_ARIA_ATTR: false,
   });

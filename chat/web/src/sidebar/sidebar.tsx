@@ -91,13 +91,13 @@ export function Sidebar() {
       >
         <div class="sidebar-head">
           <WorkspaceSwitcher />
-          <button type="button" class="btn btn-primary w-full justify-start" onClick={newChat}>
+          <button type="button" class="btn btn-primary btn-wide-row mt-2" onClick={newChat}>
             <Icon name="compose" />
             New chat
           </button>
           <button
             type="button"
-            class="btn btn-quiet w-full justify-start"
+            class="btn btn-quiet btn-wide-row"
             onClick={() => {
               isSearchOpen.value = true;
             }}
@@ -105,7 +105,7 @@ export function Sidebar() {
             <Icon name="search" />
             Search
           </button>
-          <a class="btn btn-quiet w-full justify-start" href={boot.urls.servers}>
+          <a class="btn btn-quiet btn-wide-row" href={boot.urls.servers}>
             <Icon name="plug" />
             MCP servers
           </a>
@@ -116,7 +116,7 @@ export function Sidebar() {
         <div class="sidebar-foot">
           <button
             type="button"
-            class="btn btn-sm btn-quiet w-full justify-start"
+            class="btn btn-sm btn-quiet btn-wide-row"
             aria-pressed={showsArchived.value}
             onClick={() => setShowsArchived(!showsArchived.value)}
           >

@@ -1,0 +1,80 @@
+import { describe, expect, it } from "vitest";
+import {
+  asJson,
+  fieldProblems,
+  flatFields,
+  parseArguments,
+  sameJson,
+  withField,
+} from "../src/chat/arguments";
+import { badgesOf } from "../src/chat/badges";
+
+const SCHEMA = {
+  type: "object",
+  required: ["city", "days"],
+  properties: {
+    city: { type: "string", title: "City" },
+    days: { type: "integer" },
+    unit: { enum: ["C", "F"] },
+    detailed: { type: "boolean" },
+  },
+};
+
+describe("flatFields", () => {
+  it("makes fields of a flat schema", () => {
+    expect(flatFields(SCHEMA, { city: "Rome", days: 2 })?.map((f) => [f.label, f.kind, f.required])).toEqual([
+      ["City", "text", true],
+      ["days", "integer", true],
+      ["unit", "choice", false],
+      ["detailed", "boolean", false],
+    ]);
+  });
+  it("leaves anything nested, unknown or misfitting to the JSON editor", () => {
+    expect(flatFields(null, {})).toBeNull();
+    expect(flatFields({ properties: { a: { type: "array" } } }, {})).toBeNull();
+    expect(flatFields(SCHEMA, { extra: 1 })).toBeNull();
+    expect(flatFields(SCHEMA, { days: "two" })).toBeNull();
+  });
+});
+
+describe("editing", () => {
+  const fields = flatFields(SCHEMA, {}) ?? [];
+  const days = fields[1];
+  const unit = fields[2];
+  if (!days || !unit) throw new Error("fields are missing");
+  it("keeps types and drops emptied optional fields", () => {
+    expect(withField({ days: 1 }, days, "3")).toEqual({ days: 3 });
+    expect(withField({ unit: "C" }, unit, "")).toEqual({});
+  });
+  it("says what is wrong", () => {
+    expect(fieldProblems(fields, withField({ city: "Rome" }, days, "2.5"))).toHaveProperty("days");
+    expect(fieldProblems(fields, { days: 2 })).toEqual({ city: "This is needed." });
+    expect(fieldProblems(fields, { city: "Rome", days: 2, unit: "C" })).toEqual({});
+  });
+  it("reads JSON objects only", () => {
+    expect(parseArguments('{"a": 1}')).toEqual({ value: { a: 1 } });
+    expect(parseArguments("[1]")).toHaveProperty("problem");
+    expect(parseArguments("{")).toHaveProperty("problem");
+  });
+  it("compares values, not spelling", () => {
+    expect(sameJson({ a: 1, b: [1, { c: null }] }, { b: [1, { c: null }], a: 1 })).toBe(true);
+    expect(sameJson({ a: 1 }, { a: "1" })).toBe(false);
+    expect(sameJson([], {})).toBe(false);
+  });
+});
+
+describe("what is shown of a tool", () => {
+  it("names its effects, and doubt where nothing is said", () => {
+    const labels = (read_only: boolean | null, destructive: boolean | null) =>
+      badgesOf({ read_only, destructive, idempotent: null, open_world: null }).map((b) => b.label);
+    expect(labels(true, true)).toEqual(["Read-only"]);
+    expect(labels(false, true)).toEqual(["Destructive"]);
+    expect(labels(false, false)).toEqual(["Changes data"]);
+    expect(labels(null, null)).toEqual(["Effects unknown"]);
+  });
+  it("shows JSON as JSON and other text as text", () => {
+    expect(asJson(' {"a": 1}')).toEqual({ a: 1 });
+    expect(asJson("12")).toBeUndefined();
+    expect(asJson("{broken")).toBeUndefined();
+  });
+});

@@ -1,0 +1,160 @@
+import { describe, expect, it } from "vitest";
+import { renderText, safeHref, sanitize } from "../src/markdown/render";
+import { MarkdownStream } from "../src/markdown/stream";
+
+function dom(text: string): HTMLElement {
+  const root = document.createElement("div");
+  root.innerHTML = renderText(text);
+  return root;
+}
+
+const ATTACKS = [
+  "<script>alert(1)</script>",
+  "<img src=x onerror=alert(1)>",
+  "<svg onload=alert(1)>",
+  "<details open ontoggle=alert(1)>x</details>",
+  "<iframe src=https://evil.example></iframe>",
+  '<a href="javascript:alert(1)">x</a>',
+  "[x](javascript:alert(1))",
+  "[x](java\tscript:alert(1))",
+  "[x](&#106;avascript:alert(1))",
+  "[x](data:text/html;base64,PHNjcmlwdD4=)",
+  "[x](vbscript:msgbox)",
+  "[x](/accounts/logout/)",
+  "[x](//evil.example/)",
+  "![x](https://evil.example/p.png)",
+  "![x](javascript:alert(1))",
+  "![x][r]\n\n[r]: https://evil.example/p.png",
+  '<img srcset="https://evil.example/p.png 2x">',
+  '<link rel=stylesheet href="https://evil.example/s.css">',
+  '<div style="background:url(https://evil.example/)">x</div>',
+  "<style>@import 'https://evil.example';</style>",
+  '<audio src="https://evil.example/a.mp3"></audio>',
+  '<form action="https://evil.example"><input name=p></form>',
+  '```"><img src=x onerror=alert(1)>\nx\n```',
+  "| a |\n|---|\n| <img src=x onerror=alert(1)> |",
+  '<section class="approval"><button>Approve</button></section>',
+  "<math><mtext><table><mglyph><style><img src=x onerror=alert(1)>",
+];
+
+describe("render", () => {
+  it.each(ATTACKS)("SEC-81, SEC-82, SEC-83: %s is inert", (attack) => {
+    const root = dom(attack);
+    expect(
+      root.querySelector("script, img, svg, iframe, link, style, audio, form, input, button, details"),
+    ).toBeNull();
+    for (const element of root.querySelectorAll("*")) {
+      for (const { name, value } of element.attributes) {
+        expect(["href", "target", "rel", "class", "align", "start", "tabindex"]).toContain(name);
+        if (name === "href") expect(value).toMatch(/^(https?:\/\/|mailto:)/);
+      }
+    }
+  });
+
+  it("SEC-81: the sanitizer stands on its own, whatever a renderer lets through", () => {
+    const html =
+      ATTACKS.join("") + '<p class="approval" data-x="1" id="app" style="color:red">x</p><h3>T</h3>';
+    const root = document.createElement("div");
+    root.innerHTML = sanitize(html);
+    expect(
+      root.querySelector("script, img, svg, iframe, link, style, audio, form, input, button, section"),
+    ).toBeNull();
+    expect(root.querySelector("[id], [style], [onerror], [onload], [data-x], .approval")).toBeNull();
+  });
+
+  it("SEC-87: HTML that imitates a card is shown as the text it is", () => {
+    const root = dom('<section class="approval">Allow delete?</section>');
+    expect(root.querySelector(".approval")).toBeNull();
+    expect(root.textContent).toContain('<section class="approval">');
+  });
+
+  it("SEC-83: an image is a link that names its host", () => {
+    const link = dom("![chart](https://pics.example/a.png)").querySelector("a");
+    expect(link?.textContent).toBe("Image “chart” on pics.example");
+    expect(link?.getAttribute("rel")).toContain("noopener");
+  });
+
+  it("opens links in a new tab without a way back", () => {
+    const link = dom("[docs](https://example.org/a?b=1&c=2)").querySelector("a");
+    expect(link?.getAttribute("href")).toBe("https://example.org/a?b=1&c=2");
+    expect(link?.getAttribute("target")).toBe("_blank");
+    expect(link?.getAttribute("rel")).toBe("noopener noreferrer nofollow");
+  });
+
+  it("keeps what people write: tables, lists, tasks, code, breaks", () => {
+    const root = dom(
+      "# T\n\n| a | b |\n|:-:|--:|\n| 1<br>2 | `x` |\n\n- [x] done\n\n```py\nprint('<b>')\n```",
+    );
+    expect(root.querySelector("h3")?.textContent).toBe("T");
+    expect(root.querySelector("td br")).not.toBeNull();
+    expect(root.querySelector("td")?.getAttribute("align")).toBe("center");
+    expect(root.querySelector("li")?.textContent).toContain("☑ done");
+    expect(root.querySelector("code.language-py")?.textContent).toBe("print('<b>')\n");
+  });
+});
+
+describe("safeHref", () => {
+  it.each([
+    ["https://a.example/x", "https://a.example/x"],
+    ["HTTP://A.example", "http://a.example/"],
+    ["mailto:a@b.example", "mailto:a@b.example"],
+    [" java\nscript:alert(1)", null],
+    ["\u0001javascript:alert(1)", null],
+    ["data:text/html,x", null],
+    ["/relative", null],
+    ["https://", null],
+  ])("%j", (href, expected) => expect(safeHref(href)).toBe(expected));
+});
+
+describe("MarkdownStream", () => {
+  const TEXT = [
+    "# Title with *em* and **strong",
+    "** words",
+    "",
+    "A [link][r], `code` and more.",
+    "",
+    "1. one",
+    "2. two",
+    "",
+    "   ```js",
+    "   const a = 1;",
+    "   ```",
+    "",
+    "| a | b |",
+    "|---|---|",
+    "| 1 | 2 |",
+    "",
+    "> quote",
+    "> goes on",
+    "",
+    "```python",
+    "def f():",
+    "    return '<b>'",
+    "```",
+    "",
+    "last line",
+    "",
+    "[r]: https://example.org",
+  ].join("\n");
+
+  it.each([1, 2, 3, 7, 16, 64, 1000])("ends as one full render, in pieces of %i", (size) => {
+    const grown = document.createElement("div");
+    const whole = document.createElement("div");
+    const settled: Element[] = [];
+    const stream = new MarkdownStream(grown, (block) => settled.push(block));
+    for (let end = size; end < TEXT.length; end += size) stream.update(TEXT.slice(0, end), false);
+    stream.update(TEXT, true);
+    new MarkdownStream(whole, () => undefined).update(TEXT, true);
+    const html = (root: HTMLElement) => [...root.children].map((child) => child.innerHTML);
+    expect(html(grown)).toEqual(html(whole));
+    expect(new Set(settled).size).toBe(grown.children.length);
+  });
+
+  it("starts over when the text is another one", () => {
+    const root = document.createElement("div");
+    const stream = new MarkdownStream(root, () => undefined);
+    stream.update("first\n\nsecond\n\nthird\n\nfourth", false);
+    stream.update("new", true);
+    expect(root.textContent?.trim()).toBe("new");
+  });
+});

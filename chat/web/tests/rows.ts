@@ -1,0 +1,85 @@
+/** Rows of the wire contract for tests, complete and valid; each test changes what it is about. */
+import type { Conversation, Message, Snapshot, ToolCall, Turn } from "../src/wire";
+
+export const CONVERSATION = "00000000-0000-7000-8000-000000000001";
+
+export function conversation(over: Partial<Conversation> = {}): Conversation {
+  return {
+    id: CONVERSATION,
+    title: "Orders",
+    bud: { id: "b1", slug: "clerk", name: "Clerk", avatar: "🌿" },
+    is_pinned: false,
+    is_archived: false,
+    status: "idle",
+    created_at: "2026-11-21T08:00:00Z",
+    updated_at: "2026-11-21T08:00:00Z",
+    ...over,
+  };
+}
+
+export function message(over: Partial<Message> = {}): Message {
+  return {
+    id: "m1",
+    conversation_id: CONVERSATION,
+    turn_id: "t1",
+    parent_id: null,
+    role: "assistant",
+    step: 0,
+    text: "",
+    status: "streaming",
+    client_id: null,
+    created_at: "2026-11-21T08:00:01Z",
+    ...over,
+  };
+}
+
+export function turn(over: Partial<Turn> = {}): Turn {
+  return {
+    id: "t1",
+    conversation_id: CONVERSATION,
+    user_message_id: "u1",
+    status: "running",
+    error: null,
+    notice: null,
+    created_at: "2026-11-21T08:00:00Z",
+    finished_at: null,
+    usage: null,
+    ...over,
+  };
+}
+
+export function toolCall(over: Partial<ToolCall> = {}): ToolCall {
+  return {
+    id: "c1",
+    turn_id: "t1",
+    message_id: "m1",
+    position: 0,
+    server: { id: "s1", name: "shop" },
+    tool: { id: "o1", name: "find_orders", title: "Find orders" },
+    annotations: { read_only: true, destructive: null, idempotent: null, open_world: null },
+    arguments: { customer: "Acme" },
+    proposed_arguments: { customer: "Acme" },
+    input_schema: null,
+    status: "running",
+    approval: null,
+    result: null,
+    error: null,
+    started_at: "2026-11-21T08:00:02Z",
+    finished_at: null,
+    duration_ms: null,
+    ...over,
+  };
+}
+
+export function snapshot(over: Partial<Snapshot> = {}): Snapshot {
+  return {
+    type: "snapshot",
+    conversation_id: CONVERSATION,
+    seq: 0,
+    conversation: conversation(),
+    messages: [],
+    turns: [],
+    tool_calls: [],
+    ...over,
+  };
+}
