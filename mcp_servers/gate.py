@@ -16,7 +16,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 from uuid import UUID
 
-from channels.db import database_sync_to_async
 from django.conf import settings
 from django.db import DatabaseError, transaction
 
@@ -40,6 +39,7 @@ from mcp_servers.errors import (
 from mcp_servers.models import Approval, McpTool
 from mcp_servers.specs import WORKSPACE_PRINCIPAL, connection_spec
 from mcp_servers.values import Effect, Progress, ToolCallOutcome, ToolCallRequest
+from workspaces.database import in_database
 from workspaces.errors import DomainError, PermissionDenied
 from workspaces.models import Membership, User
 from workspaces.roles import Permission, has_permission, require
@@ -82,6 +82,8 @@ class _Plan:
     spec: ConnectionSpec
     timeout_seconds: float
     queue_ms: int = 0
+    is_committed: bool = False
+    """*requested* is written, and a slot is held."""
 
 
 async def call_tool(
@@ -106,21 +108,56 @@ async def call_tool(
             case its result is given to nobody.
     Source: MCP specification, "Tools": Calling Tools, Error Handling, Security Considerations.
     """
-    plan = await _in_database(_prepare, request)
+    plan = await _admit(request)
     try:
-        async with calls.slot(
-            plan.spec, group=_group_of(request), wait_seconds=plan.tool.server.config.queue_seconds
-        ) as queue_ms:
-            plan = replace(plan, queue_ms=queue_ms)
-            await _in_database(_commit_requested, plan)
-            return await _send_and_record(plan, on_progress)
-    except Busy as error:
-        refuse = partial(_refuse, layer=RefusedBy.BUSY, rule="server.busy")
-        await _in_database(refuse, plan.request, plan.tool, plan.arguments, error)
-        raise
+        return await _send_and_record(plan, on_progress)
+    finally:
+        calls.slots_of(plan.spec).give_back()
 
 
 # Before the call
+
+
+async def _admit(request: ToolCallRequest) -> _Plan:
+    """Let a call through: afterwards *requested* is committed, and a slot of the server is held."""
+    plan, was_cancelled = await _completed(in_database(_prepare_and_commit, request))
+    if not plan.is_committed and not was_cancelled:
+        started = time.monotonic()
+        slots, group = calls.slots_of(plan.spec), _group_of(request)
+        try:
+            await slots.take(group, wait_seconds=plan.tool.server.config.queue_seconds)
+        except Busy as error:
+            refuse = partial(_refuse, layer=RefusedBy.BUSY, rule="server.busy")
+            await in_database(refuse, plan.request, plan.tool, plan.arguments, error)
+            raise
+        plan = replace(plan, queue_ms=_since(started))
+        try:
+            plan, was_cancelled = await _completed(in_database(_commit_requested, plan))
+        except BaseException:
+            slots.give_back()
+            raise
+    if was_cancelled:
+        if plan.is_committed:
+            calls.slots_of(plan.spec).give_back()
+            outcome = _failed(
+                Outcome.CANCELLED, "The call was stopped before it was sent.", time.monotonic(), {}
+            )
+            await _completed(_record_finished(plan, outcome))
+        raise asyncio.CancelledError
+    return plan
+
+
+def _prepare_and_commit(request: ToolCallRequest) -> _Plan:
+    """In one crossing, as long as nobody has to wait for a slot."""
+    plan = _prepare(request)
+    slots = calls.slots_of(plan.spec)
+    if not slots.try_take():
+        return plan
+    try:
+        return _commit_requested(plan)
+    except BaseException:
+        slots.give_back()
+        raise
 
 
 def _prepare(request: ToolCallRequest) -> _Plan:
@@ -282,8 +319,8 @@ def _spec_of(request: ToolCallRequest, tool: McpTool, arguments: bytes) -> Conne
         )
 
 
-def _commit_requested(plan: _Plan) -> None:
-    """Consume the approval and write *requested*, both or neither."""
+def _commit_requested(plan: _Plan) -> _Plan:
+    """Consume the approval and write *requested*, both or neither. The caller holds a slot."""
     try:
         with transaction.atomic():
             if plan.approval is not None and not approvals.consume(plan.approval):
@@ -307,6 +344,7 @@ def _commit_requested(plan: _Plan) -> None:
         )
     except DatabaseError as error:
         raise AuditUnavailable(details={"action": Action.TOOL_CALL_REQUESTED.value}) from error
+    return replace(plan, is_committed=True)
 
 
 class _ApprovalGone(Exception):
@@ -329,9 +367,11 @@ async def _send_and_record(plan: _Plan, on_progress: ProgressCallback | None) ->
     except asyncio.CancelledError:
         outcome = _failed(Outcome.CANCELLED, "The call was stopped.", started, {})
         # Stop cancels this task, and the ledger still has to learn how the call ended.
-        await _uninterrupted(_record_finished(plan, outcome))
+        await _completed(_record_finished(plan, outcome))
         raise
-    await _uninterrupted(_record_finished(plan, outcome))
+    _, was_cancelled = await _completed(_record_finished(plan, outcome))
+    if was_cancelled:
+        raise asyncio.CancelledError
     return outcome
 
 
@@ -435,7 +475,7 @@ async def _record_finished(plan: _Plan, outcome: ToolCallOutcome) -> None:
     """Write *finished*; tried again for a moment, because the call has happened and the ledger must learn of it."""
     for attempt in range(1, _ENTRY_ATTEMPTS + 1):
         try:
-            await _in_database(_write_finished, plan, outcome)
+            await in_database(_write_finished, plan, outcome)
         except AuditUnavailable:
             if attempt == _ENTRY_ATTEMPTS:
                 logger.exception(
@@ -471,24 +511,23 @@ def _write_finished(plan: _Plan, outcome: ToolCallOutcome) -> None:
     health.note_call(plan.tool.server, outcome)
 
 
-async def _uninterrupted(work: Coroutine[Any, Any, None]) -> None:
-    """Await something to its end, however often the caller is cancelled; the cancellation goes on afterwards."""
+async def _completed(work: Coroutine[Any, Any, T]) -> tuple[T, bool]:
+    """Await something to its end, however often the caller is cancelled; whether that happened.
+
+    What has begun to be written has to be known as written or not, or a stopped call would stay open in the log.
+    """
     task = asyncio.ensure_future(work)
-    cancelled: asyncio.CancelledError | None = None
+    was_cancelled = False
     while not task.done():
         try:
             await asyncio.shield(task)
-        except asyncio.CancelledError as error:
+        except asyncio.CancelledError:
             if task.cancelled():
                 raise
-            cancelled = error
-        except Exception:  # noqa: BLE001, S110  result() below raises it
-            pass
-    if cancelled is not None:
-        if not task.cancelled() and task.exception() is not None:
-            logger.error("a stopped tool call could not be recorded", exc_info=task.exception())
-        raise cancelled
-    task.result()
+            was_cancelled = True
+        except Exception:  # noqa: BLE001  result() below raises it
+            break
+    return task.result(), was_cancelled
 
 
 # Entries
@@ -566,9 +605,3 @@ def _told(approval: Approval | None) -> Mapping[str, object] | None:
 def _group_of(request: ToolCallRequest) -> str:
     """Who shares a place in the queue of a busy server."""
     return str(request.actor.user_id or request.actor.label)
-
-
-async def _in_database(function: Callable[..., T], *args: Any) -> T:
-    # Not thread-sensitive: one slow call must not keep the process's other turns from the database.
-    result: T = await database_sync_to_async(function, thread_sensitive=False)(*args)
-    return result

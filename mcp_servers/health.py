@@ -34,7 +34,9 @@ KEPT_DAYS: Final = 7
 _TRIM_BATCH: Final = 5000
 _JITTER: Final = 0.1
 CLAIM_SECONDS: Final = 120
-"""How long a check that began may stay unfinished before another one may begin."""
+"""How long a check that was handed out may stay unfinished before another one is."""
+START_SECONDS: Final = 40
+"""How long it may wait for a worker; a look takes at most the rest of the time, so that no two overlap."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,12 +65,12 @@ def due_servers() -> list[tuple[UUID, UUID]]:
     return list(rows.values_list("workspace_id", "pk"))
 
 
-def claim(server: McpServer) -> bool:
-    """Take the server's next check, so that no two overlap; False if another one has it."""
+def claim(workspace_id: UUID, server_id: UUID) -> bool:
+    """Take a server's next check, to hand it out; False if somebody else has it, or the server is off."""
     now = timezone.now()
     claimed = (
-        McpServer.objects.for_workspace(server.workspace_id)
-        .filter(pk=server.pk, is_active=True)
+        McpServer.objects.for_workspace(workspace_id)
+        .filter(pk=server_id, is_active=True)
         .filter(Q(next_check_at__isnull=True) | Q(next_check_at__lte=now))
         .update(next_check_at=now + timedelta(seconds=CLAIM_SECONDS))
     )

@@ -37,7 +37,7 @@ from workspaces.actors import Actor, Source
 from workspaces.announcements import Announcement, announce
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import Conflict, DomainError, InvalidInput
-from workspaces.redaction import MASK
+from workspaces.redaction import MASK, redact_text
 from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:
@@ -249,9 +249,8 @@ def try_connection(*, workspace_id: UUID, draft: ServerDraft, actor: Actor) -> C
 
 def check_server(*, server: McpServer) -> None:
     """The regular check: connect if need be, read the tool list, keep what comes out. Never calls a tool."""
-    if health.claim(server):
-        actor = Actor.system(label="health", source=Source.TASK, workspace_id=server.workspace_id)
-        _look(server, actor=actor, is_asked_for=False, anew=False)
+    actor = Actor.system(label="health", source=Source.TASK, workspace_id=server.workspace_id)
+    _look(server, actor=actor, is_asked_for=False, anew=False)
 
 
 def _look(
@@ -361,7 +360,7 @@ def _report_failure(error: ConnectionFailed, stderr: str) -> ConnectionReport:
         ok=False,
         message=error.message,
         status=ServerStatus.AUTH_REQUIRED if is_auth else ServerStatus.ERROR,
-        details=stderr,
+        details=redact_text(stderr),
     )
 
 
@@ -454,14 +453,14 @@ def listen_to_servers() -> None:
 
 
 def _tools_changed(server_id: UUID) -> None:
-    from mcp_servers.tasks import check_server as check_server_task
+    from mcp_servers.tasks import hand_out_check
 
     close_old_connections()
     try:
         server = McpServer.objects.across_workspaces().find(server_id)
         if server is not None:
             health.ask_for_check(server)
-            check_server_task.delay(str(server.workspace_id), str(server.pk))
+            hand_out_check(server.workspace_id, server.pk)
     finally:
         close_old_connections()
 

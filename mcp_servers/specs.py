@@ -15,6 +15,7 @@ from mcp_servers.connections.stdio import StdioSpec
 from mcp_servers.connections.transports import ConnectionSpec, HttpSpec
 from mcp_servers.models.servers import AuthType, McpServer, Transport
 from mcp_servers.values import Protocol
+from workspaces.errors import InvalidInput
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,7 +78,8 @@ def _auth_headers(server: McpServer) -> dict[str, str]:
 
 def _stdio(server: McpServer) -> StdioSpec:
     program = server.program
-    assert program is not None
+    if program is None or not program.is_enabled:
+        raise InvalidInput("The program of this server is no longer on offer.")
     values = catalogue.check_values(program.typed_parameters(), server.parameters)
     env = _reveal(server.env, "environment of an MCP server")
     return StdioSpec(

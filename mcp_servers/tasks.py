@@ -14,12 +14,18 @@ from mcp_servers.models import McpServer
 def check_all_servers() -> None:
     """Have every server checked whose time has come; each in a task of its own, so that a slow one delays none."""
     for workspace_id, server_id in health.due_servers():
-        check_server.apply_async((str(workspace_id), str(server_id)), expires=health.CLAIM_SECONDS)
+        hand_out_check(workspace_id, server_id)
+
+
+def hand_out_check(workspace_id: UUID, server_id: UUID) -> None:
+    """Queue one check, unless one is queued or under way; however slow the workers are, checks do not pile up."""
+    if health.claim(workspace_id, server_id):
+        check_server.apply_async((str(workspace_id), str(server_id)), expires=health.START_SECONDS)
 
 
 @shared_task(ignore_result=True)
 def check_server(workspace_id: str, server_id: str) -> None:
-    """Check one server, unless it is gone or another check has it."""
+    """Check one server, unless it is gone."""
     server = McpServer.objects.for_workspace(UUID(workspace_id)).find(server_id)
     if server is not None:
         services.check_server(server=server)

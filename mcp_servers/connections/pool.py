@@ -265,10 +265,8 @@ class Pool:
         return self._backoffs.get(spec.key, Backoff()).wait_seconds(time.monotonic())
 
     def slots(self, spec: ConnectionSpec) -> FairSlots:
-        """The server's slots for calls, whoever's credentials they use."""
-        slots = self._slots.get(spec.server_id)
-        if slots is None:
-            slots = self._slots[spec.server_id] = FairSlots(spec.max_concurrent_calls)
+        """The server's slots for calls, whoever's credentials they use. Any thread."""
+        slots = self._slots.setdefault(spec.server_id, FairSlots(spec.max_concurrent_calls))
         slots.limit = spec.max_concurrent_calls
         return slots
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from collections import OrderedDict, deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mcp_servers.errors import Busy
 
@@ -13,20 +14,38 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 
+class _Waiter:
+    """One caller in the queue, on whatever loop it runs."""
+
+    __slots__ = ("future", "loop")
+
+    def __init__(self) -> None:
+        self.loop: Final = asyncio.get_running_loop()
+        self.future: Final[asyncio.Future[None]] = self.loop.create_future()
+
+
 class FairSlots:
     """Like a semaphore, but a freed slot goes to the waiting group whose turn it is, not to the longest queue.
 
-    Used on one event loop only.
+    Serves callers of any thread and any loop.
     """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
+        self._lock = threading.Lock()
         self._taken = 0
-        self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+        self._waiting: OrderedDict[str, deque[_Waiter]] = OrderedDict()
 
-    @contextlib.asynccontextmanager
-    async def slot(self, group: str, *, wait_seconds: float) -> AsyncIterator[None]:
-        """Hold a slot.
+    def try_take(self) -> bool:
+        """Take a slot if one is free and nobody waits for it. Whoever gets True gives it back."""
+        with self._lock:
+            if self._taken >= self.limit or self._waiting:
+                return False
+            self._taken += 1
+            return True
+
+    async def take(self, group: str, *, wait_seconds: float) -> None:
+        """Wait for a slot. Whoever gets it gives it back.
 
         Args:
             group: who asks; groups take turns.
@@ -34,52 +53,65 @@ class FairSlots:
         Raises:
             Busy: none came free in time.
         """
-        await self._acquire(group, wait_seconds)
-        try:
-            yield
-        finally:
-            self._release()
-
-    async def _acquire(self, group: str, wait_seconds: float) -> None:
-        if self._taken < self.limit and not self._waiting:
-            self._taken += 1
+        if self.try_take():
             return
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(group, deque()).append(future)
-        self._hand_out()
+        waiter = _Waiter()
+        with self._lock:
+            self._waiting.setdefault(group, deque()).append(waiter)
+            self._hand_out()
         try:
             async with asyncio.timeout(wait_seconds):
-                await future
+                await waiter.future
         except BaseException as error:
-            if future.done() and not future.cancelled():
-                self._release()  # the slot came together with the end of the wait
-            else:
-                self._forget(group, future)
+            self._leave(group, waiter)
             if isinstance(error, TimeoutError):
                 raise Busy(
                     "The server is busy with other calls. Please try again in a moment."
                 ) from error
             raise
 
-    def _release(self) -> None:
-        self._taken -= 1
-        self._hand_out()
+    def give_back(self) -> None:
+        """Free a slot for the next."""
+        with self._lock:
+            self._taken -= 1
+            self._hand_out()
+
+    @contextlib.asynccontextmanager
+    async def slot(self, group: str, *, wait_seconds: float) -> AsyncIterator[None]:
+        """Hold a slot for the length of a block."""
+        await self.take(group, wait_seconds=wait_seconds)
+        try:
+            yield
+        finally:
+            self.give_back()
 
     def _hand_out(self) -> None:
         while self._taken < self.limit and self._waiting:
             group, queue = self._waiting.popitem(last=False)
-            future = queue.popleft()
+            waiter = queue.popleft()
             if queue:
                 self._waiting[group] = queue  # behind the others
-            if not future.done():
-                self._taken += 1
-                future.set_result(None)
+            self._taken += 1
+            try:
+                waiter.loop.call_soon_threadsafe(self._grant, waiter)
+            except RuntimeError:  # its loop is closed
+                self._taken -= 1
 
-    def _forget(self, group: str, future: asyncio.Future[None]) -> None:
-        queue = self._waiting.get(group)
-        if queue is None:
+    def _grant(self, waiter: _Waiter) -> None:
+        if waiter.future.done():
+            self.give_back()  # it left while the slot was on its way
+        else:
+            waiter.future.set_result(None)
+
+    def _leave(self, group: str, waiter: _Waiter) -> None:
+        if waiter.future.done() and not waiter.future.cancelled():
+            self.give_back()  # the slot came together with the end of the wait
             return
-        with contextlib.suppress(ValueError):
-            queue.remove(future)
-        if not queue:
-            del self._waiting[group]
+        waiter.future.cancel()
+        with self._lock:
+            queue = self._waiting.get(group)
+            if queue is not None:
+                with contextlib.suppress(ValueError):
+                    queue.remove(waiter)
+                if not queue:
+                    del self._waiting[group]

@@ -142,6 +142,13 @@ class CountingServer:
             calls.append(("fail", {"text": text}))
             raise ToolError(text)
 
+        @server.tool(annotations=ToolAnnotations(read_only_hint=True))
+        async def announce(ctx: Context) -> str:
+            """Say that the tools changed."""
+            calls.append(("announce", {}))
+            await ctx.session.send_tool_list_changed()
+            return "said"
+
         @server.tool(annotations=ToolAnnotations(read_only_hint=True), structured_output=False)
         def big(size: int) -> str:
             """Answer with so many characters."""
@@ -214,7 +221,7 @@ class RawServer:
         body = json.loads(raw) if raw else None
         headers = {name.decode(): value.decode("latin-1") for name, value in scope["headers"]}
         self.requests.append((scope["method"], headers, body))
-        method = (body or {}).get("method", scope["method"])
+        method = str((body or {}).get("method", scope["method"]))
         handler = self.handlers.get(method) or self.handlers.get("*")
         if handler is not None:
             await handler(body, scope, send)
@@ -222,7 +229,7 @@ class RawServer:
         await self._answer(body, send)
 
     async def _answer(self, body: dict[str, Any] | None, send: Send) -> None:
-        method = (body or {}).get("method")
+        method = str((body or {}).get("method"))
         if body is None:
             await reply(send, 405)
         elif "id" not in body:

@@ -105,7 +105,7 @@ def test_a_connection_test_tells_what_was_found(
     server = http_server(tenant, counting.url, name="counting")
     body = {"action": "test_connections", "_selected_action": [str(server.pk)]}
     text = admin.post(SERVERS, body, follow=True).content.decode()
-    assert "protocol 2026-07-28, 6 tools" in text
+    assert "protocol 2026-07-28, 7 tools" in text
     server.refresh_from_db()
     assert server.status == "connected"
     text = admin.get(f"{SERVERS}{server.pk}/change/").content.decode()

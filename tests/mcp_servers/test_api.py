@@ -47,7 +47,7 @@ def test_a_server_is_added_tested_changed_and_deleted(
     )
     assert (status, server["status"]) == (201, "disconnected")
     status, report = api("POST", f"servers/{server['id']}/test/")
-    assert (status, report["ok"], report["tool_count"]) == (200, True, 6)
+    assert (status, report["ok"], report["tool_count"]) == (200, True, 7)
     assert report["protocol_revision"] == "2026-07-28"
     status, tools = api("GET", f"tools/?server={server['id']}")
     assert {tool["name"] for tool in tools["results"]} == {
@@ -57,6 +57,7 @@ def test_a_server_is_added_tested_changed_and_deleted(
         "slow",
         "fail",
         "big",
+        "announce",
     }
     status, listed = api("GET", "servers/")
     assert [row["status"] for row in listed["results"]] == ["connected"]
@@ -135,14 +136,15 @@ def test_rows_of_another_workspace_are_not_found(tenant: Tenant, trusted: McpSer
     """SEC-01, SEC-02: another workspace's ids answer like missing ones."""
     other = Api(make_tenant("other"))
     echo = tool_of(trusted, "echo")
-    for method, path, body in [
+    attempts: list[tuple[str, str, Any]] = [
         ("GET", f"servers/{trusted.pk}/", None),
         ("PATCH", f"servers/{trusted.pk}/", {"name": "x"}),
         ("DELETE", f"servers/{trusted.pk}/", None),
         ("POST", f"servers/{trusted.pk}/test/", None),
         ("GET", f"tools/{echo.pk}/", None),
         ("POST", f"tools/{echo.pk}/test/", {"arguments": {}}),
-    ]:
+    ]
+    for method, path, body in attempts:
         assert other(method, path, body)[0] == 404, (method, path)
     assert other("GET", f"tools/?server={trusted.pk}")[1]["results"] == []
     assert McpServer.objects.for_workspace(tenant.workspace).get().name == "counting"
@@ -152,7 +154,7 @@ def test_rows_of_another_workspace_are_not_found(tenant: Tenant, trusted: McpSer
 def test_no_field_of_a_request_becomes_a_program(api: Api, tenant: Tenant, word: str) -> None:
     """SEC-37, SEC-38: programs are the catalogue's, for owners and administrators too; extra keys are refused."""
     zoo_program()
-    body = {
+    body: dict[str, Any] = {
         "name": "x",
         "transport": "stdio",
         "program": "zoo",

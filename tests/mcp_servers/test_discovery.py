@@ -115,11 +115,11 @@ def test_the_whole_way_from_a_real_server(tenant: Tenant, counting: CountingServ
     server = looked_at(tenant, http_server(tenant, counting.url))
     assert (server.status, server.protocol_revision) == ("connected", "2026-07-28")
     assert server.server_version == "counting 1.0"
-    assert callable_names(server) == {"echo", "destroy", "plain", "slow", "fail", "big"}
+    assert callable_names(server) == {"echo", "destroy", "plain", "slow", "fail", "big", "announce"}
     assert tool_of(server, "destroy").typed_annotations.destructive is True
     counting.add_tool("later")
     report = services.refresh_tools(server=server, actor=tenant.actor())
-    assert report.tool_count == 7
+    assert report.tool_count == 8
     assert "later" not in callable_names(server)
 
 

@@ -112,7 +112,7 @@ async def test_a_decision_is_made_once(tenant: Tenant, notes: McpServer) -> None
     """SEC-64: the second decision on a call is told that it came too late."""
     delete = await sync_to_async(tool_of)(notes, "delete_note")
     request = a_request(tenant, delete, {"name": "old"})
-    values = {
+    values: dict[str, Any] = {
         "call_id": request.call_id,
         "tool": delete,
         "arguments": request.arguments,

@@ -66,11 +66,11 @@ def test_a_refused_sign_in_shows_at_once(tenant: Tenant, server: McpServer) -> N
 
 def test_checks_do_not_overlap(tenant: Tenant, server: McpServer) -> None:
     """REL-38: of two that begin at once, one does the work; switched-off servers are left alone."""
-    assert health.claim(server)
-    assert not health.claim(server)
+    assert health.claim(server.workspace_id, server.pk)
+    assert not health.claim(server.workspace_id, server.pk)
     services.set_server_active(server=server, is_active=False, actor=tenant.actor())
     health.ask_for_check(server)
-    assert not health.claim(server)
+    assert not health.claim(server.workspace_id, server.pk)
     assert health.due_servers() == []
 
 
@@ -101,7 +101,9 @@ def test_every_due_server_gets_its_task(
         lambda args, **options: sent.append((args, options["expires"])),
     )
     tasks.check_all_servers()
-    assert sent == [((str(tenant.workspace.pk), str(server.pk)), health.CLAIM_SECONDS)]
+    assert sent == [((str(tenant.workspace.pk), str(server.pk)), health.START_SECONDS)]
+    tasks.check_all_servers()
+    assert len(sent) == 1  # handed out, and not yet done
     health.note_reading(server, health.Reading(latency_ms=5))
     tasks.check_all_servers()
     assert len(sent) == 1

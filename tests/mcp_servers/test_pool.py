@@ -71,7 +71,8 @@ async def call(
     return await calls.send_call(spec, permit, timeout_seconds=timeout)
 
 
-def text_of(result: mcp_types.CallToolResult) -> str:
+def text_of(result: object) -> str:
+    assert isinstance(result, mcp_types.CallToolResult)
     (block,) = result.content
     assert isinstance(block, mcp_types.TextContent)
     return block.text
@@ -512,12 +513,9 @@ async def test_one_odd_tool_does_not_hide_the_others(raw: Any) -> None:
     listing = await runtime.run(
         pool.list_tools(spec_for(raw(tools=odd).url, protocol=Protocol.LEGACY))
     )
-    assert [tool if isinstance(tool, str) else tool.get("name") for tool in listing.tools] == [
-        "bad_hint",
-        "no_schema",
-        None,
-        "not even an object",
-        "good",
+    seen: list[Any] = list(listing.tools)
+    assert [tool.get("name") if isinstance(tool, dict) else tool for tool in seen] == [
+        *("bad_hint", "no_schema", None, "not even an object", "good"),
     ]
 
 
@@ -544,29 +542,51 @@ async def test_waiting_for_a_slot_ends() -> None:
         with pytest.raises(Busy):
             async with slots.slot("ben", wait_seconds=0.05):
                 pass
-    waiting = asyncio.create_task(slots._acquire("cleo", 5))
-    await waiting
-    slots._release()
+    await slots.take("cleo", wait_seconds=5)
+    slots.give_back()
     async with slots.slot("ben", wait_seconds=0.05):
         pass
 
 
-async def test_a_slot_given_back_before_it_came_is_free_again(counting: CountingServer) -> None:
-    """REL-37: a caller that leaves the queue takes nothing with it."""
-    spec = spec_for(counting.url, max_concurrent_calls=1)
-    async with calls.slot(spec, group="anna", wait_seconds=1):
+async def test_a_slot_given_back_before_it_came_is_free_again() -> None:
+    """REL-37: a caller that leaves the queue takes nothing with it, also when the slot is on its way."""
+    slots = FairSlots(1)
 
-        async def wait() -> None:
-            async with calls.slot(spec, group="ben", wait_seconds=5):
-                pass
+    async def wait() -> None:
+        async with slots.slot("ben", wait_seconds=5):
+            pass
 
+    for gives_back_first in (False, True):
+        await slots.take("anna", wait_seconds=1)
         waiting = asyncio.create_task(wait())
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.05)
+        if gives_back_first:
+            slots.give_back()
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-    async with calls.slot(spec, group="cleo", wait_seconds=2):
-        pass
+        if not gives_back_first:
+            slots.give_back()
+        await asyncio.sleep(0.05)
+        assert slots.try_take()
+        slots.give_back()
+
+
+async def test_slots_serve_every_loop() -> None:
+    """REL-37: callers on different loops wait in one queue."""
+    slots = FairSlots(1)
+    done: list[int] = []
+
+    def work(number: int) -> None:
+        async def use() -> None:
+            async with slots.slot(str(number), wait_seconds=10):
+                await asyncio.sleep(0.01)
+                done.append(number)
+
+        asyncio.run(use())
+
+    await asyncio.gather(*(asyncio.to_thread(work, number) for number in range(6)))
+    assert sorted(done) == list(range(6))
 
 
 async def test_a_runtime_that_was_shut_down_starts_anew(counting: CountingServer) -> None:
@@ -594,4 +614,22 @@ async def test_a_list_changed_storm_is_one_message_a_second(
 
     await runtime.run(storm())
     await asyncio.sleep(0.2)
+    assert told == [spec.server_id]
+
+
+async def test_a_server_that_says_its_tools_changed_is_heard(
+    counting: CountingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SEC-58: the notification of the session-based revisions reaches the hook."""
+    from mcp_servers.connections.hooks import hooks
+
+    told: list[Any] = []
+    monkeypatch.setattr(hooks, "tools_changed", told.append)
+    spec = spec_for(counting.url, protocol=Protocol.LEGACY)
+    await call(spec, "echo", {"text": "warm"})
+    await asyncio.sleep(0.2)  # the stream for the server's own messages opens beside the first call
+    await call(spec, "announce")
+    async with asyncio.timeout(5):
+        while not told:
+            await asyncio.sleep(0.02)
     assert told == [spec.server_id]

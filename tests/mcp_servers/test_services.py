@@ -150,7 +150,7 @@ def test_changes_are_recorded_without_secrets(tenant: Tenant, keyed: McpServer) 
 
 def test_a_switched_off_server_offers_nothing(tenant: Tenant, trusted: McpServer) -> None:
     """Switching off takes effect at once."""
-    assert McpTool.objects.for_workspace(tenant.workspace).callable().count() == 6
+    assert McpTool.objects.for_workspace(tenant.workspace).callable().count() == 7
     services.set_server_active(server=trusted, is_active=False, actor=tenant.actor())
     assert McpTool.objects.for_workspace(tenant.workspace).callable().count() == 0
     report = services.test_connection(server=trusted, actor=tenant.actor())
@@ -164,7 +164,7 @@ def test_trying_keeps_nothing(tenant: Tenant, counting: CountingServer) -> None:
         workspace_id=tenant.workspace.pk, draft=draft, actor=tenant.actor()
     )
     assert report.ok
-    assert report.tool_count == 6
+    assert report.tool_count == 7
     assert McpServer.objects.for_workspace(tenant.workspace).count() == 0
     assert HealthCheck.objects.for_workspace(tenant.workspace).count() == 0
 
@@ -277,3 +277,16 @@ def test_a_foreign_name_is_no_clash(tenant: Tenant, keyed: McpServer) -> None:
     http_server(other, "https://example.org/", name="keyed")
     with pytest.raises(InvalidInput):
         http_server(tenant, "https://example.org/", name="keyed")
+
+
+def test_a_program_that_is_taken_off_offer_stops(tenant: Tenant) -> None:
+    """SEC-37: the platform owner's word counts at once, for servers that exist, too."""
+    server = looked_at(tenant, zoo_server(tenant, "probe"))
+    program = zoo_program()
+    program.is_enabled = False
+    program.save()
+    report = services.test_connection(server=server, actor=tenant.actor())
+    assert not report.ok
+    assert "no longer on offer" in report.message
+    with pytest.raises(InvalidInput):
+        zoo_server(tenant, "probe")

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -74,7 +73,7 @@ def wait_until_gone(pid: int, seconds: float = 10) -> None:
 
 
 @pytest.fixture
-def canary(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def canary(monkeypatch: pytest.MonkeyPatch) -> str:
     """A secret in the service's own environment."""
     monkeypatch.setenv("TRELLIS_CANARY", "canary-of-the-service")
     return "canary-of-the-service"
@@ -278,3 +277,24 @@ async def test_the_sdk_reads_our_transport_as_its_own(tmp_path: Path) -> None:
     ):
         with pytest.raises(MCPError):
             await client.list_prompts()
+
+
+async def test_many_children_leave_nothing(tmp_path: Path) -> None:
+    """REL-36: descriptors and processes stay constant over starts and stops."""
+    transport = zoo_spec(tmp_path, "probe")
+
+    async def cycle(times: int) -> None:
+        for _ in range(times):
+            spec = connection(transport)
+            await runtime.run(pool.list_tools(spec))
+            await runtime.run(pool.drop(spec.server_id))
+
+    def children() -> int:
+        return len(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())
+
+    await cycle(3)
+    before = (len(os.listdir("/proc/self/fd")), children())
+    await cycle(15)
+    await asyncio.sleep(0.3)
+    after = (len(os.listdir("/proc/self/fd")), children())
+    assert all(now <= then + 3 for then, now in zip(before, after, strict=True)), (before, after)

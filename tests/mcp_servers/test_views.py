@@ -125,7 +125,7 @@ def test_trying_before_saving(page: Client, tenant: Tenant, counting: CountingSe
     body = {"name": "x", "url": counting.url, "auth_type": "none", "protocol": "auto"}
     good = page.post(f"{BASE}try/", body).content.decode()
     assert "Connected" in good
-    assert "6 tools" in good
+    assert "7 tools" in good
     bad = page.post(f"{BASE}try/", {**body, "url": "http://127.0.0.1:9999/"}).content.decode()
     assert "could not be reached" in bad
     odd = page.post(f"{BASE}try/", {**body, "url": "nonsense"}).content.decode()
