@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 from django.core.exceptions import RequestDataTooBig, ValidationError
@@ -15,11 +13,12 @@ from rest_framework import exceptions
 from rest_framework.authentication import SessionAuthentication
 from rest_framework.routers import SimpleRouter
 
+import audit.api
+import chat.api
+import mcp_servers.api
 from workspaces.api.parsing import BodyTooLarge
 from workspaces.api.viewsets import CallerThrottle
 from workspaces.errors import DomainError, InvalidInput
-
-APPS = ("workspaces", "audit", "mcp_servers", "chat")
 
 
 class DomainValidationError(exceptions.ValidationError):
@@ -70,10 +69,8 @@ class DocsView(SpectacularSwaggerSplitView):
 
 def _router() -> SimpleRouter:
     router = SimpleRouter(use_regex_path=False)
-    for app in APPS:
-        if find_spec(f"{app}.api") is None:
-            continue
-        for prefix, viewset in getattr(import_module(f"{app}.api"), "routes", []):
+    for app in (audit.api, mcp_servers.api, chat.api):
+        for prefix, viewset in app.routes:
             router.register(prefix, viewset, basename=prefix)
     return router
 

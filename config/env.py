@@ -269,12 +269,6 @@ class Environment(BaseSettings):
         validation_alias="TRELLIS_TOOL_TIMEOUT_SECONDS",
         description="Seconds one tool call may take.",
     )
-    tool_result_max_bytes: int = Field(
-        10 * 1024 * 1024,
-        ge=1024,
-        validation_alias="TRELLIS_TOOL_RESULT_MAX_BYTES",
-        description="Largest answer read from an MCP server, in bytes after decoding.",
-    )
     health_check_seconds: int = Field(
         60,
         ge=5,
@@ -291,13 +285,6 @@ class Environment(BaseSettings):
         "600/min",
         validation_alias="TRELLIS_API_RATE",
         description="REST requests of one user or token, as number/period.",
-    )
-    token_max_days: int = Field(
-        365,
-        ge=1,
-        le=3650,
-        validation_alias="TRELLIS_TOKEN_MAX_DAYS",
-        description="Longest life of an API token, in days.",
     )
 
     # Logs

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from csp.middleware import CSPMiddleware, PolicyParts
 from django.conf import settings
 from django.utils.deprecation import MiddlewareMixin
+from django_structlog.middlewares import RequestMiddleware
 from servestatic.middleware import ServeStaticMiddleware
+from uuid_utils.compat import uuid7
 
 from config import errors
 from workspaces.errors import DomainError
@@ -46,6 +48,15 @@ class ResponseHeadersMiddleware(MiddlewareMixin):
         if not request.path_info.startswith(settings.STATIC_URL):
             response.headers.setdefault("Cache-Control", "no-store")
         return response
+
+
+class RequestLogMiddleware(RequestMiddleware):
+    """One log line for each request, under an id that is ours and never the caller's."""
+
+    def prepare(self, request: HttpRequest) -> None:
+        """Give the request its id, which the workspace's middleware, the log and the answer share."""
+        request.META["HTTP_X_REQUEST_ID"] = str(uuid7())
+        super().prepare(request)
 
 
 class DomainErrorMiddleware(MiddlewareMixin):

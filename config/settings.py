@@ -65,7 +65,7 @@ MIDDLEWARE = [
     "config.middleware.ContentSecurityPolicyMiddleware",
     "config.middleware.ResponseHeadersMiddleware",
     "config.middleware.StaticFilesMiddleware",
-    "django_structlog.middlewares.RequestMiddleware",
+    "config.middleware.RequestLogMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
@@ -19,11 +17,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/", admin.site.urls),
     path("accounts/", include("allauth.urls")),
     path("api/", include("config.api")),
-    *[
-        path("", include(f"{name}.urls"))
-        for name in ("workspaces", "audit", "mcp_servers", "chat")
-        if find_spec(f"{name}.urls")
-    ],
+    path("", include("workspaces.urls")),
+    path("", include("audit.urls")),
+    path("", include("mcp_servers.urls")),
+    path("", include("chat.urls")),
 ]
 
 handler400 = errors.bad_request

@@ -39,7 +39,8 @@ class WorkspaceMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         bound = cast("WorkspaceRequest", request)
-        bound.request_id = str(uuid7())
+        # Given by the request log, which has thrown away what the caller may have sent.
+        bound.request_id = request.headers.get("X-Request-ID") or str(uuid7())
         bind_workspace(bound, find_workspace(bound, slug=None))
         response = self.get_response(request)
         response["X-Request-ID"] = bound.request_id

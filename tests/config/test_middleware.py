@@ -1,0 +1,79 @@
+"""What the product's own middleware adds to every answer."""
+
+from __future__ import annotations
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+
+from audit.models import AuditEntry
+from tests.factories import PASSWORD, Tenant
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_request_id_is_ours_and_the_same_everywhere(tenant: Tenant) -> None:
+    """SEC-104: what a caller sends as an id reaches neither the log nor the answer."""
+    client = Client()
+    answer = client.post(
+        "/accounts/login/",
+        {"login": tenant.member.email, "password": PASSWORD},
+        headers={"X-Request-ID": "forged"},
+    )
+    assert answer.status_code == 302
+    entry = AuditEntry.objects.for_workspace(tenant.workspace).latest("id")
+    assert entry.action == "auth.signed_in"
+    assert answer["X-Request-ID"] == entry.request_id != "forged"
+
+
+def test_pages_are_not_kept_by_caches(tenant: Tenant) -> None:
+    """SEC-84: what a person sees is nobody else's."""
+    answer = tenant.client("member").get(f"/w/{tenant.workspace.slug}/")
+    assert "no-store" in answer["Cache-Control"]
+
+
+def test_an_expected_failure_in_a_page_is_a_page(tenant: Tenant) -> None:
+    """SEC-96: the status and the words of the failure, and nothing else."""
+    answer = tenant.client("member").get(f"/w/{tenant.workspace.slug}/audit/")
+    assert answer.status_code == 403
+    assert b"Traceback" not in answer.content
+
+
+def test_login_is_rate_limited_and_tells_nothing_of_accounts(tenant: Tenant) -> None:
+    """SEC-20: the same words for a known and an unknown account, then none at all."""
+    told: dict[str, list[str]] = {}
+    for email in (tenant.member.email, "nobody@example.org"):
+        cache.clear()
+        client = Client()
+        answers = [
+            client.post("/accounts/login/", {"login": email, "password": "wrong"})
+            for _ in range(31)
+        ]
+        assert answers[-1].status_code == 429
+        told[email] = [
+            str(answer.context["form"].non_field_errors()) if answer.status_code == 200 else "429"
+            for answer in answers
+        ]
+    known, unknown = told.values()
+    assert known == unknown
+    assert "too many" in " ".join(known).lower()
+
+
+def test_the_session_changes_when_a_person_signs_in(tenant: Tenant) -> None:
+    """SEC-21: an id that somebody planted before is worth nothing after."""
+    client = Client()
+    client.get("/accounts/login/")
+    session = client.session
+    session["planted"] = True
+    session.save()
+    before = session.session_key
+    client.cookies["trellis-session"] = str(before)
+    client.post("/accounts/login/", {"login": tenant.member.email, "password": PASSWORD})
+    assert client.session.session_key != before
+    cookie = client.cookies["trellis-session"]
+    assert cookie["httponly"]
+    assert cookie["samesite"] == "Lax"
+    client.post("/accounts/logout/")
+    assert (
+        Client(headers={"Cookie": f"trellis-session={before}"}).get("/api/buds/").status_code == 401
+    )
