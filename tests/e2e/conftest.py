@@ -70,9 +70,11 @@ def start_trellis(data_dir: Path, port: int, *options: str) -> RunningTrellis:
             "DJANGO_SETTINGS_MODULE",
         ),
         *("SECRET_KEY", "TRELLIS_ENCRYPTION_KEYS", "TRELLIS_AUDIT_KEY", "TRELLIS_PUBLIC_ORIGINS"),
-        *("TRELLIS_PORT", "TRELLIS_ALLOWED_NETWORKS"),
+        "TRELLIS_PORT",
     ):
         environment.pop(name, None)
+    # The journeys' own MCP server listens on this machine.
+    environment["TRELLIS_ALLOWED_NETWORKS"] = "127.0.0.0/8"
     data_dir.mkdir(parents=True, exist_ok=True)
     log = (data_dir / "server.log").open("w")
     process = subprocess.Popen(

@@ -1,0 +1,52 @@
+"""Ops: every call on record, filtered, in detail, charted, exported."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from tests.e2e.conftest import RunningTrellis, screenshot
+from tests.e2e.people import AUDITOR, enter
+
+
+def test_a_call_is_found_read_and_exported(page: Page, trellis: RunningTrellis) -> None:
+    """Journey 3: requested and finished, filters, detail, chart, CSV and JSONL."""
+    asked = trellis.manage(
+        "ask", "--workspace", "demo", "--bud", "clock", "What time is it in Lima?"
+    )
+    assert asked.returncode == 0, asked.stderr
+    enter(page, AUDITOR)
+    page.goto("/w/demo/audit/")
+    expect(page.get_by_role("heading", name="Audit")).to_be_visible()
+    expect(page.locator("canvas")).to_be_visible()
+    page.locator("#filter-range").select_option("24h")
+    page.wait_for_url("**range=24h**")
+    page.goto("/w/demo/audit/?range=24h&action=tool_call.finished&tool=get_current_time")
+    rows = page.get_by_role("region", name="Table of entries").locator("tbody tr")
+    expect(rows.first).to_contain_text("get_current_time")
+    screenshot(page, "audit")
+    rows.first.get_by_role("link").first.click()
+    expect(page.locator("main")).to_contain_text("America/Lima")
+    expect(page.locator("main")).to_contain_text("requested")
+    screenshot(page, "audit-detail")
+    page.goto("/w/demo/audit/?range=24h&tool=get_current_time")
+    for label, read in (("CSV", _csv), ("JSON", _jsonl)):
+        page.get_by_role("button", name="Export").click()
+        with page.expect_download() as download:
+            page.get_by_role("link", name=label).first.click()
+        actions = read(Path(download.value.path()))
+        assert {"tool_call.requested", "tool_call.finished"} <= actions
+    page.goto("/w/demo/audit/?range=24h&action=export.created")
+    expect(page.get_by_role("region", name="Table of entries").locator("tbody tr").first).to_contain_text(AUDITOR)
+
+
+def _csv(path: Path) -> set[str]:
+    return {row["action"] for row in csv.DictReader(io.StringIO(path.read_text("utf-8-sig")))}
+
+
+def _jsonl(path: Path) -> set[str]:
+    return {json.loads(line)["action"] for line in path.read_text().splitlines()}

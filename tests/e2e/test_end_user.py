@@ -1,0 +1,157 @@
+"""An end user's path: ask, watch, approve, refuse, reload, stop."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.conftest import NewContext, RunningTrellis, screenshot
+from tests.e2e.people import (
+    MEMBER,
+    approval_card,
+    enter,
+    expect_idle,
+    open_chat,
+    say,
+    tool_card,
+)
+
+
+@pytest.fixture
+def member(page: Page) -> Page:
+    enter(page, MEMBER)
+    return page
+
+
+def test_a_question_is_answered_with_a_real_tool(member: Page) -> None:
+    """Journey 1: the card shows name, arguments, result and duration; the answer streams."""
+    open_chat(member, "Clock", "What time is it in Tokyo?")
+    card = tool_card(member)
+    expect(card).to_contain_text("time")
+    expect(card).to_contain_text("get_current_time")
+    expect(card).to_contain_text("done")
+    expect(card).to_contain_text(re.compile(r"\d+ ms|\d+(\.\d+)? s"))
+    expect(member.locator("article.answer").last).to_contain_text("In Tokyo it is now")
+    card.get_by_role("button").first.click()
+    card.get_by_role("button", name="Arguments").click()
+    expect(card).to_contain_text("Asia/Tokyo")
+    card.get_by_role("button", name="Result").click()
+    expect(card).to_contain_text("datetime")
+    expect(member.get_by_text("demo model, not an AI").first).to_be_visible()
+    expect(member).to_have_title(re.compile("What time is it in Tokyo"))
+    screenshot(member, "chat")
+
+
+def test_a_destructive_call_waits_and_a_refusal_is_told(member: Page) -> None:
+    """Journey 1: nothing runs before approval; the reason reaches the model."""
+    open_chat(member, "Notes", 'Delete the note "shopping"')
+    card = approval_card(member)
+    expect(card).to_contain_text("delete_note")
+    expect(card).to_contain_text("shopping")
+    expect(card).to_contain_text("Destructive")
+    screenshot(member, "approval")
+    card.get_by_role("button", name="Refuse").click()
+    card.get_by_role("textbox").fill("I still need milk")
+    card.locator("form button[type=submit]").click()
+    expect_idle(member)
+    answer = member.locator("article.answer").last
+    expect(answer).to_contain_text("I did not run")
+    expect(answer).to_contain_text("I still need milk")
+    say(member, "Which notes do I have?")
+    expect(tool_card(member)).to_contain_text("done")
+    expect_idle(member)
+    expect(member.locator("article.answer").last).to_contain_text("shopping")
+
+
+def test_an_approval_survives_reload_and_shows_in_every_tab(new_context: NewContext) -> None:
+    """REL-10: two tabs show the same; after a reload the card is there, and one decision serves both."""
+    context = new_context()
+    first = context.new_page()
+    enter(first, MEMBER)
+    open_chat(first, "Notes", 'Write a note "milk" with the text "buy two"')
+    # Writing is safe to repeat but not read-only: it asks.
+    expect(approval_card(first)).to_be_visible()
+    second = context.new_page()
+    second.goto(first.url)
+    expect(approval_card(second)).to_contain_text("milk")
+    first.reload()
+    expect(approval_card(first)).to_contain_text("milk")
+    approval_card(second).get_by_role("button", name="Approve").click()
+    for page in (first, second):
+        expect(tool_card(page)).to_contain_text("done")
+        expect_idle(page)
+    texts = [page.locator("article.answer").last.inner_text() for page in (first, second)]
+    assert texts[0] == texts[1]
+
+
+def test_edited_arguments_are_what_runs(member: Page) -> None:
+    """Journey 1: arguments are readable and editable."""
+    open_chat(member, "Notes", 'Delete the note "ideas"')
+    card = approval_card(member)
+    card.get_by_role("button", name="Edit").click()
+    editor = card.locator("input[type=text], textarea").first
+    value = editor.input_value()
+    if value.strip().startswith("{"):
+        editor.fill(json.dumps({"name": "no such note"}))
+    else:
+        editor.fill("no such note")
+    card.get_by_role("button", name=re.compile("Approve")).click()
+    expect_idle(member)
+    card = tool_card(member)
+    card.get_by_role("button").first.click()
+    card.get_by_role("button", name="Arguments").click()
+    expect(card).to_contain_text("no such note")
+
+
+def test_a_reload_in_mid_stream_goes_on(member: Page) -> None:
+    """REL-22: the slow tool runs on while the page is away; the page comes back to it."""
+    open_chat(member, "Notes", "Make a slow report")
+    expect(tool_card(member)).to_contain_text("running")
+    expect(member.locator("progress")).to_be_visible()
+    member.reload()
+    expect(tool_card(member)).to_contain_text("running")
+    expect(tool_card(member)).to_contain_text("done", timeout=30_000)
+    expect_idle(member)
+    expect(member.locator("article.answer").last).to_contain_text("slow_report")
+
+
+def test_stop_ends_the_running_call(member: Page) -> None:
+    """Journey 1: Stop stops the model and the call; Retry is offered."""
+    open_chat(member, "Notes", "Make a slow report")
+    expect(tool_card(member)).to_contain_text("running")
+    member.get_by_role("button", name="Stop").click()
+    expect(tool_card(member)).to_contain_text("cancelled")
+    expect_idle(member)
+    expect(member.get_by_role("button", name="Retry")).to_be_visible()
+
+
+def test_the_terminal_asks_while_the_server_runs(trellis: RunningTrellis) -> None:
+    """Ours: one turn through the same engine; every event a JSON line; exit codes that scripts can use."""
+    done = trellis.manage(
+        "ask", "--workspace", "demo", "--bud", "clock", "What time is it in Oslo?"
+    )
+    assert done.returncode == 0, done.stderr
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    calls = [e["tool_call"] for e in events if e["type"] == "tool_call.changed"]
+    assert calls[-1]["status"] == "succeeded"
+    assert "Oslo" in events[-1]["answer"]
+    denied = trellis.manage(
+        "ask", "--workspace", "demo", "--bud", "notes", "--deny", 'Delete the note "x"'
+    )
+    assert denied.returncode == 0
+    wrong = trellis.manage("ask", "--workspace", "demo", "--bud", "nobody", "hello")
+    assert wrong.returncode == 2
+    assert "nobody" in wrong.stderr
+
+
+def test_conversations_are_found_renamed_and_deleted(member: Page) -> None:
+    """Ours: the sidebar keeps what was said, and deleting asks first."""
+    open_chat(member, "Clock", "What time is it in Cairo?")
+    expect_idle(member)
+    entry = member.get_by_role("link", name=re.compile("Cairo")).first
+    expect(entry).to_be_visible()
+    member.reload()
+    expect(member.get_by_role("link", name=re.compile("Cairo")).first).to_be_visible()
