@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon, type IconName } from "./icon";
 import { placePopover, walkMenu } from "./place";
 
@@ -20,17 +20,18 @@ export function Menu({ label, buttonClass, button, align = "start", children }: 
   useEffect(() => {
     const menu = popover.current;
     if (!menu) return;
-    const toggled = (event: Event) => {
-      const opened = (event as ToggleEvent).newState === "open";
-      setOpen(opened);
-      if (opened && anchor.current) {
-        placePopover(menu, anchor.current, align);
-        menu.querySelector<HTMLElement>("a[href], button:not(:disabled)")?.focus({ preventScroll: true });
-      }
-    };
+    const toggled = (event: Event) => setOpen((event as ToggleEvent).newState === "open");
     menu.addEventListener("toggle", toggled);
     return () => menu.removeEventListener("toggle", toggled);
-  }, [align]);
+  }, []);
+  useLayoutEffect(() => {
+    // Only now do the items exist, and with them the menu's size.
+    if (!isOpen || !popover.current || !anchor.current) return;
+    placePopover(popover.current, anchor.current, align);
+    popover.current
+      .querySelector<HTMLElement>("a[href], button:not(:disabled)")
+      ?.focus({ preventScroll: true });
+  }, [isOpen, align]);
   return (
     <>
       <button
