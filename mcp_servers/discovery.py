@@ -53,7 +53,11 @@ def store_tools(*, server: McpServer, raw_tools: Iterable[object], actor: Actor)
         for tool in McpTool.objects.for_workspace(server.workspace_id).filter(server=server)
     }
     is_first_look = not any(tool.approved_hash for tool in known.values())
-    accepts_new = server.allows_new_tools or (is_first_look and actor.kind is ActorKind.USER)
+    accepts_new = (
+        server.allows_new_tools
+        or server.workspace.approves_new_tools
+        or (is_first_look and actor.kind is ActorKind.USER)
+    )
     definitions, skipped = _unique(raw_tools)
 
     created: list[McpTool] = []

@@ -61,6 +61,10 @@ def test_a_tool_that_appears_later_rests(tenant: Tenant, server: McpServer) -> N
     server.allows_new_tools = True
     see(server, [raw_tool("a"), raw_tool("b"), raw_tool("c")], health_actor(tenant))
     assert callable_names(server) == {"a", "b", "c"}
+    server.allows_new_tools = False
+    server.workspace.approves_new_tools = True
+    see(server, [raw_tool("a"), raw_tool("d")], health_actor(tenant))
+    assert callable_names(server) == {"a", "d"}
 
 
 def test_a_changed_tool_rests_until_it_is_accepted(tenant: Tenant, server: McpServer) -> None:
