@@ -1,0 +1,1 @@
+"""Several processes that serve one installation."""
