@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from config.env import Environment, normal_origin
+from config.env import ROOT, Environment, normal_origin
 from config.keys import generate_keys, load_or_create_keys
 
-ROOT = Path(__file__).parents[2]
 KEY = base64.b64encode(secrets.token_bytes(32)).decode()
 PRODUCTION = {
     "DATABASE_URL": "postgres://trellis@db/trellis",
