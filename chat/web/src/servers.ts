@@ -14,12 +14,37 @@ function redraw(id: string): void {
   const htmx = (globalThis as { htmx?: Htmx }).htmx;
   const url = box?.dataset.serversUrl;
   if (!card || !htmx || !url) return;
-  // Somebody who is choosing in this card is not interrupted.
-  if (card.querySelector(".menu-pop:popover-open, select:focus")) {
+  // Somebody who is choosing in this card is not interrupted, and the answer to a test stays long enough to be read.
+  if (card.querySelector(".menu-pop:popover-open, select:focus") || isFresh(card)) {
     later(id, 2000);
     return;
   }
   void htmx.ajax("GET", `${url}${encodeURIComponent(id)}/`, { target: `#server-${id}`, swap: "outerMorph" });
+}
+
+const REPORT_STAYS_MS = 10_000;
+const reportedAt = new WeakMap<Element, number>();
+
+function isFresh(card: HTMLElement): boolean {
+  const report = card.querySelector("[data-report]");
+  if (!report) return false;
+  const since = reportedAt.get(report) ?? Date.now();
+  reportedAt.set(report, since);
+  return Date.now() - since < REPORT_STAYS_MS;
+}
+
+/** A morphed control keeps what was clicked; the server's word is in its attributes. */
+function showServersWord(): void {
+  for (const toggle of box?.querySelectorAll<HTMLInputElement>("input[type=checkbox]") ?? []) {
+    toggle.checked = toggle.defaultChecked;
+  }
+  for (const option of box?.querySelectorAll<HTMLOptionElement>(".tool-controls option") ?? []) {
+    option.selected = option.defaultSelected;
+  }
+}
+
+for (const name of ["htmx:after:swap", "htmx:response:error", "htmx:error"]) {
+  document.addEventListener(name, showServersWord);
 }
 
 /** Several changes within a moment cost one request. */

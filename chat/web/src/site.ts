@@ -134,5 +134,26 @@ export function localTimes(root: ParentNode = document): void {
   }
 }
 
+const RELATIVE = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "long" });
+
+/** How long ago, in words that stay right while the page is open. */
+export function relativeTimes(root: ParentNode = document): void {
+  for (const time of root.querySelectorAll<HTMLTimeElement>("time[data-relative]")) {
+    const seconds = Math.round((Date.parse(time.dateTime) - Date.now()) / 1000);
+    if (Number.isNaN(seconds)) continue;
+    time.title = new Date(time.dateTime).toLocaleString();
+    if (seconds > -45) time.textContent = "just now";
+    else if (seconds > -3600) time.textContent = RELATIVE.format(Math.round(seconds / 60), "minute");
+    else if (seconds > -86_400) time.textContent = RELATIVE.format(Math.round(seconds / 3600), "hour");
+    else time.textContent = RELATIVE.format(Math.round(seconds / 86_400), "day");
+  }
+}
+
 showTheme();
 localTimes();
+relativeTimes();
+setInterval(relativeTimes, 20_000);
+document.addEventListener("htmx:after:swap", () => {
+  localTimes();
+  relativeTimes();
+});

@@ -44,8 +44,9 @@ function ProgressLine({ call }: { call: ToolCall }) {
         <progress class="progress progress-info h-1.5" aria-label="The tool is working" />
       )}
       <span class="break-words">
-        {message ?? ""}
-        {total ? ` ${Math.round((progress.progress / total) * 100)} %` : ""}
+        {[message, total ? `${Math.round((progress.progress / total) * 100)} %` : null]
+          .filter(Boolean)
+          .join(" · ")}
       </span>
     </div>
   );
@@ -148,7 +149,11 @@ export function ToolCallCard({ call }: { call: ToolCall }) {
         <Icon name={isOpen ? "chevronDown" : "chevronRight"} class="text-(--quiet)" />
       </button>
       <ProgressLine call={call} />
-      {!isOpen && call.error && call.status !== "succeeded" && <p class="tool-error">{call.error}</p>}
+      {!isOpen && call.error && call.status !== "succeeded" && (
+        <p class="tool-error" data-tone={face.tone}>
+          {call.error}
+        </p>
+      )}
       <div id={id}>{isOpen && <Details call={call} />}</div>
     </article>
   );
