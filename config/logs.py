@@ -61,7 +61,7 @@ def configure_logging(*, level: str, as_json: bool) -> None:
                         structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                         *final,
                     ],
-                    "foreign_pre_chain": shared,
+                    "foreign_pre_chain": [*shared, structlog.stdlib.ExtraAdder()],
                 }
             },
             "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "trellis"}},

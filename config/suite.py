@@ -53,7 +53,7 @@ def run_suite(arguments: Sequence[str]) -> int:
 def _run_everything(folder: Path) -> int:
     start = time.monotonic()
     results = _run_checks(folder)
-    plain = [*PYTEST, "tests", "--ignore=tests/e2e", "-n", PROCESSES, "-q"]
+    plain = [*PYTEST, "tests", "--ignore=tests/e2e", "-n", PROCESSES, "-q", "--durations=10"]
     results.append(_shown("tests on SQLite", plain, folder))
     try:
         with _services(folder) as services:
