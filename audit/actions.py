@@ -50,6 +50,28 @@ SENTENCES: dict[Action, str] = {
 }
 
 
+TITLES: dict[Action, str] = {
+    Action.TOOL_CALL_REQUESTED: "Tool call requested",
+    Action.TOOL_CALL_FINISHED: "Tool call finished",
+    Action.TOOL_CALL_REFUSED: "Tool call refused",
+    Action.APPROVAL_REQUESTED: "Approval asked for",
+    Action.APPROVAL_GRANTED: "Approval given",
+    Action.APPROVAL_REFUSED: "Approval refused",
+    Action.APPROVAL_EXPIRED: "Approval ran out",
+    Action.SERVER_CONNECTED: "Server connected",
+    Action.SERVER_DISCONNECTED: "Server disconnected",
+    Action.SERVER_ERROR: "Server failed",
+    Action.CONFIG_CHANGED: "Setting changed",
+    Action.AUTH_SIGNED_IN: "Signed in",
+    Action.AUTH_SIGNED_OUT: "Signed out",
+    Action.AUTH_FAILED: "Sign-in failed",
+    Action.EXPORT_CREATED: "Log exported",
+    Action.BODY_OPENED: "Call's bodies read",
+    Action.LOG_STARTED: "Log began",
+    Action.LOG_STOPPED: "Log stopped",
+}
+
+
 class Outcome(StrEnum):
     """How a tool call ended."""
 

@@ -18,7 +18,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from audit import exports, reports
-from audit.actions import SENTENCES, Action, Outcome
+from audit.actions import SENTENCES, TITLES, Action, Outcome
 from audit.filters import RANGES, REFUSED, EntryFilter, read_filter
 from audit.models import AuditEntry
 from audit.services import EntryDraft, record
@@ -181,13 +181,8 @@ def _described(entry: AuditEntry) -> AuditEntry:
     """Add the words for people, which the templates read."""
     described: Any = entry
     described.sentence = SENTENCES.get(Action(entry.action), "")
-    described.action_label = action_label(entry.action)
+    described.action_label = TITLES[Action(entry.action)]
     return entry
-
-
-def action_label(action: str) -> str:
-    """`tool_call.requested` → `Tool call requested`."""
-    return action.replace(".", " ").replace("_", " ").capitalize()
 
 
 def _filter_context(wanted: EntryFilter, rows: Any) -> dict[str, Any]:
@@ -197,7 +192,7 @@ def _filter_context(wanted: EntryFilter, rows: Any) -> dict[str, Any]:
         "filters": {**wanted.typed, "range": wanted.range},
         "filter_errors": wanted.errors,
         "range_choices": [(value, label) for value, (label, _) in RANGES.items()],
-        "action_choices": [(action.value, action_label(action.value)) for action in Action],
+        "action_choices": [(action.value, TITLES[action]) for action in Action],
         "outcome_choices": [
             *((outcome.value, label) for outcome, label in _OUTCOME_LABELS.items()),
             (REFUSED, "Refused"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.db import DatabaseError, connection, transaction
 
-from audit.actions import SENTENCES, Action, Outcome
+from audit.actions import SENTENCES, TITLES, Action, Outcome
 from audit.errors import AuditUnavailable
 from audit.models import AuditEntry
 from audit.services import PREVIEW_CHARACTERS, EntryDraft, Ref, commit_to, record
@@ -106,4 +106,4 @@ def test_foreign_text_cannot_break_a_line(tenant: Tenant) -> None:
 
 def test_every_action_has_its_sentence() -> None:
     """Ours: people read sentences, not codes."""
-    assert set(SENTENCES) == set(Action)
+    assert set(SENTENCES) == set(TITLES) == set(Action)
