@@ -23,7 +23,7 @@ function Leaf({ value }: { value: string | number | boolean | null }) {
 }
 
 function Node({ name, value, depth }: { name: string; value: Json; depth: number }) {
-  const [isOpen, setOpen] = useState(depth < 2);
+  const [isOpen, setOpen] = useState(depth < 3);
   const [shown, setShown] = useState(MANY);
   if (value === null || typeof value !== "object") {
     return (

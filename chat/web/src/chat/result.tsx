@@ -80,7 +80,11 @@ function Part({ part }: { part: ContentPart }) {
 function Download({ data, mimeType, what }: { data: string; mimeType: string; what: string }) {
   const size = Math.round((data.length * 3) / 4 / 1024);
   return (
-    <button type="button" class="btn btn-sm btn-outline-quiet" onClick={() => download(data, mimeType)}>
+    <button
+      type="button"
+      class="btn btn-sm btn-outline-quiet justify-self-start"
+      onClick={() => download(data, mimeType)}
+    >
       {what} ({mimeType}, {size} KB): download
     </button>
   );
