@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.core.cache import cache
 from django.test import Client
-from pytest_django.fixtures import SettingsWrapper
+from pytest_django.fixtures import Settings
 
 from audit.models import AuditEntry
 from tests.factories import PASSWORD, Tenant
@@ -41,7 +41,7 @@ def test_an_expected_failure_in_a_page_is_a_page(tenant: Tenant) -> None:
 
 
 def test_login_is_rate_limited_and_tells_nothing_of_accounts(
-    tenant: Tenant, settings: SettingsWrapper
+    tenant: Tenant, settings: Settings
 ) -> None:
     """SEC-20: the same words for a known and an unknown account, then none at all."""
     # Fewer than in real life, so that a slow machine still gets there within the minute.
