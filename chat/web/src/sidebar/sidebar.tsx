@@ -1,3 +1,4 @@
+import { useEffect, useRef } from "preact/hooks";
 import {
   boot,
   isSidebarOpen,
@@ -68,6 +69,15 @@ function ConversationList() {
 }
 
 export function Sidebar() {
+  const wasOpen = useRef(false);
+  useEffect(() => {
+    // On a narrow screen the sidebar lies over the page: the focus goes in with it, and back to its button.
+    if (isSidebarOpen.value) document.querySelector<HTMLElement>("#sidebar :is(a[href], button)")?.focus();
+    else if (wasOpen.current) {
+      document.querySelector<HTMLElement>("[aria-controls=sidebar]")?.focus();
+    }
+    wasOpen.current = isSidebarOpen.value;
+  }, [isSidebarOpen.value]);
   return (
     <>
       {isSidebarOpen.value && (
