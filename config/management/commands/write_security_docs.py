@@ -76,7 +76,7 @@ def find_proofs() -> dict[str, list[str]]:
                 proofs[row].append(f"{path.relative_to(TESTS)}::{name}")
     for path in sorted(WEB_TESTS.rglob("*.test.ts*")):
         for line in path.read_text().splitlines():
-            if line.strip().startswith(("//", "/*", "*", "test(", "it(", "describe(")):
+            if line.strip().startswith(("//", "/*", "*", "test", "it", "describe")):
                 for row in _rows(line):
                     name = str(path.relative_to(ROOT))
                     if name not in proofs[row]:

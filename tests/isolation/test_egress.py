@@ -1,0 +1,78 @@
+"""Whatever leaves the process leaves by one door."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from config.env import ROOT
+from tests.isolation.world import OWN_APPS
+
+NETWORK = frozenset(
+    {
+        *("aiohttp", "ftplib", "http.client", "httpcore2", "httpx", "httpx2", "imaplib", "openai"),
+        *("poplib", "requests", "smtplib", "socket", "ssl", "telnetlib", "urllib.request"),
+        *("urllib3", "websocket", "websockets", "xmlrpc.client"),
+    }
+)
+# File → why it may know a network library.
+ALLOWED = {
+    "mcp_servers/outbound.py": "the egress client itself",
+    "mcp_servers/connections/guard.py": "checks the messages of the client it is given",
+    "mcp_servers/connections/failures.py": "names the client's exceptions",
+    "chat/providers/openai_compatible.py": "drives the client it is given",
+    "chat/providers/choosing.py": "asks the egress client whether a local model answers",
+    "chat/demo_model/transport.py": "answers inside the process, and opens nothing",
+}
+CLIENTS = frozenset({"AsyncClient", "Client", "AsyncHTTPTransport", "HTTPTransport"})
+
+
+def own_files() -> Iterator[Path]:
+    """Every module of ours but the web app and migrations."""
+    for app in OWN_APPS:
+        for path in sorted((ROOT / app).rglob("*.py")):
+            if "node_modules" not in path.parts and "migrations" not in path.parts:
+                yield path
+
+
+def imported(tree: ast.Module) -> Iterator[str]:
+    """The modules that a file imports, wherever in it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@pytest.mark.parametrize("path", list(own_files()), ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_other_module_knows_a_network_library(path: Path) -> None:
+    """SEC-27: one egress client, and a short list of files that may speak its language."""
+    name = str(path.relative_to(ROOT))
+    tree = ast.parse(path.read_text())
+    found = {
+        module
+        for module in imported(tree)
+        if any(module == library or module.startswith(f"{library}.") for library in NETWORK)
+    }
+    assert not found or name in ALLOWED, f"{name} imports {sorted(found)}"
+    if name == "mcp_servers/outbound.py":
+        return
+    made = {
+        node.func.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id in {"httpx2", "httpcore2", "requests"}
+        and node.func.attr in CLIENTS
+    }
+    assert not made, f"{name} makes a client of its own: {sorted(made)}"
+
+
+def test_the_list_names_files_that_exist() -> None:
+    """SEC-27."""
+    assert all((ROOT / name).is_file() for name in ALLOWED)
