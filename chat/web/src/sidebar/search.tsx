@@ -33,6 +33,11 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
     return () => clearTimeout(timer);
   }, [query]);
 
+  useEffect(() => {
+    const row = rows?.[at];
+    if (row) document.getElementById(`found-${row.id}`)?.scrollIntoView({ block: "nearest" });
+  }, [at, rows]);
+
   const open = (row: Conversation | undefined) => {
     if (!row) return;
     onClose();
@@ -72,7 +77,7 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
           Esc
         </button>
       </div>
-      <div class="search-results">
+      <div class="search-results" tabIndex={0} role="region" aria-label="Results">
         {problem && <p class="p-4 text-sm">{problem}</p>}
         {!problem && rows && found.length === 0 && (
           <p class="p-6 text-center text-sm text-(--quiet)">
