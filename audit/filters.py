@@ -18,7 +18,7 @@ RANGES: dict[str, tuple[str, timedelta | None]] = {
     "all": ("All time", None),
     "custom": ("From … to …", None),
 }
-DEFAULT_RANGE = "7d"
+DEFAULT_RANGE = "24h"
 REFUSED = "refused"
 """An outcome of the filter only: nothing was sent."""
 _MAX_LENGTH = 256
