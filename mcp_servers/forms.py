@@ -6,6 +6,12 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.core.exceptions import ValidationError
+from unfold.widgets import (
+    UnfoldAdminPasswordWidget,
+    UnfoldAdminTextareaWidget,
+    UnfoldAdminTextInputWidget,
+    UnfoldBooleanSwitchWidget,
+)
 
 from mcp_servers.models import McpServer, StdioProgram, Transport
 from mcp_servers.models.servers import MAX_NAME_LENGTH, AuthType
@@ -211,25 +217,33 @@ class ServerAdminForm(forms.ModelForm):
     headers = forms.CharField(
         label="Request headers",
         required=False,
-        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3, "spellcheck": "false"}),
         help_text=f"One name: value on each line; replaces all headers. Empty: they stay as they are. {_SECRET_HELP}",
     )
     env = forms.CharField(
         label="Environment",
         required=False,
-        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3, "spellcheck": "false"}),
         help_text=f"One NAME=value on each line; replaces all. Empty: they stay as they are. {_SECRET_HELP}",
     )
-    auth_name = AddServerForm.base_fields["auth_name"]
+    auth_name = forms.CharField(
+        label="Header or user name",
+        max_length=200,
+        required=False,
+        widget=UnfoldAdminTextInputWidget,
+        help_text=AddServerForm.base_fields["auth_name"].help_text,
+    )
     auth_secret = forms.CharField(
         label="Token, key or password",
         max_length=8000,
         required=False,
-        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
+        widget=UnfoldAdminPasswordWidget(attrs={"autocomplete": "off"}),
         help_text=f"Empty: it stays as it is. {_SECRET_HELP}",
     )
     clears_secrets = forms.BooleanField(
-        label="Forget all stored headers, variables and credentials", required=False
+        label="Forget all stored headers, variables and credentials",
+        required=False,
+        widget=UnfoldBooleanSwitchWidget,
     )
 
     class Meta:

@@ -64,6 +64,9 @@ RETIRE_SECONDS: Final = 120.0
 """How long running calls may go on when the connection was replaced by a newer one."""
 
 _LOST_GRACE_SECONDS: Final = 0.2
+_CONNECT_ATTEMPTS: Final = 3
+_LEAST_IDLE_SECONDS: Final = 0.5
+"""Whoever waited for a connection to open must be able to use it before it counts as idle."""
 _RESULT: Final[pydantic.TypeAdapter[Any]] = pydantic.TypeAdapter(
     mcp_types.CallToolResult | mcp_types.InputRequiredResult
 )
@@ -172,14 +175,18 @@ class Connection:
         Raises:
             CallFailed, RpcError: see call_failure().
         """
-        session = await self.session()
+        if self.is_over:
+            raise CallFailed(
+                "session_lost"
+            )  # nothing was sent, so it may be sent on another connection
         task = asyncio.current_task()
         assert task is not None
         flight = _Flight(task)
+        # Before anything is awaited: a connection with a request under way is not idle.
         self._flights.add(flight)
         self._landed.clear()
         try:
-            return await make(session)
+            return await make(await self.session())
         except asyncio.CancelledError:
             # Of two cancellations, the caller's own goes on; ours alone becomes a lost connection.
             if flight.is_lost and task.uncancel() == 0:
@@ -211,6 +218,7 @@ class Connection:
                         )
                     )
                 self.facts = _facts_of(client)
+                self._last_used = asyncio.get_running_loop().time()
                 self.opened.set_result(client.session)
                 await self._wait_for_end()
         except BaseException as error:
@@ -233,12 +241,13 @@ class Connection:
     async def _wait_for_end(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
-            idle_left = self._last_used + self.spec.idle_seconds - loop.time()
+            idle_seconds = max(self.spec.idle_seconds, _LEAST_IDLE_SECONDS)
+            idle_left = self._last_used + idle_seconds - loop.time()
             if not self._flights and idle_left <= 0:
                 self.is_over = True
                 return
             try:
-                async with asyncio.timeout(max(idle_left, 1.0)):
+                async with asyncio.timeout(max(idle_left, 0.5)):
                     await self._stopping.wait()
                 return
             except TimeoutError:
@@ -280,6 +289,18 @@ class Pool:
             BackingOff: it failed a moment ago.
             ConnectionFailed: it could not be opened.
         """
+        for _ in range(_CONNECT_ATTEMPTS):
+            connection = self._current(spec, at_once=at_once)
+            await connection.session()
+            # It may have closed as idle before this task woke up. There is no pause between here and the request.
+            if not connection.is_over:
+                return connection
+        raise ConnectionFailed(
+            "The server closes every connection at once.", details={"kind": "closed"}
+        )
+
+    def _current(self, spec: ConnectionSpec, *, at_once: bool) -> Connection:
+        """The connection for this spec, which may still be opening."""
         connection = self._connections.get(spec.key)
         if connection is not None and connection.spec.fingerprint != spec.fingerprint:
             self._retire(connection)
@@ -296,10 +317,7 @@ class Pool:
                 spec, mode=self._mode_for(spec), on_tools_changed=self._tools_changed
             )
             self._connections[spec.key] = connection
-            connection.opened.add_done_callback(
-                lambda future: self._note_opened(connection, future)
-            )
-        await connection.session()
+            connection.opened.add_done_callback(partial(self._note_opened, connection))
         return connection
 
     async def list_tools(self, spec: ConnectionSpec, *, at_once: bool = False) -> Listing:

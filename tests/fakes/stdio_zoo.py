@@ -127,6 +127,8 @@ def main() -> None:
             continue
         if result is not None:
             send({"jsonrpc": "2.0", "id": number, "result": result})
+        if mode == "exit_after_hello":
+            sys.exit(0)
     if mode == "ignore_term":
         time.sleep(300)
 

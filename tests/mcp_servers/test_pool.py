@@ -633,3 +633,12 @@ async def test_a_server_that_says_its_tools_changed_is_heard(
         while not told:
             await asyncio.sleep(0.02)
     assert told == [spec.server_id]
+
+
+async def test_a_connection_that_closes_as_idle_costs_no_call(counting: CountingServer) -> None:
+    """REL-34: however short the idle time, a call finds a connection or opens one."""
+    spec = spec_for(counting.url, idle_seconds=0.0)
+    for number in range(10):
+        assert text_of(await call(spec, "echo", {"text": str(number)})) == str(number)
+        await asyncio.sleep(0.495 + 0.001 * number)
+    assert counting.names() == ["echo"] * 10

@@ -176,6 +176,16 @@ async def test_a_program_that_exits_at_once_says_why(tmp_path: Path) -> None:
     assert "configuration missing" in pool.stderr_of(spec)
 
 
+async def test_a_program_that_leaves_after_the_handshake_is_not_started_for_ever(
+    tmp_path: Path,
+) -> None:
+    """REL-34: a few attempts, then a clear answer."""
+    spec = connection(zoo_spec(tmp_path, "exit_after_hello"))
+    async with asyncio.timeout(20):
+        with pytest.raises((ConnectionFailed, CallFailed)):
+            await call(spec)
+
+
 async def test_a_program_that_does_not_exist_is_told(tmp_path: Path) -> None:
     """A command that does not exist gets a clear message."""
     spec = connection(StdioSpec(argv=("/nowhere/program",), home=tmp_path / "home"))
