@@ -150,7 +150,7 @@ SAMPLES: dict[str, Sample] = {
         bodies=(lambda _: {"name": "x", "scopes": ["chat"], "expires_in": "30"},)
     ),
     "workspaces:revoke_token": Sample(ids=lambda side: {"token_id": side["token"].pk}, reads=False),
-    "workspaces:switch": Sample(ids=_slug, reads=False),
+    "workspaces:open_admin": Sample(ids=_slug, reads=False),
     "audit:entries": _page,
     "audit:export": Sample(
         ids=lambda side: {**_slug(side), "extension": "csv"}, writes_on_get=_AUDIT

@@ -59,12 +59,13 @@ def make_side(slug: str, text: str) -> Side:
     tenant = make_tenant(slug, text)
     workspace, member = tenant.workspace, tenant.member
     soon = timezone.now() + timedelta(days=1)
+    header: Any = {"Authorization": f"Bearer {text}-header"}
     server = McpServer.objects.create(
         workspace=workspace,
         name=f"{text}-server",
         transport="streamable_http",
         url=f"https://{text}.example.org/mcp",
-        headers={"Authorization": f"Bearer {text}-header"},
+        headers=header,
         is_active=False,  # nothing in the background may call it
         instructions=f"{text} instructions",
         status_reason=f"{text} reason",
@@ -241,7 +242,7 @@ def tenant_models() -> Iterator[type[models.Model]]:
 def state_of(side: Side) -> dict[str, list[dict[str, Any]]]:
     """All rows of one side, people and workspace included, as values that can be compared."""
     workspace = side.tenant.workspace
-    state = {
+    state: dict[str, list[Any]] = {
         model._meta.label: list(
             model._base_manager.filter(workspace_id=workspace.pk).order_by("pk").values()
         )
