@@ -6,7 +6,6 @@ of the files it depends on is the one it last saw, so a second start costs milli
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -71,6 +70,8 @@ def prepare(kind: Kind, *, with_web: bool) -> None:
 @contextmanager
 def _alone() -> Iterator[None]:
     """Let one set-up run at a time; a second one waits and then finds everything done."""
+    import fcntl  # not on Windows, where prepare() has said so already
+
     # Not ".lock": that one is uv's own, and it would wait for us for five minutes.
     with (VENV / ".trellis.lock").open("w") as lock:
         try:
