@@ -1,0 +1,132 @@
+"""Set-up: every step once, skipped while its files are the same, and told plainly when it fails."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from config import bootstrap
+
+
+@pytest.fixture
+def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A project of empty files, and the commands that set-up would run in it."""
+    commands: list[str] = []
+    web = tmp_path / "chat" / "web"
+    monkeypatch.setattr(bootstrap, "ROOT", tmp_path)
+    monkeypatch.setattr(bootstrap, "VENV", tmp_path / ".venv")
+    monkeypatch.setattr(bootstrap, "PYTHON", tmp_path / ".venv" / "bin" / "python")
+    monkeypatch.setattr(bootstrap, "STATE", tmp_path / ".venv" / ".trellis")
+    monkeypatch.setattr(bootstrap, "WEB", web)
+    locks = {"runtime": tmp_path / "runtime.lock", "dev": tmp_path / "dev.lock"}
+    monkeypatch.setattr(bootstrap, "LOCKS", locks)
+    (web / "src").mkdir(parents=True)
+    for path in (
+        *locks.values(),
+        web / "package.json",
+        web / "package-lock.json",
+        web / "src/a.ts",
+    ):
+        path.write_text(path.name)
+
+    def run(command: list[str], **_: object) -> None:
+        line = " ".join(command)
+        commands.append(line)
+        if "build" in line:
+            (web / "dist").mkdir(exist_ok=True)
+            (web / "dist" / "manifest.json").write_text("{}")
+        elif " ci " in line:
+            (web / "node_modules").mkdir(exist_ok=True)
+        elif "install" in line:
+            (tmp_path / ".venv" / "bin" / "uv").touch()
+
+    def create(folder: Path, **_: object) -> None:
+        (folder / "bin").mkdir(parents=True)
+        (folder / "bin" / "python").touch()
+
+    monkeypatch.setattr(bootstrap, "_run", run)
+    monkeypatch.setattr(bootstrap, "_index_settings", dict)
+    monkeypatch.setattr(bootstrap.venv, "create", create)
+    monkeypatch.setattr(bootstrap, "_works", lambda python: python.exists())
+    return commands
+
+
+def steps(ran: list[str]) -> list[str]:
+    """What was done since the last look, in short."""
+    names = {"install": "uv", "sync": "packages", " ci ": "npm", "build": "web"}
+    found = [next(name for part, name in names.items() if part in line) for line in ran]
+    ran.clear()
+    return found
+
+
+def test_everything_is_made_once(ran: list[str]) -> None:
+    """Ours: the second start makes nothing."""
+    bootstrap.prepare("runtime", with_web=True)
+    assert "--omit=dev" in " ".join(ran)
+    assert steps(ran) == ["uv", "packages", "npm", "web"]
+    bootstrap.prepare("runtime", with_web=True)
+    assert steps(ran) == []
+
+
+def test_only_what_changed_is_made_again(ran: list[str]) -> None:
+    """Ours: by content, file by file."""
+    bootstrap.prepare("runtime", with_web=True)
+    ran.clear()
+    (bootstrap.WEB / "src" / "a.ts").write_text("changed")
+    bootstrap.prepare("runtime", with_web=True)
+    assert steps(ran) == ["web"]
+    bootstrap.LOCKS["runtime"].write_text("changed")
+    bootstrap.prepare("runtime", with_web=True)
+    assert steps(ran) == ["packages"]
+    (bootstrap.WEB / "dist" / "manifest.json").unlink()
+    bootstrap.prepare("runtime", with_web=True)
+    assert steps(ran) == ["web"]
+
+
+def test_up_and_test_do_not_undo_each_other(ran: list[str]) -> None:
+    """Ours: what has the test tools serves both."""
+    bootstrap.prepare("runtime", with_web=True)
+    ran.clear()
+    bootstrap.prepare("dev", with_web=True)
+    assert "--omit=dev" not in " ".join(ran)
+    assert steps(ran) == ["packages", "npm"]
+    for kind in ("runtime", "dev", "runtime"):
+        bootstrap.prepare(kind, with_web=True)  # type: ignore[arg-type]
+        assert steps(ran) == []
+
+
+def test_a_failed_step_is_tried_again(ran: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: what was finished before it stays."""
+    works = bootstrap._run
+
+    def fail(command: list[str], **_: object) -> None:
+        if " ci " in " ".join(command):
+            raise bootstrap.SetupFailed("no network")
+        works(command)
+
+    monkeypatch.setattr(bootstrap, "_run", fail)
+    with pytest.raises(bootstrap.SetupFailed, match="no network"):
+        bootstrap.prepare("runtime", with_web=True)
+    monkeypatch.setattr(bootstrap, "_run", works)
+    ran.clear()
+    bootstrap.prepare("runtime", with_web=True)
+    assert steps(ran) == ["npm", "web"]
+
+
+def test_an_old_python_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours."""
+    monkeypatch.setattr(bootstrap, "OLDEST_PYTHON", (9, 9))
+    with pytest.raises(bootstrap.SetupFailed, match=r"3\.11"):
+        bootstrap.prepare("runtime", with_web=False)
+
+
+def test_set_up_needs_the_standard_library_only() -> None:
+    """Ours: on a fresh machine nothing else is there; ``-I -S`` leaves site-packages out."""
+    script = f"import sys; sys.path.insert(0, {str(bootstrap.ROOT)!r}); import config.bootstrap"
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", script], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
