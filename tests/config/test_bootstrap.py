@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import venv
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,7 @@ def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(bootstrap, "_run", run)
     monkeypatch.setattr(bootstrap, "_index_settings", dict)
-    monkeypatch.setattr(bootstrap.venv, "create", create)
+    monkeypatch.setattr(venv, "create", create)
     monkeypatch.setattr(bootstrap, "_works", lambda python: python.exists())
     return commands
 
@@ -94,7 +95,7 @@ def test_up_and_test_do_not_undo_each_other(ran: list[str]) -> None:
     assert "--omit=dev" not in " ".join(ran)
     assert steps(ran) == ["packages", "npm"]
     for kind in ("runtime", "dev", "runtime"):
-        bootstrap.prepare(kind, with_web=True)  # type: ignore[arg-type]
+        bootstrap.prepare(kind, with_web=True)
         assert steps(ran) == []
 
 
