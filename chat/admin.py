@@ -7,7 +7,11 @@ from typing import Any, ClassVar
 from django import forms
 from django.contrib import admin
 from django.http import HttpRequest
-from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextareaWidget
+from unfold.widgets import (
+    UnfoldAdminCheckboxSelectMultipleWidget,
+    UnfoldAdminPasswordWidget,
+    UnfoldAdminTextareaWidget,
+)
 
 from chat.models import Bud, ModelProvider
 from chat.services.providers import prepare_provider
@@ -23,7 +27,7 @@ class BudForm(forms.ModelForm):
     servers = forms.ModelMultipleChoiceField(
         queryset=McpServer.unscoped.none(),
         required=False,
-        widget=forms.CheckboxSelectMultiple,
+        widget=UnfoldAdminCheckboxSelectMultipleWidget,
         label="MCP servers",
         help_text="Whose tools this bud may use.",
     )

@@ -88,6 +88,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "csp.context_processors.nonce",
+                "workspaces.context.workspaces",
             ],
         },
     }
@@ -347,7 +348,12 @@ SPECTACULAR_SETTINGS = {
 UNFOLD = {
     "SITE_TITLE": "Trellis",
     "SITE_HEADER": "Trellis",
+    "SITE_SUBHEADER": "workspaces.admin.current_workspace",
+    "SITE_DROPDOWN": "workspaces.admin.ways_out",
     "SITE_SYMBOL": "potted_plant",
+    "SITE_FAVICONS": [
+        {"rel": "icon", "type": "image/svg+xml", "href": "/static/web/favicon.svg"},
+    ],
     "SITE_URL": "/",
     "SHOW_HISTORY": True,
     "SHOW_VIEW_ON_SITE": False,

@@ -14,7 +14,7 @@ from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group
 from django.core.exceptions import FieldDoesNotExist
 from django.db import models, transaction
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
@@ -22,6 +22,7 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 from workspaces.actors import Role
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import DomainError
+from workspaces.middleware import enterable_workspaces, signed_in_user
 from workspaces.models import ApiToken, Invitation, Membership, User, Workspace
 from workspaces.roles import Permission, has_permission
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
@@ -45,11 +46,65 @@ def telling(request: HttpRequest) -> Iterator[None]:
     try:
         yield
     except DomainError as error:
+        request.was_refused = True  # type: ignore[attr-defined]  # read by TrackedModelAdmin
         messages.error(request, error.message)
 
 
+def _was_refused(request: HttpRequest) -> bool:
+    return getattr(request, "was_refused", False)
+
+
+def current_workspace(request: HttpRequest) -> str:
+    """Under the admin's title: whose rooms these are."""
+    workspace = getattr(request, "workspace", None)
+    return workspace.name if workspace is not None else ""
+
+
+def ways_out(request: HttpRequest) -> list[dict[str, str]]:
+    """The menu at the admin's title: the chat, and the other workspaces that the person administers."""
+    user = signed_in_user(request)
+    current = getattr(request, "workspace", None)
+    if user is None or current is None:
+        return []
+    chat = reverse("chat:home", args=[current.slug])
+    ways = [{"icon": "forum", "title": f"Chat of {current.name}", "link": chat}]
+    others = enterable_workspaces(user).exclude(pk=current.pk)
+    if not user.is_superuser:
+        strong = [Role.ADMIN.value, Role.OWNER.value]
+        mine = Membership.unscoped.filter(user=user, role__in=strong).values("workspace_id")
+        others = others.filter(pk__in=mine)
+    return ways + [
+        {
+            "icon": "swap_horiz",
+            "title": other.name,
+            "link": reverse("workspaces:open_admin", args=[other.slug]),
+        }
+        for other in others[:30]
+    ]
+
+
 class TrackedModelAdmin(ModelAdmin):
-    """Saves and deletes so that each change is told to the audit log."""
+    """Saves and deletes so that each change is told to the audit log; a refused one is not called done."""
+
+    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
+        return None if _was_refused(request) else super().log_addition(request, obj, message)
+
+    def log_change(self, request: HttpRequest, obj: Any, message: Any) -> Any:
+        return None if _was_refused(request) else super().log_change(request, obj, message)
+
+    def response_add(
+        self, request: HttpRequest, obj: Any, *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        if _was_refused(request):
+            return HttpResponseRedirect(request.get_full_path())
+        answer: HttpResponse = super().response_add(request, obj, *args, **kwargs)
+        return answer
+
+    def response_change(self, request: HttpRequest, obj: Any) -> HttpResponse:
+        if _was_refused(request):
+            return HttpResponseRedirect(request.get_full_path())
+        answer: HttpResponse = super().response_change(request, obj)
+        return answer
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         actor = cast("WorkspaceRequest", request).actor

@@ -202,6 +202,7 @@ class ApiToken(WorkspaceModel):
     objects = models.Manager.from_queryset(ApiTokenQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
 
     class Meta(WorkspaceModel.Meta):
+        verbose_name = "API token"
         ordering = ["-created_at"]
 
     def __str__(self) -> str:

@@ -13,5 +13,5 @@ urlpatterns = [
     path("invitations/<str:token>/", views.open_invitation, name="invitation"),
     path("account/tokens/", views.tokens, name="tokens"),
     path("account/tokens/<uuid:token_id>/revoke/", views.revoke, name="revoke_token"),
-    path("w/<slug:workspace_slug>/switch/", views.switch, name="switch"),
+    path("w/<slug:workspace_slug>/admin/", views.open_admin, name="open_admin"),
 ]

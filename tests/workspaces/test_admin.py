@@ -1,0 +1,59 @@
+"""The admin refuses what the services refuse, in words, and never calls it done."""
+
+from __future__ import annotations
+
+from tests.factories import Tenant, make_tenant
+from workspaces.models import Invitation, Membership
+
+
+def test_a_refused_invitation_is_not_called_sent(tenant: Tenant) -> None:
+    """SEC-23: an admin cannot invite an owner; the page says why, and no success."""
+    client = tenant.client("admin")
+    form = {"email": "new@example.org", "role": "owner", "_save": "Save"}
+    page = client.post("/admin/workspaces/invitation/add/", form, follow=True)
+    texts = [str(message) for message in page.context["messages"]]
+    assert texts == ["That role is above your own."]
+    assert Invitation.objects.for_workspace(tenant.workspace).count() == 0
+
+
+def test_an_invitation_is_sent_and_its_link_shown_once(tenant: Tenant) -> None:
+    """Ours: the link is on the page after saving, and nowhere else."""
+    client = tenant.client("admin")
+    form = {"email": "new@example.org", "role": "member", "_save": "Save"}
+    page = client.post("/admin/workspaces/invitation/add/", form, follow=True)
+    shown = " ".join(str(message) for message in page.context["messages"])
+    assert "/invitations/" in shown
+    again = client.get("/admin/workspaces/invitation/")
+    assert "/invitations/" not in " ".join(str(m) for m in again.context["messages"])
+
+
+def test_the_last_owner_cannot_be_demoted_here_either(tenant: Tenant) -> None:
+    """Ours: the same rule through every door."""
+    row = Membership.objects.for_workspace(tenant.workspace).get(user=tenant.owner)
+    client = tenant.client("owner")
+    page = client.post(
+        f"/admin/workspaces/membership/{row.pk}/change/",
+        {"role": "member", "_save": "Save"},
+        follow=True,
+    )
+    assert [str(m) for m in page.context["messages"]] == [
+        "A workspace needs an owner. Make somebody else owner first."
+    ]
+    row.refresh_from_db()
+    assert row.role == "owner"
+
+
+def test_the_admin_is_of_one_workspace_at_a_time(tenant: Tenant) -> None:
+    """SEC-01: a person who administers two sees the rooms of the current one, and can change over."""
+    other = make_tenant("other")
+    Membership.objects.create(workspace=other.workspace, user=tenant.admin, role="admin")
+    client = tenant.client("admin")
+    client.get(f"/w/{tenant.workspace.slug}/admin/")
+    page = client.get("/admin/workspaces/membership/").content.decode()
+    assert "owner@a.example.org" in page
+    assert "owner@other.example.org" not in page
+    assert f"/w/{other.workspace.slug}/admin/" in page
+    client.get(f"/w/{other.workspace.slug}/admin/")
+    page = client.get("/admin/workspaces/membership/").content.decode()
+    assert "owner@other.example.org" in page
+    assert "owner@a.example.org" not in page
