@@ -26,6 +26,7 @@ MAX_EVENT_BYTES: Final = 8 * 2**20
 
 
 _HEADER_DEPTH: Final = 20
+_MOST_MARKED: Final = 2000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +72,8 @@ class ToolListTap:
     """Keeps the tool lists of a connection as the server sent them, and gives the SDK only what it cannot choke on.
 
     The SDK fails a whole list because of one odd hint in one tool, and it validates results with the tools' output
-    schemas by a library that hostile patterns can stall. So it sees names and input schemas of plain tools only.
+    schemas by a library that hostile patterns can stall; and checking thousands of tools holds up the loop. So it
+    sees only what it needs: which arguments of which tools go into request headers.
     """
 
     def __init__(self) -> None:
@@ -98,28 +100,33 @@ class ToolListTap:
             tools = message.result.get("tools")
             self.page = list(tools) if isinstance(tools, list) else []
             message.result["tools"] = [
-                {
-                    "name": tool["name"],
-                    "inputSchema": _headers_only(tool["inputSchema"]),
-                }
-                for tool in self.page
+                {"name": tool["name"], "inputSchema": reduced}
+                for tool in self.page[:_MOST_MARKED]
                 if isinstance(tool, dict)
                 and isinstance(tool.get("name"), str)
                 and isinstance(tool.get("inputSchema"), dict)
+                and (reduced := _headers_only(tool["inputSchema"])) is not None
             ]
 
 
-def _headers_only(schema: dict[str, Any], depth: int = 0) -> dict[str, Any]:
-    """The part of an input schema that tells which arguments go into request headers (`x-mcp-header`)."""
+def _headers_only(schema: dict[str, Any], depth: int = 0) -> dict[str, Any] | None:
+    """The part of an input schema that tells which arguments go into request headers; None if there is none."""
     kept: dict[str, Any] = {key: schema[key] for key in ("type", "x-mcp-header") if key in schema}
     properties = schema.get("properties")
+    marked = {}
     if isinstance(properties, dict) and depth < _HEADER_DEPTH:
-        kept["properties"] = {
-            name: _headers_only(inner, depth + 1)
+        marked = {
+            name: reduced
             for name, inner in properties.items()
-            if isinstance(inner, dict)
+            if isinstance(inner, dict) and (reduced := _headers_only(inner, depth + 1)) is not None
         }
-    return kept if depth else {**kept, "type": "object"}
+    if not marked and "x-mcp-header" not in schema:
+        return None
+    return {
+        **kept,
+        **({"properties": marked} if marked else {}),
+        **({} if depth else {"type": "object"}),
+    }
 
 
 @dataclass(slots=True)

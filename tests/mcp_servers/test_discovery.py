@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from mcp_servers import discovery, services
+from mcp_servers.connections import runtime
 from mcp_servers.connections.pool import MAX_TOOLS
 from mcp_servers.models import McpServer, McpTool
 from tests.factories import Tenant, make_tenant
@@ -127,32 +128,44 @@ def test_the_whole_way_from_a_real_server(tenant: Tenant, counting: CountingServ
     assert "later" not in callable_names(server)
 
 
-async def test_five_thousand_tools_do_not_stop_the_loop(tenant: Tenant) -> None:
-    """REL-43, SEC-80: the list is cut, the rest is usable, and the loops stay free."""
-    raw = RawServer(tools=[raw_tool(f"tool_{number}") for number in range(5000)])
-    worst = 0.0
+class LoopWatch:
+    """The longest stretch that a loop's thread worked without letting the loop turn.
 
-    async def watch() -> None:
-        nonlocal worst
+    In the thread's own CPU time, so that a busy machine does not count.
+    """
+
+    def __init__(self) -> None:
+        self.worst_seconds = 0.0
+
+    async def run(self) -> None:
         while True:
-            started = time.monotonic()
-            await asyncio.sleep(0.01)
-            worst = max(worst, time.monotonic() - started - 0.01)
+            before = time.thread_time()
+            await asyncio.sleep(0.001)
+            self.worst_seconds = max(self.worst_seconds, time.thread_time() - before)
 
+
+async def test_five_thousand_tools_do_not_stop_the_loops(tenant: Tenant) -> None:
+    """REL-43, SEC-80: the list is cut, the rest is usable, and the loop that serves people is not held up."""
+    raw = RawServer(tools=[raw_tool(f"tool_{number}") for number in range(5000)])
+    ours, connections = LoopWatch(), LoopWatch()
     try:
         server = await asyncio.to_thread(http_server, tenant, raw.url)
-        watcher = asyncio.create_task(watch())
-        report = await asyncio.to_thread(
-            services.test_connection, server=server, actor=await asyncio.to_thread(tenant.actor)
-        )
-        watcher.cancel()
+        watching = [
+            asyncio.create_task(ours.run()),
+            asyncio.create_task(runtime.run(connections.run())),
+        ]
+        actor = await asyncio.to_thread(tenant.actor)
+        report = await asyncio.to_thread(services.test_connection, server=server, actor=actor)
+        for task in watching:
+            task.cancel()
     finally:
         raw.stop()
     assert report.ok
     assert report.tool_count == MAX_TOOLS
     assert "left out" in report.message
-    # Everything shares one interpreter and two busy cores here, so this is a bound against freezing, not a benchmark.
-    assert worst < 1.0
+    assert ours.worst_seconds < 0.1
+    # The SDK parses the whole list in one go on the connections' loop, where nobody but other calls waits.
+    assert connections.worst_seconds < 0.5
 
 
 def test_a_tool_of_another_workspace_is_not_touched(tenant: Tenant, server: McpServer) -> None:

@@ -122,20 +122,20 @@ async def test_an_endless_line_ends_the_connection(tmp_path: Path) -> None:
     import resource
 
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    lag = 0.0
+    worst = 0.0
 
     async def watch() -> None:
-        nonlocal lag
+        nonlocal worst
         while True:
-            started = time.monotonic()
-            await asyncio.sleep(0.01)
-            lag = max(lag, time.monotonic() - started - 0.01)
+            started = time.thread_time()
+            await asyncio.sleep(0.001)
+            worst = max(worst, time.thread_time() - started)
 
-    watcher = asyncio.create_task(watch())
+    watcher = asyncio.create_task(runtime.run(watch()))
     with pytest.raises(CallFailed):
         await call(connection(zoo_spec(tmp_path, "endless_line")))
     watcher.cancel()
-    assert lag < 0.5
+    assert worst < 0.1
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50 * 1024
 
 
