@@ -51,7 +51,6 @@ INSTALLED_APPS = [
     "django_vite",
     "django_structlog",
     "csp",
-    "rules.apps.AutodiscoverRulesConfig",
     "servestatic",
     "workspaces",
     "audit",
@@ -172,7 +171,6 @@ CELERY_ENABLE_UTC = True
 
 AUTH_USER_MODEL = "workspaces.User"
 AUTHENTICATION_BACKENDS = [
-    "rules.permissions.ObjectPermissionBackend",
     "allauth.account.auth_backends.AuthenticationBackend",
 ]
 AUTH_PASSWORD_VALIDATORS = [

@@ -4,8 +4,8 @@ With arguments it is one pytest run with those arguments. Without, these stages 
 process, all of them even if one fails:
 
 1. checks: linters, types, import contracts, migrations, generated pages, the web app's own checks and tests
-2. tests on SQLite
-3. the same tests on PostgreSQL and Redis
+2. tests on SQLite, without the walks through every door
+3. all tests on PostgreSQL and Redis
 4. journeys in a browser (synchronous Playwright and pytest-asyncio cannot share a process)
 """
 
@@ -54,7 +54,9 @@ def _run_everything(folder: Path) -> int:
     start = time.monotonic()
     results = _run_checks(folder)
     plain = [*PYTEST, "tests", "--ignore=tests/e2e", "-n", PROCESSES, "-q", "--durations=10"]
-    results.append(_shown("tests on SQLite", plain, folder))
+    # The walks through every door are long, and the door is the same code on both engines.
+    on_sqlite = [*plain, "--ignore=tests/isolation", "--ignore=tests/api"]
+    results.append(_shown("tests on SQLite", on_sqlite, folder))
     try:
         with _services(folder) as services:
             results.append(_shown("tests on PostgreSQL and Redis", plain, folder, services))

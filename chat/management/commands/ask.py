@@ -22,6 +22,7 @@ from chat.services.conversations import create_conversation
 from chat.services.turns import send_message, stop_turn
 from chat.snapshots import read_snapshot
 from chat.values import Decision, ToolCallStatus, TurnStatus
+from mcp_servers.connections import runtime
 from workspaces.actors import Actor, Source
 from workspaces.database import in_database
 from workspaces.errors import DomainError
@@ -53,7 +54,10 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             conversation, actor = _open(options)
-            status = asyncio.run(_follow(conversation, actor, options))
+            try:
+                status = asyncio.run(_follow(conversation, actor, options))
+            finally:
+                runtime.shutdown(2.0)
         except DomainError as error:
             _bad_arguments(error.message)
         except KeyboardInterrupt:
