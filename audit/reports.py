@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.db.models import Case, CharField, Count, Max, Min, Q, Value, When
 from django.db.models.functions import Trunc
+from django.utils import timezone
 from django.utils.formats import date_format
 
 from audit.actions import Action
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 PAGE_SIZE = 50
 MAX_CHOICES = 200
+LONGEST_CHART = timedelta(days=3660)
 MAX_BUCKETS = 400
 _ENDED = (Action.TOOL_CALL_FINISHED.value, Action.TOOL_CALL_REFUSED.value)
 _FAILED = Q(action=Action.TOOL_CALL_FINISHED.value) & ~Q(outcome="ok")
@@ -175,6 +177,9 @@ def chart_of(
     ended = rows.filter(action__in=_ENDED)
     if since is None:
         since = ended.aggregate(first=Min("created_at"))["first"]
+    # Nothing is older than this or newer than now, whatever somebody typed.
+    until = min(until, timezone.now() + timedelta(minutes=1))
+    since = max(since, until - LONGEST_CHART) if since is not None else None
     if since is None or since >= until:
         return None
     unit = _unit(until - since)

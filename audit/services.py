@@ -7,6 +7,7 @@ import hmac
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -151,18 +152,26 @@ def commit_to(raw: bytes) -> str:
 
 
 def _preview(raw: bytes) -> str:
-    # Redacting by key name needs the parsed value, and a cut one does not parse.
-    if len(raw) <= 64 * 1024:
-        try:
-            text = json.dumps(redact(json.loads(raw)), ensure_ascii=False)
-        except (ValueError, RecursionError):
-            text = redact_text(raw.decode(errors="replace"))
-    else:
-        text = redact_text(raw[: 4 * PREVIEW_CHARACTERS].decode(errors="replace"))
-    text = clean(text)
-    if len(text) > PREVIEW_CHARACTERS:
+    """The redacted beginning of a body. Redacting by name needs the parsed value, so what does not parse is not shown."""
+    try:
+        value = redact(_shortened(json.loads(raw)))
+    except (ValueError, RecursionError):
+        return f"(not JSON, {len(raw)} bytes)"
+    text = clean(json.dumps(value, ensure_ascii=False))
+    if len(text) > PREVIEW_CHARACTERS or len(raw) > len(text.encode()) + PREVIEW_CHARACTERS:
         return f"{text[:PREVIEW_CHARACTERS]}… (cut, {len(raw)} bytes in all)"
     return text
+
+
+def _shortened(value: Any) -> Any:
+    """The value with long texts cut, well behind where a preview ends: redaction need not read the rest."""
+    if isinstance(value, str):
+        return value[: 2 * PREVIEW_CHARACTERS]
+    if isinstance(value, dict):
+        return {key: _shortened(item) for key, item in list(value.items())[:PREVIEW_CHARACTERS]}
+    if isinstance(value, list):
+        return [_shortened(item) for item in value[:PREVIEW_CHARACTERS]]
+    return value
 
 
 def clean(text: str) -> str:

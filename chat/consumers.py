@@ -8,21 +8,27 @@ import json
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
+from importlib import import_module
 from typing import Any, cast
 from uuid import UUID
 
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.conf import settings
+from django.contrib.auth import HASH_SESSION_KEY
+from django.utils.crypto import constant_time_compare
 from uuid_utils.compat import uuid7
 
 from chat import commands
-from chat.events import encode
+from chat.events import TextDelta, encode, utf16_length
 from chat.hub import PROCESS_ID, conversation_group, hub
+from chat.live import live_text
 from chat.models import Conversation, ToolCall, Turn
 from chat.models.turns import ACTIVE
 from chat.services.approvals import decide
 from chat.services.turns import retry_turn, send_message, stop_turn
 from chat.snapshots import read_snapshot
-from chat.values import Decision
+from chat.values import Decision, MessageStatus
+from mcp_servers.canonical import clean_text
 from workspaces.actors import Actor, Source
 from workspaces.announcements import serve_from, workspace_group
 from workspaces.database import in_database
@@ -45,6 +51,7 @@ CHECK_SECONDS = 2.0
 SIGN_IN_AGAIN = 4401
 NOT_A_MEMBER = 4403
 PROTOCOL_ABUSE = 1008
+INTERNAL_ERROR = 1011
 
 
 class WorkspaceConsumer(AsyncWebsocketConsumer):
@@ -54,14 +61,18 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
     user: User
     workspace: Workspace
 
-    async def connect(self) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         self._frames: deque[str] = deque()
         self._has_frames = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._watched: dict[UUID, int] = {}  # conversation → number of the newest event told
+        # Conversation → number of the newest event told.
+        self._watched: dict[UUID, int] = {}
+        # Conversation → what has come while its snapshot is being read.
+        self._held: dict[UUID, list[tuple[str, int]]] = {}
         self._resync: set[UUID] = set()
         self._budget = COMMAND_BURST
-        self._budget_at = asyncio.get_running_loop().time()
+        self._budget_at = 0.0
         self._faults = 0
         self._groups: set[str] = set()
         self._handlers: Mapping[type[Any], Callable[[Any], Awaitable[None]]] = {
@@ -73,6 +84,15 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
             commands.Decide: self.decide,
             commands.Ping: self.ping,
         }
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            # However the socket ended, also by a fault of ours: nothing of it lives on.
+            await self._tear_down()
+
+    async def connect(self) -> None:
         await self.accept()
         user = self.scope.get("user")
         if user is None or not user.is_authenticated:
@@ -108,8 +128,8 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
             request_id=str(uuid7()),
         )
 
-    async def disconnect(self, code: int) -> None:
-        for task in self._tasks:
+    async def _tear_down(self) -> None:
+        for task in list(self._tasks):
             task.cancel()
         for conversation_id in self._watched:
             hub.unwatch(conversation_id, self)
@@ -127,9 +147,10 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
             self._spend()
             content = _parse(text_data)
             if isinstance(content, dict) and isinstance(content.get("ref"), str):
-                ref = content["ref"][:64]
+                ref = clean_text(content["ref"][:64])
             command = commands.parse_command(content)
             await self._handlers[type(command)](command)
+            self._faults = 0
         except _Abuse:
             await self._tell_error("rate_limited", "Too many messages.", None)
             await self.close(PROTOCOL_ABUSE)
@@ -244,6 +265,12 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
         """From the hub: one encoded event."""
         if conversation_id not in self._watched or conversation_id in self._resync:
             return
+        held = self._held.get(conversation_id)
+        if held is not None:
+            # A snapshot is on its way: it holds the texts, and of the rows what comes before its number.
+            if seq is not None:
+                held.append((frame, seq))
+            return
         if seq is not None:
             self._watched[conversation_id] = max(seq, self._watched[conversation_id])
         if len(self._frames) >= MOST_FRAMES_WAITING:
@@ -290,29 +317,48 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
         await self.send(encode(error))
 
     async def _send_snapshot(self, conversation: Conversation, ref: str | None = None) -> None:
-        snapshot = await in_database(read_snapshot, conversation)
-        self._watched[conversation.pk] = snapshot["seq"]
-        self._push(encode({**snapshot, "ref": ref}))
+        """Send a snapshot, then what has happened while it was read."""
+        held = self._held.setdefault(conversation.pk, [])
+        try:
+            # Encoded off the loop: a long conversation is megabytes.
+            frame, seq, streaming = await in_database(_encoded_snapshot, conversation, ref)
+        finally:
+            self._held.pop(conversation.pk, None)
+        self._watched[conversation.pk] = seq
+        self._push(frame)
+        for message_id, text in streaming.items():
+            now = live_text(message_id)
+            if now is not None and len(now) > len(text):
+                delta = TextDelta(conversation.pk, message_id, utf16_length(text), now[len(text) :])
+                self._push(encode(delta.as_json()))
+        for later, number in held:
+            if number > seq:
+                self._watched[conversation.pk] = number
+                self._push(later)
 
     async def _write(self) -> None:
         """The one place that sends events, in order."""
-        while True:
-            await self._has_frames.wait()
-            self._has_frames.clear()
-            while self._frames:
-                await self.send(self._frames.popleft())
-            for conversation_id in list(self._resync):
-                self._resync.discard(conversation_id)
-                await self._heal(conversation_id)
+        try:
+            while True:
+                await self._has_frames.wait()
+                self._has_frames.clear()
+                while self._frames:
+                    await self.send(self._frames.popleft())
+                for conversation_id in list(self._resync):
+                    self._resync.discard(conversation_id)
+                    await self._heal(conversation_id)
+        except Exception:
+            # A socket that cannot be written to is of no use: the page opens another one.
+            logger.exception("socket_writer_failed")
+            await self.close(INTERNAL_ERROR)
 
     async def _heal(self, conversation_id: UUID) -> None:
         try:
             conversation = await in_database(self._conversation, conversation_id)
+            await self._send_snapshot(conversation)
         except DomainError:
             self._watched.pop(conversation_id, None)
             hub.unwatch(conversation_id, self)
-            return
-        await self._send_snapshot(conversation)
 
     async def _check_now_and_then(self) -> None:
         """Heals what the channel layer lost, and ends what membership no longer allows."""
@@ -345,14 +391,23 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
             await self.close(code)
 
     def _reason_to_close(self) -> int | None:
-        session = self.scope.get("session")
-        if session is not None and not session.exists(session.session_key):
+        if not self._is_signed_in():
             return SIGN_IN_AGAIN
         members = Membership.objects.for_workspace(self.workspace.pk)
         is_member = members.filter(
             user_id=self.user.pk, user__is_active=True, workspace__is_active=True
         ).exists()
         return None if is_member else NOT_A_MEMBER
+
+    def _is_signed_in(self) -> bool:
+        """Whether the session still lives, and was not ended by a change of the password."""
+        key = self.scope["session"].session_key
+        store = import_module(settings.SESSION_ENGINE).SessionStore(key)
+        data = store.load()  # empty when it has run out
+        user = User.objects.filter(pk=self.user.pk).first()
+        return user is not None and constant_time_compare(
+            data.get(HASH_SESSION_KEY, ""), user.get_session_auth_hash()
+        )
 
     # Housekeeping
 
@@ -380,6 +435,19 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
         self._budget_at = now
         if self._budget < 0:
             raise _Abuse
+
+
+def _encoded_snapshot(
+    conversation: Conversation, ref: str | None
+) -> tuple[str, int, dict[UUID, str]]:
+    """A snapshot as it goes over the wire, its number, and the texts that still stream."""
+    snapshot = read_snapshot(conversation)
+    streaming = {
+        UUID(message["id"]): message["text"]
+        for message in snapshot["messages"]
+        if message["status"] == MessageStatus.STREAMING.value
+    }
+    return encode({**snapshot, "ref": ref}), snapshot["seq"], streaming
 
 
 class _Abuse(Exception):

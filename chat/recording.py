@@ -30,6 +30,15 @@ class Changes:
     def __init__(self, conversation: Conversation) -> None:
         self.conversation = conversation
         self.events: list[RowEvent] = []
+        self._also: set[str] = set()
+
+    def save_with_number(self, *fields: str) -> None:
+        """Save these fields of the conversation's row in the one statement that numbers the events."""
+        self._also |= set(fields)
+
+    def as_update(self) -> dict[str, object]:
+        """What is to be written to the conversation's row."""
+        return {name: getattr(self.conversation, name) for name in {"event_seq", *self._also}}
 
     def message(self, message: Message) -> None:
         self._add(RowKind.MESSAGE, message_json(message))
@@ -76,7 +85,6 @@ def changing(conversation_id: UUID, workspace_id: UUID) -> Iterator[Changes]:
         changes = Changes(conversation)
         yield changes
         if changes.events:
-            Conversation.objects.for_workspace(workspace_id).filter(pk=conversation.pk).update(
-                event_seq=conversation.event_seq
-            )
+            rows = Conversation.objects.for_workspace(workspace_id).filter(pk=conversation.pk)
+            rows.update(**changes.as_update())
             transaction.on_commit(partial(hub.publish, conversation.pk, changes.events))

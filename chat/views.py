@@ -8,7 +8,7 @@ from uuid import UUID
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.middleware.csrf import get_token
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET
 
@@ -31,6 +31,9 @@ def app(
     workspace = request.workspace
     if workspace is None:  # the middleware has answered already
         raise NotFound
+    if request.actor.role is None:
+        # The platform's owner may enter every admin, but talks only where they are a member.
+        return redirect("workspaces:open_admin", workspace_slug=workspace.slug)
     title = ""
     if conversation_id is not None:
         rows = Conversation.objects.for_workspace(workspace).visible_to(request.user)

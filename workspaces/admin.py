@@ -21,7 +21,7 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 
 from workspaces.actors import Role
 from workspaces.changes import record_created, record_deleted, tracked_change
-from workspaces.errors import DomainError
+from workspaces.errors import Conflict, DomainError
 from workspaces.middleware import enterable_workspaces, signed_in_user
 from workspaces.models import ApiToken, Invitation, Membership, User, Workspace
 from workspaces.roles import Permission, has_permission
@@ -100,6 +100,20 @@ class TrackedModelAdmin(ModelAdmin):
         answer: HttpResponse = super().response_add(request, obj, *args, **kwargs)
         return answer
 
+    def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
+        return []  # Django's would say so before it is tried; the audit log says it when it is done
+
+    def response_delete(self, request: HttpRequest, obj_display: str, obj_id: Any) -> HttpResponse:
+        if _was_refused(request):
+            return HttpResponseRedirect("../change/")
+        answer: HttpResponse = super().response_delete(request, obj_display, obj_id)
+        return answer
+
+    def get_actions(self, request: HttpRequest) -> Any:
+        actions = super().get_actions(request)
+        actions.pop("delete_selected", None)  # what destroys is asked about one by one
+        return actions
+
     def response_change(self, request: HttpRequest, obj: Any) -> HttpResponse:
         if _was_refused(request):
             return HttpResponseRedirect(request.get_full_path())
@@ -117,9 +131,14 @@ class TrackedModelAdmin(ModelAdmin):
                 record_created(obj, actor=actor)
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
-        with transaction.atomic():
-            record_deleted(obj, actor=cast("WorkspaceRequest", request).actor)
-            super().delete_model(request, obj)
+        with telling(request):
+            try:
+                with transaction.atomic():
+                    record_deleted(obj, actor=cast("WorkspaceRequest", request).actor)
+                    super().delete_model(request, obj)
+            except models.ProtectedError as error:
+                users = ", ".join(sorted(str(row) for row in error.protected_objects)[:5])
+                raise Conflict(f"It is still used by: {users}.") from error
 
     def delete_queryset(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> None:
         for obj in queryset:

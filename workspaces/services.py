@@ -61,6 +61,7 @@ def invite_member(
     """
     require(actor, Permission.MANAGE_MEMBERS, workspace_id=workspace.pk)
     _require_not_above(actor, role)
+    _require_owner_for_auditor(actor, is_change=is_auditor)
     email = email.strip().lower()
     try:
         validate_email(email)
@@ -169,6 +170,7 @@ def change_membership(
     require(actor, Permission.MANAGE_MEMBERS, workspace_id=membership.workspace_id)
     _require_not_above(actor, Role(membership.role))
     _require_not_above(actor, role)
+    _require_owner_for_auditor(actor, is_change=is_auditor != membership.is_auditor)
     if role is not Role.OWNER:
         _keep_an_owner(membership)
     with tracked_change(membership, actor=actor):
@@ -193,6 +195,12 @@ def remove_member(*, membership: Membership, actor: Actor) -> None:
     user_id, workspace_id = membership.user_id, membership.workspace_id
     membership.delete()
     end_access(user_id, workspace_id)
+
+
+def _require_owner_for_auditor(actor: Actor, *, is_change: bool) -> None:
+    """Who may read bodies is the owner's word: an admin must not give that right to themselves."""
+    if is_change and actor.role not in (Role.OWNER, None) and not actor.is_superuser:
+        raise PermissionDenied("Only an owner decides who is an auditor.")
 
 
 def _require_not_above(actor: Actor, role: Role) -> None:

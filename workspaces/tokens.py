@@ -85,7 +85,8 @@ def revoke_token(*, token: ApiToken, actor: Actor) -> None:
 
 def authenticate(plain: str) -> ApiToken | None:
     """The live token with that text, its owner still an active member; None otherwise."""
-    remember_secret(plain)
+    if not plain.startswith(PREFIX):
+        return None
     now = timezone.now()
     token = (
         ApiToken.objects.across_workspaces()
@@ -96,6 +97,8 @@ def authenticate(plain: str) -> ApiToken | None:
     )
     if token is None:
         return None
+    # Only now: what strangers send must not decide what is masked.
+    remember_secret(plain)
     if not Membership.objects.for_workspace(token.workspace).filter(user=token.user).exists():
         return None
     if token.last_used_at is None or now - token.last_used_at > _TOUCH_EVERY:

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat.models import Bud
-from chat.providers.choosing import provider_for
+from chat.providers.choosing import model_of
 from chat.services.buds import create_bud, update_bud
 from mcp_servers.models import McpServer
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
@@ -61,8 +61,8 @@ class BudOutput(serializers.ModelSerializer[Bud]):
 
     @extend_schema_field(BudModelOutput)
     def get_model(self, bud: Bud) -> dict[str, Any]:
-        spec = provider_for(bud)
-        return {"name": spec.model, "is_demo": spec.is_demo}
+        name, is_demo = model_of(bud)
+        return {"name": name, "is_demo": is_demo}
 
     @extend_schema_field(BudServerOutput(many=True))
     def get_servers(self, bud: Bud) -> list[dict[str, Any]]:

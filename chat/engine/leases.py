@@ -37,8 +37,8 @@ class Lease:
     token: int
 
 
-def acquire(turn_id: UUID, conversation_id: UUID, workspace_id: UUID) -> Lease | None:
-    """Take a turn that is ready for work and that nobody works on; None if there is nothing to take."""
+def acquire(turn_id: UUID, workspace_id: UUID) -> Turn | None:
+    """Take a turn that is ready for work and that nobody works on, and mark it as running; None if there is none."""
     now = database_now()
     turns = Turn.objects.for_workspace(workspace_id).filter(pk=turn_id)
     free = Q(lease_until=None) | Q(lease_until__lt=now)
@@ -48,11 +48,9 @@ def acquire(turn_id: UUID, conversation_id: UUID, workspace_id: UUID) -> Lease |
         lease_token=F("lease_token") + 1,
         lease_until=now + LEASE,
         attempt=F("attempt") + 1,
+        status=TurnStatus.RUNNING.value,
     )
-    if not taken:
-        return None
-    token: int = turns.values_list("lease_token", flat=True).get()
-    return Lease(turn_id, conversation_id, workspace_id, token)
+    return turns.get() if taken else None
 
 
 def renew(lease: Lease) -> bool:
@@ -62,7 +60,11 @@ def renew(lease: Lease) -> bool:
         LeaseLost: it is another's now.
     """
     turns = Turn.objects.for_workspace(lease.workspace_id).filter(pk=lease.turn_id)
-    kept = turns.filter(lease_token=lease.token).update(lease_until=database_now() + LEASE)
+    # Only while it runs: a renewal that comes late must not put a lease on a parked turn.
+    running = turns.filter(
+        lease_token=lease.token, lease_until__isnull=False, status=TurnStatus.RUNNING.value
+    )
+    kept = running.update(lease_until=database_now() + LEASE)
     if not kept:
         raise LeaseLost
     return turns.filter(stop_requested_at__isnull=False).exists()

@@ -6,6 +6,7 @@ process can go on where another stopped.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from chat.values import MessageRole, MessageStatus, ToolCallStatus, TurnStatus
 from mcp_servers.values import ToolCallOutcome
 from workspaces.database import database_now
 
+_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
 UNKNOWN_OUTCOME = (
     "The connection to this call was lost while it ran, so whether it took effect is unknown. "
     "It was not repeated."
@@ -95,14 +97,14 @@ def take(turn_id: UUID, workspace_id: UUID) -> tuple[Lease, Work] | None:
     if conversation_id is None:
         return None
     with changing(conversation_id, workspace_id) as changes:
-        lease = acquire(turn_id, conversation_id, workspace_id)
-        if lease is None:
+        turn = acquire(turn_id, workspace_id)
+        if turn is None:
             return None
-        turn = turns.get()
-        if turn.status != TurnStatus.RUNNING:
-            _move(turn, TurnStatus.RUNNING)
-            turn.save(update_fields=["status", "updated_at"])
-            changes.turn(turn)
+        lease = Lease(turn_id, conversation_id, workspace_id, turn.lease_token)
+        if turn.stop_requested_at is not None:
+            end_turn(turn, TurnStatus.CANCELLED, changes, can_retry=True)
+            return None
+        changes.turn(turn)
         if turn.attempt == 1:
             return lease, AskModel(0)
         for call in _calls(turn).filter(status=ToolCallStatus.RUNNING.value):
@@ -137,12 +139,9 @@ def _work_of(turn: Turn) -> Work:
     return WaitForPeople() if is_waiting else AskModel(last.step + 1)
 
 
-def start_step(lease: Lease, step: int, *, model: str) -> Message:
+def start_step(lease: Lease, step: int) -> Message:
     """The message that the model's answer goes into; one that was cut off begins anew."""
     with _held(lease) as (changes, turn):
-        if turn.model != model:
-            turn.model = model
-            turn.save(update_fields=["model", "updated_at"])
         messages = Message.objects.for_workspace(lease.workspace_id)
         message = messages.filter(turn=turn, step=step, role=MessageRole.ASSISTANT.value).first()
         if message is None:
@@ -182,6 +181,7 @@ def finish_step(
     text: str,
     proposals: Sequence[ProposedCall],
     usage: Usage,
+    model: str,
     work_ms: int,
 ) -> None:
     """Commit an answer of the model with the calls it asks for, before any of them runs."""
@@ -195,7 +195,7 @@ def finish_step(
                     "id": proposal.provider_call_id,
                     "type": "function",
                     "function": {
-                        "name": proposal.function_name,
+                        "name": _allowed_name(proposal.function_name),
                         "arguments": proposal.arguments_text,
                     },
                 }
@@ -208,10 +208,18 @@ def finish_step(
             call = _call_of(proposal, turn, message, position)
             call.save(force_insert=True)
             changes.tool_call(call)
+        turn.model = model
         turn.prompt_tokens += usage.prompt_tokens
         turn.completion_tokens += usage.completion_tokens
         turn.work_ms += work_ms
-        turn.save(update_fields=["prompt_tokens", "completion_tokens", "work_ms", "updated_at"])
+        turn.save(
+            update_fields=["model", "prompt_tokens", "completion_tokens", "work_ms", "updated_at"]
+        )
+
+
+def _allowed_name(name: str) -> str:
+    """A name that may go back to the model: an invented one must not spoil every later request."""
+    return _NOT_IN_A_NAME.sub("_", name)[:64] or "unknown"
 
 
 def fail_step(lease: Lease, message_id: UUID, *, text: str, work_ms: int) -> None:
@@ -247,9 +255,6 @@ def ask_for_approval(lease: Lease, call_id: UUID, *, rule: str, reason: str) -> 
         call.approval_rule = rule
         call.approval_reason = reason
         call.approval_expires_at = database_now() + timedelta(seconds=seconds)
-        # A decision that the gate did not accept (the tool has changed since) is asked for anew.
-        call.approval_id = call.decided_by = call.decided_at = None
-        call.decision = ""
         call.save()
         changes.tool_call(call)
 
@@ -287,6 +292,9 @@ def park(lease: Lease) -> bool:
             return False
         if not calls.filter(status=ToolCallStatus.WAITING_FOR_APPROVAL.value).exists():
             return False
+        if turn.stop_requested_at is not None:
+            end_turn(turn, TurnStatus.CANCELLED, changes, can_retry=True)
+            return True
         _move(turn, TurnStatus.WAITING_FOR_APPROVAL)
         _release(turn)
         turn.save()
@@ -384,7 +392,9 @@ _STATUS_OF_OUTCOME = {
 def _settle_orphan(call: ToolCall, changes: Changes) -> None:
     """A call whose process is gone: repeated only where repeating is harmless."""
     hints = call.annotations
-    if hints.get("is_trusted") and (hints.get("read_only") or hints.get("idempotent")):
+    is_harmless = hints.get("is_trusted") and (hints.get("read_only") or hints.get("idempotent"))
+    # An approval is used up by the first attempt, and never covers a second one.
+    if is_harmless and call.approval_id is None:
         _move_call(call, ToolCallStatus.QUEUED)
         call.save(update_fields=["status", "updated_at"])
     else:

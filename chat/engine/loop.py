@@ -129,6 +129,7 @@ async def _ask_model(lease: Lease, step: int) -> None:
                 prompt_tokens=completion.prompt_tokens,
                 completion_tokens=completion.completion_tokens,
             ),
+            model=task.provider.model,
             work_ms=_since(started),
         )
     except (ProviderError, LimitReached):
@@ -282,7 +283,7 @@ def _propose(task: Task, calls: Sequence[AskedCall]) -> list[ledger.ProposedCall
 def _begin_step(lease: Lease, step: int) -> tuple[Task, Message]:
     """What the step needs, and the message that its answer goes into."""
     task = _read_task(lease, step)
-    return task, ledger.start_step(lease, step, model=task.provider.model)
+    return task, ledger.start_step(lease, step)
 
 
 def _read_task(lease: Lease, step: int) -> Task:

@@ -37,6 +37,8 @@ class _Reason(StrEnum):
 class _Running:
     task: asyncio.Task[None]
     reason: _Reason | None = None
+    is_wanted_again: bool = False
+    """Somebody woke it while it ran: it may be about to park, so look again when it has."""
 
 
 _running: dict[UUID, _Running] = {}
@@ -64,14 +66,19 @@ def running_turns() -> int:
 
 def _start(turn_id: UUID, workspace_id: UUID) -> None:
     if turn_id in _running:
-        # It is about to park or end; look again when it has.
-        _running[turn_id].task.add_done_callback(lambda _: _start(turn_id, workspace_id))
+        _running[turn_id].is_wanted_again = True
         return
     if len(_running) >= MOST_TURNS:
         return
     task = asyncio.get_running_loop().create_task(_work(turn_id, workspace_id))
     _running[turn_id] = _Running(task)
-    task.add_done_callback(lambda _: _running.pop(turn_id, None))
+    task.add_done_callback(lambda _: _ended(turn_id, workspace_id))
+
+
+def _ended(turn_id: UUID, workspace_id: UUID) -> None:
+    running = _running.pop(turn_id, None)
+    if running is not None and running.is_wanted_again and running.reason is not _Reason.SHUTDOWN:
+        _start(turn_id, workspace_id)
 
 
 def _cancel(turn_id: UUID, reason: _Reason) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 from uuid_utils.compat import uuid7
 
 from chat.providers.base import AskedCall, Completion
+from mcp_servers.canonical import clean_text
 
 _MOST_CALLS = 128
 
@@ -65,6 +66,7 @@ class Accumulator:
                     self._take_call(call)
         text = delta.get("content")
         if isinstance(text, str) and text:
+            text = clean_text(text)
             self._text.append(text)
             return text
         return ""
@@ -98,9 +100,10 @@ class Accumulator:
         call_id = call.get("id") if isinstance(call.get("id"), str) else ""
         name = function.get("name") if isinstance(function.get("name"), str) else ""
         index = call.get("index") if isinstance(call.get("index"), int) else None
-        slot = self._slot_for(index, str(call_id or ""), str(name or ""))
-        slot.id = slot.id or str(call_id or "")
-        slot.name = slot.name or str(name or "")
+        call_id, name = clean_text(str(call_id or "")), clean_text(str(name or ""))
+        slot = self._slot_for(index, call_id, name)
+        slot.id = slot.id or call_id
+        slot.name = slot.name or name
         arguments = function.get("arguments")
         if isinstance(arguments, str):
             slot.arguments.append(arguments)

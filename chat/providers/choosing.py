@@ -18,6 +18,7 @@ from django.conf import settings
 from chat.demo_model.transport import DEMO_ORIGIN, demo_transport
 from chat.models import Bud
 from chat.providers.base import ModelClient, ProviderSpec
+from chat.providers.errors import ProviderSwitchedOff
 from chat.providers.openai_compatible import OpenAICompatible
 from mcp_servers import outbound
 from mcp_servers.connections import runtime
@@ -30,8 +31,14 @@ _PROBE_SECONDS = 0.5
 
 
 def provider_for(bud: Bud) -> ProviderSpec:
-    """Where this bud's model is served: by its own provider, or by the platform's. Needs `provider` loaded."""
-    if bud.provider is not None and bud.provider.is_active:
+    """Where this bud's model is served: by its own provider, or by the platform's. Needs `provider` loaded.
+
+    Raises:
+        ProviderSwitchedOff: it has a provider, and that is off; no other one stands in for it.
+    """
+    if bud.provider is not None:
+        if not bud.provider.is_active:
+            raise ProviderSwitchedOff
         return ProviderSpec(
             name=bud.provider.name,
             base_url=bud.provider.base_url,
@@ -48,6 +55,14 @@ def provider_for(bud: Bud) -> ProviderSpec:
             is_platforms=True,
         )
     return spec
+
+
+def model_of(bud: Bud) -> tuple[str, bool]:
+    """The name of a bud's model, and whether it is the demo model."""
+    if bud.provider is not None:
+        return bud.model or bud.provider.default_model, False
+    spec = provider_for(bud)
+    return spec.model, spec.is_demo
 
 
 @functools.cache

@@ -1,4 +1,5 @@
 """ProviderError(DomainError)            502  the model could not answer
+├── ProviderSwitchedOff              502  an admin has switched it off
 ├── ProviderKeyRefused               502  bad or missing API key
 ├── ProviderModelUnknown             502  no such model
 ├── ProviderRateLimited              502  too many requests; says when to come back
@@ -19,6 +20,13 @@ class ProviderError(DomainError):
     status = 502
     default_message = "The model could not answer."
     can_retry = True
+
+
+class ProviderSwitchedOff(ProviderError):
+    code = "provider_switched_off"
+    default_message = (
+        "The model provider of this bud is switched off. A workspace admin can change that."
+    )
 
 
 class ProviderKeyRefused(ProviderError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
@@ -16,8 +17,10 @@ from mcp_servers.models import McpTool
 from mcp_servers.schemas import check_arguments
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now
-from workspaces.errors import Conflict, InvalidInput, PermissionDenied
+from workspaces.errors import Conflict, DomainError, InvalidInput, PermissionDenied
 from workspaces.roles import Permission, require
+
+logger = logging.getLogger(__name__)
 
 LONGEST_NOTE = 2_000
 
@@ -71,7 +74,11 @@ def expire_approvals() -> int:
     )
     ids = list(overdue.values_list("pk", "workspace_id", "turn__conversation_id")[:500])
     for call_id, workspace_id, conversation_id in ids:
-        _expire(call_id, workspace_id, conversation_id)
+        try:
+            _expire(call_id, workspace_id, conversation_id)
+        except DomainError as error:
+            # One that cannot be ended now does not keep the others waiting.
+            logger.warning("approval_not_expired", extra={"call": str(call_id), "code": error.code})
     return len(ids)
 
 

@@ -87,6 +87,9 @@ def delete_conversation(*, conversation: Conversation, actor: Actor) -> None:
     for turn in turns.filter(conversation=conversation, status__in=ACTIVE):
         stop_turn(turn=turn, actor=actor)
     with transaction.atomic():
+        # The engine's writes take this lock first too, so that neither stands in the other's way.
+        rows = Conversation.objects.for_workspace(conversation.workspace_id)
+        conversation = rows.select_for_update(of=("self",)).fetch(conversation.pk)
         announce(
             conversation.workspace_id,
             Announcement(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from django.db import transaction
+from uuid_utils.compat import uuid7
 
 from chat.engine import runner
 from chat.engine.ledger import end_turn
@@ -53,9 +54,12 @@ def send_message(*, conversation: Conversation, client_id: str, text: str, actor
         if turns.filter(conversation=conversation, status__in=ACTIVE).exists():
             raise Conflict("Please wait until the answer is complete, or stop it.")
         before = in_conversation.last()
+        # Each names the other; the database checks that when the transaction ends.
+        turn_id = uuid7()
         message = Message.objects.create(
             workspace_id=conversation.workspace_id,
             conversation=conversation,
+            turn_id=turn_id,
             parent=before,
             role=MessageRole.USER.value,
             text=text,
@@ -65,6 +69,7 @@ def send_message(*, conversation: Conversation, client_id: str, text: str, actor
         )
         assert actor.user_id is not None  # require() lets no anonymous one through
         turn = Turn.objects.create(
+            id=turn_id,
             workspace_id=conversation.workspace_id,
             conversation=conversation,
             user_message=message,
@@ -74,8 +79,6 @@ def send_message(*, conversation: Conversation, client_id: str, text: str, actor
             request_id=actor.request_id,
             token_id=actor.token_id,
         )
-        message.turn = turn
-        message.save(update_fields=["turn"])
         _touch(changes, text)
         changes.message(message)
         changes.turn(turn)
@@ -167,7 +170,7 @@ def _touch(changes: Changes, text: str) -> None:
     conversation.last_message_at = database_now()
     if not conversation.title:
         conversation.title = title_from(text)
-    conversation.save(update_fields=["last_message_at", "title", "updated_at"])
+    changes.save_with_number("last_message_at", "title")
 
 
 def title_from(text: str, *, longest: int = 60) -> str:

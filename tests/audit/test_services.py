@@ -88,6 +88,16 @@ def test_bodies_are_redacted_before_they_are_stored(tenant: Tenant) -> None:
     assert entry.arguments_commitment == commit_to(raw)
 
 
+def test_a_large_body_is_redacted_by_name_too(tenant: Tenant) -> None:
+    """SEC-94: a value under a telling name is masked, however large its neighbour is."""
+    raw = b'{"api_key":"plain-and-short","content":"' + b"x" * 200_000 + b'"}'
+    entry = record(draft(tenant, arguments=raw))
+    assert "plain-and-short" not in entry.arguments_preview
+    assert "api_key" in entry.arguments_preview
+    broken = record(draft(tenant, arguments=b'{"password":"hunter2", nonsense'))
+    assert "hunter2" not in broken.arguments_preview
+
+
 def test_a_long_body_is_cut_and_says_so(tenant: Tenant) -> None:
     """SEC-107: size and commitment are those of the whole."""
     raw = b'{"x":"' + b"a" * 2_000_000 + b'"}'

@@ -405,6 +405,32 @@ async def test_signing_out_closes_the_socket() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
+async def test_a_changed_password_closes_the_socket() -> None:
+    """SEC-21: whoever else was signed in is out."""
+    tenant = await sync_to_async(make_tenant)("acme")
+
+    def change() -> None:
+        tenant.member.set_password("another long passphrase")
+        tenant.member.save()
+
+    async with opened(tenant) as socket:
+        await socket.answer(type="ping")
+        await sync_to_async(change)()
+        assert await socket.close_code(5) == consumers.SIGN_IN_AGAIN
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_an_odd_reference_harms_nothing() -> None:
+    """SEC-77: half a character in `ref` is replaced before it is sent back."""
+    tenant = await sync_to_async(make_tenant)("acme")
+    async with opened(tenant) as socket:
+        await socket.raw.send_to(text_data='{"type":"nonsense","ref":"\\ud800"}')
+        error = await socket.until(lambda e: e["type"] == "error")
+        assert error["ref"] == "\ufffd"
+        await socket.answer(type="ping")
+
+
+@pytest.mark.django_db(transaction=True)
 async def test_a_changed_role_keeps_the_socket() -> None:
     """Ours: a promotion disconnects nobody."""
     tenant = await sync_to_async(make_tenant)("acme")

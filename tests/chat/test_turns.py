@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import patch
+from uuid import UUID
 
 import pytest
 from django.test import override_settings
 
 from audit.models import AuditEntry
 from chat.engine import leases, ledger, runner
-from chat.models import Message, Turn
+from chat.models import Message, ModelProvider, Turn
+from chat.services.conversations import delete_conversation
 from chat.services.turns import retry_turn, stop_turn
 from chat.values import TurnStatus
 from tests.chat.conftest import Chat
@@ -270,6 +273,65 @@ def test_empty_and_endless_messages_are_refused(chat: Chat) -> None:
     assert Message.objects.for_workspace(chat.tenant.workspace).count() == 0
 
 
+def test_a_stop_that_came_before_the_wait_ends_the_turn(chat: Chat) -> None:
+    """REL-09: asked for in another process while the turn was about to park; approving it later runs nothing."""
+    chat.model.call(("counting__destroy", {"what": "x"}))
+    hold = threading.Event()
+    original = ledger.ask_for_approval
+
+    def stop_first(lease: leases.Lease, call_id: UUID, **told: str) -> None:
+        Turn.objects.for_workspace(lease.workspace_id).filter(pk=lease.turn_id).update(
+            stop_requested_at=database_now()
+        )
+        original(lease, call_id, **told)
+        hold.set()
+
+    with patch.object(ledger, "ask_for_approval", stop_first):
+        chat.send()
+        assert hold.wait(20)
+        chat.watching.turn("cancelled")
+    assert chat.calls()[0].status == "cancelled"
+    assert chat.server.calls == []
+
+
+def test_an_invented_name_does_not_spoil_the_conversation(chat: Chat) -> None:
+    """SEC-65: what goes back to the model is a name that its API takes."""
+    chat.model.call(("counting.echo now!", {"text": "x"}))
+    chat.model.say("sorry")
+    chat.ask()
+    sent = chat.model.requests[1]["messages"][-2]["tool_calls"][0]["function"]["name"]
+    assert sent == "counting_echo_now_"
+    assert chat.calls()[0].function_name == "counting.echo now!"
+
+
+def test_half_a_character_from_the_model_harms_nobody(chat: Chat) -> None:
+    """SEC-76: a lone surrogate and a NUL in a stream are replaced; everybody keeps watching."""
+    broken = b'data: {"choices":[{"index":0,"delta":{"content":"a\\ud83d\\u0000b"},"finish_reason":"stop"}]}\n\n'
+    chat.model.give(Answer([broken, b"data: [DONE]\n\n"]))
+    turn = chat.ask()
+    assert turn.status == TurnStatus.COMPLETED
+    assert chat.answer() == "a\ufffd\ufffdb"
+
+
+def test_a_provider_that_is_switched_off_has_no_stand_in(chat: Chat) -> None:
+    """SEC-11: the conversation does not go to another provider."""
+    ModelProvider.objects.for_workspace(chat.tenant.workspace).update(is_active=False)
+    turn = chat.ask()
+    assert turn.error_code == "provider_switched_off"
+    assert chat.model.requests == []
+
+
+def test_deleting_a_conversation_stops_what_runs_in_it(chat: Chat) -> None:
+    """Ours: no error, no call, nothing left; the audit log keeps what happened."""
+    hold = threading.Event()
+    chat.model.say("one two three", hold=hold)
+    chat.send()
+    chat.watching.until(lambda e: e["type"] == "text.delta")
+    delete_conversation(conversation=chat.conversation, actor=chat.actor)
+    hold.set()
+    assert Turn.objects.for_workspace(chat.tenant.workspace).count() == 0
+
+
 def test_a_dead_holder_is_taken_over_and_its_call_is_not_repeated(chat: Chat) -> None:
     """REL-04, REL-11: a destructive call whose process died is "outcome unknown", and never sent again."""
     chat.model.call(("counting__plain", {"text": "boom"}))
@@ -317,7 +379,7 @@ def test_the_old_holder_of_a_lease_writes_nothing(chat: Chat) -> None:
     for write in (
         lambda: ledger.finish(old, TurnStatus.COMPLETED),
         lambda: ledger.start_call(old, chat.calls()[0].pk),
-        lambda: ledger.start_step(old, 1, model="m"),
+        lambda: ledger.start_step(old, 1),
     ):
         with pytest.raises(leases.LeaseLost):
             write()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from chat.models import Bud, ModelProvider
 from tests.factories import Tenant, make_tenant
 from workspaces.models import Invitation, Membership
 
@@ -41,6 +42,20 @@ def test_the_last_owner_cannot_be_demoted_here_either(tenant: Tenant) -> None:
     ]
     row.refresh_from_db()
     assert row.role == "owner"
+
+
+def test_a_provider_in_use_is_not_deleted(tenant: Tenant) -> None:
+    """Ours: the page names what still uses it."""
+    provider = ModelProvider.objects.create(
+        workspace=tenant.workspace, name="p", base_url="https://m.example/v1", default_model="m"
+    )
+    Bud.objects.create(workspace=tenant.workspace, slug="b", name="Busy bud", provider=provider)
+    page = tenant.client("admin").post(
+        f"/admin/chat/modelprovider/{provider.pk}/delete/", {"post": "yes"}, follow=True
+    )
+    assert page.status_code == 200
+    assert [str(m) for m in page.context["messages"]] == ["It is still used by: Busy bud."]
+    assert ModelProvider.objects.for_workspace(tenant.workspace).exists()
 
 
 def test_the_admin_is_of_one_workspace_at_a_time(tenant: Tenant) -> None:

@@ -14,6 +14,7 @@ from tests.factories import PASSWORD, Tenant, TwoTenants, UserFactory
 from workspaces.actors import Role
 from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
 from workspaces.models import Invitation, Membership, User
+from workspaces.redaction import redact_text
 from workspaces.services import (
     accept_invitation,
     change_membership,
@@ -157,6 +158,25 @@ def test_a_token_is_shown_once_and_ends_when_it_should(tenant: Tenant) -> None:
     assert authenticate(plain) is not None
     revoke_token(token=token, actor=tenant.actor("member"))
     assert authenticate(plain) is None
+
+
+def test_what_strangers_send_decides_nothing(tenant: Tenant) -> None:
+    """SEC-94: a made-up token is not remembered as a secret, so it masks and evicts nothing."""
+    for junk in ("github-action", "trl_made-up-by-a-stranger"):
+        assert authenticate(junk) is None
+        assert redact_text(f"about {junk} itself") == f"about {junk} itself"
+
+
+def test_only_an_owner_decides_who_is_an_auditor(tenant: Tenant) -> None:
+    """SEC-24: an admin sees metadata, and cannot give themselves more."""
+    row = Membership.objects.for_workspace(tenant.workspace).get(user=tenant.admin)
+    with pytest.raises(PermissionDenied):
+        change_membership(
+            membership=row, role=Role.ADMIN, is_auditor=True, actor=tenant.actor("admin")
+        )
+    with pytest.raises(PermissionDenied):
+        invite(tenant, is_auditor=True)
+    invite(tenant, is_auditor=True, actor=tenant.actor("owner"))
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 WORKER_THREADS = 4
+_LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
 class Command(BaseCommand):
@@ -45,6 +46,11 @@ class Command(BaseCommand):
         call_command("migrate", interactive=False, verbosity=0)
         if not options["no_demo"]:
             call_command("seed_demo")
+            if host not in _LOOPBACK:
+                self.stderr.write(
+                    "Warning: others can reach this address, and the demo's password is known to all. "
+                    "Serve it with --no-demo, and switch the demo's people off in the admin."
+                )
         serve(host, port, ready=lambda: self._greet(host, port))
         self.stdout.write("Trellis has stopped.")
 
