@@ -58,6 +58,10 @@ def _make_environment() -> None:
 
 _make_environment()
 django.setup()  # the factories below are models' builders, and are imported before pytest-django's turn
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    # Worker processes inherit this environment: with the name in it they would read their settings
+    # before this file gives each of them a Redis database and a folder of its own.
+    del os.environ["DJANGO_SETTINGS_MODULE"]
 
 pytest_plugins = ["tests.factories"]
 
@@ -133,6 +137,9 @@ def no_connection_outlives_the_tests(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                 " WHERE datname = current_database() AND pid <> pg_backend_pid()"
             )
+        # Of the pool's own connections some are dead now.
+        connection.close()
+        connection.close_pool()
 
 
 @pytest.fixture(autouse=True)
