@@ -139,7 +139,7 @@ def no_connection_outlives_the_tests(
             )
         # Of the pool's own connections some are dead now.
         connection.close()
-        connection.close_pool()
+        connection.close_pool()  # type: ignore[attr-defined]  # PostgreSQL's alone
 
 
 @pytest.fixture(autouse=True)
