@@ -1,0 +1,53 @@
+"""The one client for outbound HTTP: closed to private addresses, bounded in time and size.
+
+Whatever leaves this process for an address that a person or a server chose goes through `client()`: MCP servers,
+model providers, discovery. A URL is parsed once, by the strict rules of `parse_endpoint()`; its host is resolved once
+for each connection; every answer is classified by our own table; and the socket is opened to the classified address, so
+that a name which changes its mind between check and use gains nothing. Redirects are not followed, proxies and other
+settings of the environment are ignored, cookies are dropped, and compressed answers are refused.
+
+Failures come out as exceptions of the HTTP library (`httpx2.ConnectError`, `httpx2.ReadTimeout`, ...), so that the
+SDKs above treat them as what they are. Their texts never tell a refused address from an unreachable one.
+"""
+
+from mcp_servers.outbound.addresses import Address, Network, is_allowed_address
+from mcp_servers.outbound.backend import GuardedBackend
+from mcp_servers.outbound.bounds import BoundedStream, Bounds, TooLarge
+from mcp_servers.outbound.egress import (
+    USER_AGENT,
+    EgressTransport,
+    Wrap,
+    allowed_networks,
+    client,
+    ssl_context,
+)
+from mcp_servers.outbound.endpoints import (
+    HTTP_SCHEMES,
+    MAX_URL_LENGTH,
+    WEBSOCKET_SCHEMES,
+    Endpoint,
+    check_headers,
+    parse_endpoint,
+)
+
+__all__ = [
+    "HTTP_SCHEMES",
+    "MAX_URL_LENGTH",
+    "USER_AGENT",
+    "WEBSOCKET_SCHEMES",
+    "Address",
+    "BoundedStream",
+    "Bounds",
+    "EgressTransport",
+    "Endpoint",
+    "GuardedBackend",
+    "Network",
+    "TooLarge",
+    "Wrap",
+    "allowed_networks",
+    "check_headers",
+    "client",
+    "is_allowed_address",
+    "parse_endpoint",
+    "ssl_context",
+]

@@ -1,0 +1,85 @@
+"""The network under the egress client: names are resolved once, and only checked addresses are connected to."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import anyio
+import httpcore2
+
+from mcp_servers.outbound.addresses import Address, Network, is_allowed_address
+
+
+class GuardedBackend(httpcore2.AsyncNetworkBackend):
+    """Resolves a name once and connects to an address that passed the table."""
+
+    def __init__(self, *, networks: tuple[Network, ...], only_networks: bool = False) -> None:
+        self._networks = networks
+        self._only_networks = only_networks
+        self._inner = httpcore2.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        addresses = [
+            address
+            for address in await self._resolve(host, port, timeout)
+            if is_allowed_address(
+                address, networks=self._networks, only_networks=self._only_networks
+            )
+        ]
+        failure: Exception = httpcore2.ConnectError("The server could not be reached.")
+        for address in addresses[:4]:
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                break
+            try:
+                return await self._inner.connect_tcp(
+                    str(address), port, left, local_address, socket_options
+                )
+            except httpcore2.ConnectTimeout as error:
+                failure = error
+            except httpcore2.ConnectError:
+                failure = httpcore2.ConnectError("The server could not be reached.")
+        raise failure
+
+    async def connect_unix_socket(
+        self,
+        path: str,
+        timeout: float | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        raise httpcore2.ConnectError("The server could not be reached.")
+
+    async def sleep(self, seconds: float) -> None:
+        await anyio.sleep(seconds)
+
+    @staticmethod
+    async def _resolve(host: str, port: int, timeout: float | None) -> list[Address]:
+        try:
+            return [ipaddress.ip_address(host)]
+        except ValueError:
+            pass
+        try:
+            with anyio.fail_after(timeout):
+                answers = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except TimeoutError as error:
+            raise httpcore2.ConnectTimeout(
+                "The server's name could not be looked up in time."
+            ) from error
+        except (OSError, UnicodeError) as error:
+            raise httpcore2.ConnectError("The server could not be reached.") from error
+        return [
+            ipaddress.ip_address(text)
+            for text in dict.fromkeys(str(answer[4][0]) for answer in answers)
+        ]

@@ -1,0 +1,64 @@
+"""Bounds on what is read of an answer, and for how long."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import httpx2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """How much of an answer is read, and how long."""
+
+    connect_seconds: float = 10.0
+    idle_seconds: float | None = 60.0
+    """Longest silence, before the first byte and between two reads. None: the caller has its own deadline."""
+    total_seconds: float | None = 120.0
+    """For head and body together; event streams are exempt."""
+    body_bytes: int = 10 * 2**20
+    line_bytes: int = 2**20
+    """Longest line of an event stream."""
+    stream_bytes: int | None = None
+    """Whole event stream."""
+
+
+class TooLarge(httpx2.DecodingError):
+    """An answer was larger than its bound; nothing more of it was read."""
+
+
+class BoundedStream(httpx2.AsyncByteStream):
+    """A response body that ends with an error as soon as it is too large, has an endless line or takes too long."""
+
+    def __init__(
+        self,
+        inner: httpx2.AsyncByteStream,
+        *,
+        body_bytes: int | None,
+        line_bytes: int | None,
+        deadline: float | None,
+    ) -> None:
+        self._inner = inner
+        self._body_bytes = body_bytes
+        self._line_bytes = line_bytes
+        self._deadline = deadline
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        total = line = 0
+        async for chunk in self._inner:
+            total += len(chunk)
+            if self._body_bytes is not None and total > self._body_bytes:
+                raise TooLarge(f"The answer is larger than {self._body_bytes} bytes.")
+            if self._line_bytes is not None:
+                newline = max(chunk.rfind(b"\n"), chunk.rfind(b"\r"))
+                line = line + len(chunk) if newline < 0 else len(chunk) - newline - 1
+                if line > self._line_bytes:
+                    raise TooLarge(f"A line of the answer is larger than {self._line_bytes} bytes.")
+            if self._deadline is not None and time.monotonic() > self._deadline:
+                raise httpx2.ReadTimeout("The answer took too long.")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()

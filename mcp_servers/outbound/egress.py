@@ -1,0 +1,137 @@
+"""The egress client itself: HTTP, event streams and WebSockets, over checked addresses and within bounds."""
+
+from __future__ import annotations
+
+import functools
+import ssl
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeAlias, cast
+
+import anyio
+import httpx2
+from django.conf import settings
+
+from mcp_servers.errors import InvalidEndpoint
+from mcp_servers.outbound.addresses import Network
+from mcp_servers.outbound.backend import GuardedBackend
+from mcp_servers.outbound.bounds import BoundedStream, Bounds
+from mcp_servers.outbound.endpoints import HTTP_SCHEMES, WEBSOCKET_SCHEMES, parse_endpoint
+
+Wrap: TypeAlias = Callable[[httpx2.AsyncBaseTransport], httpx2.AsyncBaseTransport]
+
+USER_AGENT: Final = "trellis/0.1"
+
+
+def allowed_networks() -> tuple[Network, ...]:
+    """The private networks that the platform's owner opened, from TRELLIS_ALLOWED_NETWORKS."""
+    return tuple(settings.TRELLIS.allowed_networks)
+
+
+def client(
+    *,
+    headers: Mapping[str, str] | None = None,
+    bounds: Bounds | None = None,
+    mounts: Mapping[str, httpx2.AsyncBaseTransport] | None = None,
+    wrap: Wrap | None = None,
+    networks: Sequence[Network] | None = None,
+) -> httpx2.AsyncClient:
+    """Build the only kind of HTTP client that may leave this process; the caller closes it.
+
+    Args:
+        headers: sent with every request.
+        mounts: transports for URL prefixes that stay in this process, such as
+            `{"http://demo-model": httpx2.ASGITransport(app)}`; they skip the egress rules.
+        wrap: puts another transport around the guarded one.
+        networks: private networks to allow; by default the owner's setting.
+    """
+    bounds = bounds or Bounds()
+    transport: httpx2.AsyncBaseTransport = EgressTransport(
+        bounds=bounds,
+        networks=allowed_networks() if networks is None else tuple(networks),
+    )
+    if wrap is not None:
+        transport = wrap(transport)
+    return httpx2.AsyncClient(
+        headers={"user-agent": USER_AGENT, **(headers or {})},
+        timeout=httpx2.Timeout(
+            bounds.connect_seconds,
+            read=bounds.idle_seconds,
+            connect=bounds.connect_seconds,
+            pool=None,
+        ),
+        transport=transport,
+        mounts=dict(mounts or {}),
+        trust_env=False,
+        follow_redirects=False,
+    )
+
+
+@functools.cache
+def ssl_context() -> ssl.SSLContext:
+    """One TLS configuration for the process; building one costs as much as ten requests."""
+    return httpx2.create_ssl_context()
+
+
+class EgressTransport(httpx2.AsyncBaseTransport):
+    """Sends requests to allowed addresses only, and reads answers within bounds."""
+
+    def __init__(self, *, bounds: Bounds, networks: tuple[Network, ...]) -> None:
+        self._bounds = bounds
+        # Plain http has a transport of its own, because the network backend learns a host and a port but no scheme.
+        encrypted = self._guarded(GuardedBackend(networks=networks))
+        plain = self._guarded(GuardedBackend(networks=networks, only_networks=True))
+        self._inner = {"https": encrypted, "wss": encrypted, "http": plain, "ws": plain}
+
+    @staticmethod
+    def _guarded(backend: GuardedBackend) -> httpx2.AsyncHTTPTransport:
+        transport = httpx2.AsyncHTTPTransport(
+            verify=ssl_context(),
+            trust_env=False,
+            limits=httpx2.Limits(
+                max_connections=None, max_keepalive_connections=20, keepalive_expiry=30
+            ),
+        )
+        # The library has no public way to give a backend; a contract test holds this attribute.
+        transport._pool._network_backend = backend
+        return transport
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        try:
+            endpoint = parse_endpoint(str(request.url), schemes=(*HTTP_SCHEMES, *WEBSOCKET_SCHEMES))
+        except InvalidEndpoint as error:
+            raise httpx2.UnsupportedProtocol(error.message, request=request) from error
+        request.headers["accept-encoding"] = "identity"
+        started = time.monotonic()
+        try:
+            with anyio.fail_after(self._bounds.total_seconds):
+                response = await self._inner[endpoint.scheme].handle_async_request(request)
+        except TimeoutError as error:
+            raise httpx2.ReadTimeout(
+                "The server did not answer in time.", request=request
+            ) from error
+        if response.headers.get("content-encoding", "identity").strip().lower() not in (
+            "",
+            "identity",
+        ):
+            await response.aclose()
+            raise httpx2.DecodingError(
+                "The server sent a compressed answer, which was not asked for.",
+                request=request,
+            )
+        if "set-cookie" in response.headers:
+            del response.headers["set-cookie"]
+        is_stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
+        response.stream = BoundedStream(
+            cast("httpx2.AsyncByteStream", response.stream),
+            body_bytes=self._bounds.stream_bytes if is_stream else self._bounds.body_bytes,
+            line_bytes=self._bounds.line_bytes if is_stream else None,
+            deadline=None
+            if is_stream or self._bounds.total_seconds is None
+            else started + self._bounds.total_seconds,
+        )
+        return response
+
+    async def aclose(self) -> None:
+        for transport in dict.fromkeys(self._inner.values()):
+            await transport.aclose()
