@@ -97,6 +97,7 @@ class TurnStatus(StrEnum):
     QUEUED = "queued"
     RUNNING = "running"
     WAITING_FOR_APPROVAL = "waiting_for_approval"
+    WAITING_FOR_INPUT = "waiting_for_input"
     COMPLETED = "completed"
     FAILED = "failed"
     CANCELLED = "cancelled"
@@ -106,12 +107,19 @@ class TurnStatus(StrEnum):
 class ToolCallStatus(StrEnum):
     QUEUED = "queued"
     WAITING_FOR_APPROVAL = "waiting_for_approval"
+    WAITING_FOR_INPUT = "waiting_for_input"
     RUNNING = "running"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     REFUSED = "refused"
     CANCELLED = "cancelled"
     OUTCOME_UNKNOWN = "outcome_unknown"
+
+
+class AttachmentStatus(StrEnum):
+    QUEUED = "queued"
+    READY = "ready"
+    FAILED = "failed"
 
 
 class Decision(StrEnum):

@@ -18,11 +18,17 @@ class ConnectionConfig(BaseModel):
     connect_seconds: float = Field(15.0, ge=1, le=60)
     call_seconds: float | None = Field(None, ge=1, le=3600)
     """For one call. None: the platform's setting."""
+    hard_call_seconds: float | None = Field(None, ge=1, le=24 * 3600)
+    """For one call in all, however much progress it tells of. None: ten times the limit for a call."""
     queue_seconds: float = Field(30.0, ge=0, le=300)
     """How long a call waits for a free slot."""
     idle_seconds: float = Field(300.0, ge=10, le=86400)
     """Time without calls after which the connection is closed."""
     max_concurrent_calls: int = Field(8, ge=1, le=64)
+    max_queued_calls: int = Field(64, ge=0, le=1000)
+    """How many calls may wait for a slot; further ones are refused as busy."""
+    max_attempts: int = Field(5, ge=1, le=100)
+    """How often in a row a connection is tried by itself, before a health check or a person has to."""
     result_bytes: int = Field(1024 * 1024, ge=1024, le=10 * 1024 * 1024)
     """How much of a result is kept; what is longer is cut."""
 

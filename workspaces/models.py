@@ -113,6 +113,13 @@ class Workspace(models.Model):
         default=False,
         help_text="Tools that appear on a server later may be used at once, without a review.",
     )
+    allows_personal_servers = models.BooleanField(
+        default=False, help_text="Members may add MCP servers of their own."
+    )
+    remembers_permissions = models.BooleanField(
+        default=True,
+        help_text="Members may let a tool run without being asked again.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 

@@ -11,6 +11,7 @@ from chat.models.conversations import Conversation, Message
 from chat.values import Decision, ToolCallStatus, TurnStatus
 from workspaces.actors import Source
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
+from workspaces.secrets import EncryptedTextField
 
 if TYPE_CHECKING:
     from workspaces.models import User
@@ -19,6 +20,7 @@ ACTIVE = [
     TurnStatus.QUEUED.value,
     TurnStatus.RUNNING.value,
     TurnStatus.WAITING_FOR_APPROVAL.value,
+    TurnStatus.WAITING_FOR_INPUT.value,
 ]
 
 
@@ -50,6 +52,9 @@ class Turn(WorkspaceModel):
     error_message = models.TextField(blank=True)
     can_retry = models.BooleanField(default=False)
     notice = models.TextField(blank=True)
+    has_read_untrusted = models.BooleanField(
+        default=False, help_text="Something from outside reached the model in this turn."
+    )
     stop_requested_at = models.DateTimeField(null=True)
 
     lease_owner = models.CharField(max_length=64, blank=True)
@@ -126,6 +131,11 @@ class ToolCall(WorkspaceModel):
     decided_at = models.DateTimeField(null=True)
     decision_note = models.TextField(blank=True)
 
+    checkpoint = EncryptedTextField()
+    """Where a call that a server interrupted goes on: JSON of the gate's, from whatever process."""
+    was_cached = models.BooleanField(
+        default=False, help_text="The result is that of an earlier, identical call."
+    )
     result = models.JSONField(null=True, help_text="Content parts, and whether they were cut.")
     model_text = models.TextField(blank=True, help_text="What the model reads as the result.")
     error = models.TextField(blank=True)

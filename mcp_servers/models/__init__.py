@@ -1,17 +1,38 @@
-"""Rows of MCP servers, their tools, checks and approvals."""
+"""Rows of MCP servers, what they offer, what was measured, asked and approved."""
 
-from mcp_servers.models.approvals import Approval
-from mcp_servers.models.servers import McpServer, ServerStatus, StdioProgram, Transport
-from mcp_servers.models.telemetry import HealthCheck
+from mcp_servers.models.approvals import Approval, ToolPermission
+from mcp_servers.models.inputs import InputRequest, InputStatus
+from mcp_servers.models.resources import McpPrompt, McpResource
+from mcp_servers.models.servers import (
+    GlobalServer,
+    LogLevel,
+    McpServer,
+    SamplingPolicy,
+    ServerScope,
+    ServerStatus,
+    StdioProgram,
+    Transport,
+)
+from mcp_servers.models.telemetry import HealthCheck, TraceMessage
 from mcp_servers.models.tools import ApprovalOverride, McpTool
 
 __all__ = [
     "Approval",
     "ApprovalOverride",
+    "GlobalServer",
     "HealthCheck",
+    "InputRequest",
+    "InputStatus",
+    "LogLevel",
+    "McpPrompt",
+    "McpResource",
     "McpServer",
     "McpTool",
+    "SamplingPolicy",
+    "ServerScope",
     "ServerStatus",
     "StdioProgram",
+    "ToolPermission",
+    "TraceMessage",
     "Transport",
 ]

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Self
+
+from django.conf import settings
 from django.db import models
 
-from workspaces.scoping import WorkspaceManager, WorkspaceModel
+from mcp_servers.models.tools import McpTool
+from workspaces.scoping import WorkspaceManager, WorkspaceModel, WorkspaceQuerySet
+
+if TYPE_CHECKING:
+    from workspaces.models import User
 
 
 class Approval(WorkspaceModel):
@@ -37,3 +44,45 @@ class Approval(WorkspaceModel):
 
     def __str__(self) -> str:
         return f"approval of {self.call_id} by {self.approver_label}"
+
+
+class ToolPermissionQuerySet(WorkspaceQuerySet["ToolPermission"]):
+    """Remembered permissions, each its giver's own."""
+
+    def visible_to(self, user: User) -> Self:
+        """Those that this person gave."""
+        return super().visible_to(user).filter(user=user)
+
+
+class ToolPermission(WorkspaceModel):
+    """A person's "always": calls of this tool, as it is defined now, need no asking, here or everywhere."""
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", editable=False
+    )
+    tool = models.ForeignKey(
+        McpTool, on_delete=models.CASCADE, related_name="permissions", editable=False
+    )
+    definition_hash = models.CharField(max_length=64, editable=False)
+    """Void as soon as the tool's is another."""
+    conversation_id = models.UUIDField(null=True, editable=False)
+    """The one conversation it is for; none: all of this person's."""
+
+    objects = models.Manager.from_queryset(ToolPermissionQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
+
+    class Meta(WorkspaceModel.Meta):
+        ordering = ["-id"]
+        verbose_name = "tool permission"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["user", "tool", "conversation_id"], name="tool_permission_here_once"
+            ),
+            models.UniqueConstraint(
+                fields=["user", "tool"],
+                condition=models.Q(conversation_id__isnull=True),
+                name="tool_permission_everywhere_once",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"always: {self.tool_id}"

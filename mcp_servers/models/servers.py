@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import models
 from uuid_utils.compat import uuid7
@@ -13,8 +14,11 @@ from mcp_servers.connection_config import ConnectionConfig
 from mcp_servers.errors import InvalidEndpoint
 from mcp_servers.values import Protocol
 from workspaces.errors import DomainError, InvalidInput
-from workspaces.scoping import WorkspaceManager, WorkspaceModel
+from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
 from workspaces.secrets import EncryptedJSONField
+
+if TYPE_CHECKING:
+    from workspaces.models import User
 
 MAX_NAME_LENGTH = 60
 
@@ -75,8 +79,64 @@ class StdioProgram(models.Model):
 
 
 class Transport(models.TextChoices):
+    AUTO = "auto", "Automatic"
     STREAMABLE_HTTP = "streamable_http", "Streamable HTTP"
+    SSE = "sse", "HTTP with SSE"
+    WEBSOCKET = "websocket", "WebSocket"
     STDIO = "stdio", "Program"
+
+
+class ServerScope(models.TextChoices):
+    """Where a server's definition comes from, and so who may change it."""
+
+    GLOBAL = "global", "The platform"
+    WORKSPACE = "workspace", "Workspace"
+    PERSONAL = "personal", "Personal"
+
+
+class SamplingPolicy(models.TextChoices):
+    """Whether a server may have the model asked something."""
+
+    OFF = "off", "Never"
+    ASK = "ask", "Ask the person"
+    AUTO = "auto", "Within the budget, without asking"
+
+
+class LogLevel(models.TextChoices):
+    """From which level on a server's own log messages are kept in its trace."""
+
+    OFF = "", "None"
+    DEBUG = "debug", "Debug"
+    INFO = "info", "Info"
+    NOTICE = "notice", "Notice"
+    WARNING = "warning", "Warning"
+    ERROR = "error", "Error"
+
+
+class GlobalServer(models.Model):
+    """A server of the platform's own file, as far as workspaces may know it.
+
+    How it is reached, and with which secrets, stays in the file and in the memory of the processes that read it.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    name = models.CharField(max_length=MAX_NAME_LENGTH, unique=True)
+    transport = models.CharField(max_length=20, choices=Transport.choices)
+    target_label = models.CharField(max_length=500, blank=True)
+    definition_hash = models.CharField(max_length=64)
+    is_required = models.BooleanField(
+        default=False, help_text="Every workspace has it, and cannot switch it off."
+    )
+    is_present = models.BooleanField(default=True, help_text="Whether the file still names it.")
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["name"]
+        verbose_name = "global server"
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class AuthType(models.TextChoices):
@@ -94,16 +154,41 @@ class ServerStatus(models.TextChoices):
     ERROR = "error", "Error"
 
 
+class McpServerQuerySet(WorkspaceQuerySet["McpServer"]):
+    """Servers, with the one rule on whose personal ones anybody sees."""
+
+    def visible_to(self, user: User) -> Self:
+        """Those of the workspace, and this person's own."""
+        return super().visible_to(user).filter(models.Q(owner__isnull=True) | models.Q(owner=user))
+
+    def shared(self) -> Self:
+        """Those that belong to nobody in particular."""
+        return self.filter(owner__isnull=True)
+
+
 class McpServer(WorkspaceModel):
-    """An MCP server that a workspace uses."""
+    """An MCP server that a workspace, or one person in it, uses."""
 
     name = models.CharField(
         max_length=MAX_NAME_LENGTH,
         help_text="Shown to people, and put before the names of its tools.",
     )
-    transport = models.CharField(
-        max_length=20, choices=Transport.choices, default=Transport.STREAMABLE_HTTP
+    scope = models.CharField(
+        max_length=10, choices=ServerScope.choices, default=ServerScope.WORKSPACE, editable=False
     )
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        on_delete=models.CASCADE,
+        related_name="+",
+        editable=False,
+    )
+    """Whose personal server it is; nobody's otherwise."""
+    global_server = models.ForeignKey(
+        GlobalServer, null=True, on_delete=models.PROTECT, related_name="+", editable=False
+    )
+    """What this row switches on for its workspace, if it is one of the platform's."""
+    transport = models.CharField(max_length=20, choices=Transport.choices, default=Transport.AUTO)
     protocol = models.CharField(
         max_length=12,
         choices=[
@@ -134,6 +219,36 @@ class McpServer(WorkspaceModel):
         default=False,
         help_text="Whether tools that appear later may be used without somebody accepting them.",
     )
+    answers_elicitation = models.BooleanField(
+        "may ask people",
+        default=True,
+        help_text="Whether the server may ask the person questions while a tool runs.",
+    )
+    uses_instructions = models.BooleanField(
+        default=False,
+        help_text="Whether the server's own instructions are shown to the model, marked as the server's.",
+    )
+    sampling = models.CharField(
+        "may ask the model",
+        max_length=5,
+        choices=SamplingPolicy.choices,
+        default=SamplingPolicy.OFF,
+        help_text="Whether the server may have the model write something for it.",
+    )
+    sampling_daily_tokens = models.PositiveIntegerField(
+        default=20_000, help_text="What its requests to the model may cost in a day, in tokens."
+    )
+    sampling_provider_id = models.UUIDField(null=True, blank=True)
+    """The model provider for its requests; none: that of the bud."""
+    sampling_model = models.CharField(max_length=200, blank=True)
+    roots = models.JSONField(
+        default=list,
+        blank=True,
+        help_text='Folders the server is told it may work in: a list of {"uri", "name"}.',
+    )
+    log_level = models.CharField(
+        max_length=10, choices=LogLevel.choices, default=LogLevel.INFO, blank=True
+    )
 
     status = models.CharField(
         max_length=15,
@@ -149,11 +264,15 @@ class McpServer(WorkspaceModel):
     latency_ms = models.PositiveIntegerField(null=True, editable=False)
     server_info = models.JSONField(default=dict, editable=False)
     protocol_revision = models.CharField(max_length=20, blank=True, editable=False)
+    resolved_transport = models.CharField(max_length=20, blank=True, editable=False)
+    """What the automatic choice found to work."""
     capabilities = models.JSONField(default=dict, editable=False)
     instructions = models.TextField(blank=True, editable=False)
     tools_listed_at = models.DateTimeField(null=True, editable=False)
+    lists_stale_at = models.DateTimeField(null=True, editable=False)
+    """When the server's own word on how long its lists hold runs out."""
 
-    objects = WorkspaceManager()  # type: ignore[misc]  # an instance variable, says the plugin
+    objects = models.Manager.from_queryset(McpServerQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
 
     class Meta(WorkspaceModel.Meta):
         ordering = ["name", "id"]
@@ -161,7 +280,22 @@ class McpServer(WorkspaceModel):
         verbose_name_plural = "MCP servers"
         constraints = [
             models.UniqueConstraint(
-                fields=["workspace", "name"], name="mcp_server_name_in_workspace"
+                fields=["workspace", "name"],
+                condition=models.Q(owner__isnull=True),
+                name="mcp_server_name_in_workspace",
+            ),
+            models.UniqueConstraint(
+                fields=["workspace", "owner", "name"],
+                condition=models.Q(owner__isnull=False),
+                name="mcp_server_name_of_owner",
+            ),
+            models.UniqueConstraint(
+                fields=["workspace", "global_server"], name="mcp_server_global_once"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(scope="personal", owner__isnull=False)
+                | (~models.Q(scope="personal") & models.Q(owner__isnull=True)),
+                name="mcp_server_personal_has_owner",
             ),
             models.UniqueConstraint(fields=["workspace", "id"], name="mcp_server_id_in_workspace"),
         ]
@@ -182,6 +316,10 @@ class McpServer(WorkspaceModel):
             InvalidInput: names the fields that are wrong.
         """
         ConnectionConfig.read(self.connection_config)
+        if self.scope == ServerScope.GLOBAL:
+            if self.url or self.program is not None or self.parameters:
+                raise InvalidInput(fields={"url": ["The platform's file says where it is."]})
+            return
         if self.transport == Transport.STDIO:
             if self.url:
                 raise InvalidInput(fields={"url": ["A program has no URL."]})
@@ -204,6 +342,8 @@ class McpServer(WorkspaceModel):
     @property
     def target_label(self) -> str:
         """Where it is, without anything secret: the URL without its query, or the program's title."""
+        if self.global_server is not None:
+            return self.global_server.target_label
         if self.transport == Transport.STDIO:
             return self.program.title if self.program is not None else ""
         return self.url.partition("?")[0]

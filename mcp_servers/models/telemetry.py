@@ -6,6 +6,7 @@ from django.db import models
 
 from mcp_servers.models.servers import McpServer
 from workspaces.scoping import WorkspaceManager, WorkspaceModel
+from workspaces.secrets import EncryptedTextField
 
 
 class HealthCheck(WorkspaceModel):
@@ -31,3 +32,45 @@ class HealthCheck(WorkspaceModel):
 
     def __str__(self) -> str:
         return f"{self.checked_at:%Y-%m-%d %H:%M:%S} {'ok' if self.is_ok else 'failed'}"
+
+
+class TraceMessage(WorkspaceModel):
+    """One JSON-RPC message, or one event of a connection; kept for a while, redacted before it is stored."""
+
+    server = models.ForeignKey(
+        McpServer, on_delete=models.CASCADE, related_name="trace", editable=False
+    )
+    at = models.DateTimeField(editable=False)
+    principal = models.CharField(max_length=60, editable=False)
+    connection = models.CharField(max_length=20, editable=False)
+    """Which of the connections to this server, by a short name."""
+    direction = models.CharField(max_length=10, editable=False)
+    """sent, received or event."""
+    kind = models.CharField(max_length=15, editable=False)
+    """request, response, notification, error or event."""
+    method = models.CharField(max_length=100, blank=True, editable=False)
+    rpc_id = models.CharField(max_length=100, blank=True, editable=False)
+    call_id = models.UUIDField(null=True, editable=False)
+    user_id = models.UUIDField(null=True, editable=False)
+    """Whose call it belongs to."""
+    outline = models.JSONField(null=True, editable=False)
+    """The message with the values of people's calls replaced by their types and sizes."""
+    body = EncryptedTextField(editable=False)
+    """The message as JSON, redacted; for auditors and for whoever made the call."""
+    text = models.TextField(blank=True, editable=False)
+    """An event, an error or a line of the server's log, in plain words."""
+    size = models.PositiveIntegerField(default=0, editable=False)
+    duration_ms = models.PositiveIntegerField(null=True, editable=False)
+
+    objects = WorkspaceManager()  # type: ignore[misc]  # an instance variable, says the plugin
+
+    class Meta(WorkspaceModel.Meta):
+        ordering = ["-id"]
+        verbose_name = "trace message"
+        indexes = [
+            models.Index(fields=["server", "-id"], name="trace_by_server"),
+            models.Index(fields=["at"], name="trace_by_age"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.direction} {self.method or self.kind}"

@@ -55,12 +55,25 @@ class McpTool(WorkspaceModel):
     """As on the wire; read it with typed_annotations()."""
     meta = models.JSONField(default=dict, editable=False)
     """The definition's `_meta`."""
+    icons = models.JSONField(default=list, editable=False)
+    task_support = models.CharField(max_length=10, blank=True, editable=False)
+    """What the definition says on running as a task: forbidden, optional or required."""
+    warnings = models.JSONField(default=list, editable=False)
+    """What a person should know before accepting it, in plain words: hidden characters, look-alike names."""
+    renamed_from = models.CharField(max_length=MAX_NAME_LENGTH, blank=True, editable=False)
+    """The tool that went when this one came, with the same definition but for the name."""
     is_enabled = models.BooleanField("switched on", default=True)
     approval_override = models.CharField(
         "approval",
         max_length=10,
         choices=ApprovalOverride.choices,
         default=ApprovalOverride.INHERIT,
+    )
+    cache_seconds = models.PositiveIntegerField(
+        "keep results for",
+        null=True,
+        blank=True,
+        help_text="Seconds for which the result of an identical call is used again; only for tools that just read.",
     )
     definition_hash = models.CharField(max_length=64, editable=False)
     approved_hash = models.CharField(max_length=64, blank=True, editable=False)

@@ -244,7 +244,7 @@ def test_bad_servers_are_told_where(api: Api) -> None:
             "connection_config",
         ),
         ({"name": "x", "transport": "stdio", "program": "missing"}, "program"),
-        ({"name": "x", "transport": "websocket"}, "transport"),
+        ({"name": "x", "transport": "pigeon"}, "transport"),
     ]
     for body, field in cases:
         status, answer = api("POST", "servers/", body)
