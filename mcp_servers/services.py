@@ -42,7 +42,7 @@ from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:
     from mcp_servers.connections.pool import Listing
-    from mcp_servers.connections.transports import ConnectionSpec
+    from mcp_servers.connections.spec import ConnectionSpec
     from mcp_servers.demo.programs import ProgramSeed
 
 logger = logging.getLogger(__name__)

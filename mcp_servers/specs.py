@@ -11,8 +11,7 @@ from django.conf import settings
 
 from mcp_servers import catalogue, outbound
 from mcp_servers.canonical import canonical_json
-from mcp_servers.connections.stdio import StdioSpec
-from mcp_servers.connections.transports import ConnectionSpec, HttpSpec
+from mcp_servers.connections.spec import ConnectionSpec, HttpSpec, StdioSpec
 from mcp_servers.models.servers import AuthType, McpServer, Transport
 from mcp_servers.values import Protocol
 from workspaces.errors import InvalidInput
@@ -35,6 +34,7 @@ def connection_spec(server: McpServer, *, principal: str = WORKSPACE_PRINCIPAL) 
     """
     config = server.config
     return ConnectionSpec(
+        workspace_id=server.workspace_id,
         server_id=server.pk,
         principal=principal,
         server_name=server.name,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import mcp_types
 
     from mcp_servers.connections.slots import FairSlots
-    from mcp_servers.connections.transports import ConnectionSpec
+    from mcp_servers.connections.spec import ConnectionSpec
 
 
 def slots_of(spec: ConnectionSpec) -> FairSlots:

@@ -27,9 +27,8 @@ from mcp_servers.connections.backoff import Backoff
 from mcp_servers.connections.failures import CallFailed, call_failure, connect_failure
 from mcp_servers.connections.hooks import hooks
 from mcp_servers.connections.slots import FairSlots
-from mcp_servers.connections.stdio import StdioSpec
+from mcp_servers.connections.spec import ConnectionKey, ConnectionSpec, StdioSpec
 from mcp_servers.connections.transports import (
-    ConnectionSpec,
     OpenTransport,
     RawTool,
     TappedTransport,
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-Key = tuple["UUID", str]
 
 CLIENT_INFO: Final = mcp_types.Implementation(name="trellis", version="0.1.0")
 MAX_LIST_PAGES: Final = 50
@@ -262,8 +260,8 @@ class Pool:
     """All connections of the process. Its methods run on the runtime's loop unless they say otherwise."""
 
     def __init__(self) -> None:
-        self._connections: dict[Key, Connection] = {}
-        self._backoffs: dict[Key, Backoff] = {}
+        self._connections: dict[ConnectionKey, Connection] = {}
+        self._backoffs: dict[ConnectionKey, Backoff] = {}
         self._slots: dict[UUID, FairSlots] = {}
         self._legacy: set[tuple[UUID, str]] = set()
         self._told_at: dict[UUID, float] = {}
@@ -432,11 +430,11 @@ class Pool:
     async def drop(self, server_id: UUID, *, principal: str | None = None) -> None:
         """Close a server's connections and forget its failures: it was changed, removed, or is to be tried anew."""
         keys = [
-            key for key in self._connections if key[0] == server_id and principal in (None, key[1])
+            key for key in self._connections if key[1] == server_id and principal in (None, key[2])
         ]
         closing = [self._connections.pop(key) for key in keys]
         for key in [
-            key for key in self._backoffs if key[0] == server_id and principal in (None, key[1])
+            key for key in self._backoffs if key[1] == server_id and principal in (None, key[2])
         ]:
             del self._backoffs[key]
         self._legacy = {entry for entry in self._legacy if entry[0] != server_id}

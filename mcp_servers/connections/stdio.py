@@ -13,7 +13,7 @@ import logging
 import os
 import sys
 from collections import deque
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -22,9 +22,11 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import AsyncGenerator
 
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+
+    from mcp_servers.connections.spec import StdioSpec
 
 logger = logging.getLogger(__name__)
 
@@ -39,32 +41,6 @@ EXIT_SECONDS: Final = 2.0
 _KILL_SECONDS: Final = 5.0
 _SEARCH_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 _KEEPER: Final = str(Path(__file__).with_name("child.py"))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChildLimits:
-    """What one child may use."""
-
-    memory_bytes: int = 1024 * 2**20
-    processes: int = 64
-    """Processes and threads, besides those the platform's user already has. Not enforced for root by the kernel."""
-    open_files: int = 256
-    file_bytes: int = 100 * 2**20
-    cpu_seconds: int = 3600
-    """Over the child's whole life."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StdioSpec:
-    """A program of the catalogue with its arguments filled in."""
-
-    argv: tuple[str, ...]
-    """The program's absolute path first."""
-    home: Path
-    """The child's own folder: its HOME and working directory; made when missing."""
-    env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Declared names only; nothing of the service's own environment is added."""
-    limits: ChildLimits = field(default_factory=ChildLimits)
 
 
 class StderrRing:

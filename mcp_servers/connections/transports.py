@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
-from uuid import UUID
 
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
@@ -14,8 +13,8 @@ from mcp_types import JSONRPCRequest, JSONRPCResponse
 
 from mcp_servers import outbound
 from mcp_servers.connections.guard import GuardTransport
-from mcp_servers.connections.stdio import StderrRing, StdioSpec, StdioTransport
-from mcp_servers.values import Protocol
+from mcp_servers.connections.spec import ConnectionSpec, HttpSpec, StdioSpec
+from mcp_servers.connections.stdio import StderrRing, StdioTransport
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
@@ -27,42 +26,6 @@ MAX_EVENT_BYTES: Final = 8 * 2**20
 
 _HEADER_DEPTH: Final = 20
 _MOST_MARKED: Final = 2000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HttpSpec:
-    """A server behind Streamable HTTP."""
-
-    endpoint: outbound.Endpoint
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """With the credentials; checked by outbound.check_headers(), apart from Authorization which we build."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectionSpec:
-    """All that is needed to open and keep one connection, without any row."""
-
-    server_id: UUID
-    principal: str
-    """Whose credentials it carries: "workspace" or "user:<id>". Connections are never shared across principals."""
-    server_name: str
-    target: HttpSpec | StdioSpec
-    fingerprint: str
-    """Changes with everything that makes an open connection stale."""
-    protocol: Protocol = Protocol.AUTO
-    connect_seconds: float = 15.0
-    idle_seconds: float = 300.0
-    max_concurrent_calls: int = 8
-
-    @property
-    def key(self) -> tuple[UUID, str]:
-        """Which connection of the pool this is."""
-        return (self.server_id, self.principal)
-
-    @property
-    def transport_name(self) -> str:
-        """As in the server's row and in the audit log."""
-        return "stdio" if isinstance(self.target, StdioSpec) else "streamable_http"
 
 
 RawTool: TypeAlias = "dict[str, Any]"

@@ -22,7 +22,7 @@ from mcp_servers.connections.failures import CallFailed, RpcError
 from mcp_servers.connections.permits import PermitRefused
 from mcp_servers.connections.pool import MAX_LIST_PAGES, MAX_TOOLS, pool
 from mcp_servers.connections.slots import FairSlots
-from mcp_servers.connections.transports import ConnectionSpec, HttpSpec
+from mcp_servers.connections.spec import ConnectionSpec, HttpSpec
 from mcp_servers.errors import (
     AuthenticationRequired,
     BackingOff,
@@ -42,11 +42,13 @@ from tests.fakes.mcp_server import (
     reply_result,
 )
 
+WORKSPACE = uuid4()
 ERAS = [Protocol.LEGACY, Protocol.MODERN]
 
 
 def spec_for(url: str, **fields: Any) -> ConnectionSpec:
     values: dict[str, Any] = {
+        "workspace_id": WORKSPACE,
         "server_id": uuid4(),
         "principal": "workspace",
         "server_name": "fake",
@@ -175,7 +177,7 @@ async def test_principals_do_not_share_a_connection(counting: CountingServer) ->
     await call(first, "echo", {"text": "1"})
     await call(second, "echo", {"text": "2"})
     assert {headers["x-who"] for headers in counting.headers} == {"anna", "ben"}
-    assert len({key for key in pool._connections if key[0] == first.server_id}) == 2
+    assert len({key for key in pool._connections if key[1] == first.server_id}) == 2
 
 
 async def test_a_changed_server_gets_a_new_connection(counting: CountingServer) -> None:

@@ -20,8 +20,8 @@ from mcp import Client, MCPError
 from mcp_servers.connections import calls, runtime
 from mcp_servers.connections.failures import CallFailed
 from mcp_servers.connections.pool import pool
-from mcp_servers.connections.stdio import MAX_LINE_BYTES, ChildLimits, StdioSpec, StdioTransport
-from mcp_servers.connections.transports import ConnectionSpec
+from mcp_servers.connections.spec import ChildLimits, ConnectionSpec, StdioSpec
+from mcp_servers.connections.stdio import MAX_LINE_BYTES, StdioTransport
 from mcp_servers.errors import ConnectionFailed
 from mcp_servers.values import Protocol
 from tests.mcp_servers.factories import ZOO
@@ -33,6 +33,7 @@ def zoo_spec(tmp_path: Path, mode: str, **fields: Any) -> StdioSpec:
 
 def connection(target: StdioSpec, **fields: Any) -> ConnectionSpec:
     values: dict[str, Any] = {
+        "workspace_id": uuid4(),
         "server_id": uuid4(),
         "principal": "workspace",
         "server_name": "zoo",
@@ -244,7 +245,8 @@ def test_a_killed_platform_leaves_no_child(tmp_path: Path) -> None:
         from pathlib import Path
         sys.path.insert(0, {str(Path(__file__).parents[2])!r})
         from mcp import Client
-        from mcp_servers.connections.stdio import StdioSpec, StdioTransport
+        from mcp_servers.connections.spec import StdioSpec
+        from mcp_servers.connections.stdio import StdioTransport
 
         async def main():
             spec = StdioSpec(argv=(sys.executable, {str(ZOO)!r}, "orphan"), home=Path({str(tmp_path / "home")!r}))
