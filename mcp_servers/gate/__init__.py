@@ -1,0 +1,10 @@
+"""The gate: the only road to a server, for whoever asks.
+
+In this order: resolve the tool in the caller's workspace; policy; approval; arguments; commit *requested*; call, within
+time, slots and size; commit *finished* before anyone sees the result. A refusal at any step is an entry of its own, and
+what cannot be recorded does not happen.
+"""
+
+from mcp_servers.gate.tools import call_tool
+
+__all__ = ["call_tool"]

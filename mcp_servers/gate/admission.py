@@ -1,0 +1,245 @@
+"""Whether a call may be made: everything that needs no network, each refusal an entry of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from django.conf import settings
+from django.db import DatabaseError, transaction
+
+from audit.actions import Action, RefusedBy
+from audit.errors import AuditUnavailable
+from audit.services import record
+from mcp_servers import approvals, policy, schemas
+from mcp_servers.canonical import MAX_ARGUMENTS_BYTES, canonical_json
+from mcp_servers.connections import calls
+from mcp_servers.errors import ApprovalMissing, InvalidArguments, InvalidJson, ToolNotFound
+from mcp_servers.gate.entries import draft, refuse, refuse_because, told
+from mcp_servers.models import Approval, McpTool
+from mcp_servers.specs import WORKSPACE_PRINCIPAL, connection_spec
+from mcp_servers.values import Effect, ToolCallRequest
+from workspaces.errors import DomainError, PermissionDenied
+from workspaces.models import Membership, User
+from workspaces.roles import Permission, has_permission, require
+
+if TYPE_CHECKING:
+    from mcp_servers.connections.spec import ConnectionSpec
+    from mcp_servers.policy import PolicyDecision
+
+# Who refused, for a policy decision; everything else that policy says is "policy".
+_LAYER_OF_RULE: Final = {
+    "server.inactive": RefusedBy.DISABLED,
+    "tool.removed": RefusedBy.DISABLED,
+    "tool.disabled": RefusedBy.DISABLED,
+    "tool.unsound": RefusedBy.QUARANTINE,
+    "tool.quarantined": RefusedBy.QUARANTINE,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A call that was let through, and all that is needed to make it."""
+
+    request: ToolCallRequest
+    tool: McpTool
+    arguments: bytes
+    decision: PolicyDecision
+    approval: Approval | None
+    spec: ConnectionSpec
+    timeout_seconds: float
+    queue_ms: int = 0
+    is_committed: bool = False
+    """*requested* is written, and a slot is held."""
+
+
+def prepare(request: ToolCallRequest) -> Plan:
+    """Resolve, decide, check: everything that needs no network. Records and raises what it refuses."""
+    _check_actor(request)
+    tool = _resolve(request)
+    arguments = _canonical(request, tool)
+    decision = _decide(request, tool, arguments)
+    approval = _check_approval(request, tool, arguments, decision)
+    _check_arguments(request, tool, arguments)
+    spec = _spec_of(request, tool, arguments)
+    wait = calls.wait_seconds(spec)
+    if wait > 0:
+        refuse_because(
+            request,
+            tool,
+            arguments,
+            layer=RefusedBy.BREAKER,
+            rule="server.backing_off",
+            reason=f"{tool.server.name} could not be reached a moment ago. Next attempt in {wait:.0f} s.",
+        )
+    return Plan(
+        request=request,
+        tool=tool,
+        arguments=arguments,
+        decision=decision,
+        approval=approval,
+        spec=spec,
+        timeout_seconds=request.timeout_seconds
+        or tool.server.config.call_seconds
+        or settings.TRELLIS.tool_timeout_seconds,
+    )
+
+
+def _check_actor(request: ToolCallRequest) -> None:
+    """The actor's word was taken some time ago; whether they are still a member is asked now."""
+    actor = request.actor
+    try:
+        if request.workspace_id is None:
+            raise PermissionDenied("A call needs a workspace.")
+        if not has_permission(actor, Permission.MANAGE_SERVERS, workspace_id=request.workspace_id):
+            require(actor, Permission.USE_CHAT, workspace_id=request.workspace_id)
+        if actor.user_id is not None and not _may_still_enter(actor.user_id, request.workspace_id):
+            raise PermissionDenied("You are no longer a member of this workspace.")
+    except PermissionDenied as error:
+        refuse(request, None, None, error, layer=RefusedBy.PERMISSION, rule="actor.forbidden")
+        raise
+
+
+def _may_still_enter(user_id: UUID, workspace_id: UUID) -> bool:
+    members = Membership.objects.for_workspace(workspace_id)
+    if members.filter(user_id=user_id, user__is_active=True, workspace__is_active=True).exists():
+        return True
+    return User.objects.filter(pk=user_id, is_active=True, is_superuser=True).exists()
+
+
+def _resolve(request: ToolCallRequest) -> McpTool:
+    tools = McpTool.objects.for_workspace(request.workspace_id).select_related(
+        "server", "server__program"
+    )
+    tool = tools.find(request.tool_id)
+    if tool is None:
+        error = ToolNotFound()
+        refuse(request, None, None, error, layer=RefusedBy.NOT_FOUND, rule="tool.not_found")
+        raise error
+    return tool
+
+
+def _canonical(request: ToolCallRequest, tool: McpTool) -> bytes:
+    try:
+        arguments = canonical_json(dict(request.arguments))
+    except InvalidJson as fault:
+        error = InvalidArguments(f"The arguments cannot be sent: {fault.message}.")
+        refuse(request, tool, None, error, layer=RefusedBy.ARGUMENTS, rule="arguments.not_json")
+        raise error from fault
+    if len(arguments) > MAX_ARGUMENTS_BYTES:
+        error = InvalidArguments(f"The arguments are larger than {MAX_ARGUMENTS_BYTES} bytes.")
+        refuse(request, tool, None, error, layer=RefusedBy.ARGUMENTS, rule="arguments.too_large")
+        raise error
+    return arguments
+
+
+def _decide(request: ToolCallRequest, tool: McpTool, arguments: bytes) -> PolicyDecision:
+    decision = policy.decide(tool.facts())
+    if decision.effect is Effect.DENY:
+        layer = _LAYER_OF_RULE.get(decision.rule, RefusedBy.POLICY)
+        refuse_because(
+            request, tool, arguments, layer=layer, rule=decision.rule, reason=decision.reason
+        )
+    offered = request.offered_definition_hash
+    if offered is not None and offered != tool.definition_hash:
+        reason = "This tool changed after it was offered. Please try again."
+        refuse_because(
+            request,
+            tool,
+            arguments,
+            layer=RefusedBy.QUARANTINE,
+            rule="tool.changed_since_offer",
+            reason=reason,
+        )
+    return decision
+
+
+def _check_approval(
+    request: ToolCallRequest, tool: McpTool, arguments: bytes, decision: PolicyDecision
+) -> Approval | None:
+    if request.approval_id is None:
+        if decision.effect is Effect.AUTO:
+            return None
+        if request.can_ask:
+            record(
+                replace(
+                    draft(request, tool, Action.APPROVAL_REQUESTED, arguments), rule=decision.rule
+                )
+            )
+            raise ApprovalMissing(decision)
+        error = ApprovalMissing(decision)
+        refuse(request, tool, arguments, error, layer=RefusedBy.APPROVAL, rule=decision.rule)
+        raise error
+    approval = Approval.objects.for_workspace(request.workspace_id).find(request.approval_id)
+    fault = approvals.find_fault(
+        approval,
+        call_id=request.call_id,
+        tool=tool,
+        arguments=arguments,
+        requester=request.actor,
+        principal=WORKSPACE_PRINCIPAL,
+    )
+    if fault is not None:
+        refuse_because(
+            request, tool, arguments, layer=RefusedBy.APPROVAL, rule=fault, reason=_UNFIT
+        )
+    return approval
+
+
+_UNFIT: Final = "This approval is for another call, or has been used. Please ask again."
+
+
+def _check_arguments(request: ToolCallRequest, tool: McpTool, arguments: bytes) -> None:
+    try:
+        schemas.check_arguments(tool.input_schema, dict(request.arguments))
+    except InvalidArguments as error:
+        refuse(request, tool, arguments, error, layer=RefusedBy.ARGUMENTS, rule="arguments.schema")
+        raise
+
+
+def _spec_of(request: ToolCallRequest, tool: McpTool, arguments: bytes) -> ConnectionSpec:
+    try:
+        return connection_spec(tool.server)
+    except DomainError as error:
+        # A row that was sound when saved: a key is gone, or the catalogue changed under it.
+        refuse_because(
+            request,
+            tool,
+            arguments,
+            layer=RefusedBy.POLICY,
+            rule="server.misconfigured",
+            reason=error.message,
+        )
+
+
+def commit_requested(plan: Plan) -> Plan:
+    """Consume the approval and write *requested*, both or neither. The caller holds a slot."""
+    try:
+        with transaction.atomic():
+            if plan.approval is not None and not approvals.consume(plan.approval):
+                raise _ApprovalGone
+            record(
+                replace(
+                    draft(plan.request, plan.tool, Action.TOOL_CALL_REQUESTED, plan.arguments),
+                    rule=plan.decision.rule,
+                    queue_ms=plan.queue_ms,
+                    approval=told(plan.approval),
+                )
+            )
+    except _ApprovalGone:
+        refuse_because(
+            plan.request,
+            plan.tool,
+            plan.arguments,
+            layer=RefusedBy.APPROVAL,
+            rule="approval.used_or_expired",
+            reason=_UNFIT,
+        )
+    except DatabaseError as error:
+        raise AuditUnavailable(details={"action": Action.TOOL_CALL_REQUESTED.value}) from error
+    return replace(plan, is_committed=True)
+
+
+class _ApprovalGone(Exception):
+    """Used by another call in the meantime, or run out."""

@@ -1,0 +1,107 @@
+"""What the gate writes into the log. Nothing is sent, and no result is given away, before its entry is committed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+from audit.actions import Action, RefusedBy
+from audit.services import EntryDraft, Ref, record
+from mcp_servers.errors import CallRefused
+from mcp_servers.values import ToolCallRequest
+
+if TYPE_CHECKING:
+    from mcp_servers.models import Approval, McpTool
+    from workspaces.errors import DomainError
+
+T = TypeVar("T")
+
+
+def refuse_because(
+    request: ToolCallRequest,
+    tool: McpTool,
+    arguments: bytes,
+    *,
+    layer: RefusedBy,
+    rule: str,
+    reason: str,
+) -> NoReturn:
+    error = CallRefused(reason, rule=rule, refused_by=layer)
+    refuse(request, tool, arguments, error, layer=layer, rule=rule)
+    raise error
+
+
+def refuse(
+    request: ToolCallRequest,
+    tool: McpTool | None,
+    arguments: bytes | None,
+    error: DomainError,
+    *,
+    layer: RefusedBy,
+    rule: str,
+) -> None:
+    """Write *refused*. Nothing was or will be sent."""
+    record(
+        replace(
+            draft(request, tool, Action.TOOL_CALL_REFUSED, arguments),
+            refused_by=layer,
+            rule=rule,
+            details={"reason": error.message},
+        )
+    )
+
+
+def draft(
+    request: ToolCallRequest, tool: McpTool | None, action: Action, arguments: bytes | None
+) -> EntryDraft:
+    server = tool.server if tool is not None else None
+    return EntryDraft(
+        action=action,
+        actor=request.actor,
+        workspace_id=request.workspace_id,
+        call_id=request.call_id,
+        bud=request.bud,
+        conversation_id=request.conversation_id,
+        turn_id=request.turn_id,
+        model=request.model or "",
+        server=Ref(id=server.pk, name=server.name) if server is not None else None,
+        transport=server.transport if server is not None else "",
+        protocol_revision=server.protocol_revision if server is not None else "",
+        tool=Ref(id=tool.pk, name=tool.name)
+        if tool is not None
+        else Ref(id=None, name=str(request.tool_id)),
+        definition_hash=tool.definition_hash if tool is not None else "",
+        annotations=tool.typed_annotations.as_json() if tool is not None else None,
+        arguments=arguments,
+    )
+
+
+def told(approval: Approval | None) -> Mapping[str, object] | None:
+    if approval is None:
+        return None
+    return {
+        "id": str(approval.pk),
+        "approver": approval.approver_label,
+        "granted_at": approval.created_at.isoformat(),
+    }
+
+
+async def completed(work: Coroutine[Any, Any, T]) -> tuple[T, bool]:
+    """Await something to its end, however often the caller is cancelled; whether that happened.
+
+    What has begun to be written has to be known as written or not, or a stopped call would stay open in the log.
+    """
+    task = asyncio.ensure_future(work)
+    was_cancelled = False
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if task.cancelled():
+                raise
+            was_cancelled = True
+        except Exception:  # noqa: BLE001  result() below raises it
+            break
+    return task.result(), was_cancelled

@@ -1,0 +1,57 @@
+"""How a call that brought no result ended, as an outcome in plain words."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from audit.actions import Outcome
+from mcp_servers.values import JsonValue, ToolCallOutcome
+
+if TYPE_CHECKING:
+    from mcp_servers.connections.failures import CallFailed
+    from mcp_servers.errors import McpServersError
+    from mcp_servers.gate.admission import Plan
+
+_NOT_CARRIED_OUT: Final = frozenset(
+    {"unreachable", "auth_required", "session_lost", "rate_limited", "redirect"}
+)
+
+
+def outcome_of(plan: Plan, kind: str) -> Outcome:
+    """What a broken call means: the worst that the tool's nature allows."""
+    if kind in _NOT_CARRIED_OUT or kind in ("unreadable", "too_large", "asks_back", "needs_input"):
+        return Outcome.TRANSPORT_ERROR
+    hints = plan.tool.typed_annotations
+    is_harmless = plan.tool.server.trusts_annotations and (
+        hints.read_only is True or hints.idempotent is True
+    )
+    return Outcome.TRANSPORT_ERROR if is_harmless else Outcome.OUTCOME_UNKNOWN
+
+
+def words_of(plan: Plan, error: CallFailed) -> str:
+    text = f"{plan.tool.server.name}: {error.message}"
+    if outcome_of(plan, error.kind) is Outcome.OUTCOME_UNKNOWN:
+        text += " Whether the call was carried out is unknown."
+    return text
+
+
+def facts(error: McpServersError) -> dict[str, JsonValue]:
+    return {
+        key: value
+        for key, value in error.details.items()
+        if value is None or isinstance(value, bool | int | float | str)
+    }
+
+
+def failed(
+    outcome: Outcome, message: str, started: float, details: Mapping[str, JsonValue]
+) -> ToolCallOutcome:
+    return ToolCallOutcome(
+        outcome=outcome, message=message, duration_ms=since(started), details=details
+    )
+
+
+def since(started: float) -> int:
+    return round((time.monotonic() - started) * 1000)
