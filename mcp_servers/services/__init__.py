@@ -1,0 +1,45 @@
+"""What people do with servers and what these offer: one function for each.
+
+Each asks permission, owns the transaction, the record and the news. Functions that talk to a server do so outside of
+any transaction.
+"""
+
+from mcp_servers.services.drafts import ServerDraft
+from mcp_servers.services.looks import (
+    LOOK_SECONDS,
+    ConnectionReport,
+    check_server,
+    refresh_tools,
+    test_connection,
+    try_connection,
+)
+from mcp_servers.services.news import listen_to_servers
+from mcp_servers.services.programs import ensure_program
+from mcp_servers.services.servers import (
+    add_server,
+    check_draft,
+    delete_server,
+    set_server_active,
+    update_server,
+)
+from mcp_servers.services.tools import accept_definition, set_approval_override, set_tool_enabled
+
+__all__ = [
+    "LOOK_SECONDS",
+    "ConnectionReport",
+    "ServerDraft",
+    "accept_definition",
+    "add_server",
+    "check_draft",
+    "check_server",
+    "delete_server",
+    "ensure_program",
+    "listen_to_servers",
+    "refresh_tools",
+    "set_approval_override",
+    "set_server_active",
+    "set_tool_enabled",
+    "test_connection",
+    "try_connection",
+    "update_server",
+]

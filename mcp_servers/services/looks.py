@@ -1,0 +1,205 @@
+"""Looking at servers: connect, read what they offer, keep what comes out. Outside of any transaction."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from django.utils import timezone
+
+from mcp_servers import discovery, health
+from mcp_servers.errors import AuthenticationRequired, ConnectionFailed
+from mcp_servers.models import McpServer, ServerStatus
+from mcp_servers.services.drafts import ServerDraft, apply_draft, check_auth
+from mcp_servers.services.news import drop_connections
+from mcp_servers.specs import connection_spec, home_of
+from workspaces.actors import Actor, Source
+from workspaces.announcements import Announcement, announce
+from workspaces.errors import DomainError
+from workspaces.redaction import redact_text
+from workspaces.roles import Permission, require
+
+if TYPE_CHECKING:
+    from mcp_servers.connections.pool import Listing
+    from mcp_servers.connections.spec import ConnectionSpec
+
+LOOK_SECONDS: Final = 75.0
+"""Longest look at a server that somebody waits for: connect and list."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionReport:
+    """What came of a look at a server, for the person who asked."""
+
+    ok: bool
+    message: str
+    status: ServerStatus
+    protocol_revision: str = ""
+    server_name: str = ""
+    latency_ms: int | None = None
+    tool_count: int | None = None
+    tools: tuple[Mapping[str, Any], ...] = ()
+    """Name, title and annotations of each tool, as the server says."""
+    details: str = ""
+    """The end of what a program wrote to its error stream."""
+
+
+def test_connection(*, server: McpServer, actor: Actor) -> ConnectionReport:
+    """Connect anew, list the tools, and keep what comes out: status, check, tools.
+
+    Raises:
+        PermissionDenied: the actor may not manage servers here.
+    """
+    require(actor, Permission.MANAGE_SERVERS, workspace_id=server.workspace_id)
+    return _look(server, actor=actor, is_asked_for=True)
+
+
+test_connection.__test__ = False  # type: ignore[attr-defined]  # pytest takes functions of this name for tests
+
+
+def refresh_tools(*, server: McpServer, actor: Actor) -> ConnectionReport:
+    """Read the tool list again over the open connection, and keep it."""
+    require(actor, Permission.MANAGE_SERVERS, workspace_id=server.workspace_id)
+    return _look(server, actor=actor, is_asked_for=True, anew=False)
+
+
+def try_connection(*, workspace_id: UUID, draft: ServerDraft, actor: Actor) -> ConnectionReport:
+    """Connect to a server that is not saved, and keep nothing.
+
+    Raises:
+        PermissionDenied, InvalidInput: as add_server().
+    """
+    require(actor, Permission.MANAGE_SERVERS, workspace_id=workspace_id)
+    server = McpServer(workspace_id=workspace_id)
+    apply_draft(server, draft)
+    server.check_values()
+    check_auth(server)
+    try:
+        spec = connection_spec(server)
+        listing = _list_tools(spec, anew=False)
+    except ConnectionFailed as error:
+        return _report_failure(error, "")
+    finally:
+        drop_connections(server.pk)
+        shutil.rmtree(home_of(server.pk), ignore_errors=True)
+    return _report(listing)
+
+
+def check_server(*, server: McpServer) -> None:
+    """The regular check: connect if need be, read the tool list, keep what comes out. Never calls a tool."""
+    actor = Actor.system(label="health", source=Source.TASK, workspace_id=server.workspace_id)
+    _look(server, actor=actor, is_asked_for=False, anew=False)
+
+
+def _look(
+    server: McpServer, *, actor: Actor, is_asked_for: bool, anew: bool = True
+) -> ConnectionReport:
+    server = (
+        McpServer.objects.for_workspace(server.workspace_id)
+        .select_related("program")
+        .fetch(server.pk)
+    )
+    if not server.is_active:
+        return ConnectionReport(
+            ok=False, message="This server is switched off.", status=ServerStatus.DISCONNECTED
+        )
+    stderr = ""
+    try:
+        spec = connection_spec(server)
+        try:
+            listing = _list_tools(spec, anew=anew)
+        finally:
+            stderr = _stderr_of(spec)
+    except ConnectionFailed as error:
+        health.note_reading(
+            server,
+            health.Reading(error=error, details=stderr),
+            actor=actor,
+            is_asked_for=is_asked_for,
+        )
+        return _report_failure(error, stderr)
+    except DomainError as error:
+        # The row is not whole: a key is gone, or the catalogue changed under it.
+        failure = ConnectionFailed(error.message)
+        health.note_reading(
+            server, health.Reading(error=failure), actor=actor, is_asked_for=is_asked_for
+        )
+        return _report_failure(failure, "")
+    _keep_facts(server, listing)
+    result = discovery.store_tools(server=server, raw_tools=listing.tools, actor=actor)
+    if result.has_news:
+        announce(server.workspace_id, Announcement(kind="tools.changed", id=str(server.pk)))
+    health.note_reading(
+        server,
+        health.Reading(latency_ms=listing.latency_ms),
+        actor=actor,
+        is_asked_for=is_asked_for,
+    )
+    return _report(listing)
+
+
+def _keep_facts(server: McpServer, listing: Listing) -> None:
+    facts = listing.facts
+    server.server_info = {"name": facts.name[:200], "version": facts.version[:100]}
+    server.protocol_revision = facts.protocol_revision[:20]
+    server.capabilities = facts.capabilities
+    server.instructions = facts.instructions[:20_000]
+    server.tools_listed_at = timezone.now()
+    server.save(
+        update_fields=[
+            "server_info",
+            "protocol_revision",
+            "capabilities",
+            "instructions",
+            "tools_listed_at",
+        ]
+    )
+
+
+def _list_tools(spec: ConnectionSpec, *, anew: bool) -> Listing:
+    # Late: the SDK takes a second to import, and most commands never connect.
+    from mcp_servers.connections import runtime
+    from mcp_servers.connections.pool import pool
+
+    async def look() -> Listing:
+        if anew:
+            await pool.drop(spec.server_id)
+        return await pool.list_tools(spec, at_once=True)
+
+    try:
+        return runtime.run_sync(look(), LOOK_SECONDS)
+    except TimeoutError as error:
+        raise ConnectionFailed("The server did not answer in time.") from error
+
+
+def _stderr_of(spec: ConnectionSpec) -> str:
+    from mcp_servers.connections.pool import pool
+
+    return pool.stderr_of(spec)
+
+
+def _report(listing: Listing) -> ConnectionReport:
+    facts = listing.facts
+    return ConnectionReport(
+        ok=True,
+        message=listing.warning,
+        status=ServerStatus.CONNECTED,
+        protocol_revision=facts.protocol_revision,
+        server_name=f"{facts.name} {facts.version}".strip(),
+        latency_ms=listing.latency_ms,
+        tool_count=len(listing.tools),
+        tools=listing.tools,
+    )
+
+
+def _report_failure(error: ConnectionFailed, stderr: str) -> ConnectionReport:
+    is_auth = isinstance(error, AuthenticationRequired)
+    return ConnectionReport(
+        ok=False,
+        message=error.message,
+        status=ServerStatus.AUTH_REQUIRED if is_auth else ServerStatus.ERROR,
+        details=redact_text(stderr),
+    )
