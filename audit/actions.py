@@ -11,6 +11,20 @@ class Action(StrEnum):
     TOOL_CALL_REQUESTED = "tool_call.requested"
     TOOL_CALL_FINISHED = "tool_call.finished"
     TOOL_CALL_REFUSED = "tool_call.refused"
+    TOOL_CALL_RESUMED = "tool_call.resumed"
+    RESOURCE_READ_REQUESTED = "resource_read.requested"
+    RESOURCE_READ_FINISHED = "resource_read.finished"
+    RESOURCE_READ_REFUSED = "resource_read.refused"
+    PROMPT_GET_REQUESTED = "prompt_get.requested"
+    PROMPT_GET_FINISHED = "prompt_get.finished"
+    PROMPT_GET_REFUSED = "prompt_get.refused"
+    INPUT_REQUESTED = "input.requested"
+    INPUT_ANSWERED = "input.answered"
+    INPUT_REFUSED = "input.refused"
+    INPUT_EXPIRED = "input.expired"
+    SAMPLING_FINISHED = "sampling.finished"
+    PERMISSION_REMEMBERED = "permission.remembered"
+    PERMISSION_FORGOTTEN = "permission.forgotten"
     APPROVAL_REQUESTED = "approval.requested"
     APPROVAL_GRANTED = "approval.granted"
     APPROVAL_REFUSED = "approval.refused"
@@ -32,6 +46,20 @@ SENTENCES: dict[Action, str] = {
     Action.TOOL_CALL_REQUESTED: "A tool call was let through and is about to be sent.",
     Action.TOOL_CALL_FINISHED: "A tool call ended.",
     Action.TOOL_CALL_REFUSED: "A tool call was refused; nothing was sent.",
+    Action.TOOL_CALL_RESUMED: "A tool call that waited for an answer or a task went on.",
+    Action.RESOURCE_READ_REQUESTED: "Reading a resource was let through and is about to be sent.",
+    Action.RESOURCE_READ_FINISHED: "Reading a resource ended.",
+    Action.RESOURCE_READ_REFUSED: "Reading a resource was refused; nothing was sent.",
+    Action.PROMPT_GET_REQUESTED: "Fetching a prompt was let through and is about to be sent.",
+    Action.PROMPT_GET_FINISHED: "Fetching a prompt ended.",
+    Action.PROMPT_GET_REFUSED: "Fetching a prompt was refused; nothing was sent.",
+    Action.INPUT_REQUESTED: "A server asked a person something during a call.",
+    Action.INPUT_ANSWERED: "A person answered a server's question.",
+    Action.INPUT_REFUSED: "A server's question was turned away without asking anybody.",
+    Action.INPUT_EXPIRED: "Nobody answered a server's question in time.",
+    Action.SAMPLING_FINISHED: "The model wrote something for a server.",
+    Action.PERMISSION_REMEMBERED: "A person let a tool run without being asked again.",
+    Action.PERMISSION_FORGOTTEN: "A person took such a permission back.",
     Action.APPROVAL_REQUESTED: "A person was asked to approve a tool call.",
     Action.APPROVAL_GRANTED: "A person approved a tool call.",
     Action.APPROVAL_REFUSED: "A person refused a tool call.",
@@ -54,6 +82,20 @@ TITLES: dict[Action, str] = {
     Action.TOOL_CALL_REQUESTED: "Tool call requested",
     Action.TOOL_CALL_FINISHED: "Tool call finished",
     Action.TOOL_CALL_REFUSED: "Tool call refused",
+    Action.TOOL_CALL_RESUMED: "Tool call resumed",
+    Action.RESOURCE_READ_REQUESTED: "Resource requested",
+    Action.RESOURCE_READ_FINISHED: "Resource read",
+    Action.RESOURCE_READ_REFUSED: "Resource refused",
+    Action.PROMPT_GET_REQUESTED: "Prompt requested",
+    Action.PROMPT_GET_FINISHED: "Prompt fetched",
+    Action.PROMPT_GET_REFUSED: "Prompt refused",
+    Action.INPUT_REQUESTED: "Question asked",
+    Action.INPUT_ANSWERED: "Question answered",
+    Action.INPUT_REFUSED: "Question turned away",
+    Action.INPUT_EXPIRED: "Question ran out",
+    Action.SAMPLING_FINISHED: "Model asked by a server",
+    Action.PERMISSION_REMEMBERED: "Permission remembered",
+    Action.PERMISSION_FORGOTTEN: "Permission taken back",
     Action.APPROVAL_REQUESTED: "Approval asked for",
     Action.APPROVAL_GRANTED: "Approval given",
     Action.APPROVAL_REFUSED: "Approval refused",

@@ -4,6 +4,7 @@ McpServersError(DomainError)
 ├── ToolNotFound             404  not in this workspace, removed, or switched off
 ├── CallRefused              403  policy, quarantine or a person said no
 ├── ApprovalMissing          409  a person has to be asked first
+├── InputMissing             409  the server wants an answer from a person first
 ├── InvalidJson              422  not JSON, or JSON that cannot be carried
 ├── InvalidArguments         422  do not fit the tool's input schema
 ├── InvalidEndpoint          422  a URL, header or program parameter that is not allowed
@@ -85,6 +86,16 @@ class ApprovalMissing(McpServersError):
     def __init__(self, decision: PolicyDecision) -> None:
         super().__init__(decision.reason, details={"rule": decision.rule})
         self.decision = decision
+
+
+class InputMissing(McpServersError):
+    """The server wants an answer from a person before it goes on; the call waits at its checkpoint."""
+
+    code = "input_missing"
+    status = 409
+
+    def __init__(self, message: str = "The server is waiting for an answer.") -> None:
+        super().__init__(message)
 
 
 class InvalidJson(McpServersError):

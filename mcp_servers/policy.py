@@ -24,6 +24,24 @@ class ToolFacts:
     annotations: ToolAnnotations = field(default_factory=ToolAnnotations)
     override: Effect | None = None
     """What an administrator set for this tool; None: nothing."""
+    has_read_untrusted: bool = False
+    """Something from outside has reached the model that asks for this call."""
+
+    @property
+    def only_reads(self) -> bool:
+        """A trusted server says that the tool changes nothing."""
+        return (
+            self.trusts_annotations
+            and self.annotations.read_only is True
+            and self.annotations.destructive is not True
+        )
+
+    @property
+    def sends_out(self) -> bool:
+        """The tool may carry what it is given to the outside: nobody whose word counts says otherwise."""
+        if self.only_reads:
+            return False
+        return not (self.trusts_annotations and self.annotations.open_world is False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,9 +60,31 @@ def decide(facts: ToolFacts) -> PolicyDecision:
         return refusal
     if facts.override is Effect.CONFIRM:
         return _confirm("tool.confirm", "An administrator wants this tool to ask first.")
+    if facts.has_read_untrusted and facts.sends_out and facts.override is Effect.AUTO:
+        return _confirm(
+            "turn.untrusted_content",
+            "The assistant has read something from outside, and this tool could send things out.",
+        )
     if facts.override is Effect.AUTO:
         return _auto("tool.auto", "An administrator lets this tool run by itself.")
     return _by_annotations(facts)
+
+
+def relax(decision: PolicyDecision, facts: ToolFacts, *, is_remembered: bool) -> PolicyDecision:
+    """Take a person's own "always" into account; it answers for them only where they would have been asked as a matter of course."""
+    if not is_remembered or not may_remember(decision):
+        return decision
+    if facts.has_read_untrusted and facts.sends_out:
+        return _confirm(
+            "turn.untrusted_content",
+            "The assistant has read something from outside, and this tool could send things out.",
+        )
+    return _auto("user.always", "You said that this tool need not ask.")
+
+
+def may_remember(decision: PolicyDecision) -> bool:
+    """Whether a person may answer this question once and for all: not one that an administrator or a risk puts."""
+    return decision.effect is Effect.CONFIRM and decision.rule.startswith("hints.")
 
 
 def _refusal(facts: ToolFacts) -> PolicyDecision | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
@@ -25,8 +26,13 @@ __all__ = [
     "JsonValue",
     "Outcome",
     "Progress",
+    "PromptMessage",
+    "PromptOutcome",
+    "PromptRequest",
     "Protocol",
     "ResourceLinkPart",
+    "ResourceOutcome",
+    "ResourceRequest",
     "TextPart",
     "ToolAnnotations",
     "ToolCallOutcome",
@@ -118,6 +124,40 @@ class ToolCallRequest:
     """The definition that the caller showed to its model or its person; a call is refused if it is another one now."""
     timeout_seconds: float | None = None
     """For the call alone; waiting for a free slot is not counted. None: the server's own setting."""
+    has_read_untrusted: bool = False
+    """Something from outside has reached the model that asks for this call."""
+    can_wait_elsewhere: bool = False
+    """True: when the server wants an answer first, the caller can be put aside and come back with the checkpoint."""
+    checkpoint: str | None = None
+    """Where an earlier try of this same call stopped; it goes on there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceRequest:
+    """Everything the gate needs to know about reading one resource."""
+
+    call_id: UUID
+    workspace_id: UUID
+    server_id: UUID
+    uri: str
+    actor: Actor
+    bud: Ref | None = None
+    conversation_id: UUID | None = None
+    turn_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptRequest:
+    """Everything the gate needs to know about fetching one prompt."""
+
+    call_id: UUID
+    workspace_id: UUID
+    prompt_id: UUID
+    arguments: Mapping[str, str]
+    actor: Actor
+    bud: Ref | None = None
+    conversation_id: UUID | None = None
+    turn_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,6 +253,8 @@ class ToolCallOutcome:
     """True: the answer was larger than the server's limit, and content holds its beginning."""
     details: Mapping[str, JsonValue] = field(default_factory=dict)
     """Facts for the log (HTTP status, kind of failure); nothing secret, nothing of the other side's text."""
+    cached_at: datetime | None = None
+    """When the result was fetched that is given here again; None for a call that was really made."""
 
     @property
     def is_error(self) -> bool:
@@ -233,3 +275,52 @@ class ToolCallOutcome:
         if self.truncated:
             texts.append("[the rest of this result was cut off]")
         return "\n".join(texts) if texts else "(the tool returned nothing)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceOutcome:
+    """How reading a resource ended."""
+
+    outcome: Outcome
+    content: tuple[ContentPart, ...] = ()
+    message: str = ""
+    """What went wrong in plain words; empty after success."""
+    duration_ms: int = 0
+    truncated: bool = False
+    details: Mapping[str, JsonValue] = field(default_factory=dict)
+
+    @property
+    def is_error(self) -> bool:
+        """True unless the resource was read."""
+        return self.outcome != Outcome.OK
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptMessage:
+    """One message of a prompt."""
+
+    role: str
+    """user or assistant."""
+    content: ContentPart
+
+    def as_json(self) -> dict[str, JsonValue]:
+        return {"role": self.role, "content": self.content.as_json()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptOutcome:
+    """How fetching a prompt ended."""
+
+    outcome: Outcome
+    description: str = ""
+    messages: tuple[PromptMessage, ...] = ()
+    message: str = ""
+    """What went wrong in plain words; empty after success."""
+    duration_ms: int = 0
+    truncated: bool = False
+    details: Mapping[str, JsonValue] = field(default_factory=dict)
+
+    @property
+    def is_error(self) -> bool:
+        """True unless the prompt was fetched."""
+        return self.outcome != Outcome.OK

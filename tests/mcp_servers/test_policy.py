@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import pytest
 
-from mcp_servers.policy import ToolFacts, decide
+from mcp_servers.policy import ToolFacts, decide, relax
 from mcp_servers.values import Effect, ToolAnnotations
 
 READS = ToolAnnotations(read_only=True)
@@ -82,3 +83,34 @@ def test_deny_wins_over_everything() -> None:
     for trusts, hints in product((True, False), (READS, DESTROYS, NOTHING)):
         facts = ToolFacts(trusts_annotations=trusts, annotations=hints, override=Effect.DENY)
         assert decide(facts).effect is Effect.DENY
+
+
+def test_a_persons_always_answers_only_questions_asked_as_a_matter_of_course() -> None:
+    """SEC-62: an administrator's "ask first" and "blocked" are not relaxed by a person's "always"."""
+    writes = ToolFacts(
+        trusts_annotations=True, annotations=ToolAnnotations(read_only=False, destructive=False)
+    )
+    assert relax(decide(writes), writes, is_remembered=True).rule == "user.always"
+    assert relax(decide(writes), writes, is_remembered=False).effect is Effect.CONFIRM
+    for override in (Effect.CONFIRM, Effect.DENY):
+        facts = replace(writes, override=override)
+        assert relax(decide(facts), facts, is_remembered=True).effect is override
+
+
+@pytest.mark.parametrize("override", [Effect.AUTO, None])
+def test_after_untrusted_content_what_could_send_out_asks(override: Effect | None) -> None:
+    """SEC-70: read a web page, then send_mail → waits, even if set to auto or always allowed."""
+    send_mail = ToolFacts(
+        trusts_annotations=True,
+        annotations=ToolAnnotations(read_only=False, open_world=True),
+        override=override,
+        has_read_untrusted=True,
+    )
+    decision = relax(decide(send_mail), send_mail, is_remembered=True)
+    assert (decision.effect, decision.rule) == (Effect.CONFIRM, "turn.untrusted_content")
+    at_home = replace(send_mail, annotations=ToolAnnotations(read_only=False, open_world=False))
+    assert relax(decide(at_home), at_home, is_remembered=True).effect is Effect.AUTO
+    unproven = replace(at_home, trusts_annotations=False)
+    assert relax(decide(unproven), unproven, is_remembered=True).effect is Effect.CONFIRM
+    unspoilt = replace(send_mail, has_read_untrusted=False)
+    assert relax(decide(unspoilt), unspoilt, is_remembered=True).effect is Effect.AUTO
