@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from django.db import models
 
-from mcp_servers.models.servers import McpServer
+from mcp_servers.models.servers import McpServer, of_visible_servers
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
+
+if TYPE_CHECKING:
+    from workspaces.models import User
 
 MAX_NAME_LENGTH = 256
 MAX_URI_LENGTH = 2048
@@ -15,6 +18,10 @@ MAX_URI_LENGTH = 2048
 
 class OfferedQuerySet(WorkspaceQuerySet[models.Model]):
     """Resources or prompts, with the one rule on which of them may be used."""
+
+    def visible_to(self, user: User) -> Self:
+        """Those of the workspace's servers, and of this person's own."""
+        return super().visible_to(user).filter(of_visible_servers(user))
 
     def usable(self) -> Self:
         """Still there, switched on, of an active server."""

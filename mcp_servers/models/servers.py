@@ -154,6 +154,11 @@ class ServerStatus(models.TextChoices):
     ERROR = "error", "Error"
 
 
+def of_visible_servers(user: User) -> models.Q:
+    """For rows that belong to a server: nobody sees what belongs to another person's."""
+    return models.Q(server__owner__isnull=True) | models.Q(server__owner=user)
+
+
 class McpServerQuerySet(WorkspaceQuerySet["McpServer"]):
     """Servers, with the one rule on whose personal ones anybody sees."""
 

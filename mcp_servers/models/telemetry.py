@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Self
+
 from django.db import models
 
-from mcp_servers.models.servers import McpServer
-from workspaces.scoping import WorkspaceManager, WorkspaceModel
+from mcp_servers.models.servers import McpServer, of_visible_servers
+from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
 from workspaces.secrets import EncryptedTextField
+
+if TYPE_CHECKING:
+    from workspaces.models import User
+
+
+class OfServerQuerySet(WorkspaceQuerySet[Any]):
+    """Rows that belong to a server, and are seen by whoever sees it."""
+
+    def visible_to(self, user: User) -> Self:
+        """Those of the workspace's servers, and of this person's own."""
+        return super().visible_to(user).filter(of_visible_servers(user))
 
 
 class HealthCheck(WorkspaceModel):
@@ -20,7 +33,7 @@ class HealthCheck(WorkspaceModel):
     latency_ms = models.PositiveIntegerField(null=True, editable=False)
     error = models.TextField(blank=True, editable=False)
 
-    objects = WorkspaceManager()  # type: ignore[misc]  # an instance variable, says the plugin
+    objects = models.Manager.from_queryset(OfServerQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
 
     class Meta(WorkspaceModel.Meta):
         ordering = ["-checked_at"]
@@ -62,7 +75,7 @@ class TraceMessage(WorkspaceModel):
     size = models.PositiveIntegerField(default=0, editable=False)
     duration_ms = models.PositiveIntegerField(null=True, editable=False)
 
-    objects = WorkspaceManager()  # type: ignore[misc]  # an instance variable, says the plugin
+    objects = models.Manager.from_queryset(OfServerQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
 
     class Meta(WorkspaceModel.Meta):
         ordering = ["-id"]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from django.db import models
 from django.db.models import F
 
-from mcp_servers.models.servers import McpServer
+from mcp_servers.models.servers import McpServer, of_visible_servers
 from mcp_servers.policy import ToolFacts
 from mcp_servers.values import Effect, ToolAnnotations
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
+
+if TYPE_CHECKING:
+    from workspaces.models import User
 
 MAX_NAME_LENGTH = 256
 
@@ -24,6 +27,10 @@ class ApprovalOverride(models.TextChoices):
 
 class McpToolQuerySet(WorkspaceQuerySet["McpTool"]):
     """Tools, with the one rule on which of them may be called."""
+
+    def visible_to(self, user: User) -> Self:
+        """Those of the workspace's servers, and of this person's own."""
+        return super().visible_to(user).filter(of_visible_servers(user))
 
     def callable(self) -> Self:
         """Tools that may be offered and called: switched on, accepted, still there, sound, of an active server."""

@@ -1,0 +1,166 @@
+"""Which servers a conversation may use, and why not the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from uuid import UUID
+
+import pytest
+from pytest_django import DjangoAssertNumQueries
+from uuid_utils.compat import uuid7
+
+from mcp_servers.models import GlobalServer, McpServer, ServerScope, ServerStatus, Transport
+from mcp_servers.scopes.effective import EffectiveServer, effective_servers, usable_ids
+from tests.factories import Tenant, TwoTenants
+from workspaces.models import User
+
+pytestmark = pytest.mark.django_db
+
+
+def of_workspace(tenant: Tenant, name: str, **fields: object) -> McpServer:
+    """A server of the workspace."""
+    return McpServer.objects.create(
+        workspace=tenant.workspace,
+        name=name,
+        transport=Transport.STREAMABLE_HTTP,
+        url="https://tools.example.org/mcp",
+        **fields,
+    )
+
+
+def personal(tenant: Tenant, name: str, owner: User, **fields: object) -> McpServer:
+    """Somebody's own server."""
+    return of_workspace(tenant, name, scope=ServerScope.PERSONAL, owner=owner, **fields)
+
+
+def of_platform(tenant: Tenant, name: str, **fields: object) -> McpServer:
+    """A server of the platform's file, switched on."""
+    known = GlobalServer.objects.create(
+        name=name, transport="streamable_http", definition_hash="0" * 64, **fields
+    )
+    return McpServer.objects.create(
+        workspace=tenant.workspace, name=name, scope=ServerScope.GLOBAL, global_server=known
+    )
+
+
+def for_member(
+    tenant: Tenant, bud: Iterable[McpServer | UUID] = (), added: Iterable[McpServer | UUID] = ()
+) -> tuple[EffectiveServer, ...]:
+    """What a conversation of the member may use."""
+    return effective_servers(
+        workspace_id=tenant.workspace.pk,
+        user_id=tenant.member.pk,
+        bud_servers=[one if isinstance(one, UUID) else one.pk for one in bud],
+        added=[one if isinstance(one, UUID) else one.pk for one in added],
+    )
+
+
+def told(servers: Iterable[EffectiveServer]) -> list[tuple[str, str, str]]:
+    """Name, source and code of each."""
+    return [(one.label, one.source.value, one.code) for one in servers]
+
+
+def allow_personal(tenant: Tenant) -> None:
+    """Let members have servers of their own."""
+    tenant.workspace.allows_personal_servers = True
+    tenant.workspace.save()
+
+
+def test_that_precedence_is_the_platform_then_the_bud_then_the_conversation_then_ones_own(
+    tenant: Tenant,
+) -> None:
+    """Whatever the order in which they are named."""
+    allow_personal(tenant)
+    mine = personal(tenant, "mine", tenant.member)
+    required = of_platform(tenant, "house rules", is_required=True)
+    optional = of_platform(tenant, "weather")
+    bud, added = of_workspace(tenant, "notes"), of_workspace(tenant, "time")
+
+    found = for_member(tenant, bud=[bud, optional], added=[mine, added])
+
+    assert told(found) == [
+        ("house rules", "required", ""),
+        ("notes", "bud", ""),
+        ("weather", "bud", ""),
+        ("time", "conversation", ""),
+        ("mine", "personal", ""),
+    ]
+    assert usable_ids(found) == [required.pk, bud.pk, optional.pk, added.pk, mine.pk]
+
+
+def test_that_a_platform_server_that_is_not_required_is_used_only_where_it_is_named(
+    tenant: Tenant,
+) -> None:
+    """Switched on is not the same as used everywhere."""
+    of_platform(tenant, "weather")
+    assert for_member(tenant) == ()
+
+
+def test_that_nobody_uses_or_sees_somebody_elses_server(two_workspaces: TwoTenants) -> None:
+    """SEC-01: another person's, another workspace's and no server at all are one and the same."""
+    a, b = two_workspaces.a, two_workspaces.b
+    allow_personal(a)
+    foreign = of_workspace(b, "canary-of-b")
+    somebodys = personal(a, "canary-of-owner", a.owner)
+
+    found = for_member(a, bud=[somebodys], added=[foreign, uuid7()])
+
+    assert [one.code for one in found] == ["unknown"] * 3
+    assert {one.reason for one in found} == {found[0].reason}
+    assert all(one.server is None and not one.is_usable for one in found)
+    assert "canary" not in str([one.as_json() for one in found])
+
+
+def test_that_a_personal_server_is_used_only_where_the_workspace_allows_it(tenant: Tenant) -> None:
+    """And at once no longer when it stops."""
+    mine = personal(tenant, "mine", tenant.member)
+    (found,) = for_member(tenant, added=[mine])
+    assert (found.is_usable, found.code) == (False, "not_allowed")
+    allow_personal(tenant)
+    assert usable_ids(for_member(tenant, added=[mine])) == [mine.pk]
+
+
+@pytest.mark.parametrize("name", ["Notes", "nоtes", "nótes", "n0tes"])
+def test_that_ones_own_server_cannot_pass_for_one_of_the_workspace(
+    tenant: Tenant, name: str
+) -> None:
+    """The first in precedence keeps the name; one that looks like it says that it is not used."""
+    allow_personal(tenant)
+    shared = of_workspace(tenant, "notes")
+    mine = personal(tenant, name, tenant.member)
+    found = for_member(tenant, bud=[shared], added=[mine])
+    assert [one.code for one in found] == ["", "collision"]
+    assert "“notes”" in found[1].reason
+
+
+def test_that_what_is_off_or_gone_from_the_file_is_told(tenant: Tenant) -> None:
+    """A server that cannot be used does not hold its name either."""
+    off = of_workspace(tenant, "old notes", is_active=False)
+    gone = of_platform(tenant, "weather", is_present=False)
+    twin = of_workspace(tenant, "Old Notes")
+    found = for_member(tenant, bud=[off, gone, twin])
+    assert [one.code for one in found] == ["off", "not_present", ""]
+
+
+def test_that_a_server_in_trouble_stays_usable_and_says_so(tenant: Tenant) -> None:
+    """Its calls tell what is wrong, and may find it healed."""
+    broken = of_workspace(
+        tenant, "broken", status=ServerStatus.ERROR, status_reason="No answer.\nTraceback"
+    )
+    locked = of_workspace(tenant, "locked", status=ServerStatus.AUTH_REQUIRED)
+    found = for_member(tenant, bud=[broken, locked])
+    assert [(one.is_usable, one.code) for one in found] == [
+        (True, "error"),
+        (True, "auth_required"),
+    ]
+    assert found[0].reason == "No answer."
+
+
+def test_that_it_takes_one_query(
+    tenant: Tenant, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    """However many servers there are."""
+    rows = [of_workspace(tenant, f"server {number}") for number in range(5)]
+    with django_assert_num_queries(1):
+        found = for_member(tenant, bud=rows)
+        assert len([one.as_json() for one in found]) == 5
