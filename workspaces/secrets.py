@@ -114,8 +114,11 @@ class Secret:
         """The ciphertext as stored, if it has been stored."""
         return self._sealed
 
-    def reveal(self, purpose: str) -> str:
+    def reveal(self, purpose: str, *, is_credential: bool = True) -> str:
         """The value itself; `purpose` says in the code what it is used for.
+
+        Args:
+            is_credential: False for a private text that logs need not be searched for.
 
         Raises:
             SecretUnreadable: the key is gone or the ciphertext was moved.
@@ -127,7 +130,8 @@ class Secret:
         else:
             assert self._sealed is not None
             plain = unseal(self._sealed, place=self._place or "")
-        remember_secret(plain)
+        if is_credential:
+            remember_secret(plain)
         return plain
 
     def reveal_json(self, purpose: str) -> dict[str, str]:
