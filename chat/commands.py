@@ -7,6 +7,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from mcp_servers.inputs import InputAction
 from workspaces.errors import InvalidInput
 
 
@@ -54,12 +55,28 @@ class Decide(_Command):
     note: str = ""
 
 
+class AnswerInput(_Command):
+    type: Literal["answer_input"]
+    input_request_id: UUID
+    action: InputAction
+    content: dict[str, Any] | None = None
+
+
 class Ping(_Command):
     type: Literal["ping"]
 
 
-Command = Subscribe | Unsubscribe | Send | Stop | Retry | Decide | Ping
-COMMANDS: tuple[type[_Command], ...] = (Subscribe, Unsubscribe, Send, Stop, Retry, Decide, Ping)
+Command = Subscribe | Unsubscribe | Send | Stop | Retry | Decide | AnswerInput | Ping
+COMMANDS: tuple[type[_Command], ...] = (
+    Subscribe,
+    Unsubscribe,
+    Send,
+    Stop,
+    Retry,
+    Decide,
+    AnswerInput,
+    Ping,
+)
 
 _adapter: TypeAdapter[Command] = TypeAdapter(Annotated[Command, Field(discriminator="type")])
 

@@ -25,10 +25,12 @@ from chat.live import live_text
 from chat.models import Conversation, ToolCall, Turn
 from chat.models.turns import ACTIVE
 from chat.services.approvals import decide
+from chat.services.inputs import answer_input
 from chat.services.turns import retry_turn, send_message, stop_turn
 from chat.snapshots import read_snapshot
 from chat.values import Decision, MessageStatus
 from mcp_servers.canonical import clean_text
+from mcp_servers.models import InputRequest
 from workspaces.actors import Actor, Source
 from workspaces.announcements import serve_from, workspace_group
 from workspaces.database import in_database
@@ -82,6 +84,7 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
             commands.Stop: self.stop,
             commands.Retry: self.retry,
             commands.Decide: self.decide,
+            commands.AnswerInput: self.answer_input,
             commands.Ping: self.ping,
         }
 
@@ -230,6 +233,17 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
         )
         self._accepted(command.ref)
 
+    async def answer_input(self, command: commands.AnswerInput) -> None:
+        request = await in_database(self._input_request, command.input_request_id)
+        await in_database(
+            answer_input,
+            request=request,
+            action=command.action,
+            content=command.content,
+            actor=self.actor,
+        )
+        self._accepted(command.ref)
+
     async def ping(self, command: commands.Ping) -> None:
         self._push(encode({"type": "pong", "ref": command.ref}))
 
@@ -249,6 +263,11 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
         self._require_member()
         rows = ToolCall.objects.for_workspace(self.workspace).visible_to(self.user)
         return rows.filter(workspace=self.workspace).fetch(tool_call_id)
+
+    def _input_request(self, input_request_id: UUID) -> InputRequest:
+        self._require_member()
+        rows = InputRequest.objects.for_workspace(self.workspace).visible_to(self.user)
+        return rows.filter(workspace=self.workspace).fetch(input_request_id)
 
     def _require_member(self) -> None:
         self._refresh_actor(self.workspace)

@@ -20,6 +20,7 @@ class RowKind(StrEnum):
     TURN = "turn"
     TOOL_CALL = "tool_call"
     CONVERSATION = "conversation"
+    INPUT_REQUEST = "input_request"
 
 
 _TYPE_OF = {
@@ -27,6 +28,7 @@ _TYPE_OF = {
     RowKind.TURN: "turn.changed",
     RowKind.TOOL_CALL: "tool_call.changed",
     RowKind.CONVERSATION: "conversation.changed",
+    RowKind.INPUT_REQUEST: "input_request.changed",
 }
 
 

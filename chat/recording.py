@@ -21,7 +21,14 @@ from chat.events import RowEvent, RowKind
 from chat.hub import hub
 from chat.models import Conversation, Message, ToolCall, Turn
 from chat.models.turns import ACTIVE
-from chat.wire import conversation_json, message_json, tool_call_json, turn_json
+from chat.wire import (
+    conversation_json,
+    message_json,
+    tool_call_json,
+    turn_json,
+)
+from mcp_servers.elicitation import input_json
+from mcp_servers.models import InputRequest
 from workspaces.announcements import Announcement, announce
 
 
@@ -50,6 +57,9 @@ class Changes:
 
     def tool_call(self, call: ToolCall) -> None:
         self._add(RowKind.TOOL_CALL, tool_call_json(call))
+
+    def input_request(self, request: InputRequest) -> None:
+        self._add(RowKind.INPUT_REQUEST, input_json(request))
 
     def conversation_row(self, *, turn_status: str | None) -> None:
         row = conversation_json(self.conversation, turn_status=turn_status)

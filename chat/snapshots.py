@@ -10,10 +10,18 @@ from chat.live import live_text
 from chat.models import Conversation, Message, ToolCall, Turn
 from chat.models.turns import ACTIVE
 from chat.values import MessageStatus
-from chat.wire import conversation_json, message_json, tool_call_json, turn_json
+from chat.wire import (
+    conversation_json,
+    message_json,
+    tool_call_json,
+    turn_json,
+)
+from mcp_servers.elicitation import input_json
+from mcp_servers.models import InputRequest
 
 MOST_MESSAGES = 400
 """The newest ones; the API pages through older ones."""
+MOST_INPUTS = 200
 
 
 def read_snapshot(conversation: Conversation) -> dict[str, Any]:
@@ -44,6 +52,11 @@ def read_snapshot(conversation: Conversation) -> dict[str, Any]:
             .select_related("decided_by")
             .order_by("message__order_key", "position")
         )
+        asked = list(
+            InputRequest.objects.for_workspace(workspace_id)
+            .filter(conversation_id=conversation.pk)
+            .order_by("-id")[:MOST_INPUTS]
+        )[::-1]
     active = next((turn.status for turn in turns if turn.status in ACTIVE), None)
     return {
         "type": "snapshot",
@@ -53,6 +66,7 @@ def read_snapshot(conversation: Conversation) -> dict[str, Any]:
         "messages": [message_json(message, text=_text(message)) for message in messages],
         "turns": [turn_json(turn) for turn in turns],
         "tool_calls": [tool_call_json(call) for call in calls],
+        "input_requests": [input_json(request) for request in asked],
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 
 from chat.engine import runner
-from chat.services import approvals
+from chat.services import approvals, inputs
 
 
 @shared_task
@@ -18,3 +18,9 @@ def recover_turns() -> int:
 def expire_approvals() -> int:
     """End requests for approval that nobody answered in time."""
     return approvals.expire_approvals()
+
+
+@shared_task
+def expire_inputs() -> int:
+    """End questions of servers that nobody answered in time."""
+    return inputs.expire_inputs()

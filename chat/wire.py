@@ -31,7 +31,7 @@ def conversation_json(conversation: Conversation, *, turn_status: str | None) ->
 
 def conversation_status(turn_status: str | None) -> str:
     """What the list of conversations shows: idle, running or waiting."""
-    if turn_status == TurnStatus.WAITING_FOR_APPROVAL:
+    if turn_status in (TurnStatus.WAITING_FOR_APPROVAL, TurnStatus.WAITING_FOR_INPUT):
         return "waiting"
     return "running" if turn_status in (TurnStatus.QUEUED, TurnStatus.RUNNING) else "idle"
 

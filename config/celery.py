@@ -27,6 +27,11 @@ app.conf.beat_schedule = {
         "schedule": 15.0,
         "options": {"expires": 15},
     },
+    "keep the platform's servers": {
+        "task": "mcp_servers.tasks.keep_platform_servers",
+        "schedule": 15.0,
+        "options": {"expires": 15},
+    },
     "trim health checks": {
         "task": "mcp_servers.tasks.trim_health_checks",
         "schedule": crontab(minute=17),
@@ -39,6 +44,11 @@ app.conf.beat_schedule = {
     },
     "let approvals run out": {
         "task": "chat.tasks.expire_approvals",
+        "schedule": 30.0,
+        "options": {"expires": 30},
+    },
+    "let questions of servers run out": {
+        "task": "chat.tasks.expire_inputs",
         "schedule": 30.0,
         "options": {"expires": 30},
     },

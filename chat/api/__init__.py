@@ -2,6 +2,7 @@
 
 from chat.api.buds import BudViewSet
 from chat.api.conversations import ConversationViewSet
+from chat.api.inputs import InputRequestViewSet
 from chat.api.turns import ToolCallViewSet, TurnViewSet
 
 routes = [
@@ -9,4 +10,5 @@ routes = [
     ("conversations", ConversationViewSet),
     ("turns", TurnViewSet),
     ("tool-calls", ToolCallViewSet),
+    ("input-requests", InputRequestViewSet),
 ]

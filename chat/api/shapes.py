@@ -10,6 +10,8 @@ from rest_framework import serializers
 from chat import wire
 from chat.models import Conversation, Message, ToolCall, Turn
 from chat.values import Decision, MessageRole, MessageStatus, ToolCallStatus, TurnStatus
+from mcp_servers.elicitation import input_json
+from mcp_servers.models import InputRequest, InputStatus
 
 
 def _choices(kind: Any) -> list[str]:
@@ -128,6 +130,30 @@ class ToolCallOutput(serializers.Serializer[Any]):
 
     def to_representation(self, instance: ToolCall) -> dict[str, Any]:
         return wire.tool_call_json(instance)
+
+
+class InputRequestOutput(serializers.Serializer[Any]):
+    """What a server asked the caller during a call."""
+
+    id = serializers.UUIDField()
+    call_id = serializers.UUIDField()
+    conversation_id = serializers.UUIDField(allow_null=True)
+    server = NamedRef()
+    tool = serializers.CharField(allow_blank=True)
+    kind = serializers.ChoiceField(["form", "url", "sampling"])
+    message = serializers.CharField(allow_blank=True)
+    schema = serializers.DictField(help_text="The form that was asked for, as JSON schema.")
+    url = serializers.CharField(allow_blank=True)
+    url_host = serializers.CharField(allow_blank=True)
+    warnings = serializers.ListField(child=serializers.CharField())
+    params = serializers.DictField(help_text="Sampling: what the model would be asked.")
+    status = serializers.ChoiceField(_choices(InputStatus))
+    answer = serializers.DictField(allow_null=True)
+    expires_at = serializers.DateTimeField()
+    answered_at = serializers.DateTimeField(allow_null=True)
+
+    def to_representation(self, instance: InputRequest) -> dict[str, Any]:
+        return input_json(instance)
 
 
 class SentOutput(serializers.Serializer[Mapping[str, Any]]):

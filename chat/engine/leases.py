@@ -6,7 +6,7 @@ A holder that was paused past its lease finds another token in the row, and stop
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db.models import F, Q
@@ -20,6 +20,8 @@ from workspaces.errors import DomainError
 LEASE = timedelta(seconds=15)
 RENEW_SECONDS = 2.0
 """Also how soon a stop asked for in another process is noticed."""
+_HELD = [TurnStatus.RUNNING.value, TurnStatus.WAITING_FOR_INPUT.value]
+"""In which states somebody may hold a turn."""
 
 
 class LeaseLost(DomainError):
@@ -41,9 +43,7 @@ def acquire(turn_id: UUID, workspace_id: UUID) -> Turn | None:
     """Take a turn that is ready for work and that nobody works on, and mark it as running; None if there is none."""
     now = database_now()
     turns = Turn.objects.for_workspace(workspace_id).filter(pk=turn_id)
-    free = Q(lease_until=None) | Q(lease_until__lt=now)
-    ready = Q(status=TurnStatus.QUEUED.value) | Q(status=TurnStatus.RUNNING.value)
-    taken = turns.filter(free, ready).update(
+    taken = turns.filter(_takeable(now)).update(
         lease_owner=PROCESS_ID,
         lease_token=F("lease_token") + 1,
         lease_until=now + LEASE,
@@ -61,21 +61,25 @@ def renew(lease: Lease) -> bool:
     """
     turns = Turn.objects.for_workspace(lease.workspace_id).filter(pk=lease.turn_id)
     # Only while it runs: a renewal that comes late must not put a lease on a parked turn.
-    running = turns.filter(
-        lease_token=lease.token, lease_until__isnull=False, status=TurnStatus.RUNNING.value
-    )
+    running = turns.filter(lease_token=lease.token, lease_until__isnull=False, status__in=_HELD)
     kept = running.update(lease_until=database_now() + LEASE)
     if not kept:
         raise LeaseLost
     return turns.filter(stop_requested_at__isnull=False).exists()
 
 
+def _takeable(now: datetime) -> Q:
+    """Ready for work, and nobody works on it. A turn that waits without a lease is parked, and wants nobody."""
+    ready = Q(status=TurnStatus.QUEUED.value) | Q(status=TurnStatus.RUNNING.value)
+    free = Q(lease_until=None) | Q(lease_until__lt=now)
+    left = Q(status=TurnStatus.WAITING_FOR_INPUT.value, lease_until__lt=now)
+    return (ready & free) | left
+
+
 def find_orphans(limit: int = 100) -> list[tuple[UUID, UUID]]:
     """(turn id, workspace id) of turns that should be worked on and are not."""
     now = database_now()
-    free = Q(lease_until=None) | Q(lease_until__lt=now)
-    ready = Q(status=TurnStatus.QUEUED.value) | Q(status=TurnStatus.RUNNING.value)
     # A turn that has just been queued is about to be taken by the process that queued it.
     settled = Q(updated_at__lt=now - timedelta(seconds=5))
-    rows = Turn.objects.across_workspaces().filter(free, ready, settled)
+    rows = Turn.objects.across_workspaces().filter(_takeable(now), settled)
     return list(rows.order_by("pk").values_list("pk", "workspace_id")[:limit])

@@ -7,29 +7,23 @@ process can go on where another stopped.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
-
+from chat.engine.endings import end_turn, settle_calls
 from chat.engine.leases import Lease, LeaseLost, acquire
-from chat.engine.states import ACTIVE_TURNS, OPEN_CALLS, check_call_move, check_turn_move
+from chat.engine.rows import end_call, fetch_call, held, let_go, move_call, move_turn
+from chat.engine.states import WAITING_CALLS
 from chat.models import Message, ToolCall, Turn
-from chat.recording import Changes, changing
+from chat.recording import changing
 from chat.toolset import OfferedTool
 from chat.values import MessageRole, MessageStatus, ToolCallStatus, TurnStatus
 from mcp_servers.values import ToolCallOutcome
 from workspaces.database import database_now
 
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
-UNKNOWN_OUTCOME = (
-    "The connection to this call was lost while it ran, so whether it took effect is unknown. "
-    "It was not repeated."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +42,7 @@ class CallTools:
 
 @dataclass(frozen=True, slots=True)
 class WaitForPeople:
-    """Nothing can be done until somebody decides."""
+    """Nothing can be done until somebody decides or answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +74,6 @@ class Usage:
     completion_tokens: int = 0
 
 
-@contextmanager
-def _held(lease: Lease) -> Iterator[tuple[Changes, Turn]]:
-    with changing(lease.conversation_id, lease.workspace_id) as changes:
-        turn = Turn.objects.for_workspace(lease.workspace_id).fetch(lease.turn_id)
-        if turn.lease_token != lease.token or TurnStatus(turn.status) not in ACTIVE_TURNS:
-            raise LeaseLost
-        yield changes, turn
-
-
 def take(turn_id: UUID, workspace_id: UUID) -> tuple[Lease, Work] | None:
     """Take a turn that nobody works on, mark it as running, and settle the calls that a dead
     process left running; gives what to do first. None: there is nothing to take."""
@@ -97,6 +82,7 @@ def take(turn_id: UUID, workspace_id: UUID) -> tuple[Lease, Work] | None:
     if conversation_id is None:
         return None
     with changing(conversation_id, workspace_id) as changes:
+        was_released = turns.filter(lease_until=None).exists()
         turn = acquire(turn_id, workspace_id)
         if turn is None:
             return None
@@ -107,8 +93,7 @@ def take(turn_id: UUID, workspace_id: UUID) -> tuple[Lease, Work] | None:
         changes.turn(turn)
         if turn.attempt == 1:
             return lease, AskModel(0)
-        for call in _calls(turn).filter(status=ToolCallStatus.RUNNING.value):
-            _settle_orphan(call, changes)
+        settle_calls(turn, changes, is_parted=was_released)
         return lease, _work_of(turn)
 
 
@@ -135,13 +120,13 @@ def _work_of(turn: Turn) -> Work:
     queued = tuple(call.pk for call in calls if call.status == ToolCallStatus.QUEUED)
     if queued:
         return CallTools(queued)
-    is_waiting = any(call.status == ToolCallStatus.WAITING_FOR_APPROVAL for call in calls)
+    is_waiting = any(ToolCallStatus(call.status) in WAITING_CALLS for call in calls)
     return WaitForPeople() if is_waiting else AskModel(last.step + 1)
 
 
 def start_step(lease: Lease, step: int) -> Message:
     """The message that the model's answer goes into; one that was cut off begins anew."""
-    with _held(lease) as (changes, turn):
+    with held(lease) as (changes, turn):
         messages = Message.objects.for_workspace(lease.workspace_id)
         message = messages.filter(turn=turn, step=step, role=MessageRole.ASSISTANT.value).first()
         if message is None:
@@ -185,7 +170,7 @@ def finish_step(
     work_ms: int,
 ) -> None:
     """Commit an answer of the model with the calls it asks for, before any of them runs."""
-    with _held(lease) as (changes, turn):
+    with held(lease) as (changes, turn):
         message = Message.objects.for_workspace(lease.workspace_id).fetch(message_id)
         message.text = text
         message.status = MessageStatus.COMPLETE.value
@@ -224,7 +209,7 @@ def _allowed_name(name: str) -> str:
 
 def fail_step(lease: Lease, message_id: UUID, *, text: str, work_ms: int) -> None:
     """Keep the beginning of an answer that broke off."""
-    with _held(lease) as (changes, turn):
+    with held(lease) as (changes, turn):
         message = Message.objects.for_workspace(lease.workspace_id).fetch(message_id)
         message.text = text
         message.status = MessageStatus.FAILED.value
@@ -236,36 +221,28 @@ def fail_step(lease: Lease, message_id: UUID, *, text: str, work_ms: int) -> Non
 
 def start_call(lease: Lease, call_id: UUID) -> ToolCall:
     """Mark a call as running."""
-    with _held(lease) as (changes, _):
-        call = _fetch_call(lease, call_id)
-        _move_call(call, ToolCallStatus.RUNNING)
-        call.started_at = database_now()
+    with held(lease) as (changes, _):
+        call = fetch_call(lease.workspace_id, call_id)
+        move_call(call, ToolCallStatus.RUNNING)
+        if call.checkpoint is None or call.started_at is None:
+            call.started_at = database_now()
         call.save(update_fields=["status", "started_at", "updated_at"])
         changes.tool_call(call)
     return call
 
 
-def ask_for_approval(lease: Lease, call_id: UUID, *, rule: str, reason: str) -> None:
-    """Put a call before a person; it waits, with a deadline."""
-    with _held(lease) as (changes, _):
-        call = _fetch_call(lease, call_id)
-        _move_call(call, ToolCallStatus.WAITING_FOR_APPROVAL)
-        seconds = settings.TRELLIS.approval_ttl_seconds
-        call.started_at = None
-        call.approval_rule = rule
-        call.approval_reason = reason
-        call.approval_expires_at = database_now() + timedelta(seconds=seconds)
-        call.save()
-        changes.tool_call(call)
-
-
 def finish_call(lease: Lease, call_id: UUID, outcome: ToolCallOutcome, *, work_ms: int) -> None:
     """Commit how a call ended, before the model hears of it."""
     status = _STATUS_OF_OUTCOME.get(outcome.outcome.value, ToolCallStatus.FAILED)
-    with _held(lease) as (changes, turn):
-        call = _fetch_call(lease, call_id)
-        _move_call(call, status)
-        call.result = {"content": outcome.content_as_json(), "truncated": outcome.truncated}
+    with held(lease) as (changes, turn):
+        call = fetch_call(lease.workspace_id, call_id)
+        move_call(call, status)
+        call.result = {
+            "content": outcome.content_as_json(),
+            "truncated": outcome.truncated,
+            "structured": outcome.structured,
+        }
+        call.checkpoint = None
         call.model_text = outcome.as_model_text()
         call.error = outcome.message if outcome.is_error else ""
         call.duration_ms = outcome.duration_ms
@@ -278,38 +255,19 @@ def finish_call(lease: Lease, call_id: UUID, outcome: ToolCallOutcome, *, work_m
 
 def refuse_call(lease: Lease, call_id: UUID, *, message: str, is_fault: bool = False) -> None:
     """Commit that the gate did not let a call through (or, `is_fault`, that it could not be made)."""
-    with _held(lease) as (changes, _):
-        call = _fetch_call(lease, call_id)
+    with held(lease) as (changes, _):
+        call = fetch_call(lease.workspace_id, call_id)
         end_call(call, ToolCallStatus.FAILED if is_fault else ToolCallStatus.REFUSED, message)
         changes.tool_call(call)
 
 
-def park(lease: Lease) -> bool:
-    """Let go of a turn that waits for people; False if somebody has decided in the meantime."""
-    with _held(lease) as (changes, turn):
-        calls = _calls(turn)
-        if calls.filter(status=ToolCallStatus.QUEUED.value).exists():
-            return False
-        if not calls.filter(status=ToolCallStatus.WAITING_FOR_APPROVAL.value).exists():
-            return False
-        if turn.stop_requested_at is not None:
-            end_turn(turn, TurnStatus.CANCELLED, changes, can_retry=True)
-            return True
-        _move(turn, TurnStatus.WAITING_FOR_APPROVAL)
-        _release(turn)
-        turn.save()
-        changes.turn(turn)
-    return True
-
-
 def release(lease: Lease) -> None:
     """Give a turn back for another process to take; it is shutting down."""
-    with _held(lease) as (changes, turn):
-        for call in _calls(turn).filter(status=ToolCallStatus.RUNNING.value):
-            _settle_orphan(call, changes)
-        if turn.status == TurnStatus.RUNNING:
-            _move(turn, TurnStatus.QUEUED)
-        _release(turn)
+    with held(lease) as (changes, turn):
+        settle_calls(turn, changes, is_parted=True)
+        if turn.status in (TurnStatus.RUNNING, TurnStatus.WAITING_FOR_INPUT):
+            move_turn(turn, TurnStatus.QUEUED)
+        let_go(turn)
         turn.save()
         changes.turn(turn)
 
@@ -325,7 +283,7 @@ def finish(
     partial: Mapping[UUID, str] | None = None,
 ) -> None:
     """Bring a turn to its end. `partial` holds the text of messages that still streamed."""
-    with _held(lease) as (changes, turn):
+    with held(lease) as (changes, turn):
         end_turn(
             turn,
             status,
@@ -338,68 +296,11 @@ def finish(
         )
 
 
-def end_turn(
-    turn: Turn,
-    status: TurnStatus,
-    changes: Changes,
-    *,
-    error_code: str = "",
-    error_message: str = "",
-    can_retry: bool = False,
-    notice: str = "",
-    partial: Mapping[UUID, str] | None = None,
-) -> None:
-    """End a turn with all that hangs on it, inside the caller's transaction."""
-    _move(turn, status)
-    streaming = Message.objects.for_workspace(turn.workspace_id).filter(
-        turn=turn, status=MessageStatus.STREAMING.value
-    )
-    stopped = MessageStatus.STOPPED if status is TurnStatus.CANCELLED else MessageStatus.FAILED
-    for message in streaming:
-        message.text = (partial or {}).get(message.pk, message.text)
-        message.status = stopped.value
-        message.save(update_fields=["text", "status", "updated_at"])
-        changes.message(message)
-    for call in _calls(turn).filter(status__in=[open_.value for open_ in OPEN_CALLS]):
-        end_call(call, ToolCallStatus.CANCELLED, "Stopped before it ended.")
-        changes.tool_call(call)
-    turn.error_code = error_code
-    turn.error_message = error_message
-    turn.can_retry = can_retry
-    turn.notice = notice or turn.notice
-    turn.finished_at = database_now()
-    _release(turn)
-    turn.save()
-    changes.turn(turn)
-
-
-def end_call(call: ToolCall, status: ToolCallStatus, message: str) -> None:
-    """End a call without a result, inside the caller's transaction."""
-    _move_call(call, status)
-    call.error = message
-    call.model_text = f"Error: {message}"
-    call.finished_at = database_now()
-    call.save()
-
-
 _STATUS_OF_OUTCOME = {
     "ok": ToolCallStatus.SUCCEEDED,
     "cancelled": ToolCallStatus.CANCELLED,
     "outcome_unknown": ToolCallStatus.OUTCOME_UNKNOWN,
 }
-
-
-def _settle_orphan(call: ToolCall, changes: Changes) -> None:
-    """A call whose process is gone: repeated only where repeating is harmless."""
-    hints = call.annotations
-    is_harmless = hints.get("is_trusted") and (hints.get("read_only") or hints.get("idempotent"))
-    # An approval is used up by the first attempt, and never covers a second one.
-    if is_harmless and call.approval_id is None:
-        _move_call(call, ToolCallStatus.QUEUED)
-        call.save(update_fields=["status", "updated_at"])
-    else:
-        end_call(call, ToolCallStatus.OUTCOME_UNKNOWN, UNKNOWN_OUTCOME)
-    changes.tool_call(call)
 
 
 def _call_of(proposal: ProposedCall, turn: Turn, message: Message, position: int) -> ToolCall:
@@ -430,27 +331,3 @@ def _call_of(proposal: ProposedCall, turn: Turn, message: Message, position: int
         call.model_text = f"Error: {proposal.error}"
         call.finished_at = database_now()
     return call
-
-
-def _calls(turn: Turn) -> Any:
-    return ToolCall.objects.for_workspace(turn.workspace_id).filter(turn=turn)
-
-
-def _fetch_call(lease: Lease, call_id: UUID) -> ToolCall:
-    rows = ToolCall.objects.for_workspace(lease.workspace_id).select_related("decided_by")
-    return rows.fetch(call_id)
-
-
-def _move(turn: Turn, status: TurnStatus) -> None:
-    check_turn_move(TurnStatus(turn.status), status)
-    turn.status = status.value
-
-
-def _move_call(call: ToolCall, status: ToolCallStatus) -> None:
-    check_call_move(ToolCallStatus(call.status), status)
-    call.status = status.value
-
-
-def _release(turn: Turn) -> None:
-    turn.lease_owner = ""
-    turn.lease_until = None

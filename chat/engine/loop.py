@@ -13,18 +13,16 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 
 from audit.services import Ref
-from chat.engine import ledger
+from chat.engine import ledger, waiting
 from chat.engine.history import read_history
 from chat.engine.leases import Lease
-from chat.events import ToolCallProgress
-from chat.hub import hub
+from chat.engine.port import TurnPort
 from chat.live import LiveText
 from chat.models import Bud, Conversation, Message, ToolCall, Turn
 from chat.providers.base import AskedCall, Completion, CompletionRequest, ProviderSpec
@@ -33,9 +31,9 @@ from chat.providers.errors import ProviderError
 from chat.toolset import Toolset, resolve_toolset
 from chat.values import TurnStatus
 from mcp_servers.canonical import canonical_json, parse_arguments
-from mcp_servers.errors import ApprovalMissing, InvalidArguments
+from mcp_servers.errors import ApprovalMissing, InputMissing, InvalidArguments
 from mcp_servers.gate import call_tool
-from mcp_servers.values import Progress, ToolCallRequest
+from mcp_servers.values import ToolCallRequest
 from workspaces.actors import Actor, Source
 from workspaces.database import in_database
 from workspaces.errors import DomainError, PermissionDenied
@@ -86,7 +84,7 @@ async def run_turn(lease: Lease, work: ledger.Work) -> None:
                 case ledger.CallTools(call_ids):
                     await _call_tools(lease, call_ids)
                 case ledger.WaitForPeople():
-                    if await in_database(ledger.park, lease):
+                    if await in_database(waiting.park, lease):
                         return
                 case ledger.Complete():
                     await in_database(ledger.finish, lease, TurnStatus.COMPLETED)
@@ -195,7 +193,7 @@ async def _call_one(lease: Lease, call_id: UUID) -> None:
     """One call through the gate; whatever comes of it is committed."""
     call = await in_database(ledger.start_call, lease, call_id)
     task = await in_database(_read_call_task, lease)
-    started = time.monotonic()
+    port = TurnPort(lease, call_id)
     if call.tool_id is None or not has_permission(task.actor, Permission.USE_CHAT):
         await in_database(ledger.refuse_call, lease, call_id, message="This tool is not available.")
         return
@@ -212,30 +210,34 @@ async def _call_one(lease: Lease, call_id: UUID) -> None:
         turn_id=lease.turn_id,
         model=task.turn.model,
         offered_definition_hash=call.definition_hash,
+        has_read_untrusted=task.turn.has_read_untrusted,
+        can_wait_elsewhere=True,
+        checkpoint=_checkpoint_of(call),
     )
     try:
-        outcome = await call_tool(request, on_progress=partial(_tell_progress, lease, call))
+        outcome = await call_tool(request, on_progress=port.progressed)
     except ApprovalMissing as missing:
         await in_database(
-            ledger.ask_for_approval,
+            waiting.ask_for_approval,
             lease,
             call_id,
             rule=missing.decision.rule,
             reason=missing.decision.reason,
         )
+    except InputMissing:
+        await in_database(waiting.park_call, lease, call_id, work_ms=port.work_ms)
     except InvalidArguments as error:
         await in_database(ledger.refuse_call, lease, call_id, message=error.message, is_fault=True)
     except DomainError as error:
         await in_database(ledger.refuse_call, lease, call_id, message=error.message)
     else:
-        await in_database(ledger.finish_call, lease, call_id, outcome, work_ms=_since(started))
+        await in_database(ledger.finish_call, lease, call_id, outcome, work_ms=port.work_ms)
 
 
-def _tell_progress(lease: Lease, call: ToolCall, progress: Progress) -> None:
-    event = ToolCallProgress(
-        lease.conversation_id, call.pk, progress.progress, progress.total, progress.message
-    )
-    hub.publish(lease.conversation_id, [event])
+def _checkpoint_of(call: ToolCall) -> str | None:
+    if call.checkpoint is None:
+        return None
+    return str(call.checkpoint.reveal("going on with a call", is_credential=False))
 
 
 def _propose(task: Task, calls: Sequence[AskedCall]) -> list[ledger.ProposedCall]:

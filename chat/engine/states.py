@@ -12,6 +12,7 @@ TURN_MOVES: dict[Turn, frozenset[Turn]] = {
         {
             Turn.QUEUED,
             Turn.WAITING_FOR_APPROVAL,
+            Turn.WAITING_FOR_INPUT,
             Turn.COMPLETED,
             Turn.FAILED,
             Turn.CANCELLED,
@@ -19,6 +20,10 @@ TURN_MOVES: dict[Turn, frozenset[Turn]] = {
         }
     ),
     Turn.WAITING_FOR_APPROVAL: frozenset({Turn.QUEUED, Turn.CANCELLED, Turn.FAILED}),
+    # Parked it is queued again; with its process holding on to it, it just goes on.
+    Turn.WAITING_FOR_INPUT: frozenset(
+        {Turn.QUEUED, Turn.RUNNING, Turn.CANCELLED, Turn.FAILED, Turn.INTERRUPTED}
+    ),
     Turn.COMPLETED: frozenset(),
     Turn.FAILED: frozenset({Turn.QUEUED}),
     Turn.CANCELLED: frozenset({Turn.QUEUED}),
@@ -34,6 +39,18 @@ CALL_MOVES: dict[Call, frozenset[Call]] = {
         {
             Call.QUEUED,
             Call.WAITING_FOR_APPROVAL,
+            Call.WAITING_FOR_INPUT,
+            Call.SUCCEEDED,
+            Call.FAILED,
+            Call.REFUSED,
+            Call.CANCELLED,
+            Call.OUTCOME_UNKNOWN,
+        }
+    ),
+    Call.WAITING_FOR_INPUT: frozenset(
+        {
+            Call.QUEUED,
+            Call.RUNNING,
             Call.SUCCEEDED,
             Call.FAILED,
             Call.REFUSED,
@@ -48,8 +65,14 @@ CALL_MOVES: dict[Call, frozenset[Call]] = {
     Call.OUTCOME_UNKNOWN: frozenset(),
 }
 
-ACTIVE_TURNS = frozenset({Turn.QUEUED, Turn.RUNNING, Turn.WAITING_FOR_APPROVAL})
-OPEN_CALLS = frozenset({Call.QUEUED, Call.WAITING_FOR_APPROVAL, Call.RUNNING})
+ACTIVE_TURNS = frozenset(
+    {Turn.QUEUED, Turn.RUNNING, Turn.WAITING_FOR_APPROVAL, Turn.WAITING_FOR_INPUT}
+)
+WAITING_TURNS = frozenset({Turn.WAITING_FOR_APPROVAL, Turn.WAITING_FOR_INPUT})
+OPEN_CALLS = frozenset(
+    {Call.QUEUED, Call.WAITING_FOR_APPROVAL, Call.WAITING_FOR_INPUT, Call.RUNNING}
+)
+WAITING_CALLS = frozenset({Call.WAITING_FOR_APPROVAL, Call.WAITING_FOR_INPUT})
 RETRYABLE_TURNS = frozenset({Turn.FAILED, Turn.CANCELLED, Turn.INTERRUPTED})
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from chat.engine.ledger import end_call
+from chat.engine.rows import end_call
 from chat.models import ToolCall, Turn
 from chat.recording import changing
 from chat.services.turns import queue_again

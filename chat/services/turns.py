@@ -10,8 +10,8 @@ from django.db import transaction
 from uuid_utils.compat import uuid7
 
 from chat.engine import runner
-from chat.engine.ledger import end_turn
-from chat.engine.states import ACTIVE_TURNS, RETRYABLE_TURNS
+from chat.engine.endings import end_turn
+from chat.engine.states import ACTIVE_TURNS, RETRYABLE_TURNS, WAITING_TURNS
 from chat.models import Conversation, Message, Turn
 from chat.models.turns import ACTIVE
 from chat.recording import Changes, changing
@@ -132,8 +132,11 @@ def retry_turn(*, turn: Turn, actor: Actor) -> Turn:
 
 
 def queue_again(turn: Turn, changes: Changes) -> None:
-    """A decision has been made: whoever takes the turn goes on with it."""
-    if turn.status != TurnStatus.WAITING_FOR_APPROVAL:
+    """A decision has been made: whoever takes the turn goes on with it.
+
+    A turn that somebody holds finds out by itself, as soon as its open calls have ended.
+    """
+    if TurnStatus(turn.status) not in WAITING_TURNS or turn.lease_until is not None:
         return
     turn.status = TurnStatus.QUEUED.value
     turn.save(update_fields=["status", "updated_at"])

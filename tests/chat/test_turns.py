@@ -11,7 +11,7 @@ import pytest
 from django.test import override_settings
 
 from audit.models import AuditEntry
-from chat.engine import leases, ledger, runner
+from chat.engine import leases, ledger, runner, waiting
 from chat.models import Message, ModelProvider, Turn
 from chat.services.conversations import delete_conversation
 from chat.services.turns import retry_turn, stop_turn
@@ -277,7 +277,7 @@ def test_a_stop_that_came_before_the_wait_ends_the_turn(chat: Chat) -> None:
     """REL-09: asked for in another process while the turn was about to park; approving it later runs nothing."""
     chat.model.call(("counting__destroy", {"what": "x"}))
     hold = threading.Event()
-    original = ledger.ask_for_approval
+    original = waiting.ask_for_approval
 
     def stop_first(lease: leases.Lease, call_id: UUID, **told: str) -> None:
         Turn.objects.for_workspace(lease.workspace_id).filter(pk=lease.turn_id).update(
@@ -286,7 +286,7 @@ def test_a_stop_that_came_before_the_wait_ends_the_turn(chat: Chat) -> None:
         original(lease, call_id, **told)
         hold.set()
 
-    with patch.object(ledger, "ask_for_approval", stop_first):
+    with patch.object(waiting, "ask_for_approval", stop_first):
         chat.send()
         assert hold.wait(20)
         chat.watching.turn("cancelled")

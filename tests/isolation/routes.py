@@ -141,6 +141,11 @@ SAMPLES: dict[str, Sample] = {
     "api:tool-calls-decide": Sample(
         ids=_pk("call"), bodies=(lambda _: {"decision": "approve"},), reads=False
     ),
+    "api:input-requests-list": Sample(),
+    "api:input-requests-detail": Sample(ids=_pk("input")),
+    "api:input-requests-answer": Sample(
+        ids=_pk("input"), bodies=(lambda _: {"action": "decline"},), reads=False
+    ),
     "workspaces:index": Sample(writes_on_get=_SESSION),
     "workspaces:accept_invitation": _public,
     "workspaces:invitation": Sample(

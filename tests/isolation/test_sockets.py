@@ -31,6 +31,10 @@ SAMPLES: Mapping[str, Callable[[Side], dict[str, Any] | None]] = {
     "stop": lambda side: {"turn_id": str(side["turn"].pk)},
     "retry": lambda side: {"turn_id": str(side["turn"].pk)},
     "decide": lambda side: {"tool_call_id": str(side["call"].pk), "decision": "approve"},
+    "answer_input": lambda side: {
+        "input_request_id": str(side["input"].pk),
+        "action": "decline",
+    },
     "ping": lambda _side: None,  # names nothing
 }
 NAMES = [str(command.model_fields["type"].annotation.__args__[0]) for command in COMMANDS]  # type: ignore[union-attr]

@@ -16,9 +16,27 @@ from uuid_utils.compat import uuid7
 from audit.actions import Action, Outcome
 from audit.models import AuditEntry
 from audit.services import EntryDraft, Ref, record
-from chat.models import Bud, Conversation, Message, ModelProvider, ToolCall, Turn
+from chat.models import (
+    Attachment,
+    Bud,
+    Conversation,
+    Message,
+    ModelProvider,
+    ToolCall,
+    Turn,
+)
 from chat.values import MessageRole, MessageStatus, ToolCallStatus, TurnStatus
-from mcp_servers.models import Approval, HealthCheck, McpServer, McpTool
+from mcp_servers.models import (
+    Approval,
+    HealthCheck,
+    InputRequest,
+    McpPrompt,
+    McpResource,
+    McpServer,
+    McpTool,
+    ToolPermission,
+    TraceMessage,
+)
 from tests.factories import CANARY, Tenant, make_tenant
 from workspaces.actors import Source
 from workspaces.models import ApiToken, IdempotentRequest, Invitation, Membership, User
@@ -156,6 +174,56 @@ def make_side(slug: str, text: str) -> Side:
         approval_reason=f"{text} reason",
         approval_expires_at=soon,
     )
+    asked = InputRequest.objects.create(
+        workspace=workspace,
+        call_id=call.pk,
+        conversation_id=conversation.pk,
+        turn_id=turn.pk,
+        asked_of=member,
+        server_id=server.pk,
+        server_name=server.name,
+        tool_name=tool.name,
+        kind="form",
+        key=f"{text}-key",
+        fingerprint=digest,
+        message=f"{text} question",
+        schema={"type": "object", "properties": {}},
+        expires_at=soon,
+    )
+    resource = McpResource.objects.create(
+        workspace=workspace,
+        server=server,
+        uri=f"note://{text}",
+        name=f"{text} resource",
+        last_seen_at=timezone.now(),
+    )
+    prompt = McpPrompt.objects.create(
+        workspace=workspace, server=server, name=f"{text}_prompt", last_seen_at=timezone.now()
+    )
+    attachment = Attachment.objects.create(
+        workspace=workspace,
+        message=message,
+        position=0,
+        server_id=server.pk,
+        server_name=server.name,
+        resource_id=resource.pk,
+        uri=resource.uri,
+        title=f"{text} resource",
+        model_text=f"{text} content",
+    )
+    permission = ToolPermission.objects.create(
+        workspace=workspace, user=member, tool=tool, definition_hash=digest
+    )
+    trace = TraceMessage.objects.create(
+        workspace=workspace,
+        server=server,
+        at=timezone.now(),
+        principal="workspace",
+        connection="1",
+        direction="event",
+        kind="event",
+        text=f"{text} trace",
+    )
     approval = Approval.objects.create(
         workspace=workspace,
         call_id=call.pk,
@@ -221,6 +289,12 @@ def make_side(slug: str, text: str) -> Side:
             "turn": turn,
             "answer": answer,
             "call": call,
+            "input": asked,
+            "resource": resource,
+            "prompt": prompt,
+            "attachment": attachment,
+            "permission": permission,
+            "trace": trace,
             "approval": approval,
             "invitation": invitation,
             "token": token,

@@ -1,0 +1,100 @@
+"""How turns and calls end, and what becomes of calls whose process is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from uuid import UUID
+
+from chat.engine.rows import calls_of, end_call, let_go, move_call, move_turn, pending_inputs
+from chat.engine.states import OPEN_CALLS
+from chat.models import Message, ToolCall, Turn
+from chat.recording import Changes
+from chat.values import MessageStatus, ToolCallStatus, TurnStatus
+from mcp_servers import elicitation
+from workspaces.actors import Actor, Source
+from workspaces.database import database_now
+
+UNKNOWN_OUTCOME = (
+    "The connection to this call was lost while it ran, so whether it took effect is unknown. "
+    "It was not repeated."
+)
+
+
+def end_turn(
+    turn: Turn,
+    status: TurnStatus,
+    changes: Changes,
+    *,
+    error_code: str = "",
+    error_message: str = "",
+    can_retry: bool = False,
+    notice: str = "",
+    partial: Mapping[UUID, str] | None = None,
+) -> None:
+    """End a turn with all that hangs on it, inside the caller's transaction."""
+    move_turn(turn, status)
+    streaming = Message.objects.for_workspace(turn.workspace_id).filter(
+        turn=turn, status=MessageStatus.STREAMING.value
+    )
+    stopped = MessageStatus.STOPPED if status is TurnStatus.CANCELLED else MessageStatus.FAILED
+    for message in streaming:
+        message.text = (partial or {}).get(message.pk, message.text)
+        message.status = stopped.value
+        message.save(update_fields=["text", "status", "updated_at"])
+        changes.message(message)
+    for call in calls_of(turn, *OPEN_CALLS).select_related("decided_by"):
+        withdraw_inputs(call, changes)
+        end_call(call, ToolCallStatus.CANCELLED, "Stopped before it ended.")
+        changes.tool_call(call)
+    turn.error_code = error_code
+    turn.error_message = error_message
+    turn.can_retry = can_retry
+    turn.notice = notice or turn.notice
+    turn.finished_at = database_now()
+    let_go(turn)
+    turn.save()
+    changes.turn(turn)
+
+
+def withdraw_inputs(call: ToolCall, changes: Changes) -> None:
+    """Nobody need answer what the server asked during this call."""
+    if call.status not in (ToolCallStatus.WAITING_FOR_INPUT, ToolCallStatus.RUNNING):
+        return
+    actor = Actor.system(label="turns", source=Source.TASK, workspace_id=call.workspace_id)
+    rows = elicitation.withdraw_inputs(call_id=call.pk, workspace_id=call.workspace_id, actor=actor)
+    for row in rows:
+        changes.input_request(row)
+
+
+def settle_calls(turn: Turn, changes: Changes, *, is_parted: bool) -> None:
+    """What becomes of the calls that a process has left behind.
+
+    Args:
+        is_parted: the process let go in good order, so whatever still waits with a checkpoint was parked.
+    """
+    left = (ToolCallStatus.RUNNING, ToolCallStatus.WAITING_FOR_INPUT)
+    for call in calls_of(turn, *left).select_related("decided_by"):
+        if not (is_parted and _is_parked(call)):
+            _settle(call, changes)
+
+
+def _is_parked(call: ToolCall) -> bool:
+    has_stopped = call.status == ToolCallStatus.WAITING_FOR_INPUT and call.checkpoint is not None
+    return has_stopped and pending_inputs(call.workspace_id, [call.pk]).exists()
+
+
+def _settle(call: ToolCall, changes: Changes) -> None:
+    """Go on from where the server was left; else repeat only what is harmless to repeat."""
+    hints = call.annotations
+    is_harmless = hints.get("is_trusted") and (hints.get("read_only") or hints.get("idempotent"))
+    # An approval is used up by the first attempt, and never covers a second one.
+    can_repeat = is_harmless and call.approval_id is None
+    if call.checkpoint is not None or can_repeat:
+        if call.checkpoint is None:
+            withdraw_inputs(call, changes)
+        move_call(call, ToolCallStatus.QUEUED)
+        call.save(update_fields=["status", "updated_at"])
+    else:
+        withdraw_inputs(call, changes)
+        end_call(call, ToolCallStatus.OUTCOME_UNKNOWN, UNKNOWN_OUTCOME)
+    changes.tool_call(call)

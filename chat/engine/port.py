@@ -1,0 +1,62 @@
+"""What the gate tells a turn while one of its calls runs."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from uuid import UUID
+
+from chat.engine import waiting
+from chat.engine.leases import Lease
+from chat.events import ToolCallProgress
+from chat.hub import hub
+from mcp_servers.values import Progress
+from workspaces.database import in_database
+
+
+class TurnPort:
+    """The gate's `CallPort` for one call of a turn: progress to the watchers, checkpoints and waits to the rows."""
+
+    def __init__(self, lease: Lease, call_id: UUID) -> None:
+        self._lease = lease
+        self._call_id = call_id
+        self._started = time.monotonic()
+        self._waits_since: float | None = None
+        self._waited = 0.0
+        self._order = asyncio.Lock()
+        self._waits = 0
+
+    @property
+    def work_ms(self) -> int:
+        """Milliseconds since the call began, without the time that people took."""
+        now = time.monotonic()
+        waits = now - self._waits_since if self._waits_since is not None else 0.0
+        return int((now - self._started - self._waited - waits) * 1000)
+
+    def progressed(self, progress: Progress) -> None:
+        event = ToolCallProgress(
+            self._lease.conversation_id,
+            self._call_id,
+            progress.progress,
+            progress.total,
+            progress.message,
+        )
+        hub.publish(self._lease.conversation_id, [event])
+
+    async def checkpointed(self, checkpoint: str) -> None:
+        await in_database(waiting.keep_checkpoint, self._lease, self._call_id, checkpoint)
+
+    async def waiting(self, is_waiting: bool) -> None:
+        """Several questions may be open at once; the call goes on when the last of them is answered."""
+        async with self._order:
+            self._waits += 1 if is_waiting else -1
+            if self._waits > 0:
+                if self._waits_since is None:
+                    self._waits_since = time.monotonic()
+                await in_database(waiting.wait_in_place, self._lease, self._call_id)
+                return
+            self._waits = 0
+            if self._waits_since is not None:
+                self._waited += time.monotonic() - self._waits_since
+                self._waits_since = None
+            await in_database(waiting.go_on_in_place, self._lease, self._call_id)

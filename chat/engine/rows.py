@@ -1,0 +1,74 @@
+"""The rows of a running turn, as its ledger reads and moves them: under the lease, along the permitted moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from uuid import UUID
+
+from chat.engine.leases import Lease, LeaseLost
+from chat.engine.states import ACTIVE_TURNS, check_call_move, check_turn_move
+from chat.models import ToolCall, Turn
+from chat.recording import Changes, changing
+from chat.values import ToolCallStatus, TurnStatus
+from mcp_servers.models import InputRequest, InputStatus
+from workspaces.database import database_now
+
+
+@contextmanager
+def held(lease: Lease) -> Iterator[tuple[Changes, Turn]]:
+    """The turn, its conversation locked, as long as the lease holds.
+
+    Raises:
+        LeaseLost: another process has it, or it has ended.
+    """
+    with changing(lease.conversation_id, lease.workspace_id) as changes:
+        turn = Turn.objects.for_workspace(lease.workspace_id).fetch(lease.turn_id)
+        if turn.lease_token != lease.token or TurnStatus(turn.status) not in ACTIVE_TURNS:
+            raise LeaseLost
+        yield changes, turn
+
+
+def calls_of(turn: Turn, *statuses: ToolCallStatus) -> Any:
+    """The turn's calls in these states; in all, where none is named."""
+    rows = ToolCall.objects.for_workspace(turn.workspace_id).filter(turn=turn)
+    return rows.filter(status__in=[status.value for status in statuses]) if statuses else rows
+
+
+def fetch_call(workspace_id: UUID, call_id: UUID) -> ToolCall:
+    """One call, with what its picture on the wire needs."""
+    rows = ToolCall.objects.for_workspace(workspace_id).select_related("decided_by")
+    return rows.fetch(call_id)
+
+
+def move_turn(turn: Turn, status: TurnStatus) -> None:
+    check_turn_move(TurnStatus(turn.status), status)
+    turn.status = status.value
+
+
+def move_call(call: ToolCall, status: ToolCallStatus) -> None:
+    check_call_move(ToolCallStatus(call.status), status)
+    call.status = status.value
+
+
+def let_go(turn: Turn) -> None:
+    """Nobody holds the turn any more."""
+    turn.lease_owner = ""
+    turn.lease_until = None
+
+
+def end_call(call: ToolCall, status: ToolCallStatus, message: str) -> None:
+    """End a call without a result, inside the caller's transaction."""
+    move_call(call, status)
+    call.error = message
+    call.model_text = f"Error: {message}"
+    call.checkpoint = None
+    call.finished_at = database_now()
+    call.save()
+
+
+def pending_inputs(workspace_id: UUID, call_ids: Iterable[UUID]) -> Any:
+    """What servers still wait to be told during these calls."""
+    rows = InputRequest.objects.for_workspace(workspace_id)
+    return rows.filter(call_id__in=list(call_ids), status=InputStatus.PENDING.value)

@@ -1,0 +1,135 @@
+"""Waiting for people: for their decision about a call, or for what a server asked them while it worked.
+
+A call waits in one of two ways. Parked: the server's question ended the request (revision 2026-07-28), the gate's
+checkpoint is in the row, and nobody holds the turn. In place: the request is still open (older revisions), and the
+turn keeps its lease.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID
+
+from django.conf import settings
+
+from chat.engine.endings import end_turn
+from chat.engine.leases import Lease
+from chat.engine.rows import (
+    calls_of,
+    fetch_call,
+    held,
+    let_go,
+    move_call,
+    move_turn,
+    pending_inputs,
+)
+from chat.models import ToolCall
+from chat.recording import Changes
+from chat.values import ToolCallStatus, TurnStatus
+from mcp_servers.models import InputRequest
+from workspaces.database import database_now
+
+
+def ask_for_approval(lease: Lease, call_id: UUID, *, rule: str, reason: str) -> None:
+    """Put a call before a person; it waits, with a deadline."""
+    with held(lease) as (changes, _):
+        call = fetch_call(lease.workspace_id, call_id)
+        move_call(call, ToolCallStatus.WAITING_FOR_APPROVAL)
+        seconds = settings.TRELLIS.approval_ttl_seconds
+        call.started_at = None
+        call.approval_rule = rule
+        call.approval_reason = reason
+        call.approval_expires_at = database_now() + timedelta(seconds=seconds)
+        call.save()
+        changes.tool_call(call)
+
+
+def keep_checkpoint(lease: Lease, call_id: UUID, checkpoint: str) -> None:
+    """Store where a call goes on, whoever goes on with it."""
+    with held(lease):
+        call = fetch_call(lease.workspace_id, call_id)
+        call.checkpoint = checkpoint
+        call.save(update_fields=["checkpoint", "updated_at"])
+
+
+def park_call(lease: Lease, call_id: UUID, *, work_ms: int) -> None:
+    """The server asked, and its request is over: the call waits for the answers."""
+    with held(lease) as (changes, turn):
+        call = fetch_call(lease.workspace_id, call_id)
+        _tell_inputs(call, changes)
+        move_call(call, ToolCallStatus.WAITING_FOR_INPUT)
+        call.save(update_fields=["status", "updated_at"])
+        changes.tool_call(call)
+        turn.work_ms += work_ms
+        turn.save(update_fields=["work_ms", "updated_at"])
+
+
+def wait_in_place(lease: Lease, call_id: UUID) -> None:
+    """The server asked, and its request stays open meanwhile; the turn shows that it waits."""
+    with held(lease) as (changes, turn):
+        call = fetch_call(lease.workspace_id, call_id)
+        _tell_inputs(call, changes)
+        if call.status == ToolCallStatus.RUNNING:
+            move_call(call, ToolCallStatus.WAITING_FOR_INPUT)
+            call.save(update_fields=["status", "updated_at"])
+            changes.tool_call(call)
+        if turn.status == TurnStatus.RUNNING:
+            move_turn(turn, TurnStatus.WAITING_FOR_INPUT)
+            turn.save(update_fields=["status", "updated_at"])
+            changes.turn(turn)
+
+
+def go_on_in_place(lease: Lease, call_id: UUID) -> None:
+    """Everything that the server asked during this open call has been answered."""
+    with held(lease) as (changes, turn):
+        call = fetch_call(lease.workspace_id, call_id)
+        _tell_inputs(call, changes)
+        if call.status != ToolCallStatus.RUNNING:
+            move_call(call, ToolCallStatus.RUNNING)
+            call.save(update_fields=["status", "updated_at"])
+            changes.tool_call(call)
+        others = calls_of(turn, ToolCallStatus.WAITING_FOR_INPUT).filter(checkpoint=None)
+        if turn.status == TurnStatus.WAITING_FOR_INPUT and not others.exists():
+            move_turn(turn, TurnStatus.RUNNING)
+            turn.save(update_fields=["status", "updated_at"])
+            changes.turn(turn)
+
+
+def park(lease: Lease) -> bool:
+    """Let go of a turn that waits for people; False if there is something to do after all."""
+    with held(lease) as (changes, turn):
+        for call in calls_of(turn, ToolCallStatus.WAITING_FOR_INPUT).select_related("decided_by"):
+            release_answered(call, changes)
+        if calls_of(turn, ToolCallStatus.QUEUED).exists():
+            return False
+        waits_for_approval = calls_of(turn, ToolCallStatus.WAITING_FOR_APPROVAL).exists()
+        waits_for_input = calls_of(turn, ToolCallStatus.WAITING_FOR_INPUT).exists()
+        if not waits_for_approval and not waits_for_input:
+            return False
+        if turn.stop_requested_at is not None:
+            end_turn(turn, TurnStatus.CANCELLED, changes, can_retry=True)
+            return True
+        if waits_for_approval:
+            move_turn(turn, TurnStatus.WAITING_FOR_APPROVAL)
+        else:
+            move_turn(turn, TurnStatus.WAITING_FOR_INPUT)
+        let_go(turn)
+        turn.save()
+        changes.turn(turn)
+    return True
+
+
+def release_answered(call: ToolCall, changes: Changes) -> bool:
+    """Queue a parked call again once nothing it asked is open; whether that was so."""
+    is_parked = call.status == ToolCallStatus.WAITING_FOR_INPUT and call.checkpoint is not None
+    if not is_parked or pending_inputs(call.workspace_id, [call.pk]).exists():
+        return False
+    move_call(call, ToolCallStatus.QUEUED)
+    call.save(update_fields=["status", "updated_at"])
+    changes.tool_call(call)
+    return True
+
+
+def _tell_inputs(call: ToolCall, changes: Changes) -> None:
+    for row in InputRequest.objects.for_workspace(call.workspace_id).filter(call_id=call.pk):
+        changes.input_request(row)

@@ -1,0 +1,82 @@
+"""A person answers what a server asked during a call; whoever waits for it goes on."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from chat.engine.waiting import release_answered
+from chat.models import Conversation, ToolCall
+from chat.recording import Changes, changing
+from chat.services.turns import queue_again
+from mcp_servers import elicitation
+from mcp_servers.inputs import InputAction
+from mcp_servers.models import InputRequest
+from workspaces.actors import Actor
+from workspaces.errors import DomainError
+from workspaces.roles import Permission, require
+
+logger = logging.getLogger(__name__)
+
+
+def answer_input(
+    *,
+    request: InputRequest,
+    action: InputAction,
+    actor: Actor,
+    content: Mapping[str, Any] | None = None,
+) -> InputRequest:
+    """Answer, decline or cancel; the turn goes on once nothing else is open.
+
+    Raises:
+        PermissionDenied: it was put to somebody else.
+        Conflict: it has been answered, withdrawn, or has run out.
+        InvalidInput: the answer does not fit what was asked; names the fields.
+    """
+    require(actor, Permission.USE_CHAT, workspace_id=request.workspace_id)
+    if request.conversation_id is None:
+        return _answer(request, action, content, actor)
+    with changing(request.conversation_id, request.workspace_id) as changes:
+        row = _answer(request, action, content, actor)
+        _tell(row, changes)
+    return row
+
+
+def expire_inputs() -> int:
+    """End every question that nobody answered in time; the server hears that there is no answer."""
+    overdue = elicitation.overdue_inputs()
+    for row in overdue:
+        try:
+            _expire(row)
+        except DomainError as error:
+            # One that cannot be ended now does not keep the others waiting.
+            logger.warning("input_not_expired", extra={"input": str(row.pk), "code": error.code})
+    return len(overdue)
+
+
+def _expire(row: InputRequest) -> None:
+    conversations = Conversation.objects.for_workspace(row.workspace_id)
+    if row.conversation_id is None or conversations.find(row.conversation_id) is None:
+        elicitation.expire_input(row)
+        return
+    with changing(row.conversation_id, row.workspace_id) as changes:
+        expired = elicitation.expire_input(row)
+        if expired is not None:
+            _tell(expired, changes)
+
+
+def _answer(
+    request: InputRequest, action: InputAction, content: Mapping[str, Any] | None, actor: Actor
+) -> InputRequest:
+    return elicitation.answer_input(
+        input_request=request, action=action, content=dict(content or {}), actor=actor
+    )
+
+
+def _tell(request: InputRequest, changes: Changes) -> None:
+    changes.input_request(request)
+    calls = ToolCall.objects.for_workspace(request.workspace_id)
+    call = calls.select_related("turn", "decided_by").filter(pk=request.call_id).first()
+    if call is not None and release_answered(call, changes):
+        queue_again(call.turn, changes)
