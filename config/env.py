@@ -120,6 +120,11 @@ class Environment(BaseSettings):
         validation_alias="TRELLIS_DATA_DIR",
         description="Folder for the embedded database, keys, outgoing mail and the scratch folders of stdio servers.",
     )
+    mcp_servers_file: Path | None = Field(
+        None,
+        validation_alias="MCP_SERVERS_FILE",
+        description="The platform's own MCP servers, as `mcpServers` JSON. Absent: `mcp-servers.json` here, in the data folder or in `~/.config/trellis`.",
+    )
     debug: bool = Field(
         False,
         validation_alias="TRELLIS_DEBUG",
@@ -189,6 +194,21 @@ class Environment(BaseSettings):
         (),
         validation_alias="TRELLIS_ALLOWED_NETWORKS",
         description="Private networks (CIDR) that outgoing connections to MCP servers and models may reach.",
+    )
+
+    max_connections: int = Field(
+        200,
+        ge=1,
+        le=10_000,
+        validation_alias="MCP_MAX_CONNECTIONS",
+        description="Most open connections to MCP servers of one process. Those idle for longest make room for new ones.",
+    )
+    max_connections_per_workspace: int = Field(
+        50,
+        ge=1,
+        le=10_000,
+        validation_alias="MCP_MAX_CONNECTIONS_PER_WORKSPACE",
+        description="The same for one workspace.",
     )
 
     # Mail

@@ -11,6 +11,7 @@ from django.urls import reverse_lazy
 from config.env import ROOT, read_environment
 from config.logs import configure_logging
 
+BASE_DIR = ROOT
 TRELLIS = read_environment()
 
 # Core ----------------------------------------------------------------------------------------------------------------

@@ -4,47 +4,69 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal, cast
 from uuid import UUID
 
 from django.conf import settings
 
-from mcp_servers import catalogue, outbound
+from mcp_servers import catalogue, outbound, pins
 from mcp_servers.canonical import canonical_json
-from mcp_servers.connections.spec import ConnectionSpec, HttpSpec, StdioSpec
-from mcp_servers.models.servers import AuthType, McpServer, Transport
+from mcp_servers.connections.spec import ConnectionSpec, HttpSpec, RemoteTransport, StdioSpec
+from mcp_servers.models import McpResource, SamplingPolicy, ServerScope
+from mcp_servers.models.servers import AuthType, McpServer, Transport, schemes_of
+from mcp_servers.scopes.registry import Definition, argv_of, endpoint_of, registry
 from mcp_servers.values import Protocol
 from workspaces.errors import InvalidInput
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from mcp_servers.models import StdioProgram
     from workspaces.secrets import Secret
 
 WORKSPACE_PRINCIPAL: Final = "workspace"
-"""Connections with the credentials that the workspace stored."""
+"""Connections with the credentials that the workspace, or the platform, stored."""
+
+MAX_WATCHED: Final = 200
+"""Resources of one server whose changes are heard of."""
 
 
-def connection_spec(server: McpServer, *, principal: str = WORKSPACE_PRINCIPAL) -> ConnectionSpec:
+def connection_spec(server: McpServer, *, principal: str | None = None) -> ConnectionSpec:
     """What it takes to connect to this server.
 
+    Args:
+        principal: whose credentials are meant; None: those that belong to the server's scope.
+
     Raises:
-        InvalidEndpoint, InvalidInput: the row is not whole.
+        InvalidEndpoint, InvalidInput: the row is not whole, or the platform's file or catalogue changed under it.
         SecretUnreadable: a stored credential cannot be decrypted.
     """
     config = server.config
+    definition = _definition(server) if server.scope == ServerScope.GLOBAL else None
+    target = _target(server, definition)
     return ConnectionSpec(
         workspace_id=server.workspace_id,
         server_id=server.pk,
-        principal=principal,
+        principal=principal or principal_of(server),
         server_name=server.name,
-        target=_stdio(server) if server.transport == Transport.STDIO else _http(server),
-        fingerprint=_fingerprint(server),
-        protocol=Protocol(server.protocol),
+        target=target,
+        fingerprint=_fingerprint(server, definition),
+        protocol=definition.entry.protocol if definition else Protocol(server.protocol),
         connect_seconds=config.connect_seconds,
         idle_seconds=config.idle_seconds,
         max_concurrent_calls=config.max_concurrent_calls,
+        max_queued_calls=config.max_queued_calls,
+        max_attempts=config.max_attempts,
+        allows_sampling=server.sampling != SamplingPolicy.OFF,
+        roots=_roots(server, target),
+        watched=_watched(server),
+        log_level=server.log_level,
     )
+
+
+def principal_of(server: McpServer) -> str:
+    """Whose credentials a server is used with: those of its owner, or the workspace's."""
+    return WORKSPACE_PRINCIPAL if server.owner_id is None else f"user:{server.owner_id}"
 
 
 def home_of(server_id: UUID) -> Path:
@@ -53,13 +75,67 @@ def home_of(server_id: UUID) -> Path:
     return folder
 
 
+def _target(server: McpServer, definition: Definition | None) -> HttpSpec | StdioSpec:
+    if definition is not None:
+        return _from_file(server, definition)
+    return _stdio(server) if server.transport == Transport.STDIO else _http(server)
+
+
+def _definition(server: McpServer) -> Definition:
+    """What the platform's file says of this server.
+
+    Raises:
+        InvalidInput: nothing, or it is not usable.
+    """
+    known = server.global_server
+    definition = registry.definition(known.name) if known is not None else None
+    if definition is None:
+        raise InvalidInput("The platform's file does not name this server.")
+    if definition.problem:
+        raise InvalidInput(definition.problem)
+    return definition
+
+
+def _from_file(server: McpServer, definition: Definition) -> HttpSpec | StdioSpec:
+    entry = definition.entry
+    if entry.is_stdio:
+        try:
+            argv = argv_of(entry)
+        except FileNotFoundError as error:
+            raise InvalidInput("Its program is not installed on this machine.") from error
+        return StdioSpec(argv=argv, home=home_of(server.pk), env=entry.env)
+    outbound.check_headers(entry.headers)
+    endpoint = endpoint_of(entry)
+    return HttpSpec(
+        endpoint=endpoint,
+        headers=entry.headers,
+        transport=_transport(entry.transport, endpoint),
+        remembered=_remembered(server),
+    )
+
+
 def _http(server: McpServer) -> HttpSpec:
     headers = _reveal(server.headers, "request headers of an MCP server")
     outbound.check_headers(headers)
+    endpoint = outbound.parse_endpoint(server.url, schemes=schemes_of(server.transport))
     return HttpSpec(
-        endpoint=outbound.parse_endpoint(server.url),
+        endpoint=endpoint,
         headers={**headers, **_auth_headers(server)},
+        transport=_transport(server.transport, endpoint),
+        remembered=_remembered(server),
     )
+
+
+def _transport(chosen: str, endpoint: outbound.Endpoint) -> RemoteTransport | Literal["auto"]:
+    """The chosen transport; a ws:// address leaves no choice."""
+    if endpoint.scheme in outbound.WEBSOCKET_SCHEMES:
+        return "websocket"
+    return cast("RemoteTransport", str(chosen))
+
+
+def _remembered(server: McpServer) -> RemoteTransport | None:
+    found = server.resolved_transport
+    return cast("RemoteTransport", found) if found in ("streamable_http", "sse") else None
 
 
 def _auth_headers(server: McpServer) -> dict[str, str]:
@@ -79,7 +155,9 @@ def _auth_headers(server: McpServer) -> dict[str, str]:
 def _stdio(server: McpServer) -> StdioSpec:
     program = server.program
     if program is None or not program.is_enabled:
-        raise InvalidInput("The program of this server is no longer on offer.")
+        reason = program.problem if program is not None else ""
+        raise InvalidInput(reason or "The program of this server is no longer on offer.")
+    _check_pin(program)
     values = catalogue.check_values(program.typed_parameters(), server.parameters)
     env = _reveal(server.env, "environment of an MCP server")
     return StdioSpec(
@@ -89,11 +167,41 @@ def _stdio(server: McpServer) -> StdioSpec:
     )
 
 
+def _check_pin(program: StdioProgram) -> None:
+    """Start nothing that is not what the owner put into the catalogue; the next check switches it off there."""
+    reason = pins.unpinned(program.command, program.args)
+    if reason:
+        raise InvalidInput(reason)
+    if program.file_hash and pins.program_hash(program.command, program.args) != program.file_hash:
+        raise InvalidInput(pins.CHANGED)
+
+
+def _roots(server: McpServer, target: HttpSpec | StdioSpec) -> tuple[tuple[str, str], ...]:
+    """The folders that were entered; of a program without any its own."""
+    entered = tuple((str(root["uri"]), str(root.get("name", ""))) for root in server.roots)
+    if entered or not isinstance(target, StdioSpec):
+        return entered
+    return ((target.home.absolute().as_uri(), "Its own folder"),)
+
+
+def _watched(server: McpServer) -> tuple[str, ...]:
+    resources = server.capabilities.get("resources")
+    if not isinstance(resources, dict) or not resources.get("subscribe"):
+        return ()
+    rows = (
+        McpResource.objects.for_workspace(server.workspace_id)
+        .usable()
+        .filter(server=server, is_watched=True, is_template=False)
+        .order_by("pk")
+    )
+    return tuple(rows.values_list("uri", flat=True)[:MAX_WATCHED])
+
+
 def _reveal(secret: Secret | None, purpose: str) -> dict[str, str]:
     return secret.reveal_json(purpose) if secret else {}
 
 
-def _fingerprint(server: McpServer) -> str:
+def _fingerprint(server: McpServer, definition: Definition | None) -> str:
     """Changes with every setting that an open connection was made from; secrets count by their ciphertext."""
     program = server.program
     parts = [
@@ -110,5 +218,7 @@ def _fingerprint(server: McpServer) -> str:
             for secret in (server.headers, server.env, server.auth_config)
         ),
         [program.command, program.args, program.env_names] if program is not None else None,
+        [server.sampling != SamplingPolicy.OFF, server.roots, server.log_level],
+        definition.digest if definition is not None else None,
     ]
     return hashlib.sha256(canonical_json(parts)).hexdigest()

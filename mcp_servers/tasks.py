@@ -8,6 +8,7 @@ from celery import shared_task
 
 from mcp_servers import health, services
 from mcp_servers.models import McpServer
+from mcp_servers.scopes import platform
 
 
 @shared_task(ignore_result=True)
@@ -35,3 +36,10 @@ def check_server(workspace_id: str, server_id: str) -> None:
 def trim_health_checks() -> None:
     """Delete checks that nobody looks at any more."""
     health.trim()
+
+
+@shared_task(ignore_result=True)
+def keep_platform_servers() -> None:
+    """Bring the platform's servers to what its file says, and stop programs that are no longer what they were."""
+    platform.sync()
+    services.check_programs()

@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from uuid_utils.compat import uuid7
 
-from mcp_servers import catalogue, outbound
+from mcp_servers import catalogue, outbound, pins
 from mcp_servers.connection_config import ConnectionConfig
 from mcp_servers.errors import InvalidEndpoint
 from mcp_servers.values import Protocol
@@ -52,6 +52,10 @@ class StdioProgram(models.Model):
         help_text="Names of variables that a workspace may set.",
     )
     is_enabled = models.BooleanField(default=True)
+    file_hash = models.CharField(max_length=64, blank=True, editable=False)
+    """Over the files it runs, as they were when the owner put it here; empty: to be taken at the next check."""
+    problem = models.TextField(blank=True, editable=False)
+    """Why it is not started, in plain words."""
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -72,6 +76,9 @@ class StdioProgram(models.Model):
                 env_names=self.env_names,
             )
         )
+        reason = pins.unpinned(self.command, self.args)
+        if reason:
+            raise ValidationError({"args": [reason]})
 
     def typed_parameters(self) -> tuple[catalogue.Parameter, ...]:
         """The parameters as values."""
@@ -84,6 +91,15 @@ class Transport(models.TextChoices):
     SSE = "sse", "HTTP with SSE"
     WEBSOCKET = "websocket", "WebSocket"
     STDIO = "stdio", "Program"
+
+
+def schemes_of(transport: str) -> tuple[str, ...]:
+    """Which kinds of URL a transport takes; the automatic choice takes all, and the kind decides it."""
+    if transport == Transport.WEBSOCKET:
+        return outbound.WEBSOCKET_SCHEMES
+    if transport == Transport.AUTO:
+        return (*outbound.HTTP_SCHEMES, *outbound.WEBSOCKET_SCHEMES)
+    return outbound.HTTP_SCHEMES
 
 
 class ServerScope(models.TextChoices):
@@ -216,6 +232,8 @@ class McpServer(WorkspaceModel):
     auth_config = EncryptedJSONField("credentials")
     connection_config = models.JSONField(default=dict, blank=True)
     is_active = models.BooleanField("active", default=True)
+    is_blocked = models.BooleanField(default=False, editable=False)
+    """An administrator switched somebody's own server off; its owner cannot switch it on again."""
     trusts_annotations = models.BooleanField(
         default=False,
         help_text="Whether what the server says about its tools may make them run without asking.",
@@ -335,7 +353,7 @@ class McpServer(WorkspaceModel):
         if self.program is not None or self.parameters:
             raise InvalidInput(fields={"program": ["Only a server that is a program has one."]})
         try:
-            outbound.parse_endpoint(self.url)
+            outbound.parse_endpoint(self.url, schemes=schemes_of(self.transport))
         except InvalidEndpoint as error:
             raise InvalidInput(fields={"url": [error.message]}) from error
 

@@ -14,8 +14,9 @@ from mcp_servers.services.looks import (
     try_connection,
 )
 from mcp_servers.services.news import listen_to_servers
-from mcp_servers.services.programs import ensure_program
+from mcp_servers.services.programs import accept_program, check_programs, ensure_program
 from mcp_servers.services.servers import (
+    add_personal_server,
     add_server,
     check_draft,
     delete_server,
@@ -29,8 +30,11 @@ __all__ = [
     "ConnectionReport",
     "ServerDraft",
     "accept_definition",
+    "accept_program",
+    "add_personal_server",
     "add_server",
     "check_draft",
+    "check_programs",
     "check_server",
     "delete_server",
     "ensure_program",

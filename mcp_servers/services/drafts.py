@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+from uuid import UUID
 
 from mcp_servers import catalogue, outbound
 from mcp_servers.connection_config import ConnectionConfig
 from mcp_servers.errors import InvalidEndpoint
-from mcp_servers.models import McpServer, ServerStatus, StdioProgram, Transport
-from mcp_servers.models.servers import MAX_NAME_LENGTH, AuthType
+from mcp_servers.models import (
+    LogLevel,
+    McpServer,
+    SamplingPolicy,
+    ServerScope,
+    ServerStatus,
+    StdioProgram,
+    Transport,
+)
+from mcp_servers.models.servers import MAX_NAME_LENGTH, AuthType, schemes_of
 from mcp_servers.values import Protocol
 from workspaces.errors import InvalidInput
 from workspaces.redaction import MASK
 
+MAX_SAMPLING_TOKENS: Final = 100_000_000
+MAX_ROOTS: Final = 20
+
+_ALL_SCHEMES: Final = (*outbound.HTTP_SCHEMES, *outbound.WEBSOCKET_SCHEMES)
+_PLAIN_FIELDS: Final = (
+    *("is_active", "trusts_annotations", "allows_new_tools"),
+    *("answers_elicitation", "uses_instructions"),
+)
 _MAX_SECRET_LENGTH: Final = 8192
 _AUTH_FIELDS: Final = {
     AuthType.NONE: (),
@@ -46,29 +63,106 @@ class ServerDraft:
     is_active: bool | None = None
     trusts_annotations: bool | None = None
     allows_new_tools: bool | None = None
+    answers_elicitation: bool | None = None
+    uses_instructions: bool | None = None
+    sampling: SamplingPolicy | None = None
+    sampling_daily_tokens: int | None = None
+    sampling_provider_id: UUID | None = None
+    sampling_model: str | None = None
+    clears_sampling_provider: bool = False
+    """Have the bud's own provider serve again."""
+    roots: Sequence[Mapping[str, str]] | None = None
+    """Folders as {"uri", "name"}."""
+    log_level: LogLevel | None = None
 
 
 def apply_draft(server: McpServer, draft: ServerDraft) -> bool:
     """Put a draft's values into a row; True if stored credentials were dropped because it points elsewhere now."""
     target = target_of(server)
-    if draft.name is not None:
+    if draft.name is not None and server.scope != ServerScope.GLOBAL:
         server.name = _name(draft.name)
-    for field in ("is_active", "trusts_annotations", "allows_new_tools"):
+    for field in _PLAIN_FIELDS:
         value = getattr(draft, field)
         if value is not None:
             setattr(server, field, value)
-    if draft.transport is not None:
-        server.transport = draft.transport
-    if draft.protocol is not None:
-        server.protocol = draft.protocol.value
     if draft.connection_config is not None:
         server.connection_config = ConnectionConfig.read(dict(draft.connection_config)).as_json()
+    _apply_behaviour(server, draft)
+    if server.scope == ServerScope.GLOBAL:
+        _refuse_target(draft)
+        return False
+    if draft.transport is not None and draft.transport != server.transport:
+        server.transport = draft.transport
+        server.resolved_transport = ""
+    if draft.protocol is not None:
+        server.protocol = draft.protocol.value
     _apply_target(server, draft)
-    lost = target_of(server) != target and bool(server.headers or server.env or server.auth_config)
+    has_moved = target_of(server) != target
+    if has_moved:
+        server.resolved_transport = ""
+    lost = has_moved and bool(server.headers or server.env or server.auth_config)
     if lost:
         server.headers = server.env = server.auth_config = None
     _apply_secrets(server, draft)
     return lost and not (server.headers or server.env or server.auth_config)
+
+
+def _apply_behaviour(server: McpServer, draft: ServerDraft) -> None:
+    """What the server may ask for, and what it is told."""
+    if draft.sampling is not None:
+        server.sampling = draft.sampling
+    if draft.log_level is not None:
+        server.log_level = draft.log_level
+    if draft.sampling_daily_tokens is not None:
+        if not 0 <= draft.sampling_daily_tokens <= MAX_SAMPLING_TOKENS:
+            raise InvalidInput(
+                fields={"sampling_daily_tokens": [f"Between 0 and {MAX_SAMPLING_TOKENS}."]}
+            )
+        server.sampling_daily_tokens = draft.sampling_daily_tokens
+    if draft.clears_sampling_provider:
+        server.sampling_provider_id = None
+    if draft.sampling_provider_id is not None:
+        server.sampling_provider_id = draft.sampling_provider_id
+    if draft.sampling_model is not None:
+        server.sampling_model = _line(draft.sampling_model, "sampling_model", 200)
+    if draft.roots is not None:
+        server.roots = _read_roots(draft.roots)
+
+
+def _read_roots(roots: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
+    if len(roots) > MAX_ROOTS:
+        raise InvalidInput(fields={"roots": [f"At most {MAX_ROOTS} folders."]})
+    checked = []
+    for root in roots:
+        if set(root) - {"uri", "name"} or not all(isinstance(one, str) for one in root.values()):
+            raise InvalidInput(fields={"roots": ["Each folder has a “uri” and perhaps a “name”."]})
+        uri = root.get("uri", "")
+        if not uri.startswith("file:///") or not uri.isascii() or not uri.isprintable():
+            raise InvalidInput(fields={"roots": ["A folder's URI begins with file:///."]})
+        checked.append({"uri": uri[:1000], "name": _line(root.get("name", ""), "roots", 100)})
+    return checked
+
+
+def _line(text: str, field: str, length: int) -> str:
+    cleaned = " ".join(text.split())
+    if not cleaned.isprintable() or len(cleaned) > length:
+        raise InvalidInput(fields={field: [f"At most {length} visible characters."]})
+    return cleaned
+
+
+def _refuse_target(draft: ServerDraft) -> None:
+    """Where a server of the platform is, and with which secrets, its file says."""
+    given = (
+        draft.url,
+        draft.program,
+        draft.parameters,
+        draft.headers,
+        draft.env,
+        draft.auth,
+    )
+    is_plain = draft.auth_type in (None, AuthType.NONE) and draft.protocol in (None, Protocol.AUTO)
+    if any(given) or not is_plain:
+        raise InvalidInput("The platform's file says where this server is, and how it is reached.")
 
 
 def _apply_target(server: McpServer, draft: ServerDraft) -> None:
@@ -89,7 +183,8 @@ def _apply_target(server: McpServer, draft: ServerDraft) -> None:
     server.program, server.parameters = None, {}
     if draft.url is not None:
         try:
-            server.url = str(outbound.parse_endpoint(draft.url.strip()))
+            given = draft.url.strip()
+            server.url = str(outbound.parse_endpoint(given, schemes=schemes_of(server.transport)))
         except InvalidEndpoint as error:
             raise InvalidInput(fields={"url": [error.message]}) from error
 
@@ -184,7 +279,7 @@ def target_of(server: McpServer) -> tuple[str, str]:
     if server.transport == Transport.STDIO:
         return ("stdio", str(server.program_id))
     try:
-        return ("http", outbound.parse_endpoint(server.url).origin)
+        return ("http", outbound.parse_endpoint(server.url, schemes=_ALL_SCHEMES).origin)
     except InvalidEndpoint:
         return ("http", server.url)
 

@@ -13,6 +13,7 @@ from django.utils import timezone
 from mcp_servers import discovery, health
 from mcp_servers.errors import AuthenticationRequired, ConnectionFailed
 from mcp_servers.models import McpServer, ServerStatus
+from mcp_servers.rights import require_to_manage
 from mcp_servers.services.drafts import ServerDraft, apply_draft, check_auth
 from mcp_servers.services.news import drop_connections
 from mcp_servers.specs import connection_spec, home_of
@@ -23,7 +24,7 @@ from workspaces.redaction import redact_text
 from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:
-    from mcp_servers.connections.pool import Listing
+    from mcp_servers.connections.facts import Listing
     from mcp_servers.connections.spec import ConnectionSpec
 
 LOOK_SECONDS: Final = 75.0
@@ -53,7 +54,7 @@ def test_connection(*, server: McpServer, actor: Actor) -> ConnectionReport:
     Raises:
         PermissionDenied: the actor may not manage servers here.
     """
-    require(actor, Permission.MANAGE_SERVERS, workspace_id=server.workspace_id)
+    require_to_manage(actor, server)
     return _look(server, actor=actor, is_asked_for=True)
 
 
@@ -62,7 +63,7 @@ test_connection.__test__ = False  # type: ignore[attr-defined]  # pytest takes f
 
 def refresh_tools(*, server: McpServer, actor: Actor) -> ConnectionReport:
     """Read the tool list again over the open connection, and keep it."""
-    require(actor, Permission.MANAGE_SERVERS, workspace_id=server.workspace_id)
+    require_to_manage(actor, server)
     return _look(server, actor=actor, is_asked_for=True, anew=False)
 
 
@@ -99,7 +100,7 @@ def _look(
 ) -> ConnectionReport:
     server = (
         McpServer.objects.for_workspace(server.workspace_id)
-        .select_related("program")
+        .select_related("program", "global_server", "workspace")
         .fetch(server.pk)
     )
     if not server.is_active:

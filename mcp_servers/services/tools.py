@@ -8,11 +8,11 @@ from django.db import transaction
 
 from mcp_servers import discovery
 from mcp_servers.models import ApprovalOverride, McpTool
+from mcp_servers.rights import require_to_manage
 from workspaces.actors import Actor
 from workspaces.announcements import Announcement, announce
 from workspaces.changes import tracked_change
 from workspaces.errors import Conflict
-from workspaces.roles import Permission, require
 
 
 @transaction.atomic
@@ -37,7 +37,7 @@ def accept_definition(*, tool: McpTool, actor: Actor, seen_hash: str | None = No
     Raises:
         Conflict: it is another one by now.
     """
-    require(actor, Permission.MANAGE_SERVERS, workspace_id=tool.workspace_id)
+    require_to_manage(actor, tool.server)
     tool = McpTool.objects.for_workspace(tool.workspace_id).select_for_update().fetch(tool.pk)
     if seen_hash is not None and seen_hash != tool.definition_hash:
         raise Conflict("The definition has changed again. Please look at it once more.")
@@ -49,7 +49,7 @@ def accept_definition(*, tool: McpTool, actor: Actor, seen_hash: str | None = No
 
 
 def _change_tool(tool: McpTool, actor: Actor, **values: Any) -> McpTool:
-    require(actor, Permission.MANAGE_SERVERS, workspace_id=tool.workspace_id)
+    require_to_manage(actor, tool.server)
     tool = McpTool.objects.for_workspace(tool.workspace_id).select_for_update().fetch(tool.pk)
     with tracked_change(tool, actor=actor):
         for name, value in values.items():

@@ -1,0 +1,136 @@
+"""Programs that stay what the platform's owner saw."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from django.core.exceptions import ValidationError
+
+from audit.models import AuditEntry
+from mcp_servers import pins, services
+from mcp_servers.demo.programs import PROGRAMS
+from mcp_servers.models import McpServer, StdioProgram, Transport
+from mcp_servers.services import ServerDraft
+from mcp_servers.specs import connection_spec
+from tests.factories import Tenant
+from workspaces.actors import Actor, Source
+from workspaces.errors import InvalidInput, PermissionDenied
+
+OWNER = Actor.system(source=Source.COMMAND, workspace_id=None)
+
+
+@pytest.mark.parametrize(
+    ("command", "args"),
+    [
+        ("/usr/bin/npx", ["-y", "@scope/server"]),
+        ("/usr/bin/npx", ["-y", "@scope/server@latest"]),
+        ("/usr/bin/npx", ["--package=server", "server"]),
+        ("/usr/bin/npx", ["server@^1.2.3"]),
+        ("/usr/bin/npm", ["exec", "server"]),
+        ("/usr/bin/uvx", ["mcp-server-time"]),
+        ("/usr/bin/uvx", ["--from", "mcp-server>=1", "mcp-server"]),
+        ("/usr/bin/uv", ["tool", "run", "mcp-server-time"]),
+        ("/usr/bin/pipx", ["run", "mcp-server-time"]),
+        ("/usr/bin/docker", ["run", "-i", "mcp/time"]),
+        ("/usr/bin/docker", ["run", "-i", "mcp/time:latest"]),
+        ("/bin/sh", ["-c", "npx -y server"]),
+        ("/usr/bin/env", ["A=1", "npx", "server"]),
+    ],
+)
+def test_that_a_program_without_an_exact_version_is_refused(command: str, args: list[str]) -> None:
+    """SEC-43: the check of the catalogue fails on an unpinned entry."""
+    assert pins.unpinned(command, args)
+    with pytest.raises(ValidationError, match=r"args|version|digest|shell"):
+        StdioProgram(slug="p", title="P", command=command, args=args).clean()
+
+
+@pytest.mark.parametrize(
+    ("command", "args"),
+    [
+        ("/usr/bin/npx", ["-y", "@scope/server@1.2.3", "--flag"]),
+        ("/usr/bin/npx", ["-p", "server@1.2.3-beta.1", "server"]),
+        ("/usr/bin/uvx", ["mcp-server-time==2025.8.4"]),
+        ("/usr/bin/uvx", ["--from", "mcp-server[all]==1.0", "mcp-server"]),
+        ("/usr/bin/docker", ["run", "-i", "mcp/time@sha256:" + "a" * 64]),
+        ("/opt/tools/server", ["--listen"]),
+        ("python", ["-m", "mcp_server_time", "--local-timezone={timezone}"]),
+    ],
+)
+def test_that_an_exact_version_is_enough(command: str, args: list[str]) -> None:
+    """Whatever comes behind it belongs to the program."""
+    assert pins.unpinned(command, args) == ""
+
+
+def a_program(path: Path) -> StdioProgram:
+    """A script in the catalogue, pinned."""
+    path.write_text("print('one')")
+    program = StdioProgram.objects.create(
+        slug="script", title="Script", command="python", args=[str(path)]
+    )
+    assert services.check_programs() == []
+    program.refresh_from_db()
+    assert program.file_hash
+    return program
+
+
+def a_server(tenant: Tenant, program: StdioProgram) -> McpServer:
+    """A server that runs it."""
+    draft = ServerDraft(name="script", transport=Transport.STDIO, program=program)
+    return services.add_server(workspace_id=tenant.workspace.pk, draft=draft, actor=tenant.actor())
+
+
+def test_that_a_changed_file_switches_its_entry_off(tenant: Tenant, tmp_path: Path) -> None:
+    """SEC-43: with the reason, in the log, and nothing of it is started even before the check has run."""
+    path = tmp_path / "server.py"
+    program = a_program(path)
+    server = a_server(tenant, program)
+    connection_spec(server)
+
+    path.write_text("print('two')")
+    with pytest.raises(InvalidInput, match="has changed"):
+        connection_spec(server)
+    assert services.check_programs() == [program]
+
+    program.refresh_from_db()
+    assert (program.is_enabled, program.problem) == (False, pins.CHANGED)
+    assert AuditEntry.unscoped.filter(details__after__problem=pins.CHANGED).exists()
+    with pytest.raises(InvalidInput, match="has changed"):
+        connection_spec(McpServer.objects.for_workspace(tenant.workspace).get())
+
+
+def test_that_only_the_platforms_owner_accepts_the_new_file(tenant: Tenant, tmp_path: Path) -> None:
+    """An administrator of a workspace cannot."""
+    path = tmp_path / "server.py"
+    program = a_program(path)
+    server = a_server(tenant, program)
+    path.write_text("print('two')")
+    services.check_programs()
+    program.refresh_from_db()
+    with pytest.raises(PermissionDenied):
+        services.accept_program(program=program, actor=tenant.actor("owner"))
+    services.accept_program(program=program, actor=OWNER)
+    server.program.refresh_from_db()  # type: ignore[union-attr]
+    connection_spec(server)
+
+
+@pytest.mark.django_db
+def test_that_the_platforms_own_programs_are_pinned_to_their_files() -> None:
+    """Those that come with it keep working after an upgrade changed them."""
+    for seed in PROGRAMS:
+        program = services.ensure_program(seed=seed, actor=OWNER)
+        assert program.file_hash
+        StdioProgram.objects.filter(pk=program.pk).update(
+            file_hash="0" * 64, is_enabled=False, problem=pins.CHANGED
+        )
+        again = services.ensure_program(seed=seed, actor=OWNER)
+        assert (again.is_enabled, again.problem) == (True, "")
+    assert services.check_programs() == []
+
+
+def test_that_a_module_is_hashed_with_its_package() -> None:
+    """Another module has another hash; one that is not there has none."""
+    assert pins.program_hash("python", ["-m", "json"]) != pins.program_hash("python", ["-m", "csv"])
+    assert pins.program_hash("python", ["-m", "no_such_module_here"]) == ""
+    assert pins.program_hash(sys.executable, []) != ""
