@@ -4,7 +4,15 @@ import { ApiProblem, createApi } from "./net/api";
 import { CommandError, LiveSocket, type SocketStatus } from "./net/socket";
 import { emptyConversation, type LocalEvent, reduce } from "./store/conversation";
 import { activeTurn, timeline, waitingCalls } from "./store/timeline";
-import type { Boot, Bud, Conversation, ConversationEvent, JsonObject, ServerEvent } from "./wire";
+import type {
+  Boot,
+  Bud,
+  Conversation,
+  ConversationEvent,
+  InputAction,
+  JsonObject,
+  ServerEvent,
+} from "./wire";
 
 export const boot: Boot = JSON.parse(document.getElementById("boot")?.textContent ?? "null") as Boot;
 export const api = createApi(boot.urls.api, boot.csrf_token, boot.workspace.slug);
@@ -301,6 +309,22 @@ export function decide(
   return command(socket.ask({ type: "decide", tool_call_id, decision, ...extra }));
 }
 
+/** Answer what a server asked; null where that worked, else what is wrong with which field. */
+export async function answerInput(
+  input_request_id: string,
+  action: InputAction,
+  content?: JsonObject,
+): Promise<Readonly<Record<string, string[]>> | null> {
+  try {
+    await socket.ask({ type: "answer_input", input_request_id, action, ...(content && { content }) });
+    return null;
+  } catch (error) {
+    const fields = error instanceof CommandError ? error.fields : {};
+    if (Object.keys(fields).length === 0) toast(messageOf(error), "bad");
+    return fields;
+  }
+}
+
 /** Start a conversation with a bud and, where words are given, say them. */
 export async function startConversation(bud: Bud, text = ""): Promise<boolean> {
   try {
@@ -337,7 +361,7 @@ function take(event: ServerEvent): void {
   switch (event.type) {
     case "workspace.changed":
       if (event.kind === "conversation.changed") nudge(`c-${event.id}`, () => refreshConversation(event.id));
-      else nudge("buds", loadBuds);
+      else if (event.kind === "bud.changed" || event.kind === "server.changed") nudge("buds", loadBuds);
       break;
     case "error":
       toast(event.message, "bad");

@@ -95,6 +95,7 @@ export type ContentPart =
 export type ToolCallStatus =
   | "queued"
   | "waiting_for_approval"
+  | "waiting_for_input"
   | "running"
   | "succeeded"
   | "failed"
@@ -115,12 +116,42 @@ export interface ToolCall {
   input_schema: JsonObject | null;
   status: ToolCallStatus;
   approval: Approval | null;
-  result: { content: ContentPart[]; truncated: boolean } | null;
+  result: {
+    content: ContentPart[];
+    truncated: boolean;
+    structured?: Json;
+    /** Why the structured content is not shown, if there was some. */
+    structured_problem?: string;
+  } | null;
+  /** When the result was fetched that is given here again. */
+  cached_at: string | null;
   error: string | null;
   started_at: string | null;
   finished_at: string | null;
   duration_ms: number | null;
 }
+
+/** What a server asked the person during a call, and what became of it. */
+export interface InputRequest {
+  id: string;
+  call_id: string;
+  conversation_id: string | null;
+  server: { id: string; name: string };
+  tool: string;
+  kind: "form" | "url" | "sampling";
+  message: string;
+  schema: JsonObject;
+  url: string;
+  url_host: string;
+  warnings: string[];
+  params: JsonObject;
+  status: "pending" | "accepted" | "declined" | "cancelled" | "expired";
+  expires_at: string;
+  answered_at: string | null;
+  answer: JsonObject | null;
+}
+
+export type InputAction = "accept" | "decline" | "cancel";
 
 export interface Turn {
   id: string;
@@ -130,6 +161,7 @@ export interface Turn {
     | "queued"
     | "running"
     | "waiting_for_approval"
+    | "waiting_for_input"
     | "completed"
     | "failed"
     | "cancelled"
@@ -155,6 +187,13 @@ export type Command =
       note?: string;
       ref?: string;
     }
+  | {
+      type: "answer_input";
+      input_request_id: string;
+      action: InputAction;
+      content?: JsonObject;
+      ref?: string;
+    }
   | { type: "ping"; ref?: string };
 
 export interface Snapshot {
@@ -165,6 +204,7 @@ export interface Snapshot {
   messages: Message[];
   turns: Turn[];
   tool_calls: ToolCall[];
+  input_requests: InputRequest[];
 }
 
 interface Numbered {
@@ -176,6 +216,7 @@ export type RowEvent =
   | ({ type: "message.saved"; message: Message } & Numbered)
   | ({ type: "turn.changed"; turn: Turn } & Numbered)
   | ({ type: "tool_call.changed"; tool_call: ToolCall } & Numbered)
+  | ({ type: "input_request.changed"; input_request: InputRequest } & Numbered)
   | ({ type: "conversation.changed"; conversation: Conversation } & Numbered);
 
 export interface TextDelta {
@@ -204,7 +245,7 @@ export interface Current {
 
 export interface WorkspaceChanged {
   type: "workspace.changed";
-  kind: "server.changed" | "tools.changed" | "conversation.changed" | "bud.changed";
+  kind: string;
   id: string;
 }
 
@@ -220,7 +261,8 @@ export interface WireError {
   ref: string | null;
   code: string;
   message: string;
-  details?: Json;
+  /** What is wrong with each field of the command. */
+  details?: Record<string, string[]>;
 }
 
 /** What belongs to one conversation and goes through its reducer. */
@@ -234,6 +276,7 @@ const TYPES: ReadonlySet<string> = new Set<ServerEvent["type"]>([
   "turn.changed",
   "tool_call.changed",
   "conversation.changed",
+  "input_request.changed",
   "text.delta",
   "tool_call.progress",
   "workspace.changed",
@@ -258,10 +301,12 @@ export const TURN_IS_ACTIVE: ReadonlySet<Turn["status"]> = new Set([
   "queued",
   "running",
   "waiting_for_approval",
+  "waiting_for_input",
 ] as const);
 
 export const CALL_IS_ACTIVE: ReadonlySet<ToolCallStatus> = new Set([
   "queued",
   "waiting_for_approval",
+  "waiting_for_input",
   "running",
 ] as const);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type ConversationState, emptyConversation, reduce } from "../src/store/conversation";
 import type { ConversationEvent, Message, RowEvent, Snapshot, TextDelta } from "../src/wire";
-import { CONVERSATION, conversation, message, snapshot, toolCall, turn } from "./rows";
+import { CONVERSATION, conversation, inputRequest, message, snapshot, toolCall, turn } from "./rows";
 
 const start = (over: Partial<Snapshot> = {}): ConversationState =>
   reduce(emptyConversation(CONVERSATION), snapshot(over));
@@ -110,6 +110,24 @@ describe("messages on their way out", () => {
       snapshot({ seq: 2, messages: [message({ id: "u1", role: "user", client_id: "k1" })] }),
     );
     expect(state.outgoing).toEqual([]);
+  });
+});
+
+describe("what servers ask", () => {
+  it("comes with the snapshot and with events, in the order asked", () => {
+    let state = start({ input_requests: [inputRequest({ id: "i2" })] });
+    const changed = (seq: number, row: ReturnType<typeof inputRequest>): RowEvent => ({
+      type: "input_request.changed",
+      conversation_id: CONVERSATION,
+      seq,
+      input_request: row,
+    });
+    state = reduce(state, changed(1, inputRequest({ id: "i1" })));
+    state = reduce(state, changed(2, inputRequest({ id: "i2", status: "accepted", answer: { year: 2 } })));
+    expect(state.inputRequests.map((r) => [r.id, r.status])).toEqual([
+      ["i1", "pending"],
+      ["i2", "accepted"],
+    ]);
   });
 });
 

@@ -1,5 +1,5 @@
 /** Rows of the wire contract for tests, complete and valid; each test changes what it is about. */
-import type { Conversation, Message, Snapshot, ToolCall, Turn } from "../src/wire";
+import type { Conversation, InputRequest, Message, Snapshot, ToolCall, Turn } from "../src/wire";
 
 export const CONVERSATION = "00000000-0000-7000-8000-000000000001";
 
@@ -63,10 +63,33 @@ export function toolCall(over: Partial<ToolCall> = {}): ToolCall {
     status: "running",
     approval: null,
     result: null,
+    cached_at: null,
     error: null,
     started_at: "2026-11-21T08:00:02Z",
     finished_at: null,
     duration_ms: null,
+    ...over,
+  };
+}
+
+export function inputRequest(over: Partial<InputRequest> = {}): InputRequest {
+  return {
+    id: "i1",
+    call_id: "c1",
+    conversation_id: CONVERSATION,
+    server: { id: "s1", name: "shop" },
+    tool: "find_orders",
+    kind: "form",
+    message: "Which year?",
+    schema: { type: "object", properties: { year: { type: "integer", title: "Year" } }, required: ["year"] },
+    url: "",
+    url_host: "",
+    warnings: [],
+    params: {},
+    status: "pending",
+    expires_at: "2099-11-21T08:00:00Z",
+    answered_at: null,
+    answer: null,
     ...over,
   };
 }
@@ -80,6 +103,7 @@ export function snapshot(over: Partial<Snapshot> = {}): Snapshot {
     messages: [],
     turns: [],
     tool_calls: [],
+    input_requests: [],
     ...over,
   };
 }

@@ -6,20 +6,11 @@ import type { JsonObject, ToolCall } from "../wire";
 import { ArgumentEditor } from "./argument-editor";
 import { sameJson } from "./arguments";
 import { Badges } from "./badges";
+import { isFocusFree } from "./focus";
 import { JsonView } from "./json-tree";
 
 /** Enter pressed for something else while the card appears must not approve it. */
 const GUARD_MS = 350;
-
-/** May the card take the focus: not from somebody who is writing. */
-function isFocusFree(): boolean {
-  const active = document.activeElement;
-  if (!active || active === document.body) return true;
-  if (active.id === "composer-text") return (active as HTMLTextAreaElement).value === "";
-  return (
-    active.closest(".approval, dialog, .menu-pop") === null && !active.matches("input, textarea, select")
-  );
-}
 
 export function ApprovalCard({ call }: { call: ToolCall }) {
   const id = useId();

@@ -53,6 +53,7 @@ export function ConversationView({ id }: { id: string }) {
   const isDemo = bud ? bud.model.is_demo : boot.demo_model;
   const title = conversation?.title || "New chat";
   const isWaiting = waiting.value.length > 0;
+  const isAsked = waiting.value.some((call) => call.status === "waiting_for_input");
 
   useEffect(() => {
     document.title = `${isWaiting ? "(needs you) " : ""}${title} · Trellis`;
@@ -114,7 +115,13 @@ export function ConversationView({ id }: { id: string }) {
           </button>
         )}
         <div class="sr-only" role="status">
-          {isWaiting ? "A tool call waits for your approval." : turn ? "Answering." : ""}
+          {isAsked
+            ? "A server asks you something."
+            : isWaiting
+              ? "A tool call waits for your approval."
+              : turn
+                ? "Answering."
+                : ""}
         </div>
         <Composer
           draftKey={id}
@@ -122,7 +129,13 @@ export function ConversationView({ id }: { id: string }) {
           placeholder={conversation ? `Message ${conversation.bud.name}` : "Message"}
           isRunning={turn !== null}
           isDisabled={openProblem.value !== null}
-          hint={isWaiting ? "A tool call waits for your word above." : undefined}
+          hint={
+            isAsked
+              ? "A server asks you something above."
+              : isWaiting
+                ? "A tool call waits for your word above."
+                : undefined
+          }
           onSend={(text) => {
             jump();
             return sendMessage(text);

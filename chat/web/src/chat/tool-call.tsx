@@ -1,17 +1,19 @@
 import { useId, useState } from "preact/hooks";
 import { openState } from "../app";
 import { Icon, type IconName } from "../ui/icon";
-import { clockTime, duration, useNow } from "../ui/time";
+import { ago, clockTime, duration, useNow } from "../ui/time";
 import { CALL_IS_ACTIVE, type ToolCall } from "../wire";
 import { ApprovalCard } from "./approval-card";
 import { sameJson } from "./arguments";
 import { Badges } from "./badges";
+import { AnsweredInput, InputCard } from "./input-card";
 import { JsonView } from "./json-tree";
 import { Result } from "./result";
 
 const FACES: Record<ToolCall["status"], { icon: IconName; tone: string; word: string }> = {
   queued: { icon: "clock", tone: "muted", word: "queued" },
   waiting_for_approval: { icon: "hand", tone: "warn", word: "waiting for you" },
+  waiting_for_input: { icon: "question", tone: "warn", word: "asks you" },
   running: { icon: "loader", tone: "info", word: "running" },
   succeeded: { icon: "circleCheck", tone: "ok", word: "done" },
   failed: { icon: "circleX", tone: "bad", word: "failed" },
@@ -49,6 +51,17 @@ function ProgressLine({ call }: { call: ToolCall }) {
           .join(" · ")}
       </span>
     </div>
+  );
+}
+
+/** A result that is given again instead of asking the server once more. */
+function CachedTag({ at }: { at: string }) {
+  const now = useNow(30_000);
+  return (
+    <span class="tag" data-tone="muted" title={`Fetched ${clockTime(at)}; the server was not asked again`}>
+      <Icon name="clock" />
+      from earlier, {ago(now - Date.parse(at))}
+    </span>
   );
 }
 
@@ -143,6 +156,7 @@ export function ToolCallCard({ call }: { call: ToolCall }) {
           <Icon name={face.icon} class={call.status === "running" ? "animate-spin" : ""} />
           {face.word}
         </span>
+        {call.cached_at && <CachedTag at={call.cached_at} />}
         <span class="tool-time">
           <Elapsed call={call} />
         </span>
@@ -154,8 +168,26 @@ export function ToolCallCard({ call }: { call: ToolCall }) {
           {call.error}
         </p>
       )}
+      <Asked call={call} />
       <div id={id}>{isOpen && <Details call={call} />}</div>
     </article>
+  );
+}
+
+/** What the server asked during this call: open questions as cards, answered ones as what was said. */
+function Asked({ call }: { call: ToolCall }) {
+  const requests = openState.value?.inputRequests.filter((request) => request.call_id === call.id) ?? [];
+  if (requests.length === 0) return null;
+  return (
+    <div class="tool-asked">
+      {requests.map((request) =>
+        request.status === "pending" ? (
+          <InputCard key={request.id} request={request} />
+        ) : (
+          <AnsweredInput key={request.id} request={request} />
+        ),
+      )}
+    </div>
   );
 }
 

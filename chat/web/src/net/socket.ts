@@ -8,6 +8,8 @@ export class CommandError extends Error {
   constructor(
     readonly code: string,
     message: string,
+    /** What is wrong with each field, where the server said so. */
+    readonly fields: Readonly<Record<string, string[]>> = {},
   ) {
     super(message);
   }
@@ -147,7 +149,8 @@ export class LiveSocket {
       clearTimeout(waiting.timer);
       this.waiting.delete(ref);
       if (event.type === "accepted") waiting.resolve(event);
-      else if (event.type === "error") waiting.reject(new CommandError(event.code, event.message));
+      else if (event.type === "error")
+        waiting.reject(new CommandError(event.code, event.message, event.details));
       return;
     }
     this.options.onEvent(event);

@@ -5,15 +5,17 @@
  * piece of text beyond the known end) sets `stale`; whoever drives the reducer then subscribes again, and the
  * snapshot that follows replaces everything.
  */
-import type {
-  Conversation,
-  ConversationEvent,
-  Message,
-  RowEvent,
-  Snapshot,
-  TextDelta,
-  ToolCall,
-  Turn,
+import {
+  CALL_IS_ACTIVE,
+  type Conversation,
+  type ConversationEvent,
+  type InputRequest,
+  type Message,
+  type RowEvent,
+  type Snapshot,
+  type TextDelta,
+  type ToolCall,
+  type Turn,
 } from "../wire";
 
 export interface Progress {
@@ -39,6 +41,7 @@ export interface ConversationState {
   messages: readonly Message[];
   turns: readonly Turn[];
   toolCalls: readonly ToolCall[];
+  inputRequests: readonly InputRequest[];
   progress: Readonly<Record<string, Progress>>;
   outgoing: readonly Outgoing[];
 }
@@ -58,6 +61,7 @@ export function emptyConversation(id: string): ConversationState {
     messages: [],
     turns: [],
     toolCalls: [],
+    inputRequests: [],
     progress: {},
     outgoing: [],
   };
@@ -74,6 +78,7 @@ export function reduce(state: ConversationState, event: ConversationEvent | Loca
     case "turn.changed":
     case "tool_call.changed":
     case "conversation.changed":
+    case "input_request.changed":
       return applyRow(state, event);
     case "text.delta":
       return applyDelta(state, event);
@@ -122,6 +127,7 @@ function applySnapshot(state: ConversationState, event: Snapshot): ConversationS
     messages,
     turns: [...event.turns].sort(byCreation),
     toolCalls: [...event.tool_calls].sort(byPosition),
+    inputRequests: [...event.input_requests].sort(byId),
     outgoing: state.outgoing.filter((o) => !known.has(o.client_id)),
   };
 }
@@ -143,10 +149,13 @@ function applyRow(state: ConversationState, event: RowEvent): ConversationState 
       return next;
     case "tool_call.changed":
       next.toolCalls = upsert(state.toolCalls, event.tool_call, byPosition);
-      if (event.tool_call.status !== "running" && event.tool_call.id in state.progress) {
+      if (!CALL_IS_ACTIVE.has(event.tool_call.status) && event.tool_call.id in state.progress) {
         const { [event.tool_call.id]: _, ...rest } = state.progress;
         next.progress = rest;
       }
+      return next;
+    case "input_request.changed":
+      next.inputRequests = upsert(state.inputRequests, event.input_request, byId);
       return next;
     case "conversation.changed":
       next.conversation = event.conversation;

@@ -23,7 +23,9 @@ export function activeTurn(state: ConversationState): Turn | null {
 }
 
 export function waitingCalls(state: ConversationState): ToolCall[] {
-  return state.toolCalls.filter((call) => call.status === "waiting_for_approval");
+  return state.toolCalls.filter(
+    (call) => call.status === "waiting_for_approval" || call.status === "waiting_for_input",
+  );
 }
 
 export function timeline(state: ConversationState): TimelineItem[] {

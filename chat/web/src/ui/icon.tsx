@@ -13,22 +13,28 @@ import circleX from "lucide-static/icons/circle-x.svg?raw";
 import clock from "lucide-static/icons/clock.svg?raw";
 import copy from "lucide-static/icons/copy.svg?raw";
 import ellipsis from "lucide-static/icons/ellipsis.svg?raw";
+import external from "lucide-static/icons/external-link.svg?raw";
+import fileText from "lucide-static/icons/file-text.svg?raw";
 import hand from "lucide-static/icons/hand.svg?raw";
 import info from "lucide-static/icons/info.svg?raw";
 import key from "lucide-static/icons/key-round.svg?raw";
 import loader from "lucide-static/icons/loader-circle.svg?raw";
 import logOut from "lucide-static/icons/log-out.svg?raw";
 import menu from "lucide-static/icons/menu.svg?raw";
+import paperclip from "lucide-static/icons/paperclip.svg?raw";
 import pencil from "lucide-static/icons/pencil.svg?raw";
 import pin from "lucide-static/icons/pin.svg?raw";
 import pinOff from "lucide-static/icons/pin-off.svg?raw";
 import plug from "lucide-static/icons/plug.svg?raw";
+import plus from "lucide-static/icons/plus.svg?raw";
 import refresh from "lucide-static/icons/refresh-cw.svg?raw";
 import audit from "lucide-static/icons/scroll-text.svg?raw";
 import search from "lucide-static/icons/search.svg?raw";
 import settings from "lucide-static/icons/settings.svg?raw";
+import sparkles from "lucide-static/icons/sparkles.svg?raw";
 import sprout from "lucide-static/icons/sprout.svg?raw";
 import compose from "lucide-static/icons/square-pen.svg?raw";
+import slash from "lucide-static/icons/square-slash.svg?raw";
 import trash from "lucide-static/icons/trash-2.svg?raw";
 import alert from "lucide-static/icons/triangle-alert.svg?raw";
 import user from "lucide-static/icons/user.svg?raw";
@@ -55,20 +61,26 @@ const ICONS = {
   compose,
   copy,
   ellipsis,
+  external,
+  fileText,
   hand,
   info,
   key,
   loader,
   logOut,
   menu,
+  paperclip,
   pencil,
   pin,
   pinOff,
   plug,
+  plus,
   question,
   refresh,
   search,
   settings,
+  slash,
+  sparkles,
   sprout,
   trash,
   user,

@@ -1,0 +1,338 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
+import { answerInput } from "../app";
+import { Icon } from "../ui/icon";
+import { clockTime, duration, useNow } from "../ui/time";
+import type { InputAction, InputRequest, Json, JsonObject } from "../wire";
+import {
+  canOpen,
+  contentOf,
+  formFields,
+  formProblems,
+  initialValues,
+  markHost,
+  sampledMessages,
+} from "./elicitation";
+import { isFocusFree } from "./focus";
+import { FormFieldInput } from "./form-field";
+
+type Answer = (action: InputAction, content?: JsonObject) => Promise<void>;
+
+interface PartProps {
+  request: InputRequest;
+  isBusy: boolean;
+  isOver: boolean;
+  answer: Answer;
+}
+
+function Form({
+  request,
+  isBusy,
+  isOver,
+  answer,
+  faults,
+}: PartProps & { faults: Readonly<Record<string, string[]>> }) {
+  const fields = useMemo(() => formFields(request.schema), [request.schema]);
+  const [values, setValues] = useState(() => initialValues(fields));
+  const [wasTried, setTried] = useState(false);
+  const form = useRef<HTMLFormElement>(null);
+  const problems = formProblems(fields, values);
+  const problemOf = (name: string) => (wasTried && problems[name]) || faults[`content.${name}`]?.[0];
+  return (
+    <form
+      ref={form}
+      class="grid gap-3"
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        setTried(true);
+        if (Object.keys(problems).length === 0) void answer("accept", contentOf(fields, values));
+        else setTimeout(() => form.current?.querySelector<HTMLElement>("[aria-invalid]")?.focus());
+      }}
+    >
+      {fields.length === 0 && (
+        <p class="text-sm text-(--quiet)">There is nothing to fill in; it wants your consent.</p>
+      )}
+      {fields.map((field) => (
+        <FormFieldInput
+          key={field.name}
+          field={field}
+          value={values[field.name] ?? field.initial}
+          problem={problemOf(field.name)}
+          onChange={(value) => setValues({ ...values, [field.name]: value })}
+        />
+      ))}
+      {faults.content && <p class="field-error">{faults.content[0]}</p>}
+      <div class="flex flex-wrap gap-2">
+        <button type="submit" class="btn btn-primary btn-sm" disabled={isBusy || isOver}>
+          <Icon name={isBusy ? "loader" : "check"} class={isBusy ? "animate-spin" : ""} />
+          Submit
+        </button>
+        <Refusals isBusy={isBusy} isOver={isOver} answer={answer} />
+      </div>
+    </form>
+  );
+}
+
+function Refusals({ isBusy, isOver, answer }: Omit<PartProps, "request">) {
+  return (
+    <>
+      <button
+        type="button"
+        class="btn btn-outline-quiet btn-sm"
+        disabled={isBusy || isOver}
+        title="The server hears that you do not want to answer"
+        onClick={() => answer("decline")}
+      >
+        Decline
+      </button>
+      <button
+        type="button"
+        class="btn btn-quiet btn-sm"
+        disabled={isBusy || isOver}
+        title="The server hears that the question was closed without an answer"
+        onClick={() => answer("cancel")}
+      >
+        Cancel
+      </button>
+    </>
+  );
+}
+
+function Link({ request, isBusy, isOver, answer }: PartProps) {
+  const [wasOpened, setOpened] = useState(false);
+  const [before, host, after] = markHost(request.url, request.url_host);
+  return (
+    <div class="grid gap-3">
+      <p class="input-url">
+        {before}
+        {host && <mark>{host}</mark>}
+        {after}
+      </p>
+      <p class="text-xs text-(--quiet)">
+        The page belongs to <strong>{request.url_host || "an unknown host"}</strong>. Nothing of it has been
+        loaded; what you enter there goes to it and not to this chat.
+      </p>
+      <div class="flex flex-wrap gap-2">
+        {canOpen(request.url) && (
+          <a
+            class={`btn btn-sm ${wasOpened ? "btn-outline-quiet" : "btn-primary"}`}
+            href={request.url}
+            target="_blank"
+            rel="noopener noreferrer"
+            onClick={() => setOpened(true)}
+          >
+            <Icon name="external" />
+            Open {request.url_host}
+          </a>
+        )}
+        <button
+          type="button"
+          class={`btn btn-sm ${wasOpened ? "btn-primary" : "btn-outline-quiet"}`}
+          disabled={isBusy || isOver}
+          onClick={() => answer("accept")}
+        >
+          I have finished
+        </button>
+        <button
+          type="button"
+          class="btn btn-quiet btn-sm"
+          disabled={isBusy || isOver}
+          onClick={() => answer("decline")}
+        >
+          Decline
+        </button>
+      </div>
+    </div>
+  );
+}
+
+const asText = (value: Json | undefined): string => (typeof value === "string" ? value : "");
+
+function Sampling({ request, isBusy, isOver, answer }: PartProps) {
+  const { params } = request;
+  const model = asText(params.model);
+  const system = asText(params.systemPrompt);
+  const limit = typeof params.maxTokens === "number" ? params.maxTokens : null;
+  return (
+    <div class="grid gap-3">
+      <dl class="facts">
+        {model && (
+          <>
+            <dt>Model</dt>
+            <dd>{model}</dd>
+          </>
+        )}
+        {limit !== null && (
+          <>
+            <dt>At most</dt>
+            <dd>{limit.toLocaleString()} tokens</dd>
+          </>
+        )}
+      </dl>
+      {system && <Quote label="Instructions" text={system} />}
+      {sampledMessages(params).map((message, i) => (
+        <Quote
+          key={i}
+          label={message.role === "assistant" ? "As the assistant" : "As you"}
+          text={message.text}
+        />
+      ))}
+      <p class="text-xs text-(--quiet)">
+        The model gets this and nothing else: not your chat, not other servers' results, no tools.
+      </p>
+      <div class="flex flex-wrap gap-2">
+        <button
+          type="button"
+          class="btn btn-primary btn-sm"
+          disabled={isBusy || isOver}
+          onClick={() => answer("accept")}
+        >
+          Allow
+        </button>
+        <button
+          type="button"
+          class="btn btn-outline-quiet btn-sm"
+          disabled={isBusy || isOver}
+          onClick={() => answer("decline")}
+        >
+          Refuse
+        </button>
+      </div>
+    </div>
+  );
+}
+
+function Quote({ label, text }: { label: string; text: string }) {
+  return (
+    <figure class="quoted">
+      <figcaption>{label}</figcaption>
+      <blockquote>{text}</blockquote>
+    </figure>
+  );
+}
+
+const HEADINGS: Record<InputRequest["kind"], string> = {
+  form: "asks you something",
+  url: "asks you to open a page",
+  sampling: "wants to ask the model",
+};
+
+/** What a server asks while one of its tools works: always with its name, and with a way to say no. */
+export function InputCard({ request }: { request: InputRequest }) {
+  const id = useId();
+  const card = useRef<HTMLElement>(null);
+  const [isBusy, setBusy] = useState(false);
+  const [faults, setFaults] = useState<Readonly<Record<string, string[]>>>({});
+  const left = Date.parse(request.expires_at) - useNow(1000);
+  const isOver = left <= 0;
+
+  useEffect(() => {
+    if (isFocusFree()) card.current?.focus({ preventScroll: true });
+    card.current?.scrollIntoView({ block: "nearest" });
+  }, []);
+
+  const answer: Answer = async (action, content) => {
+    if (isBusy) return;
+    setBusy(true);
+    const problem = await answerInput(request.id, action, content);
+    if (problem === null) document.getElementById("composer-text")?.focus({ preventScroll: true });
+    else {
+      setBusy(false);
+      setFaults(problem);
+    }
+  };
+  const shared = { request, isBusy, isOver, answer };
+  return (
+    <section ref={card} class="approval" data-kind="input" tabIndex={-1} aria-labelledby={`${id}-title`}>
+      <header class="flex items-start gap-3">
+        <span class="approval-icon">
+          <Icon
+            name={request.kind === "sampling" ? "sparkles" : request.kind === "url" ? "external" : "question"}
+          />
+        </span>
+        <div class="min-w-0 grow">
+          <h3 id={`${id}-title`} class="text-[0.9375rem]">
+            <span class="break-words">{request.server.name}</span> {HEADINGS[request.kind]}
+          </h3>
+          {request.tool && (
+            <p class="text-sm text-(--quiet) break-words">
+              while it works on <code class="text-xs">{request.tool}</code>
+            </p>
+          )}
+        </div>
+        <span class="tag shrink-0" data-tone={left < 60_000 ? "warn" : "muted"} title={request.expires_at}>
+          <Icon name="clock" />
+          {isOver ? "time is up" : `${duration(Math.max(1000, left))} left`}
+        </span>
+      </header>
+      {request.message && <p class="input-message">{request.message}</p>}
+      {request.warnings.map((warning) => (
+        <div key={warning} class="notice" data-tone="warn">
+          <Icon name="alert" />
+          <span class="break-words">{warning}</span>
+        </div>
+      ))}
+      {request.kind === "form" && <Form {...shared} faults={faults} />}
+      {request.kind === "url" && <Link {...shared} />}
+      {request.kind === "sampling" && <Sampling {...shared} />}
+    </section>
+  );
+}
+
+const OUTCOMES: Record<Exclude<InputRequest["status"], "pending">, string> = {
+  accepted: "You answered",
+  declined: "You declined",
+  cancelled: "Closed without an answer",
+  expired: "Nobody answered in time",
+};
+
+function Line({ children }: { children: ComponentChildren }) {
+  return <div class="input-line">{children}</div>;
+}
+
+/** What became of it: stays readable in the conversation. */
+export function AnsweredInput({ request }: { request: InputRequest }) {
+  if (request.status === "pending") return null;
+  const isAllowed = request.status === "accepted";
+  const word =
+    request.kind === "sampling" && isAllowed
+      ? "You allowed it to ask the model"
+      : request.kind === "url" && isAllowed
+        ? `Done at ${request.url_host}`
+        : OUTCOMES[request.status];
+  const fields = request.kind === "form" ? formFields(request.schema) : [];
+  const given = request.answer;
+  return (
+    <Line>
+      <p class="break-words">
+        <Icon name={isAllowed ? "circleCheck" : "close"} class="text-(--quiet)" />{" "}
+        <strong class="font-medium">{request.server.name}</strong>{" "}
+        {request.message && `asked: “${request.message}”`}
+      </p>
+      <p class="text-(--quiet)">
+        {word}
+        {request.answered_at && `, ${clockTime(request.answered_at)}`}
+      </p>
+      {given && (
+        <dl class="facts">
+          {fields
+            .filter((field) => field.name in given)
+            .map((field) => (
+              <>
+                <dt key={`${field.name}-t`}>{field.title}</dt>
+                <dd key={field.name}>{shown(given[field.name], field.choices)}</dd>
+              </>
+            ))}
+        </dl>
+      )}
+    </Line>
+  );
+}
+
+function shown(value: Json | undefined, choices: { value: string; title: string }[]): string {
+  if (value === true) return "yes";
+  if (value === false) return "no";
+  const titleOf = (one: Json) => choices.find((choice) => choice.value === one)?.title ?? String(one);
+  return Array.isArray(value) ? value.map(titleOf).join(", ") || "none" : titleOf(value ?? "");
+}
