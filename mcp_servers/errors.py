@@ -163,12 +163,13 @@ class BackingOff(ConnectionFailed):
     """The server failed a moment ago and is left alone until the next attempt.
 
     Args:
-        retry_after_seconds: time until a connection is tried again.
+        retry_after_seconds: time until a connection is tried again; None: not until somebody asks for it.
     """
 
     code = "backing_off"
     kind = "backing_off"
 
-    def __init__(self, message: str, *, retry_after_seconds: float) -> None:
-        super().__init__(message, details={"retry_after_seconds": round(retry_after_seconds, 1)})
+    def __init__(self, message: str, *, retry_after_seconds: float | None) -> None:
+        wait = round(retry_after_seconds, 1) if retry_after_seconds is not None else None
+        super().__init__(message, details={"retry_after_seconds": wait})
         self.retry_after_seconds = retry_after_seconds

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
 DELAYS_SECONDS: Final = (1.0, 2.0, 4.0, 8.0, 16.0)
 """After the first, second, ... failure in a row; the last one goes on for ever."""
+JITTER: Final = 0.2
+"""Delays are longer or shorter by up to this part, so that many processes do not come back at the same moment."""
 
 
 def delay_seconds(failures: int) -> float:
@@ -25,12 +28,27 @@ class Backoff:
 
     failures: int = 0
     retry_at: float = 0.0
-    """On the clock of whoever asks."""
+    """On the clock of whoever asks; infinite when nothing is tried any more without being asked."""
 
-    def after_failure(self, now: float) -> Backoff:
-        """The state after one more failure."""
-        return Backoff(self.failures + 1, now + delay_seconds(self.failures + 1))
+    def after_failure(
+        self, now: float, *, max_attempts: int | None = None, factor: float = 1.0
+    ) -> Backoff:
+        """The state after one more failure.
+
+        Args:
+            max_attempts: failures in a row after which attempts end; None: never.
+            factor: what the delay is multiplied by, for jitter.
+        """
+        failures = self.failures + 1
+        if max_attempts is not None and failures >= max_attempts:
+            return Backoff(failures, math.inf)
+        return Backoff(failures, now + delay_seconds(failures) * factor)
+
+    @property
+    def has_given_up(self) -> bool:
+        """No attempt is made any more until somebody asks for one."""
+        return math.isinf(self.retry_at)
 
     def wait_seconds(self, now: float) -> float:
-        """Time until an attempt may be made; 0 if it may be made now."""
+        """Time until an attempt may be made; 0 if it may be made now, infinite if not at all."""
         return max(0.0, self.retry_at - now)

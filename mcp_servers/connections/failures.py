@@ -8,7 +8,7 @@ import httpx2
 import pydantic
 from mcp import MCPError
 
-from mcp_servers.connections.guard import GUARD_ERROR_CODE
+from mcp_servers.connections.http_failures import GUARD_ERROR_CODE
 from mcp_servers.errors import (
     AuthenticationRequired,
     ConnectionFailed,
@@ -32,15 +32,36 @@ _WORDS: Final = {
     "not_mcp": "What answers there does not speak MCP.",
     "too_large": "The server's answer is too large.",
     "unreadable": "The server's answer does not follow the protocol.",
-    "asks_back": "The tool wants to ask a question, which it can do only if this server's protocol is set to legacy.",
-    "needs_input": "The tool asks for more input, which is not supported here.",
+    "foreign_endpoint": "The server names another origin for its messages, which is not allowed.",
+    "asks_back": (
+        "The tool wants to ask a question while it runs, which this server can do only with sessions."
+        " Please switch the server's protocol to “with sessions”."
+    ),
+    "busy": "The server is busy with another call. Please try again in a moment.",
+    "input_declined": "What the tool asked for was declined.",
+    "task_gone": "The server no longer knows this task.",
+    "task_failed": "The task failed at the server.",
+    "task_cancelled": "The task was cancelled at the server.",
 }
+
+NOT_CARRIED_OUT: Final = frozenset(
+    {
+        "unreachable",
+        "auth_required",
+        "session_lost",
+        "rate_limited",
+        "redirect",
+        "busy",
+        "input_declined",
+    }
+)
+"""Kinds of failed calls of which it is certain that nothing was done."""
 
 
 class CallFailed(McpServersError):
     """A call brought no result. Internal: the gate turns it into an outcome.
 
-    Kinds that mean "certainly not carried out": unreachable, auth_required, session_lost, rate_limited, redirect.
+    Its kinds are the keys of the words above; see NOT_CARRIED_OUT for what they say about the call.
     """
 
     code = "call_failed"
@@ -62,9 +83,11 @@ class RpcError(McpServersError):
     code = "rpc_error"
     status = 502
 
-    def __init__(self, message: str, *, rpc_code: int) -> None:
+    def __init__(self, message: str, *, rpc_code: int, data: object = None) -> None:
         super().__init__(message, details={"rpc_code": rpc_code})
         self.rpc_code = rpc_code
+        self.data = data
+        """What the server added; unchecked, and for nobody's eyes as it is."""
 
 
 def leaf_of(error: BaseException) -> BaseException:
@@ -101,7 +124,7 @@ def connect_failure(error: BaseException, *, is_stdio: bool) -> ConnectionFailed
             )
         if kind == "http_status":
             return ConnectionFailed(f"The server answered with HTTP {status}.", details=details)
-        if kind in ("not_mcp", "redirect", "too_large"):
+        if kind in ("not_mcp", "redirect", "too_large", "foreign_endpoint"):
             return NotAnMcpServer(_WORDS[kind], details=details)
         if kind in ("unreachable", "timeout", "broken", "rate_limited"):
             return ConnectionFailed(_WORDS[kind], details=details)
@@ -123,7 +146,7 @@ def call_failure(error: BaseException) -> CallFailed | RpcError | None:
     if isinstance(leaf, MCPError):
         kind = _kind_of(leaf)
         if kind is None:
-            return RpcError(leaf.message, rpc_code=leaf.code)
+            return RpcError(leaf.message, rpc_code=leaf.code, data=leaf.error.data)
         status = _data_of(leaf).get("http_status")
         message = f"The server answered with HTTP {status}." if kind == "http_status" else None
         return CallFailed(kind, message, http_status=status)

@@ -12,10 +12,12 @@ from typing import Any, Final
 
 import httpx2
 
-from mcp_servers.outbound import TooLarge
-
-GUARD_ERROR_CODE: Final = -32010
-"""In the range that JSON-RPC leaves to implementations. Decide on data["kind"], since servers use such codes too."""
+from mcp_servers.connections.http_failures import (
+    GUARD_ERROR_CODE,
+    error_data,
+    kind_of_error,
+    kind_of_status,
+)
 
 _TRANSPORT_FAILED_STATUS: Final = 599
 _MAX_ERROR_BODY: Final = 64 * 1024
@@ -62,7 +64,7 @@ class GuardTransport(httpx2.AsyncBaseTransport):
                 content=body,
                 request=request,
             )
-        return _error(request, response, _kind_of(response.status_code, body), body=body)
+        return _error(request, response, kind_of_status(response.status_code, body), body=body)
 
     async def aclose(self) -> None:
         await self._inner.aclose()
@@ -95,16 +97,6 @@ def _is_rpc(body: bytes) -> bool:
     return body.lstrip()[:1] == b"{"
 
 
-def _kind_of(status: int, body: bytes) -> str:
-    if status in (401, 403):
-        return "auth_required"
-    if status == 404 or (status == 400 and b"session" in body[:2048].lower()):
-        return "session_lost"
-    if status == 429:
-        return "rate_limited"
-    return "http_status"
-
-
 def _kept_headers(response: httpx2.Response) -> dict[str, str]:
     kept = {"content-type": "application/json"}
     if "mcp-session-id" in response.headers:
@@ -112,28 +104,9 @@ def _kept_headers(response: httpx2.Response) -> dict[str, str]:
     return kept
 
 
-def _failure(
-    request: httpx2.Request, error: httpx2.TransportError | httpx2.DecodingError
-) -> httpx2.Response:
-    if isinstance(error, TooLarge):
-        kind = "too_large"
-    elif isinstance(
-        error,
-        (
-            httpx2.ConnectError,
-            httpx2.ConnectTimeout,
-            httpx2.PoolTimeout,
-            httpx2.UnsupportedProtocol,
-        ),
-    ):
-        kind = "unreachable"  # certainly not sent
-    elif isinstance(error, httpx2.TimeoutException):
-        kind = "timeout"
-    elif isinstance(error, httpx2.DecodingError):
-        kind = "not_mcp"
-    else:
-        kind = "broken"  # perhaps sent, perhaps received
-    return _build(request, _TRANSPORT_FAILED_STATUS, {"kind": kind, "http_status": None})
+def _failure(request: httpx2.Request, error: Exception) -> httpx2.Response:
+    data = {"kind": kind_of_error(error), "http_status": None}
+    return _build(request, _TRANSPORT_FAILED_STATUS, data)
 
 
 def _error(
@@ -144,10 +117,7 @@ def _error(
     body: bytes = b"",
     status: int | None = None,
 ) -> httpx2.Response:
-    data: dict[str, Any] = {"kind": kind, "http_status": response.status_code}
-    for name in ("www-authenticate", "retry-after"):
-        if name in response.headers:
-            data[name.replace("-", "_")] = response.headers[name][:512]
+    data = error_data(kind, response)
     rpc = _rpc_error(body)
     if rpc is not None:
         # The server's own error keeps its code and words, which the SDK's negotiation depends on.

@@ -20,14 +20,24 @@ class PermitRefused(RuntimeError):
 class CallPermit:
     """The right to send one call of one tool with one argument string."""
 
-    __slots__ = ("_lock", "_spent", "arguments", "call_id", "server_id", "tool_name")
+    __slots__ = ("_lock", "_spent", "arguments", "call_id", "server_id", "tool_name", "user_id")
 
-    def __init__(self, *, call_id: UUID, server_id: UUID, tool_name: str, arguments: bytes) -> None:
+    def __init__(
+        self,
+        *,
+        call_id: UUID,
+        server_id: UUID,
+        tool_name: str,
+        arguments: bytes,
+        user_id: UUID | None = None,
+    ) -> None:
         self.call_id = call_id
         self.server_id = server_id
         self.tool_name = tool_name
         self.arguments = arguments
         """Canonical JSON, as audited."""
+        self.user_id = user_id
+        """Whose call it is, for the trace."""
         self._spent = False
         self._lock = threading.Lock()
 

@@ -1,290 +1,106 @@
-"""The connections of this process: one per (server, principal), each owned by one task.
-
-Only the owner task enters and leaves the SDK's contexts, because those are bound to the task that entered them; every
-other task just awaits its own request on the open session. When the owner ends, for whatever reason, all requests in
-flight end with it. Everything here runs on the loop of `runtime`.
-"""
+"""The connections of this process: one per workspace, server and principal. Everything here runs on the runtime's loop."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import logging
+import random
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, get_args
 
 import mcp_types
-import pydantic
-from mcp import Client, MCPError
-from mcp.client.session import ClientSession
+from django.conf import settings
 
 from mcp_servers.connections import runtime
-from mcp_servers.connections.backoff import Backoff
-from mcp_servers.connections.failures import CallFailed, call_failure, connect_failure
+from mcp_servers.connections.backoff import JITTER, Backoff
+from mcp_servers.connections.connection import Connection, ConnectionEvents
+from mcp_servers.connections.facts import ConnectionState, ConnectionStatus, Listing
+from mcp_servers.connections.failures import CallFailed
 from mcp_servers.connections.hooks import hooks
+from mcp_servers.connections.listing import read_lists
+from mcp_servers.connections.news import News
 from mcp_servers.connections.slots import FairSlots
-from mcp_servers.connections.spec import ConnectionKey, ConnectionSpec, StdioSpec
-from mcp_servers.connections.transports import (
-    OpenTransport,
-    RawTool,
-    TappedTransport,
-    ToolListTap,
+from mcp_servers.connections.spec import (
+    ConnectionKey,
+    ConnectionSpec,
+    HttpSpec,
+    RemoteTransport,
+    ServerKey,
 )
+from mcp_servers.connections.tap import is_modern
+from mcp_servers.connections.tracing import buffer as trace_buffer
 from mcp_servers.errors import (
+    AuthenticationRequired,
     BackingOff,
+    Busy,
     ConnectionFailed,
     ConnectTimedOut,
-    NotAnMcpServer,
 )
 from mcp_servers.values import Protocol
 
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from mcp_servers.connections.permits import CallPermit
+    from mcp.client.session import ClientSession
 
 logger = logging.getLogger(__name__)
 
-T = TypeVar("T")
 
-CLIENT_INFO: Final = mcp_types.Implementation(name="trellis", version="0.1.0")
-MAX_LIST_PAGES: Final = 50
-MAX_TOOLS: Final = 2000
-LIST_SECONDS: Final = 30.0
-"""For all pages together."""
 CLOSE_SECONDS: Final = 6.0
 """How long running calls may go on when the pool closes."""
 RETIRE_SECONDS: Final = 120.0
 """How long running calls may go on when the connection was replaced by a newer one."""
+BREAKS_BEFORE_PAUSE: Final = 3
+"""Connections that break off in a row, without one answer, before the server is left alone for a moment."""
+WARM_UP_LANES: Final = 4
+"""Connections that warm_up() opens at a time."""
 
-_LOST_GRACE_SECONDS: Final = 0.2
 _CONNECT_ATTEMPTS: Final = 3
-_LEAST_IDLE_SECONDS: Final = 0.5
-"""Whoever waited for a connection to open must be able to use it before it counts as idle."""
-_RESULT: Final[pydantic.TypeAdapter[Any]] = pydantic.TypeAdapter(
-    mcp_types.CallToolResult | mcp_types.InputRequiredResult
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerFacts:
-    """What a server said about itself when the connection was opened."""
-
-    protocol_revision: str
-    name: str
-    version: str
-    instructions: str
-    capabilities: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
-    """A server's tools as it sent them, all pages."""
-
-    facts: ServerFacts
-    tools: tuple[RawTool, ...]
-    warning: str = ""
-    """Why the list may be incomplete; empty if it is whole."""
-    latency_ms: int = 0
-
-
-class _Flight:
-    """One request under way."""
-
-    __slots__ = ("is_lost", "task")
-
-    def __init__(self, task: asyncio.Task[Any]) -> None:
-        self.task = task
-        self.is_lost = False
-
-    def lose(self) -> None:
-        """The connection is gone, and the SDK did not wake this one."""
-        self.is_lost = True
-        self.task.cancel()
-
-
-class Connection:
-    """An open (or opening) client, and the task that owns it."""
-
-    def __init__(
-        self,
-        spec: ConnectionSpec,
-        *,
-        mode: str,
-        on_tools_changed: Callable[[ConnectionSpec], None],
-    ) -> None:
-        loop = asyncio.get_running_loop()
-        self.spec = spec
-        self.mode = mode
-        self.facts: ServerFacts | None = None
-        self.transport = OpenTransport(tap=ToolListTap(), stderr=None, on_end=self.stop)
-        self.list_lock = asyncio.Lock()
-        self.is_over = False
-        """No new request may start."""
-        self.opened: asyncio.Future[ClientSession] = loop.create_future()
-        self.opened.add_done_callback(lambda future: future.cancelled() or future.exception())
-        self._on_tools_changed = on_tools_changed
-        self._stopping = asyncio.Event()
-        self._landed = asyncio.Event()
-        self._flights: set[_Flight] = set()
-        self._last_used = loop.time()
-        self.owner = loop.create_task(self._own(), name=f"mcp-connection-{spec.server_name}")
-
-    @property
-    def in_flight(self) -> int:
-        """Requests under way."""
-        return len(self._flights)
-
-    def stop(self) -> None:
-        """Let the owner close the connection; what is in flight ends with it."""
-        self.is_over = True
-        self._stopping.set()
-
-    async def retire(self, seconds: float) -> None:
-        """Take no new requests, wait for those in flight, then close."""
-        self.is_over = True
-        if self._flights:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(seconds):
-                    await self._landed.wait()
-        self.stop()
-        await asyncio.wait([self.owner])
-
-    async def session(self) -> ClientSession:
-        """The session, once it is open.
-
-        Raises:
-            ConnectionFailed: it could not be opened.
-        """
-        try:
-            # Shielded: one caller's cancellation must not take the connection from the others.
-            async with asyncio.timeout(self.spec.connect_seconds + 1.0):
-                return await asyncio.shield(self.opened)
-        except TimeoutError as error:
-            raise ConnectTimedOut("The server did not answer in time.") from error
-
-    async def request(self, make: Callable[[ClientSession], Awaitable[T]]) -> T:
-        """Do one thing with the session; a lost connection ends it.
-
-        Raises:
-            CallFailed, RpcError: see call_failure().
-        """
-        if self.is_over:
-            raise CallFailed(
-                "session_lost"
-            )  # nothing was sent, so it may be sent on another connection
-        task = asyncio.current_task()
-        assert task is not None
-        flight = _Flight(task)
-        # Before anything is awaited: a connection with a request under way is not idle.
-        self._flights.add(flight)
-        self._landed.clear()
-        try:
-            return await make(await self.session())
-        except asyncio.CancelledError:
-            # Of two cancellations, the caller's own goes on; ours alone becomes a lost connection.
-            if flight.is_lost and task.uncancel() == 0:
-                raise CallFailed("broken") from None
-            raise
-        except Exception as error:
-            failure = call_failure(error)
-            if failure is None:
-                raise
-            raise failure from error
-        finally:
-            self._flights.discard(flight)
-            self._last_used = asyncio.get_running_loop().time()
-            if not self._flights:
-                self._landed.set()
-
-    async def _own(self) -> None:
-        is_stdio = isinstance(self.spec.target, StdioSpec)
-        try:
-            async with contextlib.AsyncExitStack() as stack:
-                async with asyncio.timeout(self.spec.connect_seconds):
-                    client = await stack.enter_async_context(
-                        Client(
-                            TappedTransport(self.spec, self.transport),
-                            mode=self.mode,
-                            cache=None,
-                            client_info=CLIENT_INFO,
-                            message_handler=self._hear,
-                        )
-                    )
-                self.facts = _facts_of(client)
-                self._last_used = asyncio.get_running_loop().time()
-                self.opened.set_result(client.session)
-                await self._wait_for_end()
-        except BaseException as error:
-            if not self.opened.done():
-                self.opened.set_exception(connect_failure(error, is_stdio=is_stdio))
-            elif not isinstance(error, (Exception, asyncio.CancelledError)):
-                raise
-            else:
-                logger.debug("connection to %s ended", self.spec.server_name, exc_info=True)
-        finally:
-            self.is_over = True
-            # The SDK wakes its waiters when its streams close. Whoever still waits after a moment is woken here.
-            for flight in tuple(self._flights):
-                asyncio.get_running_loop().call_later(_LOST_GRACE_SECONDS, self._lose, flight)
-
-    def _lose(self, flight: _Flight) -> None:
-        if flight in self._flights:
-            flight.lose()
-
-    async def _wait_for_end(self) -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            idle_seconds = max(self.spec.idle_seconds, _LEAST_IDLE_SECONDS)
-            idle_left = self._last_used + idle_seconds - loop.time()
-            if not self._flights and idle_left <= 0:
-                self.is_over = True
-                return
-            try:
-                async with asyncio.timeout(max(idle_left, 0.5)):
-                    await self._stopping.wait()
-                return
-            except TimeoutError:
-                continue
-
-    async def _hear(self, message: object) -> None:
-        if isinstance(message, mcp_types.ToolListChangedNotification):
-            self._on_tools_changed(self.spec)
+_KEPT_ENDED: Final = 200
+"""Ended connections that are remembered, for what they can tell of their end."""
 
 
 class Pool:
-    """All connections of the process. Its methods run on the runtime's loop unless they say otherwise."""
+    """All connections of the process."""
 
     def __init__(self) -> None:
         self._connections: dict[ConnectionKey, Connection] = {}
         self._backoffs: dict[ConnectionKey, Backoff] = {}
-        self._slots: dict[UUID, FairSlots] = {}
-        self._legacy: set[tuple[UUID, str]] = set()
-        self._told_at: dict[UUID, float] = {}
+        self._breaks: dict[ConnectionKey, int] = {}
+        self._slots: dict[ServerKey, FairSlots] = {}
+        self._legacy: set[tuple[ServerKey, str]] = set()
+        self._transports: dict[tuple[ServerKey, str], RemoteTransport] = {}
+        self._asks_back: set[ServerKey] = set()
+        self._news = News()
         self._closing: set[asyncio.Task[None]] = set()
+        self._events = ConnectionEvents(heard=self._heard, asked_unclearly=self._note_asks_back)
+
+    # Opening
 
     def wait_seconds(self, spec: ConnectionSpec) -> float:
-        """How long this server is still left alone after failures. Any thread."""
+        """How long this server is still left alone after failures; infinite if nothing is tried unasked. Any thread."""
         return self._backoffs.get(spec.key, Backoff()).wait_seconds(time.monotonic())
 
     def slots(self, spec: ConnectionSpec) -> FairSlots:
         """The server's slots for calls, whoever's credentials they use. Any thread."""
-        slots = self._slots.setdefault(spec.server_id, FairSlots(spec.max_concurrent_calls))
-        slots.limit = spec.max_concurrent_calls
+        slots = self._slots.setdefault(spec.server_key, FairSlots(spec.max_concurrent_calls))
+        slots.limit, slots.most_waiting = spec.max_concurrent_calls, spec.max_queued_calls
         return slots
 
     async def connect(self, spec: ConnectionSpec, *, at_once: bool = False) -> Connection:
         """The open connection for this spec, opened if need be.
 
         Args:
-            at_once: do not respect the pause after failures: a person asked for it.
+            at_once: do not respect the pause after failures: a person or a check asks for it.
 
         Raises:
-            BackingOff: it failed a moment ago.
+            BackingOff: it failed a moment ago, or so often that it is left alone.
+            Busy: the process or the workspace has as many connections as it may, all in use.
             ConnectionFailed: it could not be opened.
         """
         for _ in range(_CONNECT_ATTEMPTS):
@@ -303,116 +119,110 @@ class Pool:
         if connection is not None and connection.spec.fingerprint != spec.fingerprint:
             self._retire(connection)
             self._backoffs.pop(spec.key, None)
+            self._breaks.pop(spec.key, None)
             connection = None
-        if connection is None or connection.is_over:
-            wait = self.wait_seconds(spec)
-            if wait > 0 and not at_once:
-                raise BackingOff(
-                    f"The server failed a moment ago. Next attempt in {wait:.0f} s.",
-                    retry_after_seconds=wait,
-                )
-            connection = Connection(
-                spec, mode=self._mode_for(spec), on_tools_changed=self._tools_changed
-            )
-            self._connections[spec.key] = connection
-            connection.opened.add_done_callback(partial(self._note_opened, connection))
+        if connection is not None and not connection.is_over:
+            connection.watch.want(spec.watched)
+            return connection
+        wait = self.wait_seconds(spec)
+        if wait > 0 and not at_once:
+            raise _backing_off(self._backoffs[spec.key], wait)
+        if connection is not None:
+            self._retire(connection)
+        self._make_room(spec)
+        connection = Connection(
+            self._with_memory(spec),
+            protocol=self._protocol_for(spec),
+            is_single=spec.server_key in self._asks_back,
+            events=self._events,
+        )
+        self._connections[spec.key] = connection
+        connection.opened.add_done_callback(partial(self._note_opened, connection))
         return connection
 
-    async def list_tools(self, spec: ConnectionSpec, *, at_once: bool = False) -> Listing:
-        """All tools of a server, as it sends them.
+    def _make_room(self, spec: ConnectionSpec) -> None:
+        """Keep the number of open connections within bounds, at the cost of those that were not used for longest."""
+        limits = settings.TRELLIS
+        live = [one for one in self._connections.values() if not one.is_over]
+        here = [one for one in live if one.spec.workspace_id == spec.workspace_id]
+        for crowd, most in (
+            (here, limits.max_connections_per_workspace),
+            (live, limits.max_connections),
+        ):
+            if len(crowd) < most:
+                continue
+            idle = [one for one in crowd if one.is_idle]
+            if not idle:
+                raise Busy("Too many connections to MCP servers are in use. Please try again soon.")
+            min(idle, key=lambda one: one.last_used).stop()
+        ended = [key for key, one in self._connections.items() if one.owner.done()]
+        for key in ended[: max(len(ended) - _KEPT_ENDED, 0)]:
+            del self._connections[key]
+
+    def _with_memory(self, spec: ConnectionSpec) -> ConnectionSpec:
+        worked = self._transports.get((spec.server_key, spec.fingerprint))
+        if worked is None or not isinstance(spec.target, HttpSpec):
+            return spec
+        return replace(spec, target=replace(spec.target, remembered=worked))
+
+    def _protocol_for(self, spec: ConnectionSpec) -> Protocol:
+        if spec.protocol is Protocol.AUTO and (spec.server_key, spec.fingerprint) in self._legacy:
+            return Protocol.LEGACY
+        return spec.protocol
+
+    async def warm_up(self, specs: Iterable[ConnectionSpec]) -> int:
+        """Open connections that will be needed, a few at a time; how many are open. Never raises but for cancellation."""
+        lanes = asyncio.Semaphore(WARM_UP_LANES)
+
+        async def open_one(spec: ConnectionSpec) -> bool:
+            async with lanes:
+                try:
+                    await self.connect(spec)
+                except (ConnectionFailed, Busy):
+                    return False
+                return True
+
+        return sum(await asyncio.gather(*(open_one(spec) for spec in specs)))
+
+    # Using
+
+    async def list_offers(
+        self, spec: ConnectionSpec, *, at_once: bool = False, tools_only: bool = False
+    ) -> Listing:
+        """All tools, resources and prompts of a server, as it sends them.
 
         Raises:
-            ConnectionFailed: not reachable, or its answer is no tool list.
+            ConnectionFailed: not reachable, or its answer is no list.
+            Busy: see connect().
         """
-        started = time.monotonic()
         connection = await self.connect(spec, at_once=at_once)
         try:
-            async with asyncio.timeout(LIST_SECONDS), connection.list_lock:
-                tools, warning = await _read_pages(connection)
-        except TimeoutError as error:
-            raise ConnectTimedOut("The server did not list its tools in time.") from error
+            listing = await read_lists(connection, tools_only=tools_only)
         except CallFailed as failure:
-            self._note_call_failure(connection, failure)
-            if failure.kind == "unreadable":
-                raise NotAnMcpServer(
-                    "The server's tool list does not follow the protocol."
-                ) from failure
+            self.note_failure(connection, failure)
             raise ConnectionFailed(failure.message, details=failure.details) from failure
-        assert connection.facts is not None
-        return Listing(
-            facts=connection.facts,
-            tools=tuple(tools),
-            warning=warning,
-            latency_ms=round((time.monotonic() - started) * 1000),
-        )
+        self.note_success(spec)
+        return listing
 
-    async def call_tool(
-        self,
-        spec: ConnectionSpec,
-        permit: CallPermit,
-        *,
-        timeout_seconds: float,
-        on_progress: Callable[[float, float | None, str | None], None] | None = None,
-    ) -> mcp_types.CallToolResult:
-        """Send one tools/call; the caller holds a slot.
+    async def list_tools(self, spec: ConnectionSpec, *, at_once: bool = False) -> Listing:
+        """The tools alone; raises as list_offers()."""
+        return await self.list_offers(spec, at_once=at_once, tools_only=True)
 
-        Sent a second time only when the server refused the first because it had forgotten the session.
-
-        Raises:
-            PermitRefused: the gate did not allow exactly this call, or it was sent before.
-            ConnectionFailed: nothing was sent.
-            CallFailed, RpcError: it was sent, or may have been.
-            TimeoutError: no answer in time; the server was told to stop.
-        """
-        permit.spend(server_id=spec.server_id)
-        request = mcp_types.CallToolRequest(
-            params=mcp_types.CallToolRequestParams(
-                name=permit.tool_name, arguments=json.loads(permit.arguments)
-            )
-        )
-
-        async def report(progress: float, total: float | None, message: str | None) -> None:
-            if on_progress is not None:
-                on_progress(progress, total, message)
-
-        async def send(session: ClientSession) -> Any:
-            # Not session.call_tool(), which lists tools behind our back and validates the result with the server's
-            # own schema on this loop.
-            return await session.send_request(
-                request,
-                _RESULT,
-                progress_callback=report if on_progress is not None else None,
-            )
-
-        connection = await self.connect(spec)
-        await self._learn_headers(connection)
-        async with asyncio.timeout(timeout_seconds):
-            try:
-                result = await connection.request(send)
-            except CallFailed as failure:
-                self._note_call_failure(connection, failure)
-                if failure.kind != "session_lost":
-                    raise
-                connection = await self.connect(spec)
-                result = await connection.request(send)
-        self._backoffs.pop(spec.key, None)
-        if not isinstance(result, mcp_types.CallToolResult):
-            raise CallFailed("needs_input")
-        return result
-
-    async def ping(self, spec: ConnectionSpec) -> float:
-        """Ask an open connection for a sign of life; the seconds it took.
+    async def ping(self, spec: ConnectionSpec, *, at_once: bool = False) -> float:
+        """Ask a server for a sign of life; the seconds it took. A connection opened for it closes soon by itself.
 
         Raises:
             ConnectionFailed: there was none.
         """
         started = time.monotonic()
-        connection = await self.connect(spec)
+        known = self._connections.get(spec.key)
+        was_open = known is not None and not known.is_over
+        connection = await self.connect(spec, at_once=at_once)
         assert connection.facts is not None
         revision = connection.facts.protocol_revision
 
         async def knock(session: ClientSession) -> None:
-            if revision in mcp_types.version.MODERN_PROTOCOL_VERSIONS:
+            if is_modern(revision):
                 await session.send_discover(revision)
             else:
                 await session.send_ping()
@@ -423,21 +233,113 @@ class Pool:
         except TimeoutError as error:
             raise ConnectTimedOut("The server did not answer in time.") from error
         except CallFailed as failure:
-            self._note_call_failure(connection, failure)
+            self.note_failure(connection, failure)
             raise ConnectionFailed(failure.message, details=failure.details) from failure
+        finally:
+            if not was_open and not connection.flights:
+                connection.close_soon()
         return time.monotonic() - started
+
+    async def learn_headers(self, connection: Connection) -> None:
+        """On the newest revision over HTTP, list the tools once, so that the SDK knows which arguments to mirror."""
+        facts = connection.facts
+        if connection.tap.has_listed_tools or facts is None or facts.transport != "streamable_http":
+            return
+        if is_modern(facts.protocol_revision):
+            with contextlib.suppress(CallFailed, ConnectionFailed):
+                await read_lists(connection, tools_only=True)
+
+    # What became of it
+
+    def note_success(self, spec: ConnectionSpec) -> None:
+        """The server answered: forget its failures."""
+        self._backoffs.pop(spec.key, None)
+        self._breaks.pop(spec.key, None)
+
+    def note_failure(self, connection: Connection, failure: CallFailed) -> None:
+        """A request failed: the connection may be of no more use, and the server may need a pause."""
+        key = connection.spec.key
+        if failure.kind == "auth_required":
+            connection.trace.event("The server refused the credentials.")
+        if failure.kind in ("session_lost", "broken", "unreachable"):
+            connection.stop()
+        if connection.has_failed or failure.kind not in ("broken", "unreachable"):
+            return  # one failure of the server, however many requests were under way
+        connection.has_failed = True
+        self._breaks[key] = self._breaks.get(key, 0) + 1
+        # The newest revision has no session, so an open connection may lead to a server that is gone.
+        if failure.kind == "unreachable" or self._breaks[key] >= BREAKS_BEFORE_PAUSE:
+            self._back_off(connection, counts=True)
+
+    def _note_opened(self, connection: Connection, opened: asyncio.Future[ClientSession]) -> None:
+        spec = connection.spec
+        what = (spec.server_key, spec.fingerprint)
+        error = asyncio.CancelledError() if opened.cancelled() else opened.exception()
+        if error is None:
+            assert connection.facts is not None
+            self._backoffs.pop(spec.key, None)
+            for worked in get_args(RemoteTransport):
+                if worked == connection.facts.transport:
+                    self._transports[what] = worked
+            # Spares the question about the newest revision next time, which some servers leave unanswered for seconds.
+            if not is_modern(connection.facts.protocol_revision):
+                self._legacy.add(what)
+            return
+        self._legacy.discard(what)
+        self._transports.pop(what, None)
+        # Waiting heals no missing sign-in, and a new one changes the fingerprint.
+        self._back_off(connection, counts=not isinstance(error, AuthenticationRequired))
+
+    def _back_off(self, connection: Connection, *, counts: bool) -> None:
+        spec = connection.spec
+        state = self._backoffs.get(spec.key, Backoff()).after_failure(
+            time.monotonic(),
+            max_attempts=spec.max_attempts if counts else None,
+            factor=random.uniform(1 - JITTER, 1 + JITTER),  # noqa: S311  spreads load, keeps no secret
+        )
+        self._backoffs[spec.key] = state
+        if state.has_given_up:
+            connection.trace.event(f"Left alone after {state.failures} failures in a row.")
+        else:
+            wait = state.wait_seconds(time.monotonic())
+            connection.trace.event(f"Next attempt in {wait:.1f} s at the earliest.")
+
+    def _note_asks_back(self, spec: ConnectionSpec) -> None:
+        self._asks_back.add(spec.server_key)
+
+    def _heard(self, spec: ConnectionSpec, message: object) -> None:
+        server = spec.server_id
+        if isinstance(message, mcp_types.ToolListChangedNotification):
+            self._news.tell(("tools", server), _late("tools_changed"), server)
+        elif isinstance(message, mcp_types.PromptListChangedNotification):
+            self._news.tell(("prompts", server), _late("prompts_changed"), server)
+        elif isinstance(message, mcp_types.ResourceListChangedNotification):
+            self._news.tell(("resources", server), _late("resources_changed"), server)
+        elif isinstance(message, mcp_types.ResourceUpdatedNotification):
+            uri = str(message.params.uri)
+            subject = ("resource", server, uri)
+            self._news.tell(subject, _late("resource_updated"), spec.workspace_id, server, uri)
+        elif isinstance(message, mcp_types.ElicitCompleteNotification):
+            told = message.params.elicitation_id
+            self._news.tell(
+                ("elicited", server, told), _late("elicitation_completed"), server, told
+            )
+
+    # Closing
 
     async def drop(self, server_id: UUID, *, principal: str | None = None) -> None:
         """Close a server's connections and forget its failures: it was changed, removed, or is to be tried anew."""
-        keys = [
-            key for key in self._connections if key[1] == server_id and principal in (None, key[2])
-        ]
-        closing = [self._connections.pop(key) for key in keys]
-        for key in [
-            key for key in self._backoffs if key[1] == server_id and principal in (None, key[2])
-        ]:
-            del self._backoffs[key]
-        self._legacy = {entry for entry in self._legacy if entry[0] != server_id}
+
+        def is_meant(key: ConnectionKey) -> bool:
+            return key[1] == server_id and principal in (None, key[2])
+
+        closing = [self._connections.pop(key) for key in list(self._connections) if is_meant(key)]
+        for table in (self._backoffs, self._breaks):
+            for key in [key for key in table if is_meant(key)]:
+                del table[key]
+        self._legacy = {what for what in self._legacy if what[0][1] != server_id}
+        for what in [what for what in self._transports if what[0][1] == server_id]:
+            del self._transports[what]
         for connection in closing:
             connection.stop()
         if closing:
@@ -445,12 +347,23 @@ class Pool:
 
     async def close(self) -> None:
         """Close everything, giving running calls a moment."""
+        self._news.forget()
         connections = list(self._connections.values())
         self._connections.clear()
         await asyncio.gather(
             *(connection.retire(CLOSE_SECONDS) for connection in connections),
             *self._closing,
         )
+        await trace_buffer.close()
+
+    def _retire(self, connection: Connection) -> None:
+        if connection.owner.done():
+            return
+        task = asyncio.get_running_loop().create_task(connection.retire(RETIRE_SECONDS))
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+    # Looking
 
     def stderr_of(self, spec: ConnectionSpec) -> str:
         """The end of what a stdio server wrote to its error stream. Any thread."""
@@ -458,119 +371,67 @@ class Pool:
         ring = connection.transport.stderr if connection is not None else None
         return ring.text() if ring is not None else ""
 
-    def _mode_for(self, spec: ConnectionSpec) -> str:
-        if spec.protocol is Protocol.AUTO and (spec.server_id, spec.fingerprint) in self._legacy:
-            return Protocol.LEGACY.value
-        return spec.protocol.value
+    def connections_of(self, server_id: UUID) -> list[ConnectionStatus]:
+        """This process's connections to a server, one for each principal that has or had one. Any thread."""
+        keys = {*list(self._connections), *list(self._backoffs)}
+        return [
+            self._status(key) for key in sorted(keys, key=lambda key: key[2]) if key[1] == server_id
+        ]
 
-    def _note_opened(self, connection: Connection, opened: asyncio.Future[ClientSession]) -> None:
-        spec = connection.spec
-        era = (spec.server_id, spec.fingerprint)
-        error = None if opened.cancelled() else opened.exception()
-        if error is None:
-            self._backoffs.pop(spec.key, None)
-            # Spares the question about the newer protocol next time, which some servers leave unanswered for seconds.
-            if (
-                connection.facts
-                and connection.facts.protocol_revision
-                not in mcp_types.version.MODERN_PROTOCOL_VERSIONS
-            ):
-                self._legacy.add(era)
-            return
-        self._legacy.discard(era)
-        self._backoffs[spec.key] = self._backoffs.get(spec.key, Backoff()).after_failure(
-            time.monotonic()
+    def state_of(self, spec: ConnectionSpec) -> ConnectionStatus:
+        """The same for one of them, whether or not there ever was one. Any thread."""
+        return self._status(spec.key)
+
+    def _status(self, key: ConnectionKey) -> ConnectionStatus:
+        connection = self._connections.get(key)
+        backoff = self._backoffs.get(key, Backoff())
+        wait = backoff.wait_seconds(time.monotonic())
+        facts = connection.facts if connection is not None else None
+        stdio = connection.transport.stdio if connection is not None else None
+        return ConnectionStatus(
+            workspace_id=key[0],
+            server_id=key[1],
+            principal=key[2],
+            state=_state(connection, backoff, wait),
+            since=connection.since if connection is not None else datetime.now(UTC),
+            in_flight=connection.in_flight if connection is not None else 0,
+            failures=backoff.failures,
+            next_attempt_seconds=None if backoff.has_given_up or wait <= 0 else wait,
+            transport=facts.transport if facts is not None else "",
+            protocol_revision=facts.protocol_revision if facts is not None else "",
+            process_id=stdio.pid if stdio is not None else None,
+            capabilities=facts.capabilities if facts is not None else {},
         )
 
-    def _note_call_failure(self, connection: Connection, failure: CallFailed) -> None:
-        if failure.kind in ("session_lost", "broken"):
-            connection.stop()
-        if failure.kind == "unreachable":
-            # The newer protocol has no session, so an open connection may lead to a server that is gone.
-            spec = connection.spec
-            self._backoffs[spec.key] = self._backoffs.get(spec.key, Backoff()).after_failure(
-                time.monotonic()
-            )
-            connection.stop()
 
-    async def _learn_headers(self, connection: Connection) -> None:
-        """On the newer protocol over HTTP, list the tools once, so that the SDK knows which arguments to mirror."""
-        facts = connection.facts
-        if (
-            connection.transport.tap.has_listed
-            or isinstance(connection.spec.target, StdioSpec)
-            or facts is None
-        ):
-            return
-        if facts.protocol_revision in mcp_types.version.MODERN_PROTOCOL_VERSIONS:
-            with contextlib.suppress(CallFailed, TimeoutError):
-                async with asyncio.timeout(LIST_SECONDS), connection.list_lock:
-                    if not connection.transport.tap.has_listed:
-                        await _read_pages(connection)
-
-    def _tools_changed(self, spec: ConnectionSpec) -> None:
-        now = time.monotonic()
-        if now - self._told_at.get(spec.server_id, 0.0) >= 1.0:
-            self._told_at[spec.server_id] = now
-            asyncio.get_running_loop().run_in_executor(None, hooks.tools_changed, spec.server_id)
-
-    def _retire(self, connection: Connection) -> None:
-        task = asyncio.get_running_loop().create_task(connection.retire(RETIRE_SECONDS))
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
+def _state(connection: Connection | None, backoff: Backoff, wait: float) -> ConnectionState:
+    if connection is not None and not connection.owner.done():
+        if not connection.opened.done():
+            return ConnectionState.CONNECTING
+        return ConnectionState.CLOSING if connection.is_over else ConnectionState.CONNECTED
+    if backoff.has_given_up:
+        return ConnectionState.GIVEN_UP
+    return ConnectionState.WAITING if wait > 0 else ConnectionState.CLOSED
 
 
-async def _read_pages(connection: Connection) -> tuple[list[RawTool], str]:
-    tools: list[RawTool] = []
-    seen: set[str] = set()
-    cursor: str | None = None
-    for _ in range(MAX_LIST_PAGES):
-        page = partial(_list_page, mcp_types.PaginatedRequestParams(cursor=cursor))
-        try:
-            result = await connection.request(page)
-        except Exception as error:
-            if _is_method_not_found(error) and not tools:
-                return [], "The server offers no tools."
-            raise
-        tools.extend(connection.transport.tap.page)
-        if len(tools) > MAX_TOOLS:
-            return tools[
-                :MAX_TOOLS
-            ], f"The server offers more than {MAX_TOOLS} tools; the rest is left out."
-        cursor = result.next_cursor
-        if not cursor:
-            return tools, ""
-        if cursor in seen:
-            return tools, "The server's tool list turns in a circle; it was cut there."
-        seen.add(cursor)
-    return (
-        tools,
-        f"The server's tool list has more than {MAX_LIST_PAGES} pages; the rest is left out.",
+def _backing_off(state: Backoff, wait: float) -> BackingOff:
+    if state.has_given_up:
+        return BackingOff(
+            f"The server failed {state.failures} times in a row and is left alone until it is checked again.",
+            retry_after_seconds=None,
+        )
+    return BackingOff(
+        f"The server failed a moment ago. Next attempt in {wait:.0f} s.", retry_after_seconds=wait
     )
 
 
-async def _list_page(
-    params: mcp_types.PaginatedRequestParams, session: ClientSession
-) -> mcp_types.ListToolsResult:
-    return await session.list_tools(params=params)
+def _late(name: str) -> Callable[..., None]:
+    """The hook as it is set when it is called."""
 
+    def call(*facts: object) -> None:
+        getattr(hooks, name)(*facts)
 
-def _is_method_not_found(error: Exception) -> bool:
-    cause = error.__cause__
-    return isinstance(cause, MCPError) and cause.code == mcp_types.METHOD_NOT_FOUND
-
-
-def _facts_of(client: Client) -> ServerFacts:
-    info = client.server_info
-    return ServerFacts(
-        protocol_revision=str(client.protocol_version),
-        name=info.name if info else "",
-        version=info.version if info else "",
-        instructions=client.instructions or "",
-        capabilities=client.server_capabilities.model_dump(
-            by_alias=True, mode="json", exclude_none=True
-        ),
-    )
+    return call
 
 
 pool: Final = Pool()

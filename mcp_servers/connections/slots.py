@@ -30,8 +30,10 @@ class FairSlots:
     Serves callers of any thread and any loop.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, *, most_waiting: int = 1000) -> None:
         self.limit = limit
+        self.most_waiting = most_waiting
+        """Callers that may wait, of all groups together."""
         self._lock = threading.Lock()
         self._taken = 0
         self._waiting: OrderedDict[str, deque[_Waiter]] = OrderedDict()
@@ -51,12 +53,14 @@ class FairSlots:
             group: who asks; groups take turns.
 
         Raises:
-            Busy: none came free in time.
+            Busy: none came free in time, or too many are waiting.
         """
         if self.try_take():
             return
         waiter = _Waiter()
         with self._lock:
+            if sum(len(queue) for queue in self._waiting.values()) >= self.most_waiting:
+                raise Busy("Too many calls are waiting for the server. Please try again later.")
             self._waiting.setdefault(group, deque()).append(waiter)
             self._hand_out()
         try:

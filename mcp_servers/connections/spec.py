@@ -79,6 +79,8 @@ class ConnectionSpec:
     """How many calls may wait for a slot, besides those that have one."""
     max_attempts: int = 5
     """Failures in a row after which the server is left alone until a check or a person asks for it."""
+    allows_elicitation: bool = True
+    """The server may ask people; it is told so when it is connected."""
     allows_sampling: bool = False
     """The server may ask for the model; it is told so when it is connected."""
     roots: tuple[tuple[str, str], ...] = ()

@@ -22,7 +22,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Callable
 
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
@@ -32,6 +32,7 @@ logger = logging.getLogger(__name__)
 
 MAX_LINE_BYTES: Final = 2**20
 STDERR_BYTES: Final = 64 * 1024
+MAX_STDERR_LINE: Final = 4096
 MAX_STRAY_LINES: Final = 10_000
 """Lines that are no protocol, after which the child counts as broken."""
 
@@ -74,8 +75,9 @@ class StderrRing:
 class StdioTransport:
     """A transport of the SDK's shape: `async with transport as (read, write)`."""
 
-    def __init__(self, spec: StdioSpec) -> None:
+    def __init__(self, spec: StdioSpec, *, on_line: Callable[[str], None] | None = None) -> None:
         self._spec = spec
+        self._on_line = on_line
         self.stderr = StderrRing()
         self.pid: int | None = None
         """The keeper's process id while the child runs."""
@@ -217,10 +219,22 @@ class StdioTransport:
 
     async def _read_stderr(self, process: asyncio.subprocess.Process) -> None:
         assert process.stderr is not None
+        rest = b""
         while chunk := await process.stderr.read(16384):
             self.stderr.write(chunk)
+            rest = self._tell_lines(rest + chunk)
             # A child that floods its error stream must not take the loop from the other connections.
             await asyncio.sleep(0)
+
+    def _tell_lines(self, data: bytes) -> bytes:
+        """Tell of the whole lines; what is left of the last one."""
+        if self._on_line is None:
+            return b""
+        *lines, rest = data.split(b"\n")
+        for line in lines:
+            if line.strip():
+                self._on_line(line[:MAX_STDERR_LINE].decode("utf-8", "replace").rstrip())
+        return rest[-MAX_STDERR_LINE:]
 
     async def _stop(self, process: asyncio.subprocess.Process, lifeline: int) -> None:
         """Close the input, wait, let the keeper end the program, and collect the keeper in any case."""

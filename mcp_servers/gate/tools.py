@@ -10,6 +10,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+import mcp_types
+
 from audit.actions import Action, Outcome, RefusedBy
 from audit.errors import AuditUnavailable
 from audit.services import record
@@ -21,6 +23,7 @@ from mcp_servers.errors import Busy, ConnectionFailed
 from mcp_servers.gate.admission import Plan, commit_requested, prepare
 from mcp_servers.gate.entries import completed, draft, refuse, told
 from mcp_servers.gate.outcomes import facts, failed, outcome_of, since, words_of
+from mcp_servers.inputs import AskedInput, CallLimits, InputAction, InputAnswer
 from mcp_servers.values import Progress, ToolCallOutcome, ToolCallRequest
 from workspaces.database import in_database
 
@@ -32,6 +35,8 @@ logger = logging.getLogger(__name__)
 ProgressCallback = Callable[[Progress], None]
 
 _ENTRY_ATTEMPTS: Final = 3
+_HARD_FACTOR: Final = 10.0
+"""How much longer than without progress a call may take in all."""
 _ENTRY_PAUSE_SECONDS: Final = 0.3
 
 
@@ -135,9 +140,14 @@ async def _send(
         result = await calls.send_call(
             plan.spec,
             permit,
-            timeout_seconds=plan.timeout_seconds,
-            on_progress=_on_this_loop(on_progress),
+            limits=CallLimits(
+                seconds=plan.timeout_seconds, hard_seconds=_HARD_FACTOR * plan.timeout_seconds
+            ),
+            listener=_OnThisLoop(on_progress),
         )
+        if not isinstance(result, mcp_types.CallToolResult):
+            text = "The tool asks for more input, which nobody was asked for."
+            return failed(Outcome.TRANSPORT_ERROR, text, started, {"kind": "needs_input"})
         return results.read_result(
             result,
             limit_bytes=plan.tool.server.config.result_bytes,
@@ -162,20 +172,20 @@ async def _send(
         return failed(Outcome.OUTCOME_UNKNOWN, text, started, {"kind": "unforeseen"})
 
 
-def _on_this_loop(
-    on_progress: ProgressCallback | None,
-) -> Callable[[float, float | None, str | None], None] | None:
-    if on_progress is None:
-        return None
-    loop = asyncio.get_running_loop()
+class _OnThisLoop:
+    """Passes progress on to the caller's loop, and has nobody to answer questions."""
 
-    def report(progress: float, total: float | None, message: str | None) -> None:
-        text = clean_text(message)[:500] if isinstance(message, str) else None
-        loop.call_soon_threadsafe(
-            on_progress, Progress(progress=progress, total=total, message=text)
-        )
+    def __init__(self, on_progress: ProgressCallback | None) -> None:
+        self._on_progress = on_progress
+        self._loop = asyncio.get_running_loop()
 
-    return report
+    def progressed(self, progress: Progress) -> None:
+        if self._on_progress is not None:
+            text = clean_text(progress.message)[:500] if progress.message is not None else None
+            self._loop.call_soon_threadsafe(self._on_progress, replace(progress, message=text))
+
+    async def answer(self, asked: AskedInput) -> InputAnswer:
+        return InputAnswer(action=InputAction.CANCEL)
 
 
 async def _record_finished(plan: Plan, outcome: ToolCallOutcome) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from mcp_servers import discovery, services
 from mcp_servers.connections import runtime
-from mcp_servers.connections.pool import MAX_TOOLS
+from mcp_servers.connections.listing import MAX_TOOLS
 from mcp_servers.models import McpServer, McpTool
 from tests.factories import Tenant, make_tenant
 from tests.fakes.mcp_server import CountingServer, RawServer, raw_tool

@@ -19,8 +19,9 @@ from mcp_servers import outbound
 from mcp_servers.connections import calls, runtime
 from mcp_servers.connections.backoff import Backoff, delay_seconds
 from mcp_servers.connections.failures import CallFailed, RpcError
+from mcp_servers.connections.listing import MAX_LIST_PAGES, MAX_TOOLS
 from mcp_servers.connections.permits import PermitRefused
-from mcp_servers.connections.pool import MAX_LIST_PAGES, MAX_TOOLS, pool
+from mcp_servers.connections.pool import pool
 from mcp_servers.connections.slots import FairSlots
 from mcp_servers.connections.spec import ConnectionSpec, HttpSpec
 from mcp_servers.errors import (
@@ -30,6 +31,7 @@ from mcp_servers.errors import (
     ConnectionFailed,
     NotAnMcpServer,
 )
+from mcp_servers.inputs import CallLimits
 from mcp_servers.values import Protocol
 from tests.fakes.mcp_server import (
     INITIALIZED,
@@ -61,6 +63,10 @@ def spec_for(url: str, **fields: Any) -> ConnectionSpec:
     return ConnectionSpec(**values)
 
 
+def within(seconds: float) -> CallLimits:
+    return CallLimits(seconds=seconds, hard_seconds=seconds)
+
+
 async def call(
     spec: ConnectionSpec, name: str, arguments: dict[str, Any] | None = None, timeout: float = 10
 ) -> Any:
@@ -70,7 +76,7 @@ async def call(
         tool_name=name,
         arguments=json.dumps(arguments or {}).encode(),
     )
-    return await calls.send_call(spec, permit, timeout_seconds=timeout)
+    return await calls.send_call(spec, permit, limits=within(timeout))
 
 
 def text_of(result: object) -> str:
@@ -157,14 +163,14 @@ async def test_a_permit_is_for_one_call(counting: CountingServer) -> None:
     permit = calls.mint_permit(
         call_id=uuid4(), server_id=spec.server_id, tool_name="echo", arguments=b'{"text":"a"}'
     )
-    await calls.send_call(spec, permit, timeout_seconds=5)
+    await calls.send_call(spec, permit, limits=within(5))
     with pytest.raises(PermitRefused):
-        await calls.send_call(spec, permit, timeout_seconds=5)
+        await calls.send_call(spec, permit, limits=within(5))
     foreign = calls.mint_permit(
         call_id=uuid4(), server_id=uuid4(), tool_name="echo", arguments=b'{"text":"a"}'
     )
     with pytest.raises(PermitRefused):
-        await calls.send_call(spec, foreign, timeout_seconds=5)
+        await calls.send_call(spec, foreign, limits=within(5))
     assert counting.names() == ["echo"]
 
 
@@ -398,7 +404,7 @@ async def test_a_hang_in_initialize_or_list_ends(raw: Any, monkeypatch: pytest.M
     async def hang(request: Any, scope: Any, send: Any) -> None:
         await asyncio.sleep(30)
 
-    monkeypatch.setattr("mcp_servers.connections.pool.LIST_SECONDS", 0.5)
+    monkeypatch.setattr("mcp_servers.connections.listing.LIST_SECONDS", 0.5)
     for handlers in ({"initialize": hang, "server/discover": hang}, {"tools/list": hang}):
         spec = spec_for(raw(handlers).url, connect_seconds=1.0)
         started = time.monotonic()
@@ -425,7 +431,8 @@ async def test_a_server_that_failed_is_left_alone_for_a_moment(raw: Any) -> None
         await runtime.run(pool.list_tools(spec))
     with pytest.raises(BackingOff) as caught:
         await runtime.run(pool.list_tools(spec))
-    assert 0 < caught.value.retry_after_seconds <= 1
+    assert caught.value.retry_after_seconds is not None
+    assert 0 < caught.value.retry_after_seconds <= 1.2
     with pytest.raises(ConnectionFailed) as again:
         await runtime.run(pool.list_tools(spec, at_once=True))
     assert not isinstance(again.value, BackingOff)
@@ -612,7 +619,7 @@ async def test_a_list_changed_storm_is_one_message_a_second(
 
     async def storm() -> None:
         for _ in range(200):
-            pool._tools_changed(spec)
+            pool._heard(spec, mcp_types.ToolListChangedNotification())
 
     await runtime.run(storm())
     await asyncio.sleep(0.2)

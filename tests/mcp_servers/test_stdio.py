@@ -23,6 +23,7 @@ from mcp_servers.connections.pool import pool
 from mcp_servers.connections.spec import ChildLimits, ConnectionSpec, StdioSpec
 from mcp_servers.connections.stdio import MAX_LINE_BYTES, StdioTransport
 from mcp_servers.errors import ConnectionFailed
+from mcp_servers.inputs import CallLimits
 from mcp_servers.values import Protocol
 from tests.mcp_servers.factories import ZOO
 
@@ -54,7 +55,8 @@ async def call(
         tool_name="probe",
         arguments=json.dumps(arguments or {}).encode(),
     )
-    result = await calls.send_call(spec, permit, timeout_seconds=timeout)
+    limits = CallLimits(seconds=timeout, hard_seconds=timeout)
+    result = await calls.send_call(spec, permit, limits=limits)
     return str(result.content[0].text)  # type: ignore[union-attr]
 
 

@@ -1,0 +1,414 @@
+"""One open (or opening) connection, and the task that owns it.
+
+Only the owner task enters and leaves the SDK's contexts, because those are bound to the task that entered them; every
+other task just awaits its own request on the open session. When the owner ends, for whatever reason, all requests in
+flight end with it. Everything here runs on the loop of `runtime`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import logging
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import mcp_types
+from mcp import MCPError
+from mcp.client.session import ClientSession
+
+from mcp_servers.connections.facts import ServerFacts
+from mcp_servers.connections.failures import CallFailed, call_failure, connect_failure, leaf_of
+from mcp_servers.connections.flights import CURRENT, Flight
+from mcp_servers.connections.negotiation import negotiate
+from mcp_servers.connections.questions import Questions
+from mcp_servers.connections.spec import ConnectionSpec
+from mcp_servers.connections.tap import Tap, TapRead, TapWrite, is_modern
+from mcp_servers.connections.tracing import ConnectionTrace, buffer
+from mcp_servers.connections.transports import OpenTransport, kinds_for, open_streams
+from mcp_servers.connections.watching import Watch
+from mcp_servers.errors import ConnectTimedOut
+from mcp_servers.values import Protocol
+
+if TYPE_CHECKING:
+    from mcp_servers.connections.deadline import Deadline
+    from mcp_servers.connections.flights import CallRef
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+CLIENT_INFO: Final = mcp_types.Implementation(name="trellis", version="0.1.0")
+GHOST_SECONDS: Final = 600.0
+"""How long a call that was stopped may still be what a server's question is about."""
+SOON_SECONDS: Final = 2.0
+"""What remains of a connection that was opened for a single look."""
+KEEPALIVE_SECONDS: Final = 20.0
+"""Silence on a connection with requests under way, after which a sign of life is sent."""
+
+_LOST_GRACE_SECONDS: Final = 0.2
+_LEAST_IDLE_SECONDS: Final = 0.5
+"""Whoever waited for a connection to open must be able to use it before it counts as idle."""
+_MOST_GHOSTS: Final = 200
+_FALLBACK_STATUSES: Final = frozenset({400, 404, 405})
+"""MCP 2025-11-25, "Transports", Backwards Compatibility: what a server without Streamable HTTP answers to it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionEvents:
+    """What the pool wants to hear of a connection."""
+
+    heard: Callable[[ConnectionSpec, object], None]
+    """A notification of the server."""
+    asked_unclearly: Callable[[ConnectionSpec], None]
+    """A question came that several calls could have caused."""
+
+
+class Connection:
+    """A session, its transport, and the requests under way on it."""
+
+    def __init__(
+        self, spec: ConnectionSpec, *, protocol: Protocol, is_single: bool, events: ConnectionEvents
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        self.spec = spec
+        self.facts: ServerFacts | None = None
+        self.trace = ConnectionTrace(spec, buffer)
+        self.tap = Tap(self.trace, on_end=self.stop)
+        self.transport = OpenTransport()
+        self.list_lock = asyncio.Lock()
+        self.since = datetime.now(UTC)
+        self.is_over = False
+        """No new request may start."""
+        self.has_failed = False
+        """It was counted as a failure of its server."""
+        self.opened: asyncio.Future[ClientSession] = loop.create_future()
+        self.opened.add_done_callback(lambda future: future.cancelled() or future.exception())
+        self.flights: set[Flight] = set()
+        self.last_used = loop.time()
+        self.watch = Watch(self)
+        self._protocol = protocol
+        self._is_single = is_single
+        self._turn = asyncio.Lock()
+        self._events = events
+        self._questions = Questions(self, on_unclear=self._give_way)
+        self._ghosts: deque[tuple[float, Flight]] = deque(maxlen=_MOST_GHOSTS)
+        self._ping: asyncio.Task[None] | None = None
+        self._stopping = asyncio.Event()
+        self._landed = asyncio.Event()
+        # In a context of its own: the caller's must not be what later callbacks find.
+        self.owner = loop.create_task(
+            self._own(),
+            name=f"mcp-connection-{spec.server_name}",
+            context=contextvars.Context(),
+        )
+
+    @property
+    def in_flight(self) -> int:
+        """Requests under way."""
+        return len(self.flights)
+
+    @property
+    def is_idle(self) -> bool:
+        """It is open, and nobody uses it."""
+        return self.opened.done() and not self.flights and not self.is_over
+
+    def stop(self) -> None:
+        """Let the owner close the connection; what is in flight ends with it."""
+        self.is_over = True
+        self._stopping.set()
+
+    def close_soon(self) -> None:
+        """Close in a moment, unless somebody uses it."""
+        used = self.last_used
+
+        def end() -> None:
+            if self.last_used == used and not self.flights:
+                self.stop()
+
+        asyncio.get_running_loop().call_later(SOON_SECONDS, end)
+
+    async def retire(self, seconds: float) -> None:
+        """Take no new requests, wait for those in flight, then close."""
+        self.is_over = True
+        if self.flights:
+            self._landed.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._landed.wait()
+        self.stop()
+        await asyncio.wait([self.owner])
+
+    async def session(self) -> ClientSession:
+        """The session, once it is open.
+
+        Raises:
+            ConnectionFailed: it could not be opened.
+        """
+        try:
+            # Shielded: one caller's cancellation must not take the connection from the others.
+            async with asyncio.timeout(self.spec.connect_seconds + 1.0):
+                return await asyncio.shield(self.opened)
+        except TimeoutError as error:
+            raise ConnectTimedOut("The server did not answer in time.") from error
+
+    async def request(
+        self,
+        make: Callable[[ClientSession], Awaitable[T]],
+        *,
+        call: CallRef | None = None,
+        deadline: Deadline | None = None,
+        as_task: bool = False,
+    ) -> T:
+        """Do one thing with the session; a lost connection ends it.
+
+        Args:
+            call: whose doing it is; None for requests of our own.
+            deadline: the clock to stop while a person answers.
+            as_task: the server may answer with a task, see Flight.task_result.
+
+        Raises:
+            CallFailed, RpcError: see call_failure().
+        """
+        if self.is_over:
+            raise CallFailed(
+                "session_lost"
+            )  # nothing was sent, so it may be sent on another connection
+        task = asyncio.current_task()
+        assert task is not None
+        flight = Flight(task=task, call=call, deadline=deadline, as_task=as_task)
+        # Before anything is awaited: a connection with a request under way is not idle.
+        self.flights.add(flight)
+        marked = CURRENT.set(flight)
+        is_answered = False
+        try:
+            result = await make(await self.session())
+            is_answered = True
+            return result
+        except asyncio.CancelledError:
+            # Of two cancellations, the caller's own goes on; ours alone becomes a lost connection.
+            if flight.is_lost and task.uncancel() == 0:
+                raise CallFailed("broken") from None
+            raise
+        except Exception as error:
+            is_answered = isinstance(leaf_of(error), MCPError)
+            failure = call_failure(error)
+            if failure is None:
+                raise
+            raise failure from error
+        finally:
+            CURRENT.reset(marked)
+            flight.land()
+            self.flights.discard(flight)
+            self.last_used = asyncio.get_running_loop().time()
+            if call is not None and not is_answered:
+                self._remember_unanswered(flight)
+            self._note_landing()
+
+    def _note_landing(self) -> None:
+        if not self.flights:
+            self._landed.set()
+            if self.is_over:
+                self._stopping.set()
+
+    @contextlib.asynccontextmanager
+    async def turn(self, seconds: float) -> AsyncIterator[None]:
+        """Wait until this connection may carry one more call; at once, but for servers that ask back.
+
+        Raises:
+            CallFailed: not within this time; nothing was sent.
+        """
+        if not self._is_single or not self._needs_binding:
+            yield
+            return
+        try:
+            async with asyncio.timeout(seconds):
+                await self._turn.acquire()
+        except TimeoutError:
+            raise CallFailed("busy") from None
+        try:
+            yield
+        finally:
+            self._turn.release()
+
+    def missed_changes(self) -> None:
+        """Something may have changed without our hearing of it: have everything looked at."""
+        self._events.heard(self.spec, mcp_types.ToolListChangedNotification())
+        self._events.heard(self.spec, mcp_types.PromptListChangedNotification())
+        self._events.heard(self.spec, mcp_types.ResourceListChangedNotification())
+
+    def possible_askers(self) -> list[Flight]:
+        """The calls that a question without an address may belong to, stopped ones among them."""
+        limit = asyncio.get_running_loop().time() - GHOST_SECONDS
+        while self._ghosts and self._ghosts[0][0] < limit:
+            self._ghosts.popleft()
+        return [
+            *(flight for flight in self.flights if flight.call is not None),
+            *(ghost for _, ghost in self._ghosts),
+        ]
+
+    @property
+    def _needs_binding(self) -> bool:
+        """The server may ask without a sign of the call it asks for."""
+        return self.facts is None or not is_modern(self.facts.protocol_revision)
+
+    def _remember_unanswered(self, flight: Flight) -> None:
+        """A stopped call may go on at the server, and ask something later."""
+        if self._is_single and self._needs_binding:
+            # A new connection tells its questions from those of the next call.
+            self.is_over = True
+        else:
+            self._ghosts.append((asyncio.get_running_loop().time(), flight))
+
+    def _give_way(self) -> None:
+        """Let what is under way end here, and have the next calls use a connection with one lane."""
+        self._events.asked_unclearly(self.spec)
+        self.is_over = True
+
+    # The owner
+
+    async def _own(self) -> None:
+        try:
+            async with contextlib.AsyncExitStack() as stack:
+                async with asyncio.timeout(self.spec.connect_seconds):
+                    session = await self._open(stack)
+                self.last_used = asyncio.get_running_loop().time()
+                self.opened.set_result(session)
+                stack.push_async_callback(self.watch.close)
+                stack.callback(self._end_ping)
+                self.watch.start(session)
+                await self._wait_for_end(session)
+        except BaseException as error:
+            if not self.opened.done():
+                failure = connect_failure(error, is_stdio=self.spec.is_stdio)
+                self.trace.event(f"Not connected: {failure.message}")
+                self.opened.set_exception(failure)
+            elif not isinstance(error, (Exception, asyncio.CancelledError)):
+                raise
+            else:
+                logger.debug("connection to %s ended", self.spec.server_name, exc_info=True)
+        finally:
+            self.is_over = True
+            self.since = datetime.now(UTC)
+            if self.facts is not None:
+                self.trace.event("Closed.")
+            # The SDK wakes its waiters when its streams close. Whoever still waits after a moment is woken here.
+            for flight in tuple(self.flights):
+                asyncio.get_running_loop().call_later(_LOST_GRACE_SECONDS, self._lose, flight)
+
+    async def _open(self, stack: contextlib.AsyncExitStack) -> ClientSession:
+        """Open the first transport that works, and agree on a revision."""
+        kinds = kinds_for(self.spec.target)
+        for kind, is_last in zip(kinds, [*[False] * (len(kinds) - 1), True], strict=True):
+            self.trace.event(f"Connecting over {kind}.")
+            attempt = contextlib.AsyncExitStack()
+            try:
+                async with attempt:
+                    session = await self._open_as(kind, attempt)
+                    await stack.enter_async_context(attempt.pop_all())
+                    return session
+            except Exception as error:
+                status = _status_of(error)
+                if is_last or status not in _FALLBACK_STATUSES:
+                    raise
+                self.trace.event(f"The server answered HTTP {status}; trying the next transport.")
+        raise AssertionError("unreachable")
+
+    async def _open_as(self, kind: str, stack: contextlib.AsyncExitStack) -> ClientSession:
+        spec = self.spec
+        read, write = await stack.enter_async_context(
+            open_streams(spec.target, kind, self.transport, self.trace)
+        )
+        questions = self._questions
+        session = await stack.enter_async_context(
+            ClientSession(
+                TapRead(read, self.tap),
+                TapWrite(write, self.tap),
+                client_info=CLIENT_INFO,
+                message_handler=self._hear,
+                elicitation_callback=questions.elicit if spec.allows_elicitation else None,
+                sampling_callback=questions.sample if spec.allows_sampling else None,
+                list_roots_callback=questions.list_roots if spec.roots else None,
+                log_level=spec.log_level or None,  # type: ignore[arg-type]  # one of MCP's names
+            )
+        )
+        await negotiate(
+            session, protocol=self._protocol, probe_seconds=self.spec.connect_seconds / 2
+        )
+        self.facts = _facts_of(session, kind, was_negotiated=spec.protocol is Protocol.AUTO)
+        self.since = datetime.now(UTC)
+        self.trace.event(f"Connected, revision {self.facts.protocol_revision}.")
+        return session
+
+    def _lose(self, flight: Flight) -> None:
+        if flight in self.flights:
+            flight.lose()
+
+    async def _wait_for_end(self, session: ClientSession) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            idle_seconds = max(self.spec.idle_seconds, _LEAST_IDLE_SECONDS)
+            idle_left = self.last_used + idle_seconds - loop.time()
+            if not self.flights and (idle_left <= 0 or self.is_over):
+                self.is_over = True
+                return
+            wait = KEEPALIVE_SECONDS if self.flights else min(idle_left, KEEPALIVE_SECONDS)
+            try:
+                async with asyncio.timeout(max(wait, 0.5)):
+                    await self._stopping.wait()
+                return
+            except TimeoutError:
+                if self.flights:
+                    self._show_life(session)
+
+    def _show_life(self, session: ClientSession) -> None:
+        """Keep proxies from cutting a silent connection; whether the server answers does not matter."""
+        # WebSockets have pings of their own, and a request over plain HTTP waits on a connection of its own.
+        is_sse = self.facts is not None and self.facts.transport == "sse"
+        if is_sse and (self._ping is None or self._ping.done()):
+            self._ping = asyncio.get_running_loop().create_task(_ping(session))
+
+    def _end_ping(self) -> None:
+        if self._ping is not None:
+            self._ping.cancel()
+
+    async def _hear(self, message: object) -> None:
+        self._events.heard(self.spec, message)
+
+
+async def _ping(session: ClientSession) -> None:
+    with contextlib.suppress(TimeoutError, MCPError):
+        async with asyncio.timeout(KEEPALIVE_SECONDS):
+            await session.send_ping()
+
+
+def _status_of(error: BaseException) -> int | None:
+    leaf = leaf_of(error)
+    if not isinstance(leaf, MCPError) or not isinstance(leaf.error.data, dict):
+        return None
+    status = leaf.error.data.get("http_status")
+    return status if isinstance(status, int) else None
+
+
+def _facts_of(session: ClientSession, transport: str, *, was_negotiated: bool) -> ServerFacts:
+    info, capabilities = session.server_info, session.server_capabilities
+    return ServerFacts(
+        protocol_revision=str(session.protocol_version),
+        transport=transport,
+        was_negotiated=was_negotiated,
+        name=info.name if info else "",
+        title=(info.title or "") if info else "",
+        version=info.version if info else "",
+        instructions=session.instructions or "",
+        capabilities=_dumped(capabilities),
+    )
+
+
+def _dumped(capabilities: mcp_types.ServerCapabilities | None) -> dict[str, Any]:
+    if capabilities is None:
+        return {}
+    return capabilities.model_dump(by_alias=True, mode="json", exclude_none=True)

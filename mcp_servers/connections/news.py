@@ -1,0 +1,50 @@
+"""News of servers, handed to the hooks at a bounded pace: a storm becomes one call a second, and the last is never lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Hashable
+from functools import partial
+from typing import Any, Final
+
+PAUSE_SECONDS: Final = 1.0
+"""Between two hook calls about the same thing."""
+MAX_SUBJECTS: Final = 10_000
+"""Things that may be waited for at a time; a server cannot make us remember more by inventing addresses."""
+
+
+class News:
+    """Calls hooks in threads. Used on the runtime's loop only."""
+
+    def __init__(self) -> None:
+        self._told_at: dict[Hashable, float] = {}
+        self._waiting: dict[Hashable, asyncio.TimerHandle] = {}
+
+    def tell(self, subject: Hashable, hook: Callable[..., None], *facts: Any) -> None:
+        """Call a hook now, or as soon as a second has passed since it was last called about this subject."""
+        loop = asyncio.get_running_loop()
+        if subject in self._waiting:
+            return
+        wait = self._told_at.get(subject, -PAUSE_SECONDS) + PAUSE_SECONDS - loop.time()
+        if wait <= 0:
+            self._tell(subject, hook, *facts)
+        elif len(self._waiting) < MAX_SUBJECTS:
+            self._waiting[subject] = loop.call_later(
+                wait, partial(self._tell, subject, hook, *facts)
+            )
+
+    def forget(self) -> None:
+        """Drop what waits; the loop ends."""
+        for handle in self._waiting.values():
+            handle.cancel()
+        self._waiting.clear()
+        self._told_at.clear()
+
+    def _tell(self, subject: Hashable, hook: Callable[..., None], *facts: Any) -> None:
+        loop = asyncio.get_running_loop()
+        self._waiting.pop(subject, None)
+        if len(self._told_at) >= MAX_SUBJECTS:
+            limit = loop.time() - PAUSE_SECONDS
+            self._told_at = {key: at for key, at in self._told_at.items() if at > limit}
+        self._told_at[subject] = loop.time()
+        loop.run_in_executor(None, hook, *facts)
