@@ -1,4 +1,4 @@
-"""From the SDK's result of a call to the values that leave this app. Pure."""
+"""From the SDK's results of calls, resource reads and prompts to the values that leave this app."""
 
 from __future__ import annotations
 
@@ -12,18 +12,38 @@ import mcp_types
 from mcp_servers import schemas
 from mcp_servers.canonical import JsonValue, canonical_json, clean_text
 from mcp_servers.errors import InvalidJson
+from mcp_servers.images import Unshowable, clean_picture
 from mcp_servers.values import (
     AudioPart,
     ContentPart,
     EmbeddedResourcePart,
     ImagePart,
     Outcome,
+    PromptMessage,
     ResourceLinkPart,
     TextPart,
     ToolCallOutcome,
 )
 
 MAX_PARTS: Final = 200
+
+_AUDIO_TYPES: Final = frozenset(
+    f"audio/{kind}"
+    for kind in (
+        "aac",
+        "flac",
+        "m4a",
+        "mp3",
+        "mp4",
+        "mpeg",
+        "ogg",
+        "opus",
+        "wav",
+        "wave",
+        "webm",
+        "x-wav",
+    )
+)
 
 
 @dataclass(slots=True)
@@ -79,15 +99,43 @@ def read_result(
     )
 
 
+def is_heavy(result: mcp_types.CallToolResult) -> bool:
+    """Whether reading it takes long enough to keep an event loop waiting."""
+    return any(isinstance(block, mcp_types.ImageContent) for block in result.content)
+
+
+def read_contents(
+    result: mcp_types.ReadResourceResult, *, limit_bytes: int
+) -> tuple[tuple[ContentPart, ...], bool]:
+    """A resource's contents within a size limit, and whether something was cut. May decode pictures: not for a loop."""
+    budget = _Budget(limit_bytes)
+    parts = [_resource(contents, budget) for contents in result.contents[:MAX_PARTS]]
+    return tuple(parts), budget.is_exceeded or len(result.contents) > MAX_PARTS
+
+
+def read_prompt(
+    result: mcp_types.GetPromptResult, *, limit_bytes: int
+) -> tuple[tuple[PromptMessage, ...], bool]:
+    """A prompt's messages within a size limit, and whether something was cut. May decode pictures: not for a loop."""
+    budget = _Budget(limit_bytes)
+    messages = [
+        PromptMessage(role=str(message.role), content=part)
+        for message in result.messages[:MAX_PARTS]
+        if (part := _part(message.content, budget)) is not None
+    ]
+    return tuple(messages), budget.is_exceeded or len(result.messages) > MAX_PARTS
+
+
 def _part(block: object, budget: _Budget) -> ContentPart | None:
     if isinstance(block, mcp_types.TextContent):
         return TextPart(text=budget.text(block.text))
-    if isinstance(block, mcp_types.ImageContent | mcp_types.AudioContent):
+    if isinstance(block, mcp_types.ImageContent):
+        return _picture(block.data, budget)
+    if isinstance(block, mcp_types.AudioContent):
         data = budget.whole(block.data) if _is_base64(block.data) else None
-        if data is None:
-            return TextPart(text=f"[{block.type} left out: too large or damaged]")
-        kind = ImagePart if isinstance(block, mcp_types.ImageContent) else AudioPart
-        return kind(mime_type=budget.text(block.mime_type), data=data)
+        if data is None or block.mime_type not in _AUDIO_TYPES:
+            return TextPart(text="[audio left out: too large, damaged or of an unknown kind]")
+        return AudioPart(mime_type=block.mime_type, data=data)
     if isinstance(block, mcp_types.ResourceLink):
         return ResourceLinkPart(
             uri=budget.text(str(block.uri)),
@@ -95,14 +143,36 @@ def _part(block: object, budget: _Budget) -> ContentPart | None:
             mime_type=budget.text(block.mime_type) if block.mime_type else None,
         )
     if isinstance(block, mcp_types.EmbeddedResource):
-        resource = block.resource
-        text = resource.text if isinstance(resource, mcp_types.TextResourceContents) else None
-        return EmbeddedResourcePart(
-            uri=budget.text(str(resource.uri)),
-            mime_type=budget.text(resource.mime_type) if resource.mime_type else None,
-            text=budget.text(text) if text is not None else None,
-        )
+        return _resource(block.resource, budget)
     return None
+
+
+def _resource(
+    contents: mcp_types.TextResourceContents | mcp_types.BlobResourceContents, budget: _Budget
+) -> ContentPart:
+    mime_type = budget.text(contents.mime_type) if contents.mime_type else None
+    if isinstance(contents, mcp_types.TextResourceContents):
+        text = budget.text(contents.text)
+        return EmbeddedResourcePart(
+            uri=budget.text(str(contents.uri)), mime_type=mime_type, text=text
+        )
+    if (mime_type or "").startswith("image/"):
+        return _picture(contents.blob, budget)
+    return EmbeddedResourcePart(uri=budget.text(str(contents.uri)), mime_type=mime_type)
+
+
+def _picture(data: str, budget: _Budget) -> ContentPart:
+    if len(data) > budget.left:
+        budget.is_exceeded = True
+        return TextPart(text="[image left out: too large]")
+    try:
+        picture = clean_picture(data)
+    except Unshowable as error:
+        return TextPart(text=f"[image left out: {error}]")
+    kept = budget.whole(picture.data)
+    if kept is None:
+        return TextPart(text="[image left out: too large]")
+    return ImagePart(mime_type=picture.mime_type, data=kept)
 
 
 def _is_base64(data: str) -> bool:

@@ -215,7 +215,7 @@ async def _call_one(lease: Lease, call_id: UUID) -> None:
         checkpoint=_checkpoint_of(call),
     )
     try:
-        outcome = await call_tool(request, on_progress=port.progressed)
+        outcome = await call_tool(request, port=port)
     except ApprovalMissing as missing:
         await in_database(
             waiting.ask_for_approval,

@@ -24,7 +24,6 @@ class TurnPort:
         self._waits_since: float | None = None
         self._waited = 0.0
         self._order = asyncio.Lock()
-        self._waits = 0
 
     @property
     def work_ms(self) -> int:
@@ -47,16 +46,20 @@ class TurnPort:
         await in_database(waiting.keep_checkpoint, self._lease, self._call_id, checkpoint)
 
     async def waiting(self, is_waiting: bool) -> None:
-        """Several questions may be open at once; the call goes on when the last of them is answered."""
+        """Told again for each further question, and once when none is open any more."""
         async with self._order:
-            self._waits += 1 if is_waiting else -1
-            if self._waits > 0:
+            if is_waiting:
                 if self._waits_since is None:
                     self._waits_since = time.monotonic()
                 await in_database(waiting.wait_in_place, self._lease, self._call_id)
                 return
-            self._waits = 0
             if self._waits_since is not None:
                 self._waited += time.monotonic() - self._waits_since
                 self._waits_since = None
             await in_database(waiting.go_on_in_place, self._lease, self._call_id)
+
+    def hands_over(self) -> bool:
+        """The turn is not stopped, but taken up by another process."""
+        from chat.engine import runner
+
+        return runner.hands_over(self._lease.turn_id)

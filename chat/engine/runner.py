@@ -59,6 +59,12 @@ def stop(turn_id: UUID) -> None:
     runtime.current().loop.call_soon_threadsafe(_cancel, turn_id, _Reason.STOP)
 
 
+def hands_over(turn_id: UUID) -> bool:
+    """Whether a turn that ends here goes on in another process. On the loop thread."""
+    running = _running.get(turn_id)
+    return running is not None and running.reason in (_Reason.SHUTDOWN, _Reason.LEASE_LOST)
+
+
 def running_turns() -> int:
     """How many turns run in this process."""
     return len(_running)

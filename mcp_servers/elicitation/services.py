@@ -64,8 +64,11 @@ class Origin:
 
 
 @transaction.atomic
-def open_input(asked: AskedInput, origin: Origin) -> InputRequest:
+def open_input(asked: AskedInput, origin: Origin, *, is_settled: bool = False) -> InputRequest:
     """Put a question to the person for whom the call is made; the same question in the same call is put once.
+
+    Args:
+        is_settled: an administrator has answered for everybody, so the row only keeps count.
 
     Raises:
         checks.Unaskable: it may not be put to anybody; turn_away() records that.
@@ -103,6 +106,7 @@ def open_input(asked: AskedInput, origin: Origin) -> InputRequest:
         elicitation_id=clean_text(asked.elicitation_id)[:200],
         params=dict(asked.params),
         warnings=checks.warnings_of(asked),
+        status=InputStatus.ACCEPTED if is_settled else InputStatus.PENDING,
         expires_at=database_now() + timedelta(seconds=settings.TRELLIS.approval_ttl_seconds),
     )
     record(_draft(row, Action.INPUT_REQUESTED, origin.actor, details=_facts(row)))

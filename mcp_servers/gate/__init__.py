@@ -2,9 +2,11 @@
 
 In this order: resolve the tool in the caller's workspace; policy; approval; arguments; commit *requested*; call, within
 time, slots and size; commit *finished* before anyone sees the result. A refusal at any step is an entry of its own, and
-what cannot be recorded does not happen.
+what cannot be recorded does not happen. Resources and prompts take the same road.
 """
 
+from mcp_servers.gate.port import CallPort
+from mcp_servers.gate.reads import get_prompt, read_resource
 from mcp_servers.gate.tools import call_tool
 
-__all__ = ["call_tool"]
+__all__ = ["CallPort", "call_tool", "get_prompt", "read_resource"]

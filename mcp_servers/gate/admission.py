@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
@@ -12,14 +13,15 @@ from django.db import DatabaseError, transaction
 from audit.actions import Action, RefusedBy
 from audit.errors import AuditUnavailable
 from audit.services import record
-from mcp_servers import approvals, policy, schemas
+from mcp_servers import approvals, permissions, policy, schemas
 from mcp_servers.canonical import MAX_ARGUMENTS_BYTES, canonical_json
 from mcp_servers.connections import calls
 from mcp_servers.errors import ApprovalMissing, InvalidArguments, InvalidJson, ToolNotFound
 from mcp_servers.gate.entries import draft, refuse, refuse_because, told
-from mcp_servers.models import Approval, McpTool
-from mcp_servers.specs import WORKSPACE_PRINCIPAL, connection_spec
-from mcp_servers.values import Effect, ToolCallRequest
+from mcp_servers.inputs import CallLimits
+from mcp_servers.models import Approval, McpServer, McpTool
+from mcp_servers.specs import connection_spec, principal_of
+from mcp_servers.values import Effect, ToolCallOutcome, ToolCallRequest
 from workspaces.errors import DomainError, PermissionDenied
 from workspaces.models import Membership, User
 from workspaces.roles import Permission, has_permission, require
@@ -27,6 +29,10 @@ from workspaces.roles import Permission, has_permission, require
 if TYPE_CHECKING:
     from mcp_servers.connections.spec import ConnectionSpec
     from mcp_servers.policy import PolicyDecision
+    from workspaces.actors import Actor
+
+_PROGRESS_FACTOR: Final = 10
+"""By how much progress may extend a call at most, where nothing is set."""
 
 # Who refused, for a policy decision; everything else that policy says is "policy".
 _LAYER_OF_RULE: Final = {
@@ -48,10 +54,12 @@ class Plan:
     decision: PolicyDecision
     approval: Approval | None
     spec: ConnectionSpec
-    timeout_seconds: float
+    limits: CallLimits
     queue_ms: int = 0
     is_committed: bool = False
     """*requested* is written, and a slot is held."""
+    cached: ToolCallOutcome | None = None
+    """The kept result of an identical call; *finished* is written too, and no slot is held."""
 
 
 def prepare(request: ToolCallRequest) -> Plan:
@@ -71,7 +79,7 @@ def prepare(request: ToolCallRequest) -> Plan:
             arguments,
             layer=RefusedBy.BREAKER,
             rule="server.backing_off",
-            reason=f"{tool.server.name} could not be reached a moment ago. Next attempt in {wait:.0f} s.",
+            reason=why_left_alone(tool.server, wait),
         )
     return Plan(
         request=request,
@@ -80,25 +88,71 @@ def prepare(request: ToolCallRequest) -> Plan:
         decision=decision,
         approval=approval,
         spec=spec,
-        timeout_seconds=request.timeout_seconds
-        or tool.server.config.call_seconds
-        or settings.TRELLIS.tool_timeout_seconds,
+        limits=limits_of(tool.server, request.timeout_seconds),
     )
 
 
+def prepare_again(request: ToolCallRequest) -> Plan:
+    """For a call that goes on where it stopped: *requested* stands, and so does the approval; today's rights count.
+
+    Raises:
+        CallRefused, PermissionDenied, ToolNotFound: it may not go on; recorded as a refusal.
+    """
+    _check_actor(request)
+    tool = _resolve(request)
+    arguments = _canonical(request, tool)
+    decision = _decide(request, tool, arguments)
+    return Plan(
+        request=request,
+        tool=tool,
+        arguments=arguments,
+        decision=decision,
+        approval=None,
+        spec=_spec_of(request, tool, arguments),
+        limits=limits_of(tool.server, request.timeout_seconds),
+        is_committed=True,
+    )
+
+
+def why_left_alone(server: McpServer, wait_seconds: float) -> str:
+    """Why a server that failed is not called now, in plain words."""
+    if math.isinf(wait_seconds):
+        return f"{server.name} could not be reached several times. It is tried again by the next check or by hand."
+    return f"{server.name} could not be reached a moment ago. Next attempt in {wait_seconds:.0f} s."
+
+
+def limits_of(server: McpServer, seconds: float | None = None) -> CallLimits:
+    """How long a request to this server may take.
+
+    Args:
+        seconds: the caller's own limit.
+    """
+    config = server.config
+    usual = seconds or config.call_seconds or settings.TRELLIS.tool_timeout_seconds
+    hard = config.hard_call_seconds or usual * _PROGRESS_FACTOR
+    return CallLimits(seconds=usual, hard_seconds=max(usual, hard))
+
+
 def _check_actor(request: ToolCallRequest) -> None:
-    """The actor's word was taken some time ago; whether they are still a member is asked now."""
-    actor = request.actor
     try:
-        if request.workspace_id is None:
-            raise PermissionDenied("A call needs a workspace.")
-        if not has_permission(actor, Permission.MANAGE_SERVERS, workspace_id=request.workspace_id):
-            require(actor, Permission.USE_CHAT, workspace_id=request.workspace_id)
-        if actor.user_id is not None and not _may_still_enter(actor.user_id, request.workspace_id):
-            raise PermissionDenied("You are no longer a member of this workspace.")
+        check_actor(request.actor, request.workspace_id)
     except PermissionDenied as error:
         refuse(request, None, None, error, layer=RefusedBy.PERMISSION, rule="actor.forbidden")
         raise
+
+
+def check_actor(actor: Actor, workspace_id: UUID) -> None:
+    """Make sure that the actor may use servers here; their word was taken some time ago, membership is asked now.
+
+    Raises:
+        PermissionDenied: they may not.
+    """
+    if workspace_id is None:
+        raise PermissionDenied("A call needs a workspace.")
+    if not has_permission(actor, Permission.MANAGE_SERVERS, workspace_id=workspace_id):
+        require(actor, Permission.USE_CHAT, workspace_id=workspace_id)
+    if actor.user_id is not None and not _may_still_enter(actor.user_id, workspace_id):
+        raise PermissionDenied("You are no longer a member of this workspace.")
 
 
 def _may_still_enter(user_id: UUID, workspace_id: UUID) -> bool:
@@ -110,9 +164,11 @@ def _may_still_enter(user_id: UUID, workspace_id: UUID) -> bool:
 
 def _resolve(request: ToolCallRequest) -> McpTool:
     tools = McpTool.objects.for_workspace(request.workspace_id).select_related(
-        "server", "server__program"
+        "workspace", "server__program", "server__global_server", "server__workspace"
     )
     tool = tools.find(request.tool_id)
+    if tool is not None and tool.server.owner_id not in (None, request.actor.user_id):
+        tool = None  # somebody else's own server
     if tool is None:
         error = ToolNotFound()
         refuse(request, None, None, error, layer=RefusedBy.NOT_FOUND, rule="tool.not_found")
@@ -135,7 +191,16 @@ def _canonical(request: ToolCallRequest, tool: McpTool) -> bytes:
 
 
 def _decide(request: ToolCallRequest, tool: McpTool, arguments: bytes) -> PolicyDecision:
-    decision = policy.decide(tool.facts())
+    known = replace(tool.facts(), has_read_untrusted=request.has_read_untrusted)
+    decision = policy.decide(known)
+    if decision.effect is Effect.CONFIRM and request.approval_id is None:
+        is_remembered = permissions.is_remembered(
+            tool=tool,
+            facts=known,
+            user_id=request.actor.user_id,
+            conversation_id=request.conversation_id,
+        )
+        decision = policy.relax(decision, known, is_remembered=is_remembered)
     if decision.effect is Effect.DENY:
         layer = _LAYER_OF_RULE.get(decision.rule, RefusedBy.POLICY)
         refuse_because(
@@ -178,7 +243,7 @@ def _check_approval(
         tool=tool,
         arguments=arguments,
         requester=request.actor,
-        principal=WORKSPACE_PRINCIPAL,
+        principal=principal_of(tool.server),
     )
     if fault is not None:
         refuse_because(

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from audit.actions import Outcome
+from mcp_servers.connections.failures import NOT_CARRIED_OUT
 from mcp_servers.values import JsonValue, ToolCallOutcome
 
 if TYPE_CHECKING:
@@ -14,14 +15,20 @@ if TYPE_CHECKING:
     from mcp_servers.errors import McpServersError
     from mcp_servers.gate.admission import Plan
 
-_NOT_CARRIED_OUT: Final = frozenset(
-    {"unreachable", "auth_required", "session_lost", "rate_limited", "redirect"}
-)
+_NOTHING_DONE: Final = NOT_CARRIED_OUT | {
+    "unreadable",
+    "too_large",
+    "asks_back",
+    "task_gone",
+    "task_failed",
+    "task_cancelled",
+}
+"""Kinds after which nobody need fear that something was done unseen: nothing was, or the server itself tells of the end."""
 
 
 def outcome_of(plan: Plan, kind: str) -> Outcome:
     """What a broken call means: the worst that the tool's nature allows."""
-    if kind in _NOT_CARRIED_OUT or kind in ("unreadable", "too_large", "asks_back", "needs_input"):
+    if kind in _NOTHING_DONE:
         return Outcome.TRANSPORT_ERROR
     hints = plan.tool.typed_annotations
     is_harmless = plan.tool.server.trusts_annotations and (

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ from uuid_utils.compat import uuid7
 from mcp_servers import services
 from mcp_servers.definitions import definition_hash
 from mcp_servers.demo.programs import PROGRAMS
+from mcp_servers.gate.port import NoPort
 from mcp_servers.models import McpServer, McpTool, StdioProgram, Transport
-from mcp_servers.values import ToolCallRequest
+from mcp_servers.values import Progress, ToolCallRequest
 from tests.factories import Tenant
 from workspaces.actors import Actor, ActorKind, Role, Source
 
@@ -147,3 +149,21 @@ def actor_of(tenant: Tenant, role: str, source: Source = Source.CHAT) -> Actor:
 def interpreter() -> str:
     """The interpreter that the tests run on."""
     return sys.executable
+
+
+class ListeningPort(NoPort):
+    """The caller's side of a call, remembering what it was told."""
+
+    def __init__(self, *, on_progress: Callable[[Progress], None] = lambda progress: None) -> None:
+        self._on_progress = on_progress
+        self.checkpoints: list[str] = []
+        self.waits: asyncio.Queue[bool] = asyncio.Queue()
+
+    def progressed(self, progress: Progress) -> None:
+        self._on_progress(progress)
+
+    async def checkpointed(self, checkpoint: str) -> None:
+        self.checkpoints.append(checkpoint)
+
+    async def waiting(self, is_waiting: bool) -> None:
+        await self.waits.put(is_waiting)

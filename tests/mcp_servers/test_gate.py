@@ -24,7 +24,13 @@ from mcp_servers.models import Approval, ApprovalOverride, McpServer, McpTool
 from mcp_servers.values import Progress, TextPart
 from tests.factories import Tenant, make_tenant
 from tests.fakes.mcp_server import CountingServer
-from tests.mcp_servers.factories import a_request, actor_of, stored_tool, tool_of
+from tests.mcp_servers.factories import (
+    ListeningPort,
+    a_request,
+    actor_of,
+    stored_tool,
+    tool_of,
+)
 from workspaces.errors import PermissionDenied
 from workspaces.models import Membership
 
@@ -110,7 +116,8 @@ async def test_progress_reaches_the_caller_on_its_own_loop(
         seen.append(progress)
         loops.add(asyncio.get_running_loop())
 
-    await call_tool(a_request(tenant, tool, {"seconds": 0.2}), on_progress=note)
+    port = ListeningPort(on_progress=note)
+    await call_tool(a_request(tenant, tool, {"seconds": 0.2}), port=port)
     assert [item.progress for item in seen] == [0, 1, 2, 3]
     assert seen[0].total == 4
     assert loops == {asyncio.get_running_loop()}

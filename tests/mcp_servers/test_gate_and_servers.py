@@ -23,6 +23,7 @@ from mcp_servers.values import Progress
 from tests.factories import Tenant
 from tests.fakes.mcp_server import CountingServer, RawServer, raw_tool, reply, reply_result
 from tests.mcp_servers.factories import (
+    ListeningPort,
     a_request,
     actor_of,
     demo_server,
@@ -101,7 +102,8 @@ async def test_the_slow_report_says_how_far_it_is(tenant: Tenant, notes: McpServ
     """Progress over stdio."""
     report = await sync_to_async(tool_of)(notes, "slow_report")
     seen: list[Progress] = []
-    outcome = await call_tool(a_request(tenant, report, {"seconds": 0.3}), on_progress=seen.append)
+    port = ListeningPort(on_progress=seen.append)
+    outcome = await call_tool(a_request(tenant, report, {"seconds": 0.3}), port=port)
     assert outcome.outcome == Outcome.OK
     assert "3 notes" in outcome.as_model_text()
     assert seen[0].total == 10

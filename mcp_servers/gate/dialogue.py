@@ -1,0 +1,270 @@
+"""What a server asks while it works on one call: answered by what is configured, by a person, or by a model.
+
+A question comes in one of two ways. Over an open connection the server waits, and so does `answer()`. In the newest
+revision the call ends with its questions, and `answer_round()` either waits in place, or leaves a checkpoint from
+which the call goes on in whatever process, after whatever restart, once they are answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from django.db import transaction
+
+from audit.actions import Action
+from audit.errors import AuditUnavailable
+from audit.services import EntryDraft, Ref, record
+from mcp_servers import elicitation, sampling
+from mcp_servers.canonical import JsonValue
+from mcp_servers.elicitation.checks import Unaskable
+from mcp_servers.errors import InputMissing
+from mcp_servers.gate.checkpoints import InputCheckpoint, OpenQuestion
+from mcp_servers.inputs import (
+    Answers,
+    AskedInput,
+    InputAction,
+    InputAnswer,
+    InputKind,
+    InputRequired,
+)
+from mcp_servers.models import InputRequest, InputStatus, SamplingPolicy
+from workspaces.database import in_database
+from workspaces.errors import DomainError
+
+if TYPE_CHECKING:
+    from mcp_servers.connections.spec import ConnectionSpec
+    from mcp_servers.gate.port import PortOnItsLoop
+    from mcp_servers.values import Progress
+
+logger = logging.getLogger(__name__)
+
+MOST_ROUNDS: Final = 10
+
+_CANCELLED: Final = InputAnswer(action=InputAction.CANCEL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Put:
+    """A question, and its answer or the row that waits for one."""
+
+    asked: AskedInput
+    answer: InputAnswer | None = None
+    row: InputRequest | None = None
+
+
+class Dialogue:
+    """All that a server asks during one call; the listener of its connection."""
+
+    def __init__(
+        self,
+        origin: elicitation.Origin,
+        *,
+        spec: ConnectionSpec,
+        port: PortOnItsLoop,
+        can_ask: bool,
+        bud: Ref | None = None,
+    ) -> None:
+        self._origin = origin
+        self._spec = spec
+        self._port = port
+        self._can_ask = can_ask
+        self._bud = bud
+        self._waiting = 0
+        self._has_opened = False
+
+    def progressed(self, progress: Progress) -> None:
+        """Pass the server's progress on to whoever called."""
+        self._port.progressed(progress)
+
+    async def answer(self, asked: AskedInput) -> InputAnswer:
+        """Answer one question over an open connection; waits for a person if need be, and never raises."""
+        try:
+            put = await self._put(asked)
+            return put.answer or await self._wait(put)
+        except (DomainError, ValueError):
+            logger.exception("a server's question could not be answered")
+            return _CANCELLED
+
+    async def answer_round(
+        self, required: InputRequired, *, rounds: int, can_wait_elsewhere: bool
+    ) -> Answers:
+        """Answer all that a call ended with, so that it can be made again.
+
+        Raises:
+            InputMissing: a person has to answer first; the checkpoint is kept.
+        """
+        putting = [await self._put(asked) for asked in required.asked]
+        if can_wait_elsewhere and any(put.answer is None and _is_open(put) for put in putting):
+            checkpoint = InputCheckpoint(
+                state=required.state,
+                rounds=rounds,
+                questions=[OpenQuestion.of(put.asked, put.answer, put.row) for put in putting],
+            )
+            await self._port.checkpointed(checkpoint.as_text())
+            raise InputMissing
+        answers = await asyncio.gather(*(self._answer_of(put) for put in putting))
+        return Answers(
+            by_key={
+                put.asked.key: (put.asked, answer)
+                for put, answer in zip(putting, answers, strict=True)
+            },
+            state=required.state,
+        )
+
+    async def resume(self, checkpoint: InputCheckpoint) -> Answers:
+        """The answers to what a checkpoint left open.
+
+        Raises:
+            InputMissing: some are still missing.
+        """
+        self._has_opened = True
+        rows = await in_database(self._rows_of, checkpoint)
+        putting = []
+        for question in checkpoint.questions:
+            row = rows.get(question.row_id) if question.row_id else None
+            if row is not None and row.status == InputStatus.PENDING:
+                raise InputMissing
+            putting.append(_Put(asked=question.as_asked(), answer=question.as_answer(), row=row))
+        answers = await asyncio.gather(*(self._answer_of(put) for put in putting))
+        return Answers(
+            by_key={
+                put.asked.key: (put.asked, answer)
+                for put, answer in zip(putting, answers, strict=True)
+            },
+            state=checkpoint.state,
+        )
+
+    async def withdraw(self) -> None:
+        """The call is over: nobody has to answer any more."""
+        if self._has_opened:
+            await in_database(
+                partial(
+                    elicitation.withdraw_inputs,
+                    call_id=self._origin.call_id,
+                    workspace_id=self._origin.server.workspace_id,
+                    actor=self._origin.actor,
+                )
+            )
+
+    async def ask_person(self, asked: AskedInput) -> InputAnswer:
+        """Put a question of ours on the server's behalf, and wait for the answer."""
+        put = await self._put(asked)
+        return put.answer or await self._wait(put)
+
+    async def _put(self, asked: AskedInput) -> _Put:
+        """Answer at once what needs nobody, refuse what may not be asked, and open a row for the rest."""
+        if asked.kind is InputKind.ROOTS:
+            roots: list[JsonValue] = [{"uri": uri, "name": name} for uri, name in self._spec.roots]
+            return _Put(
+                asked=asked, answer=InputAnswer(action=InputAction.ACCEPT, content={"roots": roots})
+            )
+        try:
+            if asked.kind is InputKind.SAMPLING:
+                return await self._put_sampling(asked)
+            return _Put(asked=asked, row=await self._open(asked))
+        except (Unaskable, sampling.Unsampled) as error:
+            reason = str(error)
+            await in_database(elicitation.turn_away, asked, self._origin, reason)
+            return _Put(asked=asked, answer=InputAnswer(action=InputAction.CANCEL, reason=reason))
+
+    async def _open(self, asked: AskedInput) -> InputRequest:
+        if not self._can_ask:
+            raise Unaskable("nobody is there to be asked.")
+        self._has_opened = True
+        return await in_database(elicitation.open_input, asked, self._origin)
+
+    async def _put_sampling(self, asked: AskedInput) -> _Put:
+        server = self._origin.server
+        if server.sampling == SamplingPolicy.OFF:
+            raise sampling.Unsampled("This server may not ask the model.")
+        sampling.read_task(asked.params, server=server, bud=self._bud)
+        if await in_database(sampling.budget_left, server) <= 0:
+            raise sampling.Unsampled("The budget for today is used up.")
+        if server.sampling == SamplingPolicy.AUTO and not sampling.names_other_context(
+            asked.params
+        ):
+            row = await in_database(
+                partial(elicitation.open_input, asked, self._origin, is_settled=True)
+            )
+            return _Put(asked=asked, answer=await self._sample(asked, row))
+        return _Put(asked=asked, row=await self._open(asked))
+
+    async def _answer_of(self, put: _Put) -> InputAnswer:
+        return put.answer or await self._wait(put)
+
+    async def _wait(self, put: _Put) -> InputAnswer:
+        row = put.row
+        if row is None:
+            return _CANCELLED
+        if row.status == InputStatus.PENDING:
+            row = await self._wait_for_person(row)
+        answer = elicitation.answer_of(row)
+        if put.asked.kind is InputKind.SAMPLING and answer.action is InputAction.ACCEPT:
+            return await self._sample(put.asked, row)
+        return answer
+
+    async def _wait_for_person(self, row: InputRequest) -> InputRequest:
+        self._waiting += 1
+        try:
+            if self._waiting == 1:
+                await self._port.waiting(True)
+            return await elicitation.wait_for_answer(row)
+        finally:
+            self._waiting -= 1
+            if self._waiting == 0:
+                await self._port.waiting(False)
+
+    async def _sample(self, asked: AskedInput, row: InputRequest) -> InputAnswer:
+        """Have the model write what was allowed; what it cost is recorded before the server reads it."""
+        task = sampling.read_task(asked.params, server=self._origin.server, bud=self._bud)
+        try:
+            async with asyncio.timeout(sampling.SECONDS):
+                result = await sampling.model()(task)
+        except (TimeoutError, DomainError, sampling.Unsampled):
+            logger.info("sampling_failed", exc_info=True)
+            await in_database(self._note_sampling, row, None)
+            return InputAnswer(action=InputAction.CANCEL, reason="The model did not answer.")
+        try:
+            await in_database(self._note_sampling, row, result)
+        except AuditUnavailable:
+            return InputAnswer(action=InputAction.CANCEL, reason="The model did not answer.")
+        return InputAnswer(action=InputAction.ACCEPT, content=result.as_wire())
+
+    def _note_sampling(self, row: InputRequest, result: sampling.SamplingResult | None) -> None:
+        origin = self._origin
+        with transaction.atomic():
+            rows = InputRequest.objects.for_workspace(row.workspace_id).filter(pk=row.pk)
+            rows.update(tokens_used=result.tokens if result else 0)
+            record(
+                EntryDraft(
+                    action=Action.SAMPLING_FINISHED,
+                    actor=origin.actor,
+                    workspace_id=row.workspace_id,
+                    call_id=origin.call_id,
+                    bud=self._bud,
+                    conversation_id=origin.conversation_id,
+                    turn_id=origin.turn_id,
+                    model=result.model if result else "",
+                    server=Ref(id=origin.server.pk, name=origin.server.name),
+                    tool=Ref(id=None, name=origin.tool_name),
+                    details={
+                        "answered": result is not None,
+                        "tokens": result.tokens if result else 0,
+                    },
+                )
+            )
+
+    def _rows_of(self, checkpoint: InputCheckpoint) -> dict[str, InputRequest]:
+        wanted = [question.row_id for question in checkpoint.questions if question.row_id]
+        rows = InputRequest.objects.for_workspace(self._origin.server.workspace_id)
+        return {
+            str(row.pk): row for row in rows.filter(pk__in=wanted, call_id=self._origin.call_id)
+        }
+
+
+def _is_open(put: _Put) -> bool:
+    return put.row is not None and put.row.status == InputStatus.PENDING

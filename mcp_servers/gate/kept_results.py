@@ -1,0 +1,67 @@
+"""Results of identical calls to tools that just read, kept for as long as an administrator says.
+
+The key holds everything that could make the answer another one: workspace, principal, the connection's settings, the
+tool's definition and the arguments. Who may call is decided anew each time; only the trip to the server is spared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from django.core.cache import cache
+from django.utils import timezone
+
+from audit.actions import Outcome
+from mcp_servers.values import ToolCallOutcome
+
+if TYPE_CHECKING:
+    from mcp_servers.gate.admission import Plan
+
+MAX_KEPT_BYTES: Final = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptResult:
+    """A result, and when it was fetched."""
+
+    outcome: ToolCallOutcome
+    at: datetime
+
+
+def find_kept(plan: Plan) -> ToolCallOutcome | None:
+    """The result of an identical call, if the tool's results are kept and there is one."""
+    if not _is_kept(plan):
+        return None
+    kept = cache.get(_key(plan))
+    if not isinstance(kept, KeptResult):
+        return None
+    return replace(kept.outcome, cached_at=kept.at, duration_ms=0)
+
+
+def keep(plan: Plan, outcome: ToolCallOutcome) -> None:
+    """Keep a good result, if the tool's are."""
+    if not _is_kept(plan) or outcome.outcome is not Outcome.OK or outcome.truncated:
+        return
+    if sum(len(str(part.as_json())) for part in outcome.content) <= MAX_KEPT_BYTES:
+        kept = KeptResult(outcome=outcome, at=timezone.now())
+        cache.set(_key(plan), kept, timeout=plan.tool.cache_seconds)
+
+
+def _is_kept(plan: Plan) -> bool:
+    """An administrator says so, and a trusted server still says that the tool just reads."""
+    return bool(plan.tool.cache_seconds) and plan.tool.facts().only_reads
+
+
+def _key(plan: Plan) -> str:
+    parts = [
+        str(plan.request.workspace_id),
+        plan.spec.principal,
+        plan.spec.fingerprint,
+        str(plan.tool.pk),
+        plan.tool.definition_hash,
+        hashlib.sha256(plan.arguments).hexdigest(),
+    ]
+    return f"mcp-result.{hashlib.sha256('|'.join(parts).encode()).hexdigest()}"

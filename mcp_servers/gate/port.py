@@ -1,0 +1,81 @@
+"""What whoever calls through the gate offers while the call runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, Protocol
+
+from mcp_servers.canonical import clean_text
+from mcp_servers.hidden_text import show_hidden
+from mcp_servers.values import Progress
+
+_LONGEST_MESSAGE = 500
+
+
+class CallPort(Protocol):
+    """The caller's side of a running call. Its methods run on the caller's event loop."""
+
+    def progressed(self, progress: Progress) -> None:
+        """The server told how far it is. Must not block."""
+
+    async def checkpointed(self, checkpoint: str) -> None:
+        """Keep this with the call, for going on from it; it is committed when this returns. Empty: forget it.
+
+        The text is private to the gate, and may hold what a server entrusts to us: seal it.
+        """
+
+    async def waiting(self, is_waiting: bool) -> None:
+        """A person is being asked something, or no longer."""
+
+    def hands_over(self) -> bool:
+        """The process is going away, and another will take the call up where it stands."""
+
+
+class NoPort:
+    """A caller that offers nothing."""
+
+    def progressed(self, progress: Progress) -> None:
+        pass
+
+    async def checkpointed(self, checkpoint: str) -> None:
+        pass
+
+    async def waiting(self, is_waiting: bool) -> None:
+        pass
+
+    def hands_over(self) -> bool:
+        return False
+
+
+class PortOnItsLoop:
+    """A port that may be used from any event loop: what it does still runs on the caller's."""
+
+    def __init__(self, port: CallPort) -> None:
+        self._port = port
+        self._loop = asyncio.get_running_loop()
+
+    def progressed(self, progress: Progress) -> None:
+        """Pass it on, with the server's words made fit to be shown."""
+        told = progress.message
+        shown = Progress(
+            progress=progress.progress,
+            total=progress.total,
+            message=show_hidden(clean_text(told))[:_LONGEST_MESSAGE] if told else None,
+        )
+        self._loop.call_soon_threadsafe(self._port.progressed, shown)
+
+    async def checkpointed(self, checkpoint: str) -> None:
+        await self._there(self._port.checkpointed(checkpoint))
+
+    async def waiting(self, is_waiting: bool) -> None:
+        await self._there(self._port.waiting(is_waiting))
+
+    def hands_over(self) -> bool:
+        return self._port.hands_over()
+
+    async def _there(self, work: Coroutine[Any, Any, None]) -> None:
+        if asyncio.get_running_loop() is self._loop:
+            await work
+        else:
+            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))

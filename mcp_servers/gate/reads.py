@@ -1,0 +1,275 @@
+"""Reading a resource and fetching a prompt, through the gate: the same rights, limits and entries as for a tool."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from django.db import DatabaseError
+
+from audit.actions import Outcome, RefusedBy
+from audit.errors import AuditUnavailable
+from audit.services import record
+from mcp_servers import elicitation, results
+from mcp_servers.canonical import JsonValue, canonical_json, clean_text
+from mcp_servers.connections import calls
+from mcp_servers.connections.failures import CallFailed, RpcError
+from mcp_servers.errors import Busy, ConnectionFailed
+from mcp_servers.gate.dialogue import MOST_ROUNDS, Dialogue
+from mcp_servers.gate.entries import completed
+from mcp_servers.gate.outcomes import facts, since
+from mcp_servers.gate.port import CallPort, NoPort, PortOnItsLoop
+from mcp_servers.gate.read_admission import (
+    ReadPlan,
+    draft_read,
+    plan_prompt,
+    plan_resource,
+    refuse_read,
+)
+from mcp_servers.inputs import Answers, InputRequired
+from mcp_servers.values import (
+    ContentPart,
+    PromptMessage,
+    PromptOutcome,
+    PromptRequest,
+    ResourceOutcome,
+    ResourceRequest,
+)
+from workspaces.database import in_database
+
+if TYPE_CHECKING:
+    import mcp_types
+
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ended:
+    """How it ended, before it has the shape that the caller gets."""
+
+    outcome: Outcome
+    message: str = ""
+    details: Mapping[str, JsonValue] | None = None
+    body: object = None
+    """What was read, for the log's commitment."""
+    truncated: bool = False
+
+
+async def read_resource(
+    request: ResourceRequest, *, port: CallPort | None = None
+) -> ResourceOutcome:
+    """Read one resource of one MCP server, for whoever asks.
+
+    Raises:
+        ToolNotFound: no such server here.
+        PermissionDenied: the actor may not use it.
+        CallRefused: the server is switched off, or left alone after failures.
+        InvalidArguments: no sound address.
+        Busy: no free slot in time.
+        AuditUnavailable: it could not be recorded; nothing was sent, or nothing is given away.
+    Source: MCP specification, "Resources": Reading Resources.
+    """
+    plan = await in_database(plan_resource, request)
+    parts: tuple[ContentPart, ...] = ()
+
+    async def send(dialogue: Dialogue, answers: Answers | None) -> Any:
+        return await calls.read_resource(
+            plan.spec,
+            request.uri,
+            call_id=request.call_id,
+            user_id=request.actor.user_id,
+            limits=plan.limits,
+            listener=dialogue,
+            answers=answers,
+        )
+
+    def read(result: mcp_types.ReadResourceResult) -> _Ended:
+        nonlocal parts
+        parts, truncated = results.read_contents(
+            result, limit_bytes=plan.server.config.result_bytes
+        )
+        body = [part.as_json() for part in parts]
+        return _Ended(outcome=Outcome.OK, body=body, truncated=truncated)
+
+    started = time.monotonic()
+    ended = await _run(plan, send, read, port)
+    return ResourceOutcome(
+        outcome=ended.outcome,
+        content=parts if ended.outcome is Outcome.OK else (),
+        message=ended.message,
+        duration_ms=since(started),
+        truncated=ended.truncated,
+        details=ended.details or {},
+    )
+
+
+async def get_prompt(request: PromptRequest, *, port: CallPort | None = None) -> PromptOutcome:
+    """Fetch one prompt of one MCP server, filled in with arguments, for whoever asks.
+
+    Raises:
+        As read_resource(); InvalidArguments also for a missing or unknown argument.
+    Source: MCP specification, "Prompts": Getting a Prompt.
+    """
+    plan = await in_database(plan_prompt, request)
+    messages: tuple[PromptMessage, ...] = ()
+    description = ""
+
+    async def send(dialogue: Dialogue, answers: Answers | None) -> Any:
+        return await calls.get_prompt(
+            plan.spec,
+            plan.name,
+            dict(request.arguments),
+            call_id=request.call_id,
+            user_id=request.actor.user_id,
+            limits=plan.limits,
+            listener=dialogue,
+            answers=answers,
+        )
+
+    def read(result: mcp_types.GetPromptResult) -> _Ended:
+        nonlocal messages, description
+        messages, truncated = results.read_prompt(
+            result, limit_bytes=plan.server.config.result_bytes
+        )
+        description = clean_text(result.description or "")[:2000]
+        body = [message.as_json() for message in messages]
+        return _Ended(outcome=Outcome.OK, body=body, truncated=truncated)
+
+    started = time.monotonic()
+    ended = await _run(plan, send, read, port)
+    return PromptOutcome(
+        outcome=ended.outcome,
+        description=description,
+        messages=messages if ended.outcome is Outcome.OK else (),
+        message=ended.message,
+        duration_ms=since(started),
+        truncated=ended.truncated,
+        details=ended.details or {},
+    )
+
+
+async def _run(
+    plan: ReadPlan,
+    send: Callable[[Dialogue, Answers | None], Awaitable[Any]],
+    read: Callable[[Any], _Ended],
+    port: CallPort | None,
+) -> _Ended:
+    """Wait for a slot, commit *requested*, ask the server as often as it asks back, commit *finished*."""
+    request = plan.request
+    origin = elicitation.Origin(
+        call_id=request.call_id,
+        server=plan.server,
+        tool_name=plan.name[:256],
+        actor=request.actor,
+        conversation_id=request.conversation_id,
+        turn_id=request.turn_id,
+    )
+    dialogue = Dialogue(
+        origin,
+        spec=plan.spec,
+        port=PortOnItsLoop(port or NoPort()),
+        can_ask=port is not None,
+        bud=request.bud,
+    )
+    try:
+        async with calls.slots_of(plan.spec).slot(
+            str(request.actor.user_id or request.actor.label),
+            wait_seconds=plan.server.config.queue_seconds,
+        ):
+            await in_database(_write_requested, plan)
+            try:
+                ended = await _send(plan, dialogue, send, read)
+            except asyncio.CancelledError:
+                stopped = _Ended(outcome=Outcome.CANCELLED, message="It was stopped.")
+                await completed(in_database(_write_finished, plan, stopped, 0))
+                raise
+            finally:
+                await completed(dialogue.withdraw())
+    except Busy as error:
+        write = partial(refuse_read, layer=RefusedBy.BUSY, rule="server.busy")
+        await in_database(write, plan.kind, request, plan.server, plan.name, error)
+        raise
+    return ended
+
+
+async def _send(
+    plan: ReadPlan,
+    dialogue: Dialogue,
+    send: Callable[[Dialogue, Answers | None], Awaitable[Any]],
+    read: Callable[[Any], _Ended],
+) -> _Ended:
+    started = time.monotonic()
+    try:
+        ended = await _exchange(dialogue, send, read)
+    except TimeoutError:
+        ended = _Ended(
+            outcome=Outcome.TIMEOUT,
+            message=f"The server did not answer within {plan.limits.seconds:g} s.",
+            details={"kind": "timeout"},
+        )
+    except RpcError as error:
+        ended = _Ended(
+            outcome=Outcome.TOOL_ERROR,
+            message=f"The server refused: {clean_text(error.message)[:1000]}",
+            details={"rpc_code": error.rpc_code},
+        )
+    except (CallFailed, ConnectionFailed) as error:
+        ended = _Ended(
+            outcome=Outcome.TRANSPORT_ERROR,
+            message=f"{plan.server.name}: {error.message}",
+            details={"kind": error.kind, **facts(error)},
+        )
+    _, was_cancelled = await completed(in_database(_write_finished, plan, ended, since(started)))
+    if was_cancelled:
+        raise asyncio.CancelledError
+    return ended
+
+
+async def _exchange(
+    dialogue: Dialogue,
+    send: Callable[[Dialogue, Answers | None], Awaitable[Any]],
+    read: Callable[[Any], _Ended],
+) -> _Ended:
+    answers: Answers | None = None
+    for rounds in range(1, MOST_ROUNDS + 1):
+        got = await send(dialogue, answers)
+        if not isinstance(got, InputRequired):
+            return await asyncio.to_thread(read, got)
+        answers = await dialogue.answer_round(got, rounds=rounds, can_wait_elsewhere=False)
+    return _Ended(
+        outcome=Outcome.TOOL_ERROR,
+        message=f"The server asked for input more than {MOST_ROUNDS} times and was given up.",
+    )
+
+
+def _write_requested(plan: ReadPlan) -> None:
+    try:
+        record(
+            draft_read(plan.kind.requested, plan.request, plan.server, plan.name, plan.arguments)
+        )
+    except DatabaseError as error:
+        raise AuditUnavailable(details={"action": plan.kind.requested.value}) from error
+
+
+def _write_finished(plan: ReadPlan, ended: _Ended, duration_ms: int) -> None:
+    record(
+        draft_read(
+            plan.kind.finished,
+            plan.request,
+            plan.server,
+            plan.name,
+            plan.arguments,
+            outcome=ended.outcome,
+            duration_ms=duration_ms,
+            result=canonical_json({"content": ended.body, "message": ended.message}),
+            details=dict(ended.details or {}),
+        )
+    )

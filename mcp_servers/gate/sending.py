@@ -1,0 +1,236 @@
+"""One call on its way: sent, asked back, sent again, followed as a task; every way in which it can end, as an outcome."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import mcp_types
+
+from audit.actions import Action, Outcome
+from audit.services import record
+from mcp_servers import results
+from mcp_servers.canonical import clean_text
+from mcp_servers.connections import calls
+from mcp_servers.connections.failures import CallFailed, RpcError
+from mcp_servers.errors import ConnectionFailed, InputMissing
+from mcp_servers.gate.checkpoints import Checkpoint, InputCheckpoint, TaskCheckpoint
+from mcp_servers.gate.dialogue import MOST_ROUNDS, Dialogue
+from mcp_servers.gate.entries import draft
+from mcp_servers.gate.outcomes import facts, failed, outcome_of, since, words_of
+from mcp_servers.inputs import (
+    Answers,
+    AskedInput,
+    CallLimits,
+    InputAction,
+    InputKind,
+    InputRequired,
+    TaskStarted,
+)
+from workspaces.database import in_database
+
+if TYPE_CHECKING:
+    from mcp_servers.gate.admission import Plan
+    from mcp_servers.gate.port import PortOnItsLoop
+    from mcp_servers.values import ToolCallOutcome
+
+logger = logging.getLogger(__name__)
+
+URL_REQUIRED: Final = -32042
+"""MCP specification 2025-11-25, "Elicitation": the tool runs only after the person has been at a link."""
+TASK_SECONDS: Final = 24 * 3600.0
+_CANCEL_SECONDS: Final = 5.0
+
+
+class TooManyRounds(Exception):
+    """The server keeps asking."""
+
+
+class Exchange:
+    """What goes back and forth for one call."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        dialogue: Dialogue,
+        port: PortOnItsLoop,
+        on_task: Callable[[], None],
+    ) -> None:
+        self._plan = plan
+        self._dialogue = dialogue
+        self._port = port
+        self._on_task = on_task
+        self.is_detached = False
+        """It was cancelled, but goes on from its checkpoint in another process."""
+
+    async def run(self, checkpoint: Checkpoint | None, started: float) -> ToolCallOutcome:
+        """Make the call, from its beginning or from a checkpoint.
+
+        Raises:
+            InputMissing: the server wants an answer first; the checkpoint is kept.
+        """
+        plan = self._plan
+        try:
+            result = await self._result(checkpoint)
+            return await _read(plan, result, started)
+        except InputMissing:
+            raise
+        except TimeoutError:
+            text = f"The tool did not answer within {plan.limits.seconds:g} s."
+            return failed(Outcome.TIMEOUT, text, started, {"kind": "timeout"})
+        except TooManyRounds:
+            text = f"The tool asked for input more than {MOST_ROUNDS} times and was given up."
+            return failed(Outcome.TOOL_ERROR, text, started, {"kind": "too_many_rounds"})
+        except RpcError as error:
+            text = f"The server refused the call: {clean_text(error.message)[:1000]}"
+            return failed(Outcome.TOOL_ERROR, text, started, {"rpc_code": error.rpc_code})
+        except CallFailed as error:
+            return failed(
+                outcome_of(plan, error.kind), words_of(plan, error), started, facts(error)
+            )
+        except ConnectionFailed as error:
+            text = f"{plan.tool.server.name}: {error.message}"
+            details = {"kind": error.kind, **facts(error)}
+            return failed(Outcome.TRANSPORT_ERROR, text, started, details)
+        except Exception:
+            # Something we did not foresee: the bytes may have left, so the call may have been carried out.
+            logger.exception("tool call failed in an unforeseen way")
+            text = "The call failed for a reason that is in the platform's log."
+            return failed(Outcome.OUTCOME_UNKNOWN, text, started, {"kind": "unforeseen"})
+
+    async def _result(self, checkpoint: Checkpoint | None) -> mcp_types.CallToolResult:
+        answers: Answers | None = None
+        rounds = 0
+        if isinstance(checkpoint, TaskCheckpoint):
+            await in_database(self._write_resumed, checkpoint.kind)
+            return await self._follow(checkpoint)
+        if isinstance(checkpoint, InputCheckpoint):
+            answers, rounds = await self._dialogue.resume(checkpoint), checkpoint.rounds
+            await in_database(self._write_resumed, checkpoint.kind)
+            # From here on the server may act, so a crash must not lead back to this point.
+            await self._port.checkpointed("")
+        while True:
+            got = await self._send(answers)
+            if isinstance(got, mcp_types.CallToolResult):
+                return got
+            if isinstance(got, TaskStarted):
+                kept = TaskCheckpoint(task_id=got.task_id, ttl_seconds=got.ttl_seconds)
+                await self._port.checkpointed(kept.as_text())
+                return await self._follow(kept)
+            rounds += 1
+            if rounds > MOST_ROUNDS:
+                raise TooManyRounds
+            answers = await self._dialogue.answer_round(
+                got, rounds=rounds, can_wait_elsewhere=self._plan.request.can_wait_elsewhere
+            )
+
+    async def _send(
+        self, answers: Answers | None
+    ) -> mcp_types.CallToolResult | InputRequired | TaskStarted:
+        plan = self._plan
+        for is_first in (True, False):
+            permit = calls.mint_permit(
+                call_id=plan.request.call_id,
+                server_id=plan.tool.server_id,
+                tool_name=plan.tool.name,
+                arguments=plan.arguments,
+                user_id=plan.request.actor.user_id,
+            )
+            try:
+                return await calls.send_call(
+                    plan.spec,
+                    permit,
+                    limits=plan.limits,
+                    listener=self._dialogue,
+                    answers=answers,
+                    as_task=plan.tool.task_support == "required",
+                )
+            except RpcError as error:
+                # The server refused to begin before a person has been somewhere, so nothing is done twice.
+                if not is_first or not await self._visit_links(error):
+                    raise
+        raise AssertionError("the second round returns or raises")
+
+    async def _visit_links(self, error: RpcError) -> bool:
+        """Send the person where the server wants them first; True if they have been."""
+        links = _links_of(error)
+        for link in links:
+            answer = await self._dialogue.ask_person(link)
+            if answer.action is not InputAction.ACCEPT:
+                return False
+        return bool(links)
+
+    async def _follow(self, task: TaskCheckpoint) -> mcp_types.CallToolResult:
+        """Wait for a task's result; it runs at the server, so it outlives this process."""
+        self._on_task()
+        plan = self._plan
+        seconds = min(task.ttl_seconds or TASK_SECONDS, TASK_SECONDS)
+        try:
+            return await calls.follow_task(
+                plan.spec,
+                task.task_id,
+                call_id=plan.request.call_id,
+                user_id=plan.request.actor.user_id,
+                limits=CallLimits(seconds=seconds, hard_seconds=seconds),
+                listener=self._dialogue,
+            )
+        except asyncio.CancelledError:
+            if self._port.hands_over():
+                self.is_detached = True
+            else:
+                await self._cancel(task.task_id)
+            raise
+        except TimeoutError:
+            await self._cancel(task.task_id)
+            raise
+
+    async def _cancel(self, task_id: str) -> None:
+        with contextlib.suppress(Exception):
+            async with asyncio.timeout(_CANCEL_SECONDS):
+                await calls.cancel_task(self._plan.spec, task_id)
+
+    def _write_resumed(self, kind: str) -> None:
+        plan = self._plan
+        record(
+            replace(
+                draft(plan.request, plan.tool, Action.TOOL_CALL_RESUMED, plan.arguments),
+                queue_ms=plan.queue_ms,
+                details={"after": kind},
+            )
+        )
+
+
+async def _read(plan: Plan, result: mcp_types.CallToolResult, started: float) -> ToolCallOutcome:
+    read = results.read_result
+    options: dict[str, Any] = {
+        "limit_bytes": plan.tool.server.config.result_bytes,
+        "output_schema": plan.tool.output_schema,
+        "duration_ms": since(started),
+    }
+    if results.is_heavy(result):
+        return await asyncio.to_thread(read, result, **options)
+    return read(result, **options)
+
+
+def _links_of(error: RpcError) -> list[AskedInput]:
+    """The links that a server wants a person to have been at before it begins."""
+    if error.rpc_code != URL_REQUIRED or not isinstance(error.data, dict):
+        return []
+    asked = error.data.get("elicitations")
+    return [
+        AskedInput(
+            key=str(entry.get("elicitationId", number)),
+            kind=InputKind.URL,
+            message=str(entry.get("message", "")),
+            url=str(entry.get("url", "")),
+            elicitation_id=str(entry.get("elicitationId", "")),
+            params={"is_required": True},
+        )
+        for number, entry in enumerate(asked if isinstance(asked, list) else [])
+        if isinstance(entry, dict)
+    ]

@@ -1,0 +1,84 @@
+"""Pictures that servers send, made fit to be shown: decoded within bounds and encoded anew, so that nothing else rides along."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import io
+import warnings
+from dataclasses import dataclass
+from typing import Final
+
+from PIL import Image, UnidentifiedImageError
+
+MAX_PIXELS: Final = 40_000_000
+MAX_SIDE: Final = 2_048
+"""Longer sides are scaled down to this."""
+
+# What browsers show and the library decodes itself. SVG is a document with scripts and links, and is none of them.
+_FORMATS: Final = ("PNG", "JPEG", "GIF", "WEBP")
+_QUALITY: Final = 88
+
+
+class Unshowable(ValueError):
+    """A picture that is not shown, with the reason in plain words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """An encoded picture."""
+
+    mime_type: str
+    data: str
+    """Base64."""
+
+
+def clean_picture(data: str) -> Picture:
+    """Decode a base64 picture and encode it anew. Takes up to some hundred milliseconds: not for an event loop.
+
+    Raises:
+        Unshowable: damaged, too large, or of a kind that is not shown.
+    """
+    try:
+        raw = base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise Unshowable("damaged") from error
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(io.BytesIO(raw), formats=_FORMATS) as image:
+                return _encode(image)
+    except Unshowable:
+        raise
+    except UnidentifiedImageError as error:
+        raise Unshowable("not a picture of a known kind") from error
+    except (
+        OSError,
+        ValueError,
+        SyntaxError,
+        EOFError,
+        MemoryError,
+        Image.DecompressionBombError,
+        Image.DecompressionBombWarning,
+    ) as error:
+        raise Unshowable("damaged or too large") from error
+
+
+def _encode(image: Image.Image) -> Picture:
+    width, height = image.size
+    if width * height > MAX_PIXELS:
+        raise Unshowable(f"{width} × {height} points are too many")
+    image.draft("RGB", (MAX_SIDE, MAX_SIDE))
+    image.load()
+    is_photo = image.format == "JPEG"
+    plain = image.convert("RGB" if is_photo else "RGBA")
+    plain.thumbnail((MAX_SIDE, MAX_SIDE))
+    out = io.BytesIO()
+    if is_photo:
+        plain.save(out, "JPEG", quality=_QUALITY)
+    else:
+        plain.save(out, "PNG")
+    return Picture(
+        mime_type="image/jpeg" if is_photo else "image/png",
+        data=base64.b64encode(out.getvalue()).decode(),
+    )
