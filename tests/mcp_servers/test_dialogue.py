@@ -1,0 +1,427 @@
+"""What servers ask while they work, in both eras, against a real server that asks."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from uuid_utils.compat import uuid7
+
+from audit.actions import Action, Outcome
+from audit.models import AuditEntry
+from mcp_servers import elicitation, sampling
+from mcp_servers.errors import InputMissing
+from mcp_servers.gate import call_tool, get_prompt, read_resource
+from mcp_servers.inputs import InputAction
+from mcp_servers.models import InputRequest, InputStatus, McpPrompt, McpServer
+from mcp_servers.sampling import SamplingResult, SamplingTask
+from mcp_servers.values import (
+    EmbeddedResourcePart,
+    PromptRequest,
+    Protocol,
+    ResourceRequest,
+    TextPart,
+    ToolCallOutcome,
+)
+from tests.factories import Tenant
+from tests.fakes.asking_server import LINK, AskingServer
+from tests.mcp_servers.factories import (
+    ListeningPort,
+    a_request,
+    actor_of,
+    http_server,
+    looked_at,
+    tool_of,
+)
+from workspaces.errors import Conflict, InvalidInput, PermissionDenied
+
+ERAS = ["legacy", "2026-07-28"]
+ANSWER = {"name": "Ada", "guests": 3, "seat": "garden"}
+
+
+@pytest.fixture
+def asking() -> Iterator[AskingServer]:
+    """A server that asks."""
+    server = AskingServer()
+    yield server
+    server.stop()
+
+
+def in_era(tenant: Tenant, asking: AskingServer, era: str, **fields: Any) -> McpServer:
+    draft = {
+        "name": f"asking {era}",
+        "protocol": Protocol(era),
+        "trusts_annotations": True,
+        **fields,
+    }
+    later = {key: draft.pop(key) for key in tuple(draft) if key in _ROW_FIELDS}
+    server = http_server(tenant, asking.url, **draft)
+    McpServer.objects.for_workspace(tenant.workspace).filter(pk=server.pk).update(**later)
+    server.refresh_from_db()
+    return looked_at(tenant, server)
+
+
+_ROW_FIELDS = {"sampling", "sampling_daily_tokens", "answers_elicitation", "roots"}
+
+
+@pytest.fixture(params=ERAS)
+def server(request: pytest.FixtureRequest, tenant: Tenant, asking: AskingServer) -> McpServer:
+    """The asking server, in each era."""
+    return in_era(tenant, asking, request.param)
+
+
+async def call(
+    tenant: Tenant, server: McpServer, name: str, arguments: Any = None, **more: Any
+) -> Any:
+    tool = await sync_to_async(tool_of)(server, name)
+    port = more.pop("port", None)
+    return await call_tool(a_request(tenant, tool, arguments, can_ask=True, **more), port=port)
+
+
+def rows(tenant: Tenant) -> list[InputRequest]:
+    return list(InputRequest.objects.for_workspace(tenant.workspace).order_by("pk"))
+
+
+async def pending(tenant: Tenant) -> InputRequest:
+    [row] = [row for row in await sync_to_async(rows)(tenant) if row.status == InputStatus.PENDING]
+    return row
+
+
+async def answer(
+    row: InputRequest, tenant: Tenant, action: InputAction, content: Any = None
+) -> None:
+    await sync_to_async(elicitation.answer_input)(
+        input_request=row, action=action, content=content, actor=actor_of(tenant, "member")
+    )
+
+
+def actions(tenant: Tenant) -> list[str]:
+    entries = AuditEntry.objects.for_workspace(tenant.workspace).order_by("pk")
+    return [
+        entry.action
+        for entry in entries
+        if entry.action.startswith(("tool_call", "input", "sampling", "resource", "prompt"))
+    ]
+
+
+async def asked_while_calling(
+    tenant: Tenant, server: McpServer, name: str, arguments: Any = None
+) -> tuple[asyncio.Task[ToolCallOutcome], InputRequest, ListeningPort]:
+    """A call that runs until it waits for a person."""
+    port = ListeningPort()
+    task = asyncio.create_task(call(tenant, server, name, arguments, port=port))
+    waiting = asyncio.create_task(port.waits.get())
+    await asyncio.wait([task, waiting], return_when=asyncio.FIRST_COMPLETED, timeout=20)
+    assert not task.done(), task
+    assert waiting.result() is True
+    return task, await pending(tenant), port
+
+
+async def test_a_form_is_asked_and_its_answer_reaches_the_tool(
+    tenant: Tenant, server: McpServer, asking: AskingServer
+) -> None:
+    """MCP specification, "Elicitation": accept, in each era; SEC-69: the form names its server and tool."""
+    task, row, port = await asked_while_calling(tenant, server, "book_table", {"when": "noon"})
+    assert (row.server_name, row.tool_name, row.kind) == (server.name, "book_table", "form")
+    assert row.message == "For whom is the table?"
+    await answer(row, tenant, InputAction.ACCEPT, ANSWER)
+    outcome = await asyncio.wait_for(task, 20)
+    assert "Ada, 3 at the garden, noon" in outcome.as_model_text()
+    assert asking.done == [("book_table", {"when": "noon", **ANSWER})]
+    assert await port.waits.get() is False
+    assert await sync_to_async(actions)(tenant) == [
+        "tool_call.requested",
+        "input.requested",
+        "input.answered",
+        "tool_call.finished",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("action", "words"),
+    [(InputAction.DECLINE, "declined"), (InputAction.CANCEL, "cancelled")],
+)
+async def test_a_form_can_be_declined(
+    tenant: Tenant, server: McpServer, asking: AskingServer, action: InputAction, words: str
+) -> None:
+    """SEC-69: can be declined."""
+    task, row, _ = await asked_while_calling(tenant, server, "book_table", {"when": "noon"})
+    await answer(row, tenant, action)
+    assert words in (await asyncio.wait_for(task, 20)).as_model_text()
+    assert asking.done == []
+
+
+async def test_an_answer_is_checked_given_once_and_by_the_person_asked(
+    tenant: Tenant, server: McpServer
+) -> None:
+    """SEC-69: only fitting answers of the person who was asked; a second one comes too late."""
+    task, row, _ = await asked_while_calling(tenant, server, "book_table", {"when": "noon"})
+    for content, field in [
+        ({"name": "Ada", "guests": 99}, "content.guests"),
+        ({"guests": 2}, "content.name"),
+        ({**ANSWER, "seat": "roof"}, "content.seat"),
+        ({**ANSWER, "tip": 5}, "content.tip"),
+    ]:
+        with pytest.raises(InvalidInput) as caught:
+            await answer(row, tenant, InputAction.ACCEPT, content)
+        assert field in caught.value.fields
+    stranger = dataclasses.replace(actor_of(tenant, "member"), user_id=tenant.people["admin"].pk)
+    with pytest.raises(PermissionDenied):
+        await sync_to_async(elicitation.answer_input)(
+            input_request=row, action=InputAction.DECLINE, actor=stranger
+        )
+    await answer(row, tenant, InputAction.ACCEPT, ANSWER)
+    with pytest.raises(Conflict):
+        await answer(row, tenant, InputAction.DECLINE)
+    await asyncio.wait_for(task, 20)
+
+
+async def test_the_clock_of_the_call_stands_still_while_a_person_answers(
+    tenant: Tenant, asking: AskingServer
+) -> None:
+    """MCP notes: the SDK's timeout runs on meanwhile, ours does not."""
+    config = {"connection_config": {"call_seconds": 1.0}}
+    server = await sync_to_async(in_era)(tenant, asking, "legacy", **config)
+    task, row, _ = await asked_while_calling(tenant, server, "ask_old")
+    done, _ = await asyncio.wait([task], timeout=1.5)
+    assert not done
+    await answer(row, tenant, InputAction.ACCEPT, ANSWER)
+    assert "accept" in (await asyncio.wait_for(task, 20)).as_model_text()
+
+
+async def test_progress_extends_a_call_up_to_its_hard_limit(
+    tenant: Tenant, asking: AskingServer
+) -> None:
+    """A call that tells of progress may take longer than one that is silent, but not for ever."""
+    config = {"connection_config": {"call_seconds": 1.0, "hard_call_seconds": 1.0}}
+    hard = await sync_to_async(in_era)(tenant, asking, "2026-07-28", name="hard", **config)
+    outcome = await call(tenant, hard, "slow_echo", {"text": "x"}, timeout_seconds=0.3)
+    assert outcome.outcome == Outcome.OK
+    silent = await call(tenant, hard, "slow_echo", {"text": "x"}, timeout_seconds=0.1)
+    assert silent.outcome == Outcome.TIMEOUT
+
+
+async def test_nobody_is_asked_when_nobody_is_there(
+    tenant: Tenant, server: McpServer, asking: AskingServer
+) -> None:
+    """A call without a person gets "cancel", and the log says why."""
+    tool = await sync_to_async(tool_of)(server, "book_table")
+    outcome = await call_tool(a_request(tenant, tool, {"when": "noon"}))
+    assert "cancelled" in outcome.as_model_text()
+    assert await sync_to_async(rows)(tenant) == []
+    assert Action.INPUT_REFUSED.value in await sync_to_async(actions)(tenant)
+
+
+async def test_a_server_that_may_not_ask_people_does_not(
+    tenant: Tenant, asking: AskingServer
+) -> None:
+    """An administrator can switch questions off."""
+    server = await sync_to_async(in_era)(tenant, asking, "legacy", answers_elicitation=False)
+    outcome = await call(tenant, server, "book_table", {"when": "noon"})
+    assert "cancelled" in outcome.as_model_text()
+
+
+async def test_a_form_that_asks_for_a_secret_warns(tenant: Tenant, server: McpServer) -> None:
+    """SEC-69: `password` field → warned, and masked afterwards."""
+    task, row, _ = await asked_while_calling(tenant, server, "log_in")
+    assert any("password" in warning for warning in row.warnings)
+    await answer(row, tenant, InputAction.ACCEPT, {"password": "hunter2-canary"})
+    await asyncio.wait_for(task, 20)
+    [row] = await sync_to_async(rows)(tenant)
+    assert "hunter2-canary" not in str(await sync_to_async(elicitation.input_json)(row))
+    entries = AuditEntry.objects.for_workspace(tenant.workspace).values()
+    assert "hunter2-canary" not in str(await sync_to_async(list)(entries))
+
+
+async def test_a_parked_call_goes_on_from_its_checkpoint(
+    tenant: Tenant, asking: AskingServer
+) -> None:
+    """A pending question of the newest revision needs no process: the call goes on from the kept text alone."""
+    server = await sync_to_async(in_era)(tenant, asking, "2026-07-28")
+    tool = await sync_to_async(tool_of)(server, "book_table")
+    port = ListeningPort()
+    request = a_request(tenant, tool, {"when": "noon"}, can_ask=True, can_wait_elsewhere=True)
+    with pytest.raises(InputMissing):
+        await call_tool(request, port=port)
+    [checkpoint] = port.checkpoints
+    again = dataclasses.replace(request, checkpoint=checkpoint)
+    with pytest.raises(InputMissing):
+        await call_tool(again, port=port)
+    await answer(await pending(tenant), tenant, InputAction.ACCEPT, ANSWER)
+    outcome = await call_tool(again, port=port)
+    assert "Ada, 3 at the garden, noon" in outcome.as_model_text()
+    assert port.checkpoints[1:] == [""]  # forgotten before the server may act
+    assert asking.done == [("book_table", {"when": "noon", **ANSWER})]
+    assert await sync_to_async(actions)(tenant) == [
+        "tool_call.requested",
+        "input.requested",
+        "input.answered",
+        "tool_call.resumed",
+        "tool_call.finished",
+    ]
+
+
+async def test_a_stopped_call_takes_its_question_back(tenant: Tenant, server: McpServer) -> None:
+    """Stop while a person is asked: the question is withdrawn, the log whole."""
+    task, row, _ = await asked_while_calling(tenant, server, "book_table", {"when": "noon"})
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await row.arefresh_from_db()
+    assert row.status == InputStatus.CANCELLED
+    assert (await sync_to_async(actions)(tenant)).count("tool_call.finished") == 1
+
+
+@pytest.mark.parametrize(("era", "name"), [("legacy", "sign_old"), ("2026-07-28", "sign_new")])
+async def test_a_link_is_shown_and_never_fetched(
+    tenant: Tenant, asking: AskingServer, era: str, name: str
+) -> None:
+    """SEC-69: URL mode names the host, and the person goes there, not we."""
+    server = await sync_to_async(in_era)(tenant, asking, era)
+    task, row, _ = await asked_while_calling(tenant, server, name)
+    shown = await sync_to_async(elicitation.input_json)(row)
+    assert (shown["url"], shown["url_host"]) == (LINK, "sign.example")
+    await answer(row, tenant, InputAction.ACCEPT)
+    assert "accept" in (await asyncio.wait_for(task, 20)).as_model_text()
+
+
+async def test_a_tool_that_needs_a_visit_first_is_called_again_after_it(
+    tenant: Tenant, asking: AskingServer
+) -> None:
+    """MCP specification 2025-11-25: URLElicitationRequiredError; the refused call did nothing."""
+    server = await sync_to_async(in_era)(tenant, asking, "legacy")
+    task, row, _ = await asked_while_calling(tenant, server, "sign_first")
+    assert row.params == {"is_required": True}
+    asking.visited.set()
+    await answer(row, tenant, InputAction.ACCEPT)
+    assert "signed" in (await asyncio.wait_for(task, 20)).as_model_text()
+    assert asking.done == [("sign_first", {})]
+
+
+async def test_a_server_is_told_its_roots_and_no_others(
+    tenant: Tenant, asking: AskingServer
+) -> None:
+    """MCP specification, "Roots": what the administrator set."""
+    roots = [{"uri": "file:///srv/shared", "name": "Shared"}]
+    for era in ERAS:
+        server = await sync_to_async(in_era)(tenant, asking, era, roots=roots)
+        assert "file:///srv/shared" in (await call(tenant, server, "where")).as_model_text()
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> list[SamplingTask]:
+    """A model that answers every request alike, and what it was asked."""
+    asked: list[SamplingTask] = []
+
+    async def write(task: SamplingTask) -> SamplingResult:
+        asked.append(task)
+        return SamplingResult(text="roses are red", model="poet-1", tokens=40)
+
+    monkeypatch.setattr(sampling, "_ask_model", write)
+    return asked
+
+
+async def test_sampling_is_off_unless_switched_on(
+    tenant: Tenant, server: McpServer, model: list[SamplingTask]
+) -> None:
+    """SEC-68: sampling is off by default."""
+    outcome = await call(tenant, server, "rhyme", {"topic": "soup"})
+    assert outcome.is_error
+    assert model == []
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_sampling_asks_counts_and_sends_nothing_else(
+    tenant: Tenant, asking: AskingServer, model: list[SamplingTask], era: str
+) -> None:
+    """SEC-68: sampling asks, has its budget, and never contains other servers' data."""
+    server = await sync_to_async(in_era)(
+        tenant, asking, era, sampling="ask", sampling_daily_tokens=50
+    )
+    task, row, _ = await asked_while_calling(tenant, server, "rhyme", {"topic": "soup"})
+    assert row.kind == "sampling"
+    await answer(row, tenant, InputAction.ACCEPT)
+    assert "poet-1: roses are red" in (await asyncio.wait_for(task, 20)).as_model_text()
+    [asked] = model
+    assert [message.text for message in asked.messages] == ["Write about soup"]
+    assert (asked.system_prompt, asked.max_tokens) == ("Rhyme.", 50)
+    await row.arefresh_from_db()
+    assert row.tokens_used == 40
+    assert "sampling.finished" in await sync_to_async(actions)(tenant)
+
+
+async def test_sampling_without_asking_ends_with_the_budget(
+    tenant: Tenant, asking: AskingServer, model: list[SamplingTask]
+) -> None:
+    """SEC-68: budget 0 → refused."""
+    server = await sync_to_async(in_era)(
+        tenant, asking, "2026-07-28", sampling="auto", sampling_daily_tokens=40
+    )
+    first = await call(tenant, server, "rhyme", {"topic": "soup"})
+    assert "roses" in first.as_model_text()
+    second = await call(tenant, server, "rhyme", {"topic": "bread"})
+    assert second.is_error
+    assert len(model) == 1
+
+
+async def test_a_resource_is_read_through_the_gate(tenant: Tenant, server: McpServer) -> None:
+    """MCP specification, "Resources": read, with its entries."""
+    request = ResourceRequest(
+        call_id=uuid7(),
+        workspace_id=tenant.workspace.pk,
+        server_id=server.pk,
+        uri="menu://today",
+        actor=actor_of(tenant, "member"),
+    )
+    outcome = await read_resource(request)
+    [part] = outcome.content
+    assert isinstance(part, EmbeddedResourcePart)
+    assert "# Soup" in (part.text or "")
+    missing = await read_resource(dataclasses.replace(request, uri="menu://never", call_id=uuid7()))
+    assert missing.is_error
+    assert (
+        await sync_to_async(actions)(tenant)
+        == [
+            "resource_read.requested",
+            "resource_read.finished",
+        ]
+        * 2
+    )
+
+
+async def test_a_prompt_is_fetched_through_the_gate(tenant: Tenant, server: McpServer) -> None:
+    """MCP specification, "Prompts": get, with its entries; a missing argument is told before anything is sent."""
+    from django.utils import timezone
+
+    from mcp_servers.errors import InvalidArguments
+
+    prompt, _ = await McpPrompt.objects.for_workspace(tenant.workspace).aget_or_create(
+        workspace=tenant.workspace,
+        server=server,
+        name="recommend",
+        defaults={
+            "arguments": [{"name": "taste", "required": True}, {"name": "budget"}],
+            "last_seen_at": timezone.now(),
+        },
+    )
+    request = PromptRequest(
+        call_id=uuid7(),
+        workspace_id=tenant.workspace.pk,
+        prompt_id=prompt.pk,
+        arguments={"taste": "spicy"},
+        actor=actor_of(tenant, "member"),
+    )
+    outcome = await get_prompt(request)
+    [message] = outcome.messages
+    assert message.content == TextPart(text="Recommend something spicy for 20 euros.")
+    with pytest.raises(InvalidArguments):
+        await get_prompt(dataclasses.replace(request, arguments={}, call_id=uuid7()))
+    assert await sync_to_async(actions)(tenant) == [
+        "prompt_get.requested",
+        "prompt_get.finished",
+        "prompt_get.refused",
+    ]
