@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -59,7 +59,7 @@ def due_servers() -> list[tuple[UUID, UUID]]:
     rows = (
         McpServer.objects.across_workspaces()
         .filter(is_active=True, workspace__is_active=True)
-        .filter(Q(next_check_at__isnull=True) | Q(next_check_at__lte=timezone.now()))
+        .filter(_is_due(timezone.now()))
         .order_by("next_check_at")
     )
     return list(rows.values_list("workspace_id", "pk"))
@@ -71,10 +71,15 @@ def claim(workspace_id: UUID, server_id: UUID) -> bool:
     claimed = (
         McpServer.objects.for_workspace(workspace_id)
         .filter(pk=server_id, is_active=True)
-        .filter(Q(next_check_at__isnull=True) | Q(next_check_at__lte=now))
-        .update(next_check_at=now + timedelta(seconds=CLAIM_SECONDS))
+        .filter(_is_due(now))
+        .update(next_check_at=now + timedelta(seconds=CLAIM_SECONDS), lists_stale_at=None)
     )
     return claimed == 1
+
+
+def _is_due(now: datetime) -> Q:
+    """Its time has come, or its own word on how long its lists hold has run out."""
+    return Q(next_check_at__isnull=True) | Q(next_check_at__lte=now) | Q(lists_stale_at__lte=now)
 
 
 @transaction.atomic
@@ -133,7 +138,14 @@ def note_reading(
     )
     if server.status != before:
         _tell(server, actor)
-    announce(server.workspace_id, Announcement(kind="server.changed", id=str(server.pk)))
+    announce(
+        server.workspace_id,
+        Announcement(
+            kind="server.changed",
+            id=str(server.pk),
+            user_id=str(server.owner_id) if server.owner_id else None,
+        ),
+    )
 
 
 def note_call(server: McpServer, outcome: ToolCallOutcome) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from django.db import models
 
@@ -16,7 +16,7 @@ MAX_NAME_LENGTH = 256
 MAX_URI_LENGTH = 2048
 
 
-class OfferedQuerySet(WorkspaceQuerySet[models.Model]):
+class OfferedQuerySet(WorkspaceQuerySet[Any]):
     """Resources or prompts, with the one rule on which of them may be used."""
 
     def visible_to(self, user: User) -> Self:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from django.utils import timezone
 
 from mcp_servers import discovery, health
+from mcp_servers.canonical import clean_text
+from mcp_servers.definitions import storable
 from mcp_servers.errors import AuthenticationRequired, ConnectionFailed
 from mcp_servers.models import McpServer, ServerStatus
 from mcp_servers.rights import require_to_manage
@@ -29,6 +32,10 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS: Final = 75.0
 """Longest look at a server that somebody waits for: connect and list."""
+MAX_INSTRUCTIONS: Final = 20_000
+"""Characters of a server's own instructions."""
+LEAST_TTL_SECONDS: Final = 5.0
+MOST_TTL_SECONDS: Final = 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +51,10 @@ class ConnectionReport:
     tool_count: int | None = None
     tools: tuple[Mapping[str, Any], ...] = ()
     """Name, title and annotations of each tool, as the server says."""
+    transport: str = ""
+    """What works, where the choice was left to the platform."""
+    resource_count: int | None = None
+    prompt_count: int | None = None
     details: str = ""
     """The end of what a program wrote to its error stream."""
 
@@ -80,7 +91,7 @@ def try_connection(*, workspace_id: UUID, draft: ServerDraft, actor: Actor) -> C
     check_auth(server)
     try:
         spec = connection_spec(server)
-        listing = _list_tools(spec, anew=False)
+        listing = _list_offers(spec, anew=False)
     except ConnectionFailed as error:
         return _report_failure(error, "")
     finally:
@@ -111,7 +122,7 @@ def _look(
     try:
         spec = connection_spec(server)
         try:
-            listing = _list_tools(spec, anew=anew)
+            listing = _list_offers(spec, anew=anew)
         finally:
             stderr = _stderr_of(spec)
     except ConnectionFailed as error:
@@ -130,8 +141,7 @@ def _look(
         )
         return _report_failure(failure, "")
     _keep_facts(server, listing)
-    result = discovery.store_tools(server=server, raw_tools=listing.tools, actor=actor)
-    if result.has_news:
+    if _keep_lists(server, listing, actor):
         announce(server.workspace_id, Announcement(kind="tools.changed", id=str(server.pk)))
     health.note_reading(
         server,
@@ -144,23 +154,52 @@ def _look(
 
 def _keep_facts(server: McpServer, listing: Listing) -> None:
     facts = listing.facts
-    server.server_info = {"name": facts.name[:200], "version": facts.version[:100]}
+    now = timezone.now()
+    server.server_info = {
+        "name": clean_text(facts.name)[:200],
+        "title": clean_text(facts.title)[:200],
+        "version": clean_text(facts.version)[:100],
+    }
     server.protocol_revision = facts.protocol_revision[:20]
-    server.capabilities = facts.capabilities
-    server.instructions = facts.instructions[:20_000]
-    server.tools_listed_at = timezone.now()
+    server.resolved_transport = facts.transport[:20]
+    server.capabilities = storable(facts.capabilities)
+    server.instructions = clean_text(facts.instructions)[:MAX_INSTRUCTIONS]
+    server.tools_listed_at = now
+    server.lists_stale_at = _stale_at(now, listing.ttl_seconds)
     server.save(
         update_fields=[
-            "server_info",
-            "protocol_revision",
-            "capabilities",
-            "instructions",
-            "tools_listed_at",
+            *("server_info", "protocol_revision", "resolved_transport", "capabilities"),
+            *("instructions", "tools_listed_at", "lists_stale_at"),
         ]
     )
 
 
-def _list_tools(spec: ConnectionSpec, *, anew: bool) -> Listing:
+def _stale_at(now: datetime, ttl_seconds: float | None) -> datetime | None:
+    """When the server's word on its lists runs out: never so soon that it would keep us busy, nor for ever."""
+    if ttl_seconds is None:
+        return None
+    return now + timedelta(seconds=min(max(ttl_seconds, LEAST_TTL_SECONDS), MOST_TTL_SECONDS))
+
+
+def _keep_lists(server: McpServer, listing: Listing, actor: Actor) -> bool:
+    """Take over what the server offers; whether anything is new. What could not be read stays as it was."""
+    news = [
+        discovery.store_tools(server=server, raw_tools=listing.tools, actor=actor).has_news,
+    ]
+    if "resources" not in listing.unread:
+        found = discovery.store_resources(server=server, raw=listing.resources)
+        news.append(found.has_news)
+    if "resource_templates" not in listing.unread:
+        found = discovery.store_resources(
+            server=server, raw=listing.resource_templates, is_template=True
+        )
+        news.append(found.has_news)
+    if "prompts" not in listing.unread:
+        news.append(discovery.store_prompts(server=server, raw=listing.prompts).has_news)
+    return any(news)
+
+
+def _list_offers(spec: ConnectionSpec, *, anew: bool) -> Listing:
     # Late: the SDK takes a second to import, and most commands never connect.
     from mcp_servers.connections import runtime
     from mcp_servers.connections.pool import pool
@@ -168,7 +207,7 @@ def _list_tools(spec: ConnectionSpec, *, anew: bool) -> Listing:
     async def look() -> Listing:
         if anew:
             await pool.drop(spec.server_id)
-        return await pool.list_tools(spec, at_once=True)
+        return await pool.list_offers(spec, at_once=True)
 
     try:
         return runtime.run_sync(look(), LOOK_SECONDS)
@@ -186,13 +225,16 @@ def _report(listing: Listing) -> ConnectionReport:
     facts = listing.facts
     return ConnectionReport(
         ok=True,
-        message=listing.warning,
+        message=" ".join(listing.warnings),
         status=ServerStatus.CONNECTED,
         protocol_revision=facts.protocol_revision,
         server_name=f"{facts.name} {facts.version}".strip(),
         latency_ms=listing.latency_ms,
         tool_count=len(listing.tools),
         tools=listing.tools,
+        transport=facts.transport,
+        resource_count=len(listing.resources) + len(listing.resource_templates),
+        prompt_count=len(listing.prompts),
     )
 
 

@@ -11,7 +11,9 @@ import pytest
 from mcp_servers import discovery, services
 from mcp_servers.connections import runtime
 from mcp_servers.connections.listing import MAX_TOOLS
-from mcp_servers.models import McpServer, McpTool
+from mcp_servers.definitions import read_definition
+from mcp_servers.discovery.offers import MAX_ROWS
+from mcp_servers.models import ApprovalOverride, McpPrompt, McpResource, McpServer, McpTool
 from tests.factories import Tenant, make_tenant
 from tests.fakes.mcp_server import CountingServer, RawServer, raw_tool
 from tests.mcp_servers.factories import http_server, looked_at, tool_of
@@ -166,6 +168,144 @@ async def test_five_thousand_tools_do_not_stop_the_loops(tenant: Tenant) -> None
     assert ours.worst_seconds < 0.1
     # The SDK parses the whole list in one go on the connections' loop, where nobody but other calls waits.
     assert connections.worst_seconds < 0.5
+
+
+def test_a_renamed_tool_rests_and_says_what_it_was(tenant: Tenant, server: McpServer) -> None:
+    """SEC-58: the same definition under another name is not the tool that was accepted; what was forbidden stays so."""
+    see(server, [raw_tool("send"), raw_tool("other")], tenant.actor())
+    services.set_approval_override(
+        tool=tool_of(server, "send"), override=ApprovalOverride.DENY, actor=tenant.actor()
+    )
+    server.allows_new_tools = True
+    see(server, [raw_tool("send_mail", description="send"), raw_tool("other")], tenant.actor())
+    renamed = tool_of(server, "send_mail")
+    assert (renamed.renamed_from, renamed.is_quarantined) == ("send", True)
+    assert renamed.approval_override == ApprovalOverride.DENY
+    assert renamed.approved_definition["name"] == "send"
+    assert tool_of(server, "send").is_removed
+
+
+@pytest.mark.parametrize(
+    ("tool", "words"),
+    [
+        (raw_tool("a", description="Reads.\u202e Then sends."), "text direction"),
+        (raw_tool("a", description="Reads.\u200b"), "zero-width"),
+        (raw_tool("a", description="Reads.\U000e0041\U000e0042"), "tag characters"),
+        (raw_tool("a", description="\x1b[8mSends.\x1b[0m"), "escape codes"),
+        (raw_tool("a", title="A\u0008"), "control characters"),
+        (
+            raw_tool(
+                "a",
+                inputSchema={
+                    "type": "object",
+                    "properties": {"x": {"type": "string", "description": "y\u2066"}},
+                },
+            ),
+            "input schema",
+        ),
+        (raw_tool("n\u043ete"), "alphabets"),
+        (raw_tool("read\u200b"), "zero-width"),
+    ],
+)
+def test_a_tool_that_hides_something_is_never_accepted_unseen(
+    tenant: Tenant, server: McpServer, tool: dict[str, Any], words: str
+) -> None:
+    """SEC-67: not by the first look of an administrator, nor because new tools are welcome; it says what it hides."""
+    server.allows_new_tools = True
+    see(server, [tool, raw_tool("plain")], tenant.actor())
+    assert callable_names(server) == {"plain"}
+    stored = McpTool.objects.for_workspace(tenant.workspace).get(name=tool["name"])
+    assert words in " ".join(stored.warnings)
+    services.accept_definition(tool=stored, actor=tenant.actor(), seen_hash=stored.definition_hash)
+    assert tool["name"] in callable_names(server)
+
+
+def test_a_tool_that_passes_for_another_is_flagged(tenant: Tenant, server: McpServer) -> None:
+    """SEC-67: of its own server or of another one of the workspace, but not of another workspace."""
+    see(server, [raw_tool("read_file")], tenant.actor())
+    other = http_server(tenant, "https://other.example.org/mcp", name="other")
+    see(other, [raw_tool("read-file"), raw_tool("read_file"), raw_tool("write")], tenant.actor())
+    assert "“read_file”" in tool_of(other, "read-file").warnings[0]
+    assert tool_of(other, "read_file").is_quarantined
+    assert callable_names(server) == {"read_file", "write"}
+    elsewhere = http_server(make_tenant("else"), "https://other.example.org/mcp")
+    see(elsewhere, [raw_tool("read-file")], health_actor(tenant))
+    assert tool_of(elsewhere, "read-file").warnings == []
+
+
+def test_a_tool_that_only_runs_as_a_task_needs_a_server_that_runs_tasks(
+    tenant: Tenant, server: McpServer
+) -> None:
+    """Otherwise it is left out with a reason; with such a server it is a tool like others."""
+    task = raw_tool("long", execution={"taskSupport": "required"})
+    see(server, [task], tenant.actor())
+    assert "as a task" in tool_of(server, "long").problem
+    server.capabilities = {"tasks": {"requests": {"tools": {"call": {}}}}}
+    see(server, [task], tenant.actor())
+    assert (tool_of(server, "long").problem, tool_of(server, "long").task_support) == (
+        "",
+        "required",
+    )
+
+
+def test_resources_and_prompts_come_change_and_go(tenant: Tenant, server: McpServer) -> None:
+    """SEC-80: entries without a usable name are left out, texts are bounded, what is gone is kept as gone."""
+    found = discovery.store_resources(
+        server=server,
+        raw=[
+            {"uri": "file:///a", "name": "A" * 1000, "size": 5, "mimeType": "text/plain"},
+            {"uri": "file:///a", "name": "twice"},
+            {"uri": "x" * 3000},
+            {"name": "without"},
+            {
+                "uri": "file:///b",
+                "name": "B",
+                "size": True,
+                "icons": [{"src": "https://i.example/x"}],
+            },
+            "garbage",
+        ],
+    )
+    assert (found.total, found.added, found.skipped) == (2, 2, 4)
+    resources = {one.uri: one for one in McpResource.objects.for_workspace(tenant.workspace)}
+    assert (len(resources["file:///a"].name), resources["file:///a"].size) == (256, 5)
+    assert resources["file:///b"].size is None
+
+    template = {"uriTemplate": "file:///{path}", "name": "any"}
+    assert discovery.store_resources(server=server, raw=[template], is_template=True).added == 1
+    again = discovery.store_resources(server=server, raw=[{"uri": "file:///b", "name": "new"}])
+    assert (again.added, again.changed, again.removed) == (0, 1, 1)
+    offered = McpResource.objects.for_workspace(tenant.workspace).offered()
+    assert {one.uri for one in offered} == {"file:///b", "file:///{path}"}
+
+    prompt = {"name": "greet", "arguments": [{"name": "who", "required": True}, {"x": 1}, 5]}
+    assert discovery.store_prompts(server=server, raw=[prompt, {"name": ""}]).skipped == 1
+    stored = McpPrompt.objects.for_workspace(tenant.workspace).get()
+    assert [(one["name"], one["required"]) for one in stored.arguments] == [("who", True)]
+    assert not discovery.store_prompts(server=server, raw=[prompt]).has_news
+    assert discovery.store_prompts(server=server, raw=[]).removed == 1
+    assert discovery.store_prompts(server=server, raw=[prompt]).changed == 1
+
+
+def test_a_list_of_a_million_is_cut(tenant: Tenant, server: McpServer) -> None:
+    """SEC-80: also after it left the connection; storing it again takes few statements."""
+    raw = ({"uri": f"file:///{number}", "name": "x"} for number in range(20_000))
+    assert discovery.store_resources(server=server, raw=raw).total == MAX_ROWS
+
+
+def test_an_icon_is_known_of_and_never_loaded() -> None:
+    """SEC-73: only its address is kept, and only a plain https one; those given in full are left out."""
+    icons = [
+        {"src": "https://icons.example/a.png", "mimeType": "image/png", "sizes": ["48x48"]},
+        {"src": "data:image/svg+xml;base64,AAAA"},
+        {"src": "javascript:alert(1)"},
+        {"src": "http://192.168.0.1/beacon"},
+        "garbage",
+        {"src": "https://" + "x" * 5000},
+    ]
+    definition = read_definition(raw_tool("a", icons=icons))
+    assert definition is not None
+    assert [icon["src"] for icon in definition.icons] == ["https://icons.example/a.png"]
 
 
 def test_a_tool_of_another_workspace_is_not_touched(tenant: Tenant, server: McpServer) -> None:

@@ -1,17 +1,20 @@
-"""What a server offers, kept in rows: seen, changed, gone; and quarantined until somebody has looked at it."""
+"""A server's tools in rows: seen, changed, renamed, gone; and quarantined until somebody has looked at them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import TYPE_CHECKING
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from mcp_servers.canonical import clean_text
-from mcp_servers.definitions import Definition, read_definition
-from mcp_servers.models import McpServer, McpTool
+from mcp_servers.definitions import Definition, read_definition, supports_tasks
+from mcp_servers.discovery.warnings import Neighbours, warnings_of
+from mcp_servers.models import ApprovalOverride, McpServer, McpTool
 from workspaces.actors import ActorKind
 from workspaces.changes import record_created, tracked_change
 
@@ -42,9 +45,10 @@ class DiscoveryResult:
 def store_tools(*, server: McpServer, raw_tools: Iterable[object], actor: Actor) -> DiscoveryResult:
     """Take over a server's tool list.
 
-    Of a server of which nobody has accepted anything yet, a person's look accepts what is seen. Later, what is new
-    or different rests until somebody accepts it, unless the workspace chose otherwise for new tools. A tool that
-    changed back to what was accepted is accepted.
+    Of a server of which nobody has accepted anything yet, a person's look accepts what is seen. Later, what is new,
+    different or called differently rests until somebody accepts it, unless the workspace chose otherwise for new
+    tools. What hides something or passes for another tool always rests. A tool that changed back to what was
+    accepted is accepted.
     """
     McpServer.objects.for_workspace(server.workspace_id).select_for_update().fetch(server.pk)
     now = timezone.now()
@@ -58,28 +62,34 @@ def store_tools(*, server: McpServer, raw_tools: Iterable[object], actor: Actor)
         or server.workspace.approves_new_tools
         or (is_first_look and actor.kind is ActorKind.USER)
     )
-    definitions, skipped = _unique(raw_tools)
+    definitions, skipped = _unique(raw_tools, supports_tasks(server.capabilities))
+    gone = [tool for tool in known.values() if tool.name not in definitions and not tool.is_removed]
+    neighbours = _neighbours(server, definitions)
 
     created: list[McpTool] = []
     changed = 0
     for definition in definitions.values():
+        warnings = warnings_of(definition, neighbours)
         tool = known.get(definition.name)
         if tool is None:
             tool = McpTool(workspace_id=server.workspace_id, server=server, name=definition.name)
-            _take_over(tool, definition, now)
-            if accepts_new:
+            _take_over(tool, definition, warnings, now)
+            former = _former(definition, gone)
+            if former is not None:
+                _follow(tool, former)
+            elif accepts_new and not warnings:
                 _accept(tool)
             created.append(tool)
             continue
         if tool.definition_hash != definition.hash:
             changed += 1
             with tracked_change(tool, actor=actor):
-                _take_over(tool, definition, now)
+                _take_over(tool, definition, warnings, now)
                 _save(tool)
         else:
-            _take_over(tool, definition, now)
+            _take_over(tool, definition, warnings, now)
             _save(tool)
-        if accepts_new and is_first_look and tool.is_quarantined:
+        if accepts_new and is_first_look and not warnings and tool.is_quarantined:
             _accept(tool)
             _save(tool)
     McpTool.objects.bulk_create(created)
@@ -87,7 +97,6 @@ def store_tools(*, server: McpServer, raw_tools: Iterable[object], actor: Actor)
         for tool in created:
             record_created(tool, actor=actor)
 
-    gone = [tool for tool in known.values() if tool.name not in definitions and not tool.is_removed]
     for tool in gone:
         with tracked_change(tool, actor=actor):
             tool.removed_at = now
@@ -107,11 +116,50 @@ def accept(tool: McpTool) -> None:
     _accept(tool)
 
 
-def _unique(raw_tools: Iterable[object]) -> tuple[dict[str, Definition], int]:
+def _neighbours(server: McpServer, definitions: Iterable[str]) -> Neighbours:
+    """The tools that people may confuse this server's with: those they see beside them."""
+    others = (
+        McpTool.objects.for_workspace(server.workspace_id)
+        .offered()
+        .filter(Q(server__owner__isnull=True) | Q(server__owner=server.owner_id))
+        .exclude(server=server)
+        .values_list("name", "server__name")
+    )
+    return Neighbours([*others, *((name, "the same server") for name in definitions)])
+
+
+def _former(definition: Definition, gone: Iterable[McpTool]) -> McpTool | None:
+    """The tool that this one was, if exactly one is gone that was the same but for its name."""
+    described = (
+        definition.description,
+        definition.input_schema,
+        definition.output_schema,
+        definition.annotations,
+        definition.meta,
+    )
+    same = [
+        tool
+        for tool in gone
+        if described
+        == (tool.description, tool.input_schema, tool.output_schema, tool.annotations, tool.meta)
+    ]
+    return same[0] if len(same) == 1 else None
+
+
+def _follow(tool: McpTool, former: McpTool) -> None:
+    """Keep what was decided about a tool that has another name now; a name change must not loosen anything."""
+    tool.renamed_from = former.name
+    tool.is_enabled = former.is_enabled
+    if former.approval_override in (ApprovalOverride.CONFIRM, ApprovalOverride.DENY):
+        tool.approval_override = former.approval_override
+    tool.approved_definition = former.approved_definition
+
+
+def _unique(raw_tools: Iterable[object], has_tasks: bool) -> tuple[dict[str, Definition], int]:
     definitions: dict[str, Definition] = {}
     skipped = 0
     for raw in raw_tools:
-        definition = read_definition(raw)
+        definition = read_definition(raw, supports_tasks=has_tasks)
         if definition is None or definition.name in definitions:
             skipped += 1
         else:
@@ -119,13 +167,16 @@ def _unique(raw_tools: Iterable[object]) -> tuple[dict[str, Definition], int]:
     return definitions, skipped
 
 
-def _take_over(tool: McpTool, definition: Definition, now: Any) -> None:
+def _take_over(tool: McpTool, definition: Definition, warnings: list[str], now: datetime) -> None:
     tool.title = definition.title
     tool.description = definition.description
     tool.input_schema = definition.input_schema
     tool.output_schema = definition.output_schema
     tool.annotations = definition.annotations
     tool.meta = definition.meta
+    tool.icons = definition.icons
+    tool.task_support = definition.task_support
+    tool.warnings = warnings
     tool.definition_hash = definition.hash
     tool.problem = clean_text(definition.problem)
     tool.last_seen_at = now
@@ -147,6 +198,9 @@ def _save(tool: McpTool) -> None:
                 "output_schema",
                 "annotations",
                 "meta",
+                "icons",
+                "task_support",
+                "warnings",
                 "definition_hash",
             ),
             *(

@@ -1,0 +1,17 @@
+"""What servers offer, kept in rows: seen, changed, gone; tools quarantined until somebody has looked at them."""
+
+from mcp_servers.discovery.offers import (
+    OfferCounts,
+    store_prompts,
+    store_resources,
+)
+from mcp_servers.discovery.tools import DiscoveryResult, accept, store_tools
+
+__all__ = [
+    "DiscoveryResult",
+    "OfferCounts",
+    "accept",
+    "store_prompts",
+    "store_resources",
+    "store_tools",
+]
