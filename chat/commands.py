@@ -30,11 +30,22 @@ class Unsubscribe(_Command):
     conversation_id: UUID
 
 
+class ResourceName(BaseModel):
+    """A resource of one of the conversation's servers."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    server_id: UUID
+    uri: str
+    resource_id: UUID | None = None
+
+
 class Send(_Command):
     type: Literal["send"]
     conversation_id: UUID
     client_id: str
     text: str
+    attachments: Annotated[list[ResourceName], Field(max_length=20)] = []
 
 
 class Stop(_Command):

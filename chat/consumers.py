@@ -25,6 +25,7 @@ from chat.live import live_text
 from chat.models import Conversation, ToolCall, Turn
 from chat.models.turns import ACTIVE
 from chat.services.approvals import decide
+from chat.services.attachments import ResourceRef
 from chat.services.inputs import answer_input
 from chat.services.turns import retry_turn, send_message, stop_turn
 from chat.snapshots import read_snapshot
@@ -205,6 +206,7 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
             conversation=conversation,
             client_id=command.client_id,
             text=command.text,
+            attachments=[ResourceRef(**one.model_dump()) for one in command.attachments],
             actor=self.actor,
         )
         ids = {"message_id": str(sent.message.pk), "turn_id": str(sent.turn.pk)}

@@ -22,6 +22,7 @@ from chat.hub import hub
 from chat.models import Conversation, Message, ToolCall, Turn
 from chat.models.turns import ACTIVE
 from chat.wire import (
+    attachments_of,
     conversation_json,
     message_json,
     tool_call_json,
@@ -49,7 +50,9 @@ class Changes:
         return {name: getattr(self.conversation, name) for name in {"event_seq", *self._also}}
 
     def message(self, message: Message) -> None:
-        self._add(RowKind.MESSAGE, message_json(message))
+        attached = attachments_of(message.workspace_id, [message])
+        row = message_json(message, attachments=attached.get(message.pk, ()))
+        self._add(RowKind.MESSAGE, row)
 
     def turn(self, turn: Turn) -> None:
         self._add(RowKind.TURN, turn_json(turn))

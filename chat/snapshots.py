@@ -11,6 +11,7 @@ from chat.models import Conversation, Message, ToolCall, Turn
 from chat.models.turns import ACTIVE
 from chat.values import MessageStatus
 from chat.wire import (
+    attachments_of,
     conversation_json,
     message_json,
     tool_call_json,
@@ -52,6 +53,7 @@ def read_snapshot(conversation: Conversation) -> dict[str, Any]:
             .select_related("decided_by")
             .order_by("message__order_key", "position")
         )
+        attached = attachments_of(workspace_id, messages)
         asked = list(
             InputRequest.objects.for_workspace(workspace_id)
             .filter(conversation_id=conversation.pk)
@@ -63,7 +65,10 @@ def read_snapshot(conversation: Conversation) -> dict[str, Any]:
         "conversation_id": str(conversation.pk),
         "seq": conversation.event_seq,
         "conversation": conversation_json(conversation, turn_status=active),
-        "messages": [message_json(message, text=_text(message)) for message in messages],
+        "messages": [
+            message_json(message, text=_text(message), attachments=attached.get(message.pk, ()))
+            for message in messages
+        ],
         "turns": [turn_json(turn) for turn in turns],
         "tool_calls": [tool_call_json(call) for call in calls],
         "input_requests": [input_json(request) for request in asked],

@@ -1,6 +1,6 @@
-"""Which tools a turn may use, by what names. One query; the rest is pure.
+"""Which tools a turn may use, by what names. Two queries; the rest is pure.
 
-servers = the bud's + the conversation's additional ones, active and of this workspace;
+servers = the bud's + the conversation's additional ones + required ones, as far as they may be used;
 tools   = callable ones, within the bud's `available_tools`, minus what either switched off.
 An id from elsewhere is told and never used.
 """
@@ -12,11 +12,17 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from chat.effective import servers_of
 from chat.models import Bud, Conversation
 from chat.tool_names import NamedTool, name_tools
 from chat.values import McpConfig, McpConfigOverrides, NamedToolChoice, ToolChoice
-from mcp_servers.models import McpServer, McpTool
+from mcp_servers.hidden_text import strip_hidden
+from mcp_servers.models import McpTool
+from mcp_servers.scopes.effective import EffectiveServer, usable_ids
 from mcp_servers.values import ToolAnnotations
+
+MOST_INSTRUCTIONS = 2_000
+"""Characters of one server's own instructions that the model reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +47,8 @@ class OfferedTool:
 
     def as_function(self) -> dict[str, Any]:
         """OpenAI's form of a tool."""
-        described = f"[{self.server_name}] {self.description or self.title or self.tool_name}"
+        words = self.description or self.title or self.tool_name
+        described = strip_hidden(f"[{self.server_name}] {words}")
         return {
             "type": "function",
             "function": {
@@ -50,6 +57,14 @@ class OfferedTool:
                 "parameters": self.input_schema or {"type": "object", "properties": {}},
             },
         }
+
+
+@dataclass(frozen=True, slots=True)
+class ServerInstructions:
+    """What a server says about itself, without hidden characters and cut to a bearable length."""
+
+    server_name: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +76,7 @@ class Toolset:
     notices: tuple[str, ...] = ()
     """What is wrong with the configuration, in words for the person."""
     by_name: dict[str, OfferedTool] = field(default_factory=dict)
+    instructions: tuple[ServerInstructions, ...] = ()
 
     def choice_for_model(self) -> str | dict[str, Any] | None:
         """`tool_choice` as the API wants it; None when nothing is offered."""
@@ -83,30 +99,29 @@ def resolve_toolset(bud: Bud, conversation: Conversation | None) -> Toolset:
     """
     config = bud.mcp
     overrides = conversation.overrides if conversation is not None else McpConfigOverrides()
-    wanted = list(dict.fromkeys([*config.servers, *overrides.additional_servers]))
-    if not wanted:
-        return Toolset(tool_choice=overrides.tool_choice or config.tool_choice or "auto")
+    servers = servers_of(bud, conversation)
+    choice = overrides.tool_choice or config.tool_choice or "auto"
+    if not servers:
+        return Toolset(tool_choice=choice)
     rows = list(
         McpTool.objects.for_workspace(bud.workspace_id)
         .callable()
-        .filter(server_id__in=wanted)
+        .filter(server_id__in=usable_ids(servers))
         .select_related("server")
         .order_by("server__name", "name")
     )
-    known = McpServer.objects.for_workspace(bud.workspace_id).filter(pk__in=wanted)
-    servers = {server.pk: server for server in known}
     chosen = select_tools(rows, config=config, overrides=overrides)
     names = name_tools(
         NamedTool(row.server_id, row.server.name, row.pk, row.name) for row in chosen
     )
     by_tool = {tool_id: name for name, tool_id in names.items()}
     tools = tuple(_offer(row, by_tool[row.pk]) for row in chosen)
-    choice = overrides.tool_choice or config.tool_choice or "auto"
     return Toolset(
         tools=tools,
         tool_choice=choice,
         by_name={tool.function_name: tool for tool in tools},
-        notices=tuple(_notices(wanted, servers, choice, tools)),
+        notices=tuple(_notices(servers, choice, tools)),
+        instructions=tuple(_instructions(servers)),
     )
 
 
@@ -146,20 +161,32 @@ def _offer(row: McpTool, function_name: str) -> OfferedTool:
 
 
 def _notices(
-    wanted: Sequence[UUID],
-    servers: dict[UUID, McpServer],
-    choice: ToolChoice,
-    tools: Sequence[OfferedTool],
+    servers: Sequence[EffectiveServer], choice: ToolChoice, tools: Sequence[OfferedTool]
 ) -> list[str]:
     notices = []
-    strangers = [server_id for server_id in wanted if server_id not in servers]
+    strangers = [one for one in servers if one.code == "unknown"]
     if strangers:
         notices.append(f"{len(strangers)} of this bud's servers no longer exist in this workspace.")
-    asleep = sorted(server.name for server in servers.values() if not server.is_active)
+    asleep = sorted(one.label for one in servers if one.code == "off")
     if asleep:
         notices.append(f"Switched off: {', '.join(asleep)}.")
+    notices += [
+        f"{one.label} is not used: {one.reason}"
+        for one in servers
+        if not one.is_usable and one.code not in ("unknown", "off", "off_here")
+    ]
     if isinstance(choice, NamedToolChoice):
         names = {name for tool in tools for name in (tool.full_name, tool.tool_name)}
         if choice.function.name not in names:
             notices.append(f"The tool “{choice.function.name}” is required but not available.")
     return notices
+
+
+def _instructions(servers: Sequence[EffectiveServer]) -> list[ServerInstructions]:
+    """What servers say about their own use, where an administrator lets the model read it."""
+    return [
+        ServerInstructions(one.label, text)
+        for one in servers
+        if one.is_usable and one.server is not None and one.server.uses_instructions
+        if (text := strip_hidden(one.server.instructions).strip()[:MOST_INSTRUCTIONS])
+    ]

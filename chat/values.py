@@ -48,6 +48,7 @@ class McpConfigOverrides(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     additional_servers: Annotated[list[UUID], Field(max_length=50)] = []
+    disabled_servers: Annotated[list[UUID], Field(max_length=50)] = []
     disabled_tools: Annotated[list[str], Field(max_length=1000)] = []
     tool_choice: ToolChoice | None = None
 

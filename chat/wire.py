@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
-from chat.models import Bud, Conversation, Message, ToolCall, Turn
-from chat.values import ToolCallStatus, TurnStatus
+from chat.models import Attachment, Bud, Conversation, Message, ToolCall, Turn
+from chat.values import MessageRole, ToolCallStatus, TurnStatus
+from mcp_servers.hidden_text import show_hidden
 
 _SHOWS_SCHEMA = {ToolCallStatus.QUEUED.value, ToolCallStatus.WAITING_FOR_APPROVAL.value}
 
@@ -36,7 +39,19 @@ def conversation_status(turn_status: str | None) -> str:
     return "running" if turn_status in (TurnStatus.QUEUED, TurnStatus.RUNNING) else "idle"
 
 
-def message_json(message: Message, *, text: str | None = None) -> dict[str, Any]:
+def attachments_of(workspace_id: UUID, messages: Iterable[Message]) -> dict[UUID, list[Attachment]]:
+    """What is attached to each of these messages, in order."""
+    asked = [message.pk for message in messages if message.role == MessageRole.USER]
+    found: dict[UUID, list[Attachment]] = {}
+    if asked:
+        for row in Attachment.objects.for_workspace(workspace_id).filter(message__in=asked):
+            found.setdefault(row.message_id, []).append(row)
+    return found
+
+
+def message_json(
+    message: Message, *, text: str | None = None, attachments: Iterable[Attachment] = ()
+) -> dict[str, Any]:
     """`text` stands in for the row's where this process knows a newer partial text."""
     return {
         "id": str(message.pk),
@@ -48,7 +63,23 @@ def message_json(message: Message, *, text: str | None = None) -> dict[str, Any]
         "text": message.text if text is None else text,
         "status": message.status,
         "client_id": message.client_id,
+        "attachments": [attachment_json(row) for row in attachments],
         "created_at": moment(message.created_at),
+    }
+
+
+def attachment_json(row: Attachment) -> dict[str, Any]:
+    return {
+        "id": str(row.pk),
+        "server": {"id": str(row.server_id), "name": row.server_name},
+        "resource_id": _id(row.resource_id),
+        "uri": show_hidden(row.uri),
+        "title": show_hidden(row.title),
+        "mime_type": row.mime_type,
+        "status": row.status,
+        "error": row.error or None,
+        "content": row.content,
+        "read_at": moment(row.read_at),
     }
 
 
@@ -100,6 +131,7 @@ def tool_call_json(call: ToolCall) -> dict[str, Any]:
         "status": call.status,
         "approval": _approval_json(call),
         "result": call.result,
+        "cached_at": (call.result or {}).get("cached_at"),
         "error": call.error or None,
         "started_at": moment(call.started_at),
         "finished_at": moment(call.finished_at),

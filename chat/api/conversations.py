@@ -15,6 +15,7 @@ from rest_framework.response import Response
 from chat.api.shapes import ConversationOutput, MessageOutput, SentOutput
 from chat.models import Bud, Conversation, Message, Turn
 from chat.models.turns import ACTIVE
+from chat.services.attachments import LONGEST_URI, ResourceRef
 from chat.services.conversations import (
     active_status,
     create_conversation,
@@ -22,6 +23,7 @@ from chat.services.conversations import (
     update_conversation,
 )
 from chat.services.turns import send_message
+from chat.wire import attachments_of
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
 from workspaces.scoping import WorkspaceQuerySet
 
@@ -37,11 +39,20 @@ class ConversationChanges(serializers.Serializer[Any]):
     mcp_config_overrides = serializers.DictField(required=False)
 
 
+class ResourceName(serializers.Serializer[Any]):
+    """A resource of one of the conversation's servers."""
+
+    server_id = serializers.UUIDField()
+    uri = serializers.CharField(max_length=LONGEST_URI)
+    resource_id = serializers.UUIDField(required=False, allow_null=True)
+
+
 class NewMessage(serializers.Serializer[Any]):
     client_id = serializers.CharField(
         max_length=64, help_text="Your own id: the same one again sends nothing twice."
     )
     text = serializers.CharField(max_length=100_000, trim_whitespace=False)
+    attachments = ResourceName(many=True, required=False)
 
 
 class ConversationFilters(RowFilterSet):
@@ -99,15 +110,19 @@ class ConversationViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         conversation = self.get_object()
         if request.method == "GET":
             rows = Message.objects.for_workspace(self.workspace).filter(conversation=conversation)
-            page = self.paginate_queryset(rows)
-            return self.get_paginated_response(MessageOutput(page or [], many=True).data)
+            page = self.paginate_queryset(rows) or []
+            context = {"attachments": attachments_of(self.workspace.pk, page)}
+            return self.get_paginated_response(MessageOutput(page, many=True, context=context).data)
         values = self.read(NewMessage)
         sent = send_message(
             conversation=conversation,
             client_id=values["client_id"],
             text=values["text"],
+            attachments=[ResourceRef(**one) for one in values.get("attachments", ())],
             actor=self.actor,
         )
-        return Response(SentOutput({"message": sent.message, "turn": sent.turn}).data, status=202)
+        context = {"attachments": attachments_of(self.workspace.pk, [sent.message])}
+        shown = SentOutput({"message": sent.message, "turn": sent.turn}, context=context)
+        return Response(shown.data, status=202)
 
     parameters: ClassVar[Any] = {"messages": ("cursor", "page_size")}

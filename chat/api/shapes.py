@@ -9,7 +9,14 @@ from rest_framework import serializers
 
 from chat import wire
 from chat.models import Conversation, Message, ToolCall, Turn
-from chat.values import Decision, MessageRole, MessageStatus, ToolCallStatus, TurnStatus
+from chat.values import (
+    AttachmentStatus,
+    Decision,
+    MessageRole,
+    MessageStatus,
+    ToolCallStatus,
+    TurnStatus,
+)
 from mcp_servers.elicitation import input_json
 from mcp_servers.models import InputRequest, InputStatus
 
@@ -41,6 +48,26 @@ class ConversationOutput(serializers.Serializer[Conversation]):
         )
 
 
+class NamedRef(serializers.Serializer[Any]):
+    id = serializers.UUIDField(allow_null=True)
+    name = serializers.CharField()
+
+
+class AttachmentOutput(serializers.Serializer[Any]):
+    """A resource that was attached, and what was read of it."""
+
+    id = serializers.UUIDField()
+    server = NamedRef()
+    resource_id = serializers.UUIDField(allow_null=True)
+    uri = serializers.CharField()
+    title = serializers.CharField(allow_blank=True)
+    mime_type = serializers.CharField(allow_blank=True)
+    status = serializers.ChoiceField(_choices(AttachmentStatus))
+    error = serializers.CharField(allow_null=True)
+    content = serializers.ListField(child=serializers.DictField())
+    read_at = serializers.DateTimeField(allow_null=True)
+
+
 class MessageOutput(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     conversation_id = serializers.UUIDField()
@@ -51,10 +78,12 @@ class MessageOutput(serializers.Serializer[Any]):
     text = serializers.CharField(allow_blank=True)
     status = serializers.ChoiceField(_choices(MessageStatus))
     client_id = serializers.CharField(allow_null=True)
+    attachments = AttachmentOutput(many=True)
     created_at = serializers.DateTimeField()
 
     def to_representation(self, instance: Message) -> dict[str, Any]:
-        return wire.message_json(instance)
+        attached = self.context.get("attachments", {})
+        return wire.message_json(instance, attachments=attached.get(instance.pk, ()))
 
 
 class TurnErrorOutput(serializers.Serializer[Any]):
@@ -83,11 +112,6 @@ class TurnOutput(serializers.Serializer[Turn]):
         return wire.turn_json(instance)
 
 
-class NamedRef(serializers.Serializer[Any]):
-    id = serializers.UUIDField(allow_null=True)
-    name = serializers.CharField()
-
-
 class ToolRef(NamedRef):
     title = serializers.CharField(allow_blank=True)
 
@@ -107,6 +131,9 @@ class ApprovalOutput(serializers.Serializer[Any]):
 class ToolResultOutput(serializers.Serializer[Any]):
     content = serializers.ListField(child=serializers.DictField())
     truncated = serializers.BooleanField()
+    structured = serializers.JSONField(required=False, allow_null=True)
+    structured_problem = serializers.CharField(required=False, allow_null=True)
+    cached_at = serializers.DateTimeField(required=False, allow_null=True)
 
 
 class ToolCallOutput(serializers.Serializer[Any]):
@@ -123,6 +150,7 @@ class ToolCallOutput(serializers.Serializer[Any]):
     status = serializers.ChoiceField(_choices(ToolCallStatus))
     approval = ApprovalOutput(allow_null=True)
     result = ToolResultOutput(allow_null=True)
+    cached_at = serializers.DateTimeField(allow_null=True)
     error = serializers.CharField(allow_null=True)
     started_at = serializers.DateTimeField(allow_null=True)
     finished_at = serializers.DateTimeField(allow_null=True)

@@ -16,14 +16,23 @@ from chat.engine.endings import end_turn, settle_calls
 from chat.engine.leases import Lease, LeaseLost, acquire
 from chat.engine.rows import end_call, fetch_call, held, let_go, move_call, move_turn
 from chat.engine.states import WAITING_CALLS
-from chat.models import Message, ToolCall, Turn
+from chat.engine.trust import reads_untrusted
+from chat.models import Attachment, Message, ToolCall, Turn
 from chat.recording import changing
 from chat.toolset import OfferedTool
-from chat.values import MessageRole, MessageStatus, ToolCallStatus, TurnStatus
+from chat.values import AttachmentStatus, MessageRole, MessageStatus, ToolCallStatus, TurnStatus
+from mcp_servers.hidden_text import strip_hidden
 from mcp_servers.values import ToolCallOutcome
 from workspaces.database import database_now
 
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAttachments:
+    """The next thing to do is to read what the person attached."""
+
+    attachment_ids: tuple[UUID, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +59,7 @@ class Complete:
     """The model has said all it wants to say."""
 
 
-Work = AskModel | CallTools | WaitForPeople | Complete
+Work = ReadAttachments | AskModel | CallTools | WaitForPeople | Complete
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +101,7 @@ def take(turn_id: UUID, workspace_id: UUID) -> tuple[Lease, Work] | None:
             return None
         changes.turn(turn)
         if turn.attempt == 1:
-            return lease, AskModel(0)
+            return lease, _first_work(turn)
         settle_calls(turn, changes, is_parted=was_released)
         return lease, _work_of(turn)
 
@@ -111,7 +120,7 @@ def _work_of(turn: Turn) -> Work:
     )
     last = answers.order_by("-step").first()
     if last is None:
-        return AskModel(0)
+        return _first_work(turn)
     if last.status != MessageStatus.COMPLETE:
         return AskModel(last.step)
     if not last.json_meta.get("tool_calls"):
@@ -122,6 +131,14 @@ def _work_of(turn: Turn) -> Work:
         return CallTools(queued)
     is_waiting = any(ToolCallStatus(call.status) in WAITING_CALLS for call in calls)
     return WaitForPeople() if is_waiting else AskModel(last.step + 1)
+
+
+def _first_work(turn: Turn) -> Work:
+    attached = Attachment.objects.for_workspace(turn.workspace_id).filter(
+        message_id=turn.user_message_id, status=AttachmentStatus.QUEUED.value
+    )
+    unread = tuple(attached.values_list("pk", flat=True))
+    return ReadAttachments(unread) if unread else AskModel(0)
 
 
 def start_step(lease: Lease, step: int) -> Message:
@@ -144,6 +161,9 @@ def start_step(lease: Lease, step: int) -> Message:
         message.status = MessageStatus.STREAMING.value
         message.save()
         changes.message(message)
+        if not turn.has_read_untrusted and reads_untrusted(turn):
+            turn.has_read_untrusted = True
+            turn.save(update_fields=["has_read_untrusted", "updated_at"])
     return message
 
 
@@ -241,9 +261,12 @@ def finish_call(lease: Lease, call_id: UUID, outcome: ToolCallOutcome, *, work_m
             "content": outcome.content_as_json(),
             "truncated": outcome.truncated,
             "structured": outcome.structured,
+            "structured_problem": outcome.details.get("structured"),
+            "cached_at": outcome.cached_at.isoformat() if outcome.cached_at else None,
         }
+        call.was_cached = outcome.cached_at is not None
         call.checkpoint = None
-        call.model_text = outcome.as_model_text()
+        call.model_text = strip_hidden(outcome.as_model_text())
         call.error = outcome.message if outcome.is_error else ""
         call.duration_ms = outcome.duration_ms
         call.finished_at = database_now()

@@ -20,6 +20,7 @@ from django.conf import settings
 
 from audit.services import Ref
 from chat.engine import ledger, waiting
+from chat.engine.attachments import read_attachments
 from chat.engine.history import read_history
 from chat.engine.leases import Lease
 from chat.engine.port import TurnPort
@@ -79,6 +80,9 @@ async def run_turn(lease: Lease, work: ledger.Work) -> None:
     try:
         while True:
             match work:
+                case ledger.ReadAttachments(ids):
+                    reader = await in_database(_read_call_task, lease)
+                    await read_attachments(lease, ids, actor=reader.actor, bud=reader.bud)
                 case ledger.AskModel(step):
                     await _ask_model(lease, step)
                 case ledger.CallTools(call_ids):
@@ -310,7 +314,7 @@ def _read_task(lease: Lease, step: int) -> Task:
         actor=task.actor,
         provider=provider_for(task.bud),
         toolset=toolset,
-        messages=read_history(task.bud, turn),
+        messages=read_history(task.bud, turn, toolset.instructions),
         earlier_calls=_earlier_calls(turn) if step else Counter(),
     )
 

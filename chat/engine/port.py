@@ -14,6 +14,26 @@ from mcp_servers.values import Progress
 from workspaces.database import in_database
 
 
+class AttachmentPort:
+    """The same for a resource that is read: it has no checkpoints, and nobody watches its progress."""
+
+    def __init__(self, lease: Lease, attachment_id: UUID) -> None:
+        self._lease = lease
+        self._attachment_id = attachment_id
+
+    def progressed(self, progress: Progress) -> None:
+        pass
+
+    async def checkpointed(self, checkpoint: str) -> None:
+        pass
+
+    async def waiting(self, is_waiting: bool) -> None:
+        await in_database(waiting.wait_for_reading, self._lease, self._attachment_id, is_waiting)
+
+    def hands_over(self) -> bool:
+        return _hands_over(self._lease)
+
+
 class TurnPort:
     """The gate's `CallPort` for one call of a turn: progress to the watchers, checkpoints and waits to the rows."""
 
@@ -60,6 +80,10 @@ class TurnPort:
 
     def hands_over(self) -> bool:
         """The turn is not stopped, but taken up by another process."""
-        from chat.engine import runner
+        return _hands_over(self._lease)
 
-        return runner.hands_over(self._lease.turn_id)
+
+def _hands_over(lease: Lease) -> bool:
+    from chat.engine import runner
+
+    return runner.hands_over(lease.turn_id)

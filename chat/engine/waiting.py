@@ -56,7 +56,7 @@ def park_call(lease: Lease, call_id: UUID, *, work_ms: int) -> None:
     """The server asked, and its request is over: the call waits for the answers."""
     with held(lease) as (changes, turn):
         call = fetch_call(lease.workspace_id, call_id)
-        _tell_inputs(call, changes)
+        _tell_inputs(lease.workspace_id, call_id, changes)
         move_call(call, ToolCallStatus.WAITING_FOR_INPUT)
         call.save(update_fields=["status", "updated_at"])
         changes.tool_call(call)
@@ -68,7 +68,7 @@ def wait_in_place(lease: Lease, call_id: UUID) -> None:
     """The server asked, and its request stays open meanwhile; the turn shows that it waits."""
     with held(lease) as (changes, turn):
         call = fetch_call(lease.workspace_id, call_id)
-        _tell_inputs(call, changes)
+        _tell_inputs(lease.workspace_id, call_id, changes)
         if call.status == ToolCallStatus.RUNNING:
             move_call(call, ToolCallStatus.WAITING_FOR_INPUT)
             call.save(update_fields=["status", "updated_at"])
@@ -83,7 +83,7 @@ def go_on_in_place(lease: Lease, call_id: UUID) -> None:
     """Everything that the server asked during this open call has been answered."""
     with held(lease) as (changes, turn):
         call = fetch_call(lease.workspace_id, call_id)
-        _tell_inputs(call, changes)
+        _tell_inputs(lease.workspace_id, call_id, changes)
         if call.status != ToolCallStatus.RUNNING:
             move_call(call, ToolCallStatus.RUNNING)
             call.save(update_fields=["status", "updated_at"])
@@ -91,6 +91,17 @@ def go_on_in_place(lease: Lease, call_id: UUID) -> None:
         others = calls_of(turn, ToolCallStatus.WAITING_FOR_INPUT).filter(checkpoint=None)
         if turn.status == TurnStatus.WAITING_FOR_INPUT and not others.exists():
             move_turn(turn, TurnStatus.RUNNING)
+            turn.save(update_fields=["status", "updated_at"])
+            changes.turn(turn)
+
+
+def wait_for_reading(lease: Lease, attachment_id: UUID, is_waiting: bool) -> None:
+    """A server asked, or has its answer, while an attachment is read."""
+    with held(lease) as (changes, turn):
+        _tell_inputs(lease.workspace_id, attachment_id, changes)
+        status = TurnStatus.WAITING_FOR_INPUT if is_waiting else TurnStatus.RUNNING
+        if turn.status != status:
+            move_turn(turn, status)
             turn.save(update_fields=["status", "updated_at"])
             changes.turn(turn)
 
@@ -130,6 +141,6 @@ def release_answered(call: ToolCall, changes: Changes) -> bool:
     return True
 
 
-def _tell_inputs(call: ToolCall, changes: Changes) -> None:
-    for row in InputRequest.objects.for_workspace(call.workspace_id).filter(call_id=call.pk):
+def _tell_inputs(workspace_id: UUID, call_id: UUID, changes: Changes) -> None:
+    for row in InputRequest.objects.for_workspace(workspace_id).filter(call_id=call_id):
         changes.input_request(row)

@@ -16,6 +16,7 @@ from workspaces.announcements import Announcement, announce
 from workspaces.changes import record_created, tracked_change
 from workspaces.errors import InvalidInput
 from workspaces.roles import Permission, require
+from workspaces.scoping import WorkspaceQuerySet
 
 FIELDS = (
     "slug",
@@ -85,14 +86,16 @@ def _assign(bud: Bud, values: dict[str, Any], provider_id: UUID | None) -> None:
         bud.validate_constraints()
     except ValidationError as error:
         raise InvalidInput(fields=error.message_dict) from error
-    check_servers(bud.mcp.servers, workspace_id=bud.workspace_id, field="mcp_config")
+    rows = McpServer.objects.for_workspace(bud.workspace_id).shared()
+    check_servers(bud.mcp.servers, rows, field="mcp_config")
 
 
-def check_servers(servers: Iterable[UUID], *, workspace_id: UUID, field: str) -> None:
-    """Raise InvalidInput for servers that are not of the workspace."""
+def check_servers(
+    servers: Iterable[UUID], known: WorkspaceQuerySet[McpServer], *, field: str
+) -> None:
+    """Raise InvalidInput for servers that are not among the known ones."""
     wanted = set(servers)
-    known = McpServer.objects.for_workspace(workspace_id).filter(pk__in=wanted)
-    if len(wanted) != known.count():
+    if len(wanted) != known.filter(pk__in=wanted).count():
         raise InvalidInput(fields={field: ["A server named here is not in this workspace."]})
 
 

@@ -12,6 +12,7 @@ from chat.recording import changing
 from chat.services.buds import check_servers
 from chat.services.turns import stop_turn
 from chat.values import McpConfigOverrides, parse_value
+from mcp_servers.models import McpServer
 from workspaces.actors import Actor
 from workspaces.announcements import Announcement, announce
 from workspaces.errors import InvalidInput
@@ -58,11 +59,11 @@ def update_conversation(
             overrides = parse_value(
                 McpConfigOverrides, mcp_config_overrides, field="mcp_config_overrides"
             )
-            check_servers(
-                overrides.additional_servers,
-                workspace_id=row.workspace_id,
-                field="mcp_config_overrides",
-            )
+            rows = McpServer.objects.for_workspace(row.workspace_id).visible_to(row.owner)
+            # What has gone since it was named must not stand in the way of other changes.
+            named = {*overrides.additional_servers, *overrides.disabled_servers}
+            known = {*row.overrides.additional_servers, *row.overrides.disabled_servers}
+            check_servers(named - known, rows, field="mcp_config_overrides")
             row.mcp_config_overrides = overrides.model_dump(mode="json")
         row.save(
             update_fields=[

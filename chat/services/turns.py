@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -15,6 +16,7 @@ from chat.engine.states import ACTIVE_TURNS, RETRYABLE_TURNS, WAITING_TURNS
 from chat.models import Conversation, Message, Turn
 from chat.models.turns import ACTIVE
 from chat.recording import Changes, changing
+from chat.services.attachments import ResourceRef, attach, check_refs
 from chat.values import MessageRole, MessageStatus, TurnStatus
 from workspaces.actors import Actor
 from workspaces.database import database_now
@@ -33,13 +35,20 @@ class Sent:
     is_new: bool
 
 
-def send_message(*, conversation: Conversation, client_id: str, text: str, actor: Actor) -> Sent:
+def send_message(
+    *,
+    conversation: Conversation,
+    client_id: str,
+    text: str,
+    actor: Actor,
+    attachments: Sequence[ResourceRef] = (),
+) -> Sent:
     """Store a person's message and start the turn that answers it.
 
     The same `client_id` again gives the same message and turn: nothing is stored or run twice.
 
     Raises:
-        InvalidInput: no text, too much of it, or a malformed client id.
+        InvalidInput: no text, too much of it, a malformed client id, or resources that cannot be attached.
         Conflict: the conversation is still being answered.
     """
     require(actor, Permission.USE_CHAT, workspace_id=conversation.workspace_id)
@@ -53,6 +62,7 @@ def send_message(*, conversation: Conversation, client_id: str, text: str, actor
         turns = Turn.objects.for_workspace(conversation.workspace_id)
         if turns.filter(conversation=conversation, status__in=ACTIVE).exists():
             raise Conflict("Please wait until the answer is complete, or stop it.")
+        refs = check_refs(changes.conversation, attachments)
         before = in_conversation.last()
         # Each names the other; the database checks that when the transaction ends.
         turn_id = uuid7()
@@ -79,6 +89,7 @@ def send_message(*, conversation: Conversation, client_id: str, text: str, actor
             request_id=actor.request_id,
             token_id=actor.token_id,
         )
+        attach(message, changes.conversation, refs)
         _touch(changes, text)
         changes.message(message)
         changes.turn(turn)

@@ -1,0 +1,57 @@
+"""Which servers a conversation uses: what the bud, the conversation and the platform name, as one list with reasons."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+from uuid import UUID
+
+from chat.models import Bud, Conversation
+from chat.values import McpConfigOverrides
+from mcp_servers.scopes.effective import EffectiveServer, ServerSource, effective_servers
+from workspaces.errors import NotFound
+
+_OFF_HERE: Final = "You switched it off in this chat."
+
+
+def servers_of(
+    bud: Bud, conversation: Conversation | None = None, *, user_id: UUID | None = None
+) -> tuple[EffectiveServer, ...]:
+    """Every server considered for a conversation of this bud, in the order of precedence.
+
+    Args:
+        user_id: for whom, where there is no conversation yet.
+
+    Raises:
+        InvalidInput: a stored configuration does not fit its schema.
+    """
+    overrides = conversation.overrides if conversation is not None else McpConfigOverrides()
+    judged = effective_servers(
+        workspace_id=bud.workspace_id,
+        user_id=conversation.owner_id if conversation is not None else user_id,
+        bud_servers=bud.mcp.servers,
+        added=overrides.additional_servers,
+    )
+    off = set(overrides.disabled_servers)
+    return tuple(_switched_off(one) if _may_be_off(one, off) else one for one in judged)
+
+
+def usable_server(conversation: Conversation, server_id: UUID) -> EffectiveServer:
+    """One server that this conversation may use. Needs `bud` loaded.
+
+    Raises:
+        NotFound: it may not, for whatever reason.
+    """
+    for one in servers_of(conversation.bud, conversation):
+        if one.server_id == server_id and one.is_usable:
+            return one
+    raise NotFound("This server is not one of this chat's.")
+
+
+def _may_be_off(one: EffectiveServer, off: set[UUID]) -> bool:
+    is_required = one.source is ServerSource.REQUIRED
+    return one.is_usable and one.server_id in off and not is_required
+
+
+def _switched_off(one: EffectiveServer) -> EffectiveServer:
+    return replace(one, is_usable=False, code="off_here", reason=_OFF_HERE)

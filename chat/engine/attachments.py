@@ -1,0 +1,96 @@
+"""Reading what a person attached, before the model is asked: through the gate, each result committed by itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from uuid import UUID
+
+from audit.services import Ref
+from chat.engine.leases import Lease
+from chat.engine.port import AttachmentPort
+from chat.engine.rows import held
+from chat.models import Attachment, Bud, Message
+from chat.values import AttachmentStatus
+from mcp_servers.gate import read_resource
+from mcp_servers.hidden_text import strip_hidden
+from mcp_servers.values import ResourceOutcome, ResourceRequest
+from workspaces.actors import Actor
+from workspaces.database import database_now, in_database
+from workspaces.errors import DomainError
+
+SIDE_BY_SIDE = 4
+MOST_CHARACTERS = 60_000
+"""Of one resource, for the model; the page has what the server's own limit allows."""
+
+
+async def read_attachments(
+    lease: Lease, attachment_ids: Sequence[UUID], *, actor: Actor, bud: Bud
+) -> None:
+    """Read each; one that cannot be read says so, and keeps no other from being read."""
+    limit = asyncio.Semaphore(SIDE_BY_SIDE)
+
+    async def read(attachment_id: UUID) -> None:
+        async with limit:
+            await _read_one(lease, attachment_id, actor, bud)
+
+    ended = await asyncio.gather(*(read(one) for one in attachment_ids), return_exceptions=True)
+    for failure in ended:
+        if failure is not None:
+            raise failure
+
+
+async def _read_one(lease: Lease, attachment_id: UUID, actor: Actor, bud: Bud) -> None:
+    row = await in_database(_fetch, lease, attachment_id)
+    request = ResourceRequest(
+        # The same for every try, so that a question of the server that was answered is not put again.
+        call_id=row.pk,
+        workspace_id=lease.workspace_id,
+        server_id=row.server_id,
+        uri=row.uri,
+        actor=actor,
+        bud=Ref(id=bud.pk, name=bud.name),
+        conversation_id=lease.conversation_id,
+        turn_id=lease.turn_id,
+    )
+    try:
+        outcome = await read_resource(request, port=AttachmentPort(lease, row.pk))
+    except DomainError as error:
+        await in_database(_fail, lease, attachment_id, error.message)
+    else:
+        await in_database(_finish, lease, attachment_id, outcome)
+
+
+def _fetch(lease: Lease, attachment_id: UUID) -> Attachment:
+    return Attachment.objects.for_workspace(lease.workspace_id).fetch(attachment_id)
+
+
+def _finish(lease: Lease, attachment_id: UUID, outcome: ResourceOutcome) -> None:
+    if outcome.is_error:
+        _fail(lease, attachment_id, outcome.message)
+        return
+    with held(lease) as (changes, _):
+        row = _fetch(lease, attachment_id)
+        texts = [strip_hidden(part.as_model_text()) for part in outcome.content]
+        if outcome.truncated:
+            texts.append("[the rest was cut off]")
+        row.status = AttachmentStatus.READY.value
+        row.content = [part.as_json() for part in outcome.content]
+        row.model_text = "\n".join(texts)[:MOST_CHARACTERS]
+        row.read_at = database_now()
+        row.save()
+        changes.message(_message_of(row))
+
+
+def _fail(lease: Lease, attachment_id: UUID, reason: str) -> None:
+    with held(lease) as (changes, _):
+        row = _fetch(lease, attachment_id)
+        row.status = AttachmentStatus.FAILED.value
+        row.error = reason
+        row.read_at = database_now()
+        row.save()
+        changes.message(_message_of(row))
+
+
+def _message_of(row: Attachment) -> Message:
+    return Message.objects.for_workspace(row.workspace_id).fetch(row.message_id)

@@ -1,0 +1,44 @@
+"""Whether the model is about to read something that came from outside.
+
+What is said there may be meant to steer the model; from then on tools that could carry something out ask first,
+whatever an administrator or a person has allowed. It stays so for the whole conversation: later turns read it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from chat.engine.rows import calls_of
+from chat.models import Attachment, Turn
+from chat.values import AttachmentStatus
+from mcp_servers.models import McpServer
+
+
+def is_from_outside(annotations: Mapping[str, Any]) -> bool:
+    """Whether a tool's result may hold words of strangers: unless a trusted server says that it reaches nothing."""
+    return not (annotations.get("is_trusted") and annotations.get("open_world") is False)
+
+
+def reads_untrusted(turn: Turn) -> bool:
+    """Whether what this turn's model reads next holds anything from outside."""
+    results = calls_of(turn).filter(result__isnull=False).values_list("annotations", flat=True)
+    return any(is_from_outside(one) for one in results) or _attached(turn) or _earlier(turn)
+
+
+def _attached(turn: Turn) -> bool:
+    read = Attachment.objects.for_workspace(turn.workspace_id).filter(
+        message_id=turn.user_message_id, status=AttachmentStatus.READY.value
+    )
+    servers = set(read.values_list("server_id", flat=True))
+    trusted = McpServer.objects.for_workspace(turn.workspace_id).filter(
+        pk__in=servers, trusts_annotations=True
+    )
+    return bool(servers) and trusted.count() < len(servers)
+
+
+def _earlier(turn: Turn) -> bool:
+    turns = Turn.objects.for_workspace(turn.workspace_id).filter(
+        conversation_id=turn.conversation_id, has_read_untrusted=True
+    )
+    return turns.exclude(pk=turn.pk).exists()
