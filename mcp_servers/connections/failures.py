@@ -161,6 +161,8 @@ def _data_of(error: MCPError) -> dict[str, Any]:
 def _kind_of(error: MCPError) -> str | None:
     """Ours from the guard, or one of the few that the SDK itself makes up; None for the server's own errors."""
     data, message = _data_of(error), error.message
+    if error.code == _INVALID_REQUEST and "no back-channel" in message:
+        return "asks_back"  # whatever the status it came with
     if "kind" in data and "http_status" in data:
         if error.code != GUARD_ERROR_CODE and data["kind"] == "http_status":
             return None  # an ordinary JSON-RPC error that came with a status
@@ -175,8 +177,6 @@ def _kind_of(error: MCPError) -> str | None:
         return "broken"
     if error.code == _INVALID_REQUEST and message.startswith("Session "):
         return "session_lost"
-    if error.code == _INVALID_REQUEST and "no back-channel" in message:
-        return "asks_back"
     if error.code == _PARSE_ERROR and message.startswith("Failed to parse"):
         return "unreadable"
     return None
