@@ -95,11 +95,10 @@ async def test_a_question_of_one_among_many_calls_is_nobodys(
     assert (other.asked, asker.asked) == ([], [])
     assert await text_of(waiting) == "done"
     # From now on this server gets one call at a time on such a connection, and its questions have an address.
-    both = await asyncio.gather(
-        text_of(send(spec, "ask_form", listener=other)),
-        text_of(send(spec, "ask_form", listener=asker)),
+    told = await asyncio.gather(
+        *(text_of(send(spec, "ask_form", listener=person)) for person in (other, asker))
     )
-    assert both == ["accept S", "accept L"]
+    assert told == ["accept S", "accept L"]
 
 
 async def test_over_http_each_question_finds_its_call(everywhere: Everywhere) -> None:
