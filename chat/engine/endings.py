@@ -11,6 +11,7 @@ from chat.models import Message, ToolCall, Turn
 from chat.recording import Changes
 from chat.values import MessageStatus, ToolCallStatus, TurnStatus
 from mcp_servers import elicitation
+from mcp_servers.models import InputRequest
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now
 
@@ -61,8 +62,9 @@ def withdraw_inputs(call: ToolCall, changes: Changes) -> None:
     if call.status not in (ToolCallStatus.WAITING_FOR_INPUT, ToolCallStatus.RUNNING):
         return
     actor = Actor.system(label="turns", source=Source.TASK, workspace_id=call.workspace_id)
-    rows = elicitation.withdraw_inputs(call_id=call.pk, workspace_id=call.workspace_id, actor=actor)
-    for row in rows:
+    elicitation.withdraw_inputs(call_id=call.pk, workspace_id=call.workspace_id, actor=actor)
+    # All of them: those that the gate took back itself have not been told yet.
+    for row in InputRequest.objects.for_workspace(call.workspace_id).filter(call_id=call.pk):
         changes.input_request(row)
 
 

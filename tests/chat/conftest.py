@@ -19,8 +19,10 @@ from chat.services.conversations import create_conversation
 from chat.services.turns import Sent, send_message
 from chat.snapshots import read_snapshot
 from mcp_servers.connections import runtime
-from mcp_servers.models import McpServer
+from mcp_servers.models import InputRequest, McpServer
+from mcp_servers.values import Protocol
 from tests.factories import Tenant, make_tenant
+from tests.fakes.asking_server import AskingServer
 from tests.fakes.mcp_server import CountingServer
 from tests.fakes.scripted_model import ScriptedModel
 from tests.mcp_servers.factories import http_server, looked_at
@@ -64,6 +66,16 @@ class Watching:
         )
         return dict(event["turn"])
 
+    def question(self, status: str = "pending") -> Event:
+        """Wait until a server's question is in this state."""
+        event = self.until(
+            lambda event: (
+                event["type"] == "input_request.changed"
+                and event["input_request"]["status"] == status
+            )
+        )
+        return dict(event["input_request"])
+
     def text(self) -> str:
         """All deltas so far, joined."""
         return "".join(event["text"] for event in self.events if event["type"] == "text.delta")
@@ -86,7 +98,7 @@ class Chat:
     conversation: Conversation
     actor: Actor
     model: ScriptedModel
-    server: CountingServer
+    server: Any
     row: McpServer
     watching: Watching = field(init=False)
 
@@ -117,6 +129,11 @@ class Chat:
         rows = ToolCall.objects.for_workspace(self.tenant.workspace)
         mine = rows.filter(turn__conversation=self.conversation).select_related("turn")
         return list(mine.order_by("message__order_key", "position"))
+
+    def asked(self) -> list[InputRequest]:
+        """Everything that servers asked, in order."""
+        rows = InputRequest.objects.for_workspace(self.tenant.workspace)
+        return list(rows.filter(conversation_id=self.conversation.pk).order_by("pk"))
 
     def snapshot(self) -> dict[str, Any]:
         """What a new tab is given."""
@@ -157,12 +174,8 @@ def counting() -> Iterator[CountingServer]:
     server.stop()
 
 
-@pytest.fixture
-def chat(tenant: Tenant, model: ScriptedModel, counting: CountingServer) -> Iterator[Chat]:
-    """A member's conversation with a bud that has the counting server's tools."""
-    row = looked_at(
-        tenant, http_server(tenant, counting.url, name="counting", trusts_annotations=True)
-    )
+def make_chat(tenant: Tenant, model: ScriptedModel, server: Any, row: McpServer) -> Chat:
+    """A member's conversation with a bud that has this server's tools."""
     provider = ModelProvider.objects.create(
         workspace=tenant.workspace,
         name="scripted",
@@ -178,6 +191,62 @@ def chat(tenant: Tenant, model: ScriptedModel, counting: CountingServer) -> Iter
     )
     actor = tenant.actor("member", source=Source.CHAT)
     conversation = create_conversation(bud=bud, owner=tenant.member, actor=actor)
-    chatting = Chat(tenant, bud, conversation, actor, model, counting, row)
+    return Chat(tenant, bud, conversation, actor, model, server, row)
+
+
+@pytest.fixture
+def chat(tenant: Tenant, model: ScriptedModel, counting: CountingServer) -> Iterator[Chat]:
+    """A member's conversation with a bud that has the counting server's tools."""
+    row = looked_at(
+        tenant, http_server(tenant, counting.url, name="counting", trusts_annotations=True)
+    )
+    chatting = make_chat(tenant, model, counting, row)
+    yield chatting
+    chatting.watching.close()
+
+
+@pytest.fixture
+def asking() -> Iterator[AskingServer]:
+    """A server that asks back while it works."""
+    server = AskingServer()
+    yield server
+    server.stop()
+
+
+OLD, NEW = "legacy", "2026-07-28"
+
+
+def chat_in_era(
+    era: str, tenant: Tenant, model: ScriptedModel, asking: AskingServer, **fields: Any
+) -> Chat:
+    """A conversation with the asking server, in one era of the protocol."""
+    draft = {"name": "asking", "protocol": Protocol(era), "trusts_annotations": True, **fields}
+    return make_chat(
+        tenant, model, asking, looked_at(tenant, http_server(tenant, asking.url, **draft))
+    )
+
+
+@pytest.fixture(params=[OLD, NEW])
+def asked(
+    request: pytest.FixtureRequest, tenant: Tenant, model: ScriptedModel, asking: AskingServer
+) -> Iterator[Chat]:
+    """A conversation with a server that asks back, in each era of the protocol."""
+    chatting = chat_in_era(request.param, tenant, model, asking)
+    yield chatting
+    chatting.watching.close()
+
+
+@pytest.fixture
+def parked(tenant: Tenant, model: ScriptedModel, asking: AskingServer) -> Iterator[Chat]:
+    """The same in the newest revision, where a question ends the request."""
+    chatting = chat_in_era(NEW, tenant, model, asking)
+    yield chatting
+    chatting.watching.close()
+
+
+@pytest.fixture
+def in_place(tenant: Tenant, model: ScriptedModel, asking: AskingServer) -> Iterator[Chat]:
+    """The same in an older revision, where the request stays open."""
+    chatting = chat_in_era(OLD, tenant, model, asking)
     yield chatting
     chatting.watching.close()

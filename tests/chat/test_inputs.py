@@ -1,0 +1,221 @@
+"""Servers ask people while a turn's calls run: parked or in place, answered from anywhere, never lost."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from chat.engine import ledger, runner
+from chat.models import Turn
+from chat.services.inputs import answer_input, expire_inputs
+from chat.services.turns import stop_turn
+from mcp_servers.connections import runtime
+from mcp_servers.inputs import InputAction
+from mcp_servers.models import InputRequest
+from tests.chat.conftest import Chat
+from workspaces.database import database_now
+from workspaces.errors import Conflict, InvalidInput, PermissionDenied
+
+ADA = {"name": "Ada", "guests": 3, "seat": "garden"}
+BOOK = ("asking__book_table", {"when": "noon"})
+
+
+def wait_for_question(chat: Chat, call: tuple[str, dict[str, Any]] = BOOK) -> InputRequest:
+    """Send a message whose answer calls a tool that asks; the question, once the turn shows that it waits."""
+    chat.model.call(call)
+    chat.model.say("done")
+    chat.send()
+    chat.watching.turn("waiting_for_input")
+    shown = chat.watching.question()
+    return InputRequest.objects.for_workspace(chat.tenant.workspace).fetch(UUID(shown["id"]))
+
+
+def answer(chat: Chat, row: InputRequest, action: str = "accept", content: Any = None) -> None:
+    answer_input(request=row, action=InputAction(action), content=content, actor=chat.actor)
+
+
+def turn_of(chat: Chat) -> Turn:
+    return Turn.objects.for_workspace(chat.tenant.workspace).get(conversation=chat.conversation)
+
+
+def test_a_form_is_answered_and_the_call_goes_on(asked: Chat) -> None:
+    """SEC-69: in each era the question names its server and tool, the answer reaches the tool, and stays readable."""
+    row = wait_for_question(asked)
+    shown = asked.watching.question()
+    assert (shown["server"]["name"], shown["tool"]) == ("asking", "book_table")
+    assert asked.snapshot()["conversation"]["status"] == "waiting"
+    assert asked.calls()[0].status == "waiting_for_input"
+    answer(asked, row, content=ADA)
+    asked.watching.turn("completed")
+    assert asked.server.done == [("book_table", {"when": "noon", **ADA})]
+    assert asked.calls()[0].status == "succeeded"
+    [kept] = asked.snapshot()["input_requests"]
+    assert (kept["status"], kept["answer"]) == ("accepted", ADA)
+    told = asked.model.requests[1]["messages"][-1]["content"]
+    assert "Ada, 3 at the garden, noon" in told
+
+
+@pytest.mark.parametrize(("action", "words"), [("decline", "declined"), ("cancel", "cancelled")])
+def test_a_question_can_be_declined(asked: Chat, action: str, words: str) -> None:
+    """SEC-69: the server hears which of the two it was, and the turn goes on."""
+    row = wait_for_question(asked)
+    answer(asked, row, action)
+    asked.watching.turn("completed")
+    assert asked.server.done == []
+    assert words in asked.model.requests[1]["messages"][-1]["content"]
+
+
+def test_what_does_not_fit_is_told_by_field_and_can_be_corrected(asked: Chat) -> None:
+    """Ours: a wrong answer changes nothing; the question stays open."""
+    row = wait_for_question(asked)
+    with pytest.raises(InvalidInput) as caught:
+        answer(asked, row, content={"name": "Ada", "guests": 99, "seat": "roof"})
+    assert set(caught.value.fields) == {"content.guests", "content.seat"}
+    answer(asked, row, content=ADA)
+    asked.watching.turn("completed")
+    with pytest.raises(Conflict):
+        answer(asked, row, content=ADA)
+
+
+def test_only_the_person_who_was_asked_can_answer(parked: Chat) -> None:
+    """SEC-64, SEC-69: not even an administrator answers for somebody."""
+    row = wait_for_question(parked)
+    with pytest.raises(PermissionDenied):
+        answer_input(request=row, action=InputAction.DECLINE, actor=parked.tenant.actor("admin"))
+    assert parked.asked()[0].status == "pending"
+
+
+def test_stop_takes_the_question_back(asked: Chat) -> None:
+    """REL-09: the question is withdrawn, the call cancelled, and a late answer refused."""
+    row = wait_for_question(asked)
+    stop_turn(turn=turn_of(asked), actor=asked.actor)
+    asked.watching.turn("cancelled")
+    assert asked.calls()[0].status == "cancelled"
+    assert asked.watching.question("cancelled")["id"] == str(row.pk)
+    with pytest.raises(Conflict):
+        answer(asked, row, content=ADA)
+    assert asked.server.done == []
+
+
+def test_a_question_that_nobody_answers_runs_out(parked: Chat) -> None:
+    """Ours: the server hears that there is no answer, and the turn ends by itself."""
+    row = wait_for_question(parked)
+    rows = InputRequest.objects.for_workspace(parked.tenant.workspace)
+    rows.filter(pk=row.pk).update(expires_at=database_now() - timedelta(seconds=1))
+    assert expire_inputs() == 1
+    parked.watching.turn("completed")
+    assert parked.watching.question("expired")
+    assert "cancelled" in parked.model.requests[1]["messages"][-1]["content"]
+
+
+def test_a_parked_question_outlives_the_process(parked: Chat) -> None:
+    """REL-02: nothing runs while it waits; a new process goes on from the checkpoint, and asks nothing twice."""
+    row = wait_for_question(parked)
+    assert turn_of(parked).lease_until is None
+    runtime.shutdown(3.0)
+    parked.watching.close()
+    parked.watching = type(parked.watching)(parked.conversation.pk)
+    answer(parked, row, content=ADA)
+    parked.watching.turn("completed")
+    assert parked.server.done == [("book_table", {"when": "noon", **ADA})]
+    assert len(parked.asked()) == 1
+
+
+def test_a_crash_while_a_parked_call_waits_beside_others_loses_nothing(parked: Chat) -> None:
+    """REL-02: a process that died without a word leaves a lease that runs out; the next one parks again."""
+    row = wait_for_question(parked)
+    turns = Turn.objects.for_workspace(parked.tenant.workspace)
+    turns.filter(pk=turn_of(parked).pk).update(
+        status="running", lease_until=database_now() - timedelta(seconds=1)
+    )
+    parked.watching.forget()
+    runner.wake(turn_of(parked).pk, parked.tenant.workspace.pk)
+    parked.watching.turn("waiting_for_input")
+    assert [one.status for one in parked.asked()] == ["pending"]
+    answer(parked, row, content=ADA)
+    parked.watching.turn("completed")
+    assert len(parked.server.done) == 1
+
+
+def test_a_call_that_waited_in_place_is_repeated_after_a_crash_if_that_is_harmless(
+    in_place: Chat,
+) -> None:
+    """REL-08: the open request is gone with its process; a tool that only reads is called again, and asks anew."""
+    row = wait_for_question(in_place)
+    turn = turn_of(in_place)
+    turns = Turn.objects.for_workspace(in_place.tenant.workspace)
+    turns.filter(pk=turn.pk).update(
+        lease_until=database_now() - timedelta(seconds=1), lease_token=turn.lease_token + 1
+    )
+    taken = ledger.take(turn.pk, in_place.tenant.workspace.pk)
+    assert taken is not None
+    _, work = taken
+    assert isinstance(work, ledger.CallTools)
+    row.refresh_from_db()
+    assert row.status == "cancelled"
+
+
+def test_other_calls_of_the_step_are_not_held_up(asked: Chat) -> None:
+    """REL-07: while one call asks, its neighbour runs to its end."""
+    asked.model.call(BOOK, ("asking__slow_echo", {"text": "quick"}))
+    asked.model.say("done")
+    asked.send()
+    question = asked.watching.question()
+    asked.watching.until(
+        lambda e: e["type"] == "tool_call.changed" and e["tool_call"]["status"] == "succeeded"
+    )
+    asked.watching.turn("waiting_for_input")
+    rows = InputRequest.objects.for_workspace(asked.tenant.workspace)
+    answer(asked, rows.fetch(UUID(question["id"])), content=ADA)
+    asked.watching.turn("completed")
+    told = [m["content"] for m in asked.model.requests[1]["messages"] if m["role"] == "tool"]
+    assert "Ada" in told[0]
+    assert "quick" in told[1]
+
+
+@pytest.mark.parametrize("tool", ["asking__sign_new"])
+def test_a_link_waits_for_the_persons_word(parked: Chat, tool: str) -> None:
+    """SEC-69: the whole address and its host are told; nothing is fetched by us."""
+    row = wait_for_question(parked, (tool, {}))
+    shown = parked.watching.question()
+    assert (shown["kind"], shown["url_host"]) == ("url", "sign.example")
+    answer(parked, row)
+    parked.watching.turn("completed")
+    assert "accept" in parked.model.requests[1]["messages"][-1]["content"]
+
+
+def test_a_secret_is_warned_of_and_never_shown_again(asked: Chat) -> None:
+    """SEC-69: the row warns, and what was answered is masked in every picture of it."""
+    row = wait_for_question(asked, ("asking__log_in", {}))
+    assert "password" in asked.watching.question()["warnings"][0]
+    answer(asked, row, content={"password": "hunter2-canary"})
+    asked.watching.turn("completed")
+    assert "hunter2-canary" not in str(asked.snapshot())
+    assert "hunter2-canary" not in str(asked.watching.events)
+
+
+def test_a_snapshot_and_the_events_after_it_are_a_snapshot(asked: Chat) -> None:
+    """REL-04: also for what servers ask."""
+    before = asked.snapshot()
+    row = wait_for_question(asked)
+    middle = asked.snapshot()
+    answer(asked, row, content=ADA)
+    asked.watching.turn("completed")
+    after = asked.snapshot()
+    for start in (before, middle):
+        rows = {one["id"]: one for one in start["input_requests"]}
+        calls = {one["id"]: one for one in start["tool_calls"]}
+        numbers = [event["seq"] for event in asked.watching.events if "seq" in event]
+        assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+        for event in asked.watching.events:
+            if event.get("seq", 0) <= start["seq"]:
+                continue
+            if event["type"] == "input_request.changed":
+                rows[event["input_request"]["id"]] = event["input_request"]
+            if event["type"] == "tool_call.changed":
+                calls[event["tool_call"]["id"]] = event["tool_call"]
+        assert list(rows.values()) == after["input_requests"]
+        assert list(calls.values()) == after["tool_calls"]
