@@ -6,7 +6,8 @@ process, all of them even if one fails:
 1. checks: linters, types, import contracts, migrations, generated pages, the web app's own checks and tests
 2. tests on SQLite, without the walks through every door
 3. all tests on PostgreSQL and Redis
-4. journeys in a browser (synchronous Playwright and pytest-asyncio cannot share a process)
+4. the official conformance suite of the protocol, against our connections
+5. journeys in a browser (synchronous Playwright and pytest-asyncio cannot share a process)
 """
 
 from __future__ import annotations
@@ -64,6 +65,7 @@ def _run_everything(folder: Path) -> int:
         results.append(
             Result(name="PostgreSQL and Redis", is_good=False, seconds=0, note=f"{error!r}")
         )
+    results.append(_shown("protocol conformance", [str(PYTHON), "manage.py", "conformance"], folder))
     results.append(_shown("journeys in a browser", [*PYTEST, "tests/e2e", "-q"], folder))
     return _summarise(results, time.monotonic() - start)
 

@@ -1,0 +1,1 @@
+"""The official conformance suite, run against this app's own connections."""
