@@ -65,7 +65,9 @@ def _run_everything(folder: Path) -> int:
         results.append(
             Result(name="PostgreSQL and Redis", is_good=False, seconds=0, note=f"{error!r}")
         )
-    results.append(_shown("protocol conformance", [str(PYTHON), "manage.py", "conformance"], folder))
+    results.append(
+        _shown("protocol conformance", [str(PYTHON), "manage.py", "conformance"], folder)
+    )
     results.append(_shown("journeys in a browser", [*PYTEST, "tests/e2e", "-q"], folder))
     return _summarise(results, time.monotonic() - start)
 
