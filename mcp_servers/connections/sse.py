@@ -9,7 +9,6 @@ Source: MCP specification 2024-11-05, "Transports": HTTP with SSE.
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -18,7 +17,7 @@ from urllib.parse import urljoin
 import anyio
 import httpx2
 from mcp.shared.message import SessionMessage
-from mcp_types import ErrorData, JSONRPCError, JSONRPCRequest, jsonrpc_message_adapter
+from mcp_types import ErrorData, JSONRPCError, JSONRPCRequest
 
 from mcp_servers.connections.http_failures import (
     GUARD_ERROR_CODE,
@@ -28,6 +27,7 @@ from mcp_servers.connections.http_failures import (
     kind_of_status,
     refused,
 )
+from mcp_servers.connections.messages import read_message, write_message
 from mcp_servers.errors import InvalidEndpoint
 from mcp_servers.outbound import Endpoint, parse_endpoint
 
@@ -44,8 +44,6 @@ POST_SECONDS: Final = 60.0
 """How long it may take to accept one. The answer comes over the stream, and has the call's own deadline."""
 MAX_POSTS: Final = 32
 """Requests that may be on their way at a time."""
-
-_PARSE_ERROR: Final = -32700
 
 
 @contextlib.asynccontextmanager
@@ -109,32 +107,11 @@ async def _read(events: AsyncIterator[httpx2.ServerSentEvent], to_session: Incom
         try:
             async for event in events:
                 if event.event == "message" and event.data:
-                    await to_session.send(_message(event.data))
+                    await to_session.send(read_message(event.data))
         except (httpx2.HTTPError, httpx2.StreamError):
             logger.debug("an event stream broke off", exc_info=True)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             pass
-
-
-def _message(data: str) -> SessionMessage | Exception:
-    try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(data, by_name=False))
-    except ValueError as error:
-        number = _id_in(data)
-        if number is None:
-            return error
-        # Somebody waits for this one.
-        told = ErrorData(code=_PARSE_ERROR, message="Failed to parse the answer.")
-        return SessionMessage(JSONRPCError(jsonrpc="2.0", id=number, error=told))
-
-
-def _id_in(data: str) -> int | str | None:
-    try:
-        value = json.loads(data)
-    except (ValueError, RecursionError):
-        return None
-    found = value.get("id") if isinstance(value, dict) and "method" not in value else None
-    return found if isinstance(found, int | str) and not isinstance(found, bool) else None
 
 
 async def _write(
@@ -178,9 +155,7 @@ async def _post(
     client: httpx2.AsyncClient, url: str, item: SessionMessage
 ) -> dict[str, Any] | None:
     """Send one message; why it was not taken, or None."""
-    body = item.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
-    # The same form as canonical_json(), so that a call's arguments go out byte for byte as audited.
-    content = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    content = write_message(item).encode()
     headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
     try:
         with anyio.fail_after(POST_SECONDS):

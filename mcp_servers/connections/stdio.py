@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
+
+from mcp_servers.connections.messages import read_message, write_message
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -179,9 +180,8 @@ class StdioTransport:
         to_session: MemoryObjectSendStream[SessionMessage | Exception],
     ) -> bool:
         """Hand one line on; False when reading is over."""
-        try:
-            message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-        except ValueError:
+        message = read_message(line)
+        if isinstance(message, ValueError):
             # Greetings and debug prints on standard output are common, so they cost nothing but a count.
             self.stderr.stray_lines += 1
             if self.stderr.stray_lines > MAX_STRAY_LINES:
@@ -191,7 +191,7 @@ class StdioTransport:
                 await asyncio.sleep(0)  # noise must not keep the loop from the other connections
             return True
         try:
-            await to_session.send(SessionMessage(message))
+            await to_session.send(message)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             return False
         return True
@@ -206,12 +206,7 @@ class StdioTransport:
         try:
             async with from_session:
                 async for item in from_session:
-                    body = item.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
-                    # The same form as canonical_json(), so that a call's arguments go out byte for byte as audited.
-                    line = json.dumps(
-                        body, ensure_ascii=False, allow_nan=False, separators=(",", ":")
-                    )
-                    process.stdin.write(line.encode() + b"\n")
+                    process.stdin.write(write_message(item).encode() + b"\n")
                     await process.stdin.drain()
         except (OSError, anyio.ClosedResourceError):
             # The child reads no more: end the read side too, or every waiting call would hang.

@@ -7,7 +7,6 @@ allowed, unencrypted ones only within the networks that the platform's owner ope
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any, Final
@@ -18,15 +17,15 @@ from httpx2.websockets import (
     WebSocketInvalidTypeReceived,
     WebSocketUpgradeError,
 )
-from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
 
 from mcp_servers.connections.http_failures import refused
+from mcp_servers.connections.messages import read_message, write_message
 
 if TYPE_CHECKING:
     import httpx2
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
     from httpx2.websockets import AsyncWebSocketSession
+    from mcp.shared.message import SessionMessage
 
     from mcp_servers.outbound import Endpoint
 
@@ -47,8 +46,8 @@ async def open_websocket(
         MCPError: the server refused it.
         httpx2.TransportError: it was not reached.
     """
-    to_session, read_stream = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    write_stream, from_session = anyio.create_memory_object_stream[SessionMessage](0)
+    to_session, read_stream = anyio.create_memory_object_stream[Any](0)
+    write_stream, from_session = anyio.create_memory_object_stream[Any](0)
     async with contextlib.AsyncExitStack() as stack:
         for stream in (to_session, read_stream, write_stream, from_session):
             stack.callback(stream.close)
@@ -91,16 +90,9 @@ async def _read(
                 logger.debug("a WebSocket ended", exc_info=True)
                 return
             try:
-                await to_session.send(_message(text))
+                await to_session.send(read_message(text))
             except (anyio.BrokenResourceError, anyio.ClosedResourceError):
                 return
-
-
-def _message(text: str) -> SessionMessage | Exception:
-    try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
-    except ValueError as error:
-        return error
 
 
 async def _write(
@@ -111,11 +103,7 @@ async def _write(
     try:
         async with from_session:
             async for item in from_session:
-                body = item.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
-                # The same form as canonical_json(), so that arguments go out byte for byte as audited.
-                await socket.send_text(
-                    json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-                )
+                await socket.send_text(write_message(item))
     except (HTTPXWSException, OSError, anyio.ClosedResourceError):
         # Nothing gets out any more: end the read side too, or every waiting call would hang.
         to_session.close()
