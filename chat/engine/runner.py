@@ -159,6 +159,8 @@ async def _hand_back_all() -> None:
         _cancel(turn_id, _Reason.SHUTDOWN)
     if tasks:
         await asyncio.wait(tasks, timeout=5.0)
+    # Nothing runs on this loop any more, also where a task's last callback did not get its turn.
+    _running.clear()
 
 
 def recover() -> int:
