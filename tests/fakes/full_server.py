@@ -150,7 +150,8 @@ class FullServer:
         @server.tool()
         async def say(text: str, ctx: Context) -> str:
             """Write to the log."""
-            await ctx.info(text)
+            with _without_warnings():
+                await ctx.info(text)
             return "said"
 
     def _add_offers(self) -> None:

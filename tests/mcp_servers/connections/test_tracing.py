@@ -1,0 +1,265 @@
+"""The trace: every message and event, cut, paired, cheap, and never in anybody's way."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from mcp_servers.connections import calls, runtime, tracing
+from mcp_servers.connections.hooks import hooks
+from mcp_servers.connections.pool import pool
+from mcp_servers.connections.spec import ConnectionSpec
+from mcp_servers.connections.tracing import ConnectionTrace, TraceBuffer, TraceRecord
+from mcp_servers.values import Protocol
+from tests.fakes.mcp_server import RawServer, reply_result
+from tests.fakes.sse_server import SseServer
+from tests.mcp_servers.connections.conftest import TRANSPORTS, Everywhere
+from tests.mcp_servers.connections.helpers import Person, program, send, spec_for, text_of, within
+from tests.mcp_servers.factories import ZOO
+
+
+class Traced:
+    """What the hook was given."""
+
+    def __init__(self) -> None:
+        self.batches: list[Sequence[TraceRecord]] = []
+
+    def __call__(self, batch: Sequence[TraceRecord]) -> None:
+        self.batches.append(batch)
+
+    @property
+    def records(self) -> list[TraceRecord]:
+        return [record for batch in self.batches for record in batch]
+
+    async def settle(self) -> list[TraceRecord]:
+        """All records, once nothing more is waiting."""
+        await asyncio.sleep(2 * tracing.FLUSH_SECONDS)
+        return self.records
+
+
+@pytest.fixture
+def traced(monkeypatch: pytest.MonkeyPatch) -> Iterator[Traced]:
+    """Takes what is noted."""
+    taken = Traced()
+    monkeypatch.setattr(hooks, "traced", taken)
+    monkeypatch.setattr(tracing, "FLUSH_SECONDS", 0.1)
+    yield taken
+    runtime.shutdown(2.0)
+
+
+@pytest.mark.parametrize("era", [Protocol.LEGACY, Protocol.MODERN])
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_each_message_is_noted_on_each_transport(
+    everywhere: Everywhere, traced: Traced, transport: str, era: Protocol
+) -> None:
+    """Sent and received, with the call they belong to, the answer's method and how long it took."""
+    spec = everywhere.spec(transport, protocol=era, principal="user:anna")
+    call_id, user_id = uuid4(), uuid4()
+    permit = calls.mint_permit(
+        call_id=call_id,
+        server_id=spec.server_id,
+        tool_name="steps",
+        arguments=b'{"count":2,"seconds":0.05}',
+        user_id=user_id,
+    )
+    await calls.send_call(spec, permit, limits=within(10), listener=Person())
+    records = await traced.settle()
+    mine = [record for record in records if record.call_id == call_id]
+    assert {record.user_id for record in mine} == {user_id}
+    (request,) = [record for record in mine if record.kind == "request"]
+    (response,) = [record for record in mine if record.kind == "response"]
+    progress = [record for record in mine if record.method == "notifications/progress"]
+    assert (request.direction, request.method) == ("sent", "tools/call")
+    assert request.body is not None
+    assert request.body["params"]["arguments"] == {"count": 2, "seconds": 0.05}
+    assert (response.direction, response.method) == ("received", "tools/call")
+    assert response.rpc_id == request.rpc_id
+    assert response.duration_ms is not None
+    assert response.duration_ms >= 90
+    assert len(progress) == 2
+    for record in records:
+        assert (record.workspace_id, record.server_id) == (spec.workspace_id, spec.server_id)
+        assert record.principal == "user:anna"
+    assert len({record.connection for record in records}) == 1
+    events = [record.text for record in records if record.kind == "event"]
+    assert events[0].startswith("Connecting")
+    assert any(text.startswith("Connected, revision 20") for text in events)
+
+
+async def test_questions_and_their_answers_are_noted(
+    everywhere: Everywhere, traced: Traced
+) -> None:
+    """Both directions of what a server asks."""
+    spec = everywhere.spec("streamable_http", protocol=Protocol.LEGACY)
+    await text_of(send(spec, "ask_form", listener=Person(content={"size": "L"})))
+    records = [one for one in await traced.settle() if one.method == "elicitation/create"]
+    assert [(one.direction, one.kind) for one in records] == [
+        ("received", "request"),
+        ("sent", "response"),
+    ]
+    assert all(one.call_id is not None for one in records)
+
+
+async def test_a_fallback_and_a_failure_are_told_in_words(traced: Traced) -> None:
+    """What an administrator has to know of a connection that did not come about at once."""
+    server = SseServer()
+    try:
+        await runtime.run(pool.list_tools(spec_for(server.url)))
+        texts = [record.text for record in await traced.settle() if record.kind == "event"]
+        assert texts[0] == "Connecting over streamable_http."
+        assert "405" in texts[1]
+        assert texts[2] == "Connecting over sse."
+    finally:
+        server.stop()
+    traced.batches.clear()
+    with pytest.raises(Exception, match="could not be reached"):
+        await runtime.run(pool.list_tools(spec_for("http://127.0.0.1:9999/mcp")))
+    texts = [record.text for record in await traced.settle()]
+    assert any("could not be reached" in text for text in texts)
+    assert any(text.startswith("Next attempt in ") for text in texts)
+
+
+async def test_lists_are_noted_as_they_came(traced: Traced) -> None:
+    """The SDK is shown less than the administrator."""
+    tools = [{"name": "odd", "inputSchema": {"type": "object"}, "annotations": {"x": 1}}]
+    server = RawServer(tools=tools)
+    try:
+        await runtime.run(pool.list_tools(spec_for(server.url)))
+    finally:
+        server.stop()
+    (answer,) = [
+        record
+        for record in await traced.settle()
+        if record.method == "tools/list" and record.kind == "response"
+    ]
+    assert answer.body is not None
+    assert answer.body["result"]["tools"] == tools
+
+
+async def test_lines_of_a_programs_error_stream_are_noted(tmp_path: Path, traced: Traced) -> None:
+    """Of a flood, some; and the loop stays free."""
+    spec = spec_for(program(ZOO, tmp_path / "home", "flood_stderr"), protocol=Protocol.LEGACY)
+    await runtime.run(pool.list_tools(spec))
+    lines = [record for record in await traced.settle() if record.method == "stderr"]
+    assert lines[0].text == "line 0 of noise"
+    assert 1 <= len(lines) <= 5 * tracing.MAX_LINES_A_SECOND
+
+
+async def test_log_messages_are_noted_when_wanted(everywhere: Everywhere, traced: Traced) -> None:
+    """MCP, Logging: opted in by the level, in both eras."""
+    for era, level in ((Protocol.LEGACY, "info"), (Protocol.MODERN, "info"), (Protocol.MODERN, "")):
+        traced.batches.clear()
+        spec = everywhere.spec("streamable_http", protocol=era, log_level=level)
+        await text_of(send(spec, "say", {"text": "a line"}))
+        found = [one for one in await traced.settle() if one.method == "notifications/message"]
+        assert [one.text for one in found] == (["info: a line"] if level else [])
+
+
+def spec_of_nothing() -> ConnectionSpec:
+    return spec_for("http://127.0.0.1:1234/mcp")
+
+
+async def test_a_large_message_is_cut(traced: Traced) -> None:
+    """At most about 64 KiB of each is kept, with a mark where something is missing; its size is told."""
+    text = "x" * (2 * 2**20)
+
+    async def flood(body: Any, scope: Any, answer: Any) -> None:
+        await reply_result(answer, body, {"content": [{"type": "text", "text": text}]})
+
+    server = RawServer({"tools/call": flood})
+    try:
+        await send(spec_for(server.url), "echo")
+    finally:
+        server.stop()
+    (answer,) = [
+        one
+        for one in await traced.settle()
+        if one.method == "tools/call" and one.kind == "response"
+    ]
+    assert len(json.dumps(answer.body)) < 80 * 1024
+    assert "more characters" in json.dumps(answer.body)
+    assert answer.size >= 2 * 2**20
+
+
+async def test_many_parts_are_cut_too(traced: Traced) -> None:
+    """A message of a million parts is not walked through."""
+    value = {"result": {"content": [{"type": "text", "text": str(n)} for n in range(300_000)]}}
+    started = time.perf_counter()
+    body, _ = tracing.cut(value)
+    assert time.perf_counter() - started < 0.2
+    assert "more left out" in json.dumps(body)
+
+
+async def test_noting_costs_a_call_next_to_nothing(traced: Traced) -> None:
+    """Below a tenth of a millisecond for the four notes of a call."""
+    buffer = TraceBuffer()
+    trace = ConnectionTrace(spec_of_nothing(), buffer)
+    payload = {"id": 1, "method": "tools/call", "params": {"name": "echo", "arguments": {"a": 1}}}
+    rounds = 500
+
+    async def measure() -> float:
+        best = 1.0
+        for _ in range(5):
+            started = time.perf_counter()
+            for _ in range(4 * rounds):
+                trace.message("sent", "request", payload, method="tools/call", rpc_id="1")
+            best = min(best, (time.perf_counter() - started) / rounds)
+        return best
+
+    cost = await runtime.run(measure())
+    print(f"noting a call: {cost * 1e6:.1f} µs")
+    assert cost < 100e-6
+
+
+async def test_what_is_too_much_is_lost_and_counted(traced: Traced) -> None:
+    """A stuck hook costs notes, never memory or a call."""
+    stuck = threading.Event()
+
+    def slowly(batch: Sequence[TraceRecord]) -> None:
+        stuck.wait(10)
+        traced.batches.append(batch)
+
+    hooks.traced = slowly
+    buffer = TraceBuffer()
+    trace = ConnectionTrace(spec_of_nothing(), buffer)
+
+    async def flood() -> None:
+        trace.event("the first")
+        await asyncio.sleep(0.3)
+        for number in range(tracing.MAX_WAITING + 100):
+            trace.event(f"event {number}")
+
+    await runtime.run(flood())
+    assert buffer.lost == 100
+    assert len(buffer._notes) == tracing.MAX_WAITING
+    stuck.set()
+    records = await traced.settle()
+    assert records[-1].text == f"event {tracing.MAX_WAITING + 99}"
+    assert records[1].text == "event 100"
+
+
+async def test_a_hook_that_fails_harms_nothing(traced: Traced) -> None:
+    """The trace is the least important of all."""
+
+    def fail(batch: Sequence[TraceRecord]) -> None:
+        raise RuntimeError("the database is gone")
+
+    hooks.traced = fail
+    server = RawServer()
+    try:
+        spec = spec_for(server.url)
+        await send(spec, "echo")
+        before = tracing.buffer.lost
+        await asyncio.sleep(0.4)
+        assert tracing.buffer.lost > before or before > 0
+        await send(spec, "echo")
+    finally:
+        server.stop()
