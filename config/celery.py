@@ -32,6 +32,11 @@ app.conf.beat_schedule = {
         "schedule": 15.0,
         "options": {"expires": 15},
     },
+    "trim traces": {
+        "task": "mcp_servers.tasks.trim_traces",
+        "schedule": 120.0,
+        "options": {"expires": 120},
+    },
     "trim health checks": {
         "task": "mcp_servers.tasks.trim_health_checks",
         "schedule": crontab(minute=17),

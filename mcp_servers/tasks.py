@@ -9,6 +9,7 @@ from celery import shared_task
 from mcp_servers import health, services
 from mcp_servers.models import McpServer
 from mcp_servers.scopes import platform
+from mcp_servers.trace import sink
 
 
 @shared_task(ignore_result=True)
@@ -43,3 +44,9 @@ def keep_platform_servers() -> None:
     """Bring the platform's servers to what its file says, and stop programs that are no longer what they were."""
     platform.sync()
     services.check_programs()
+
+
+@shared_task(ignore_result=True)
+def trim_traces() -> None:
+    """Delete messages of connections that are too old or too many."""
+    sink.trim()

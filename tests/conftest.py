@@ -19,6 +19,7 @@ import django
 import pytest
 
 from config.keys import generate_keys
+from mcp_servers.connections.hooks import hooks
 
 
 def _worker_number() -> int:
@@ -58,6 +59,8 @@ def _make_environment() -> None:
 
 _make_environment()
 django.setup()  # the factories below are models' builders, and are imported before pytest-django's turn
+# Traces are written by a thread of their own; tests that want them ask for them, the others keep their database still.
+hooks.traced = None
 if "PYTEST_XDIST_WORKER" not in os.environ:
     # Worker processes inherit this environment: with the name in it they would read their settings
     # before this file gives each of them a Redis database and a folder of its own.

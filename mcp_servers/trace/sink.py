@@ -1,0 +1,138 @@
+"""Messages of the connections, redacted and stored. Called in a thread, with a batch about twice a second."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import Counter
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from django.db import IntegrityError, close_old_connections, transaction
+from django.utils import timezone
+
+from mcp_servers.canonical import clean_text
+from mcp_servers.connections.hooks import hooks
+from mcp_servers.hidden_text import show_hidden
+from mcp_servers.models import McpServer, TraceMessage
+from mcp_servers.trace.outline import is_open, outline_of
+from workspaces.redaction import redact, redact_text
+
+if TYPE_CHECKING:
+    from mcp_servers.connections.tracing import TraceRecord
+
+logger = logging.getLogger(__name__)
+
+MAX_ROWS: Final = 2_000
+"""Of one server."""
+KEPT_FOR: Final = timedelta(hours=24)
+_TRIM_AFTER: Final = 500
+"""New rows of one server after which the oldest go at once, so that a storm fills no disk between two tasks."""
+_BATCH: Final = 500
+
+_since_trim: Counter[UUID] = Counter()
+
+
+def listen_to_traces() -> None:
+    """Keep what the connections send and receive. Called once at start."""
+    hooks.traced = traced
+
+
+def traced(records: Sequence[TraceRecord]) -> None:
+    """Keep a batch; runs in a thread that Django knows nothing of."""
+    close_old_connections()
+    try:
+        store(records)
+    finally:
+        close_old_connections()
+
+
+def store(records: Sequence[TraceRecord]) -> int:
+    """Keep these messages, redacted; how many. Those of servers that are not saved, or gone, are dropped."""
+    asked = {record.server_id for record in records}
+    known = dict(
+        McpServer.objects.across_workspaces().filter(pk__in=asked).values_list("pk", "workspace_id")
+    )
+    rows = [
+        _row(record) for record in records if known.get(record.server_id) == record.workspace_id
+    ]
+    try:
+        with transaction.atomic():
+            TraceMessage.objects.bulk_create(rows, batch_size=_BATCH)
+    except IntegrityError:
+        logger.info("trace_dropped", extra={"rows": len(rows)})  # a server was deleted meanwhile
+        return 0
+    for row in rows:
+        _since_trim[row.server_id] += 1
+    for server_id in {row.server_id for row in rows}:
+        if _since_trim[server_id] >= _TRIM_AFTER:
+            del _since_trim[server_id]
+            trim_server(server_id)
+    return len(rows)
+
+
+def trim() -> int:
+    """Delete what is too old or too much, in batches; how many went."""
+    limit = timezone.now() - KEPT_FOR
+    gone = 0
+    while batch := list(
+        TraceMessage.objects.across_workspaces()
+        .filter(at__lt=limit)
+        .order_by("at")
+        .values_list("pk", flat=True)[:_BATCH]
+    ):
+        gone += TraceMessage.objects.across_workspaces().filter(pk__in=batch).delete()[0]
+    servers = (
+        TraceMessage.objects.across_workspaces().order_by().values_list("server_id").distinct()
+    )
+    return gone + sum(trim_server(server_id) for (server_id,) in list(servers))
+
+
+def trim_server(server_id: UUID) -> int:
+    """Delete the oldest messages of one server beyond MAX_ROWS; how many went."""
+    rows = TraceMessage.objects.across_workspaces().filter(server=server_id).order_by("-pk")
+    newest_gone = rows.values_list("pk", flat=True)[MAX_ROWS : MAX_ROWS + 1].first()
+    if newest_gone is None:
+        return 0
+    gone = 0
+    too_old = TraceMessage.objects.across_workspaces().filter(server=server_id, pk__lte=newest_gone)
+    while batch := list(too_old.order_by("pk").values_list("pk", flat=True)[:_BATCH]):
+        gone += TraceMessage.objects.across_workspaces().filter(pk__in=batch).delete()[0]
+    return gone
+
+
+def _row(record: TraceRecord) -> TraceMessage:
+    body = redact(record.body) if record.body is not None else None
+    is_of_call = record.user_id is not None or record.call_id is not None
+    return TraceMessage(
+        workspace_id=record.workspace_id,
+        server_id=record.server_id,
+        at=record.at,
+        principal=record.principal[:60],
+        connection=record.connection[:20],
+        direction=record.direction,
+        kind=record.kind,
+        method=clean_text(record.method)[:100],
+        rpc_id=clean_text(record.rpc_id)[:100],
+        call_id=record.call_id,
+        user_id=record.user_id,
+        outline=_storable(outline_of(body, method=record.method, is_of_call=is_of_call)),
+        body=clean_text(json.dumps(body, ensure_ascii=False)) if body is not None else "",
+        text=_text(record, is_of_call=is_of_call),
+        size=record.size,
+        duration_ms=record.duration_ms,
+    )
+
+
+def _text(record: TraceRecord, *, is_of_call: bool) -> str:
+    """Words for the list. What a server says about somebody's call may repeat what they put into it."""
+    if record.kind != "event" and (is_of_call or not is_open(record.method)):
+        return "The server answered with an error." if record.kind == "error" else ""
+    return show_hidden(redact_text(clean_text(record.text)))[:4000]
+
+
+def _storable(outline: object) -> object:
+    """The outline without characters that a database refuses."""
+    return json.loads(clean_text(json.dumps(outline, ensure_ascii=False)).replace("\\u0000", "�"))

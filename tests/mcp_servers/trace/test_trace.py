@@ -1,0 +1,293 @@
+"""What goes over the connections, as far as each person may see it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.utils import timezone
+from uuid_utils.compat import uuid7
+
+from audit.actions import Action
+from audit.models import AuditEntry
+from mcp_servers.connections import runtime
+from mcp_servers.connections.hooks import hooks
+from mcp_servers.connections.tracing import TraceRecord, buffer
+from mcp_servers.gate import call_tool
+from mcp_servers.models import ApprovalOverride, McpServer, TraceMessage
+from mcp_servers.trace import download, reading, sink
+from mcp_servers.trace.reading import TraceFilter
+from tests.factories import Tenant, TwoTenants
+from tests.fakes.mcp_server import CountingServer
+from tests.mcp_servers.factories import a_request, http_server, looked_at, tool_of
+from workspaces.errors import InvalidInput, PermissionDenied
+from workspaces.redaction import MASK, remember_secret
+
+pytestmark = pytest.mark.django_db
+PRIVATE = "the-diagnosis-of-a-person"
+
+
+@pytest.fixture
+def server(tenant: Tenant) -> McpServer:
+    return http_server(tenant, "https://example.org/mcp")
+
+
+def a_record(server: McpServer, **fields: Any) -> TraceRecord:
+    """One message of this server."""
+    return TraceRecord(
+        **{
+            "workspace_id": server.workspace_id,
+            "server_id": server.pk,
+            "principal": "workspace",
+            "connection": "c1",
+            "at": datetime.now(UTC),
+            "direction": "sent",
+            "kind": "request",
+            "method": "tools/call",
+            "rpc_id": "7",
+            "body": {
+                "jsonrpc": "2.0",
+                "id": 7,
+                "method": "tools/call",
+                "params": {"name": "search", "arguments": {"query": PRIVATE, "limit": 3}},
+            },
+            "size": 120,
+            **fields,
+        }
+    )
+
+
+def stored(server: McpServer, *records: TraceRecord) -> list[TraceMessage]:
+    """These messages in rows, oldest first."""
+    sink.store(records)
+    rows = TraceMessage.objects.for_workspace(server.workspace_id).select_related("server")
+    return list(rows.filter(server=server).order_by("pk"))
+
+
+def outline(row: TraceMessage) -> Any:
+    """What everybody may see who sees the trace."""
+    return row.outline
+
+
+def test_that_an_administrator_sees_what_happened_but_not_what_was_said(
+    tenant: Tenant, server: McpServer
+) -> None:
+    """Names stay, values become kinds and sizes; the same for an answer, an error and a question."""
+    call = uuid7()
+    rows = stored(
+        server,
+        a_record(server, call_id=call, user_id=tenant.member.pk),
+        a_record(
+            server,
+            direction="received",
+            kind="response",
+            call_id=call,
+            body={
+                "jsonrpc": "2.0",
+                "id": 7,
+                "result": {"content": [{"type": "text", "text": PRIVATE}]},
+            },
+        ),
+        a_record(
+            server,
+            kind="error",
+            text=PRIVATE,
+            body={"id": 7, "error": {"code": -32602, "message": PRIVATE}},
+        ),
+        a_record(server, method="resources/read", body={"params": {"uri": f"file:///{PRIVATE}"}}),
+        a_record(server, method="elicitation/create", body={"params": {"message": PRIVATE}}),
+    )
+    for row in rows:
+        assert PRIVATE not in json.dumps(reading.as_json(row))
+        assert row.body is not None
+        assert PRIVATE not in str(row.body.sealed)
+    assert outline(rows[0])["params"] == {
+        "name": "search",
+        "arguments": {"query": f"text of {len(PRIVATE)}", "limit": "number"},
+    }
+    assert outline(rows[2])["error"]["code"] == -32602
+
+
+def test_that_what_a_server_says_about_itself_is_shown_whole(server: McpServer) -> None:
+    """An administrator who looks for a fault needs it; hidden characters are written out."""
+    (row,) = stored(
+        server,
+        a_record(
+            server,
+            method="notifications/message",
+            kind="notification",
+            text="warning: low\u202e disk",
+            body={"method": "notifications/message", "params": {"data": "low disk"}},
+        ),
+    )
+    assert outline(row)["params"] == {"data": "low disk"}
+    assert row.text == "warning: low‹U+202E› disk"
+
+
+def test_that_secrets_reach_no_row(tenant: Tenant, server: McpServer) -> None:
+    """By value, by name and by shape; an auditor does not see them either."""
+    remember_secret("s3cret-of-the-server")
+    (row,) = stored(
+        server,
+        a_record(
+            server,
+            method="initialize",
+            text="connected with s3cret-of-the-server",
+            body={
+                "params": {"token": "abc", "note": "s3cret-of-the-server", "x": "sk-" + "a" * 20}
+            },
+        ),
+    )
+    body = reading.open_body(row, actor=tenant.actor("auditor"))
+    assert body == {"params": {"token": MASK, "note": MASK, "x": MASK}}
+    assert "s3cret" not in json.dumps(reading.as_json(row))
+
+
+def test_who_may_read_what_was_sent(tenant: Tenant, server: McpServer) -> None:
+    """Whoever made the call, and auditors; for these it is an entry of the log, and without it they read nothing."""
+    (row,) = stored(server, a_record(server, user_id=tenant.member.pk, call_id=uuid7()))
+    opened = AuditEntry.unscoped.filter(action=Action.BODY_OPENED)
+    assert PRIVATE in str(reading.open_body(row, actor=tenant.actor("member")))
+    assert not opened.exists()
+    with pytest.raises(PermissionDenied):
+        reading.open_body(row, actor=tenant.actor("admin"))
+    assert PRIVATE in str(reading.open_body(row, actor=tenant.actor("auditor")))
+    assert opened.get().details["trace_message"] == str(row.pk)
+
+
+def test_who_may_see_a_trace(
+    two_workspaces: TwoTenants, server_of: Callable[..., McpServer]
+) -> None:
+    """SEC-01: administrators and auditors of the workspace; of somebody's own server its owner alone."""
+    a, b = two_workspaces.a, two_workspaces.b
+    a.workspace.allows_personal_servers = True
+    a.workspace.save()
+    shared, personal = server_of(a), server_of(a, owner=a.member)
+    may = {
+        (role, name): reading.may_see_trace(a.actor(role), row)
+        for role in a.people
+        for name, row in (("shared", shared), ("personal", personal))
+    }
+    assert {who for who, allowed in may.items() if allowed} == {
+        ("owner", "shared"),
+        ("admin", "shared"),
+        ("auditor", "shared"),
+        ("member", "personal"),
+    }
+    assert not any(reading.may_see_trace(b.actor(role), shared) for role in b.people)
+
+
+@pytest.fixture
+def server_of() -> Callable[..., McpServer]:
+    def make(tenant: Tenant, owner: Any = None) -> McpServer:
+        return McpServer.objects.create(
+            workspace=tenant.workspace,
+            name=f"server {uuid7()}",
+            url="https://example.org/",
+            scope="personal" if owner else "workspace",
+            owner=owner,
+        )
+
+    return make
+
+
+def test_that_a_trace_keeps_its_bounds(server: McpServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In rows and in age, in small deletions, and also between two runs of the task."""
+    monkeypatch.setattr(sink, "MAX_ROWS", 50)
+    monkeypatch.setattr(sink, "_TRIM_AFTER", 100)
+    for _ in range(3):
+        sink.store([a_record(server, method=f"m{number}") for number in range(40)])
+    rows = TraceMessage.objects.for_workspace(server.workspace_id)
+    assert rows.count() == 50
+    old = timezone.now() - timedelta(hours=25)
+    rows.filter(pk__in=list(rows.order_by("pk").values_list("pk", flat=True)[:20])).update(at=old)
+    assert sink.trim() == 20
+    assert rows.count() == 30
+
+
+def test_that_messages_of_no_server_are_dropped(tenant: Tenant, server: McpServer) -> None:
+    """SEC-01: of one that was never saved, or that names another workspace."""
+    assert sink.store([a_record(server, server_id=uuid7())]) == 0
+    assert sink.store([a_record(server, workspace_id=uuid7())]) == 0
+
+
+def test_that_a_trace_is_filtered(tenant: Tenant, server: McpServer) -> None:
+    """By direction, method, id, call, errors and words; what is no filter is refused."""
+    call = uuid7()
+    stored(
+        server,
+        a_record(server, call_id=call),
+        a_record(server, direction="received", kind="error", rpc_id="8"),
+        a_record(server, direction="event", kind="event", method="", body=None, text="Fell back."),
+    )
+    rows = reading.messages_of(server, actor=tenant.actor())
+
+    def found(**values: str) -> int:
+        return reading.matching(rows, TraceFilter.read(values)).count()
+
+    assert found() == 3
+    assert found(direction="event") == found(text="fell") == found(errors="on") == 1
+    assert found(method="tools/") == 2
+    assert found(rpc_id="8") == found(call_id=str(call)) == 1
+    for wrong in ({"direction": "up"}, {"call_id": "x"}):
+        with pytest.raises(InvalidInput):
+            TraceFilter.read(wrong)
+
+
+def test_that_a_download_has_the_rights_of_whoever_takes_it(
+    tenant: Tenant, server: McpServer
+) -> None:
+    """Line by line; the bodies of others only for an auditor, and that it was taken is in the log."""
+    stored(
+        server,
+        a_record(server, user_id=tenant.admin.pk),
+        a_record(server, user_id=tenant.member.pk),
+    )
+
+    def lines(role: str) -> list[dict[str, Any]]:
+        actor = tenant.actor(role)
+        download.record_download(server, wanted=TraceFilter(), actor=actor)
+        rows = reading.messages_of(server, actor=actor)
+        text = b"".join(download.stream(rows, actor)).decode()
+        return [json.loads(line) for line in text.splitlines()]
+
+    assert ["body" in line for line in lines("admin")] == [True, False]
+    assert ["body" in line for line in lines("auditor")] == [True, True]
+    assert AuditEntry.unscoped.filter(action=Action.EXPORT_CREATED).count() == 2
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_the_whole_way_from_a_real_call(
+    tenant: Tenant, counting: CountingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call through the gate is in the trace, request and answer tied together, with whose call it was."""
+    monkeypatch.setattr(hooks, "traced", sink.traced)
+
+    def look() -> Any:
+        return tool_of(looked_at(tenant, http_server(tenant, counting.url)), "echo")
+
+    tool = await asyncio.to_thread(look)
+    request = a_request(tenant, tool, {"text": PRIVATE}, can_ask=False)
+    await McpServer.objects.for_workspace(tenant.workspace).aupdate(trusts_annotations=True)
+    tool.approval_override = ApprovalOverride.AUTO
+    await asyncio.to_thread(tool.save)
+    await call_tool(request)
+    await runtime.run(buffer.close())
+
+    def seen() -> list[TraceMessage]:
+        rows = TraceMessage.objects.for_workspace(tenant.workspace).filter(call_id=request.call_id)
+        return list(rows.order_by("pk"))
+
+    sent, answered = await asyncio.to_thread(seen)
+    assert (sent.direction, sent.kind, sent.method) == ("sent", "request", "tools/call")
+    assert (answered.direction, answered.kind) == ("received", "response")
+    assert answered.duration_ms is not None
+    assert {sent.user_id, answered.user_id} == {UUID(str(tenant.member.pk))}
+    assert PRIVATE not in str(sent.outline)
+    (partner,) = await asyncio.to_thread(reading.partners_of, sent)
+    assert partner.pk == answered.pk
