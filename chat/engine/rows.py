@@ -21,11 +21,12 @@ def held(lease: Lease) -> Iterator[tuple[Changes, Turn]]:
     """The turn, its conversation locked, as long as the lease holds.
 
     Raises:
-        LeaseLost: another process has it, or it has ended.
+        LeaseLost: another process has it, it has been let go, or it has ended.
     """
     with changing(lease.conversation_id, lease.workspace_id) as changes:
         turn = Turn.objects.for_workspace(lease.workspace_id).fetch(lease.turn_id)
-        if turn.lease_token != lease.token or TurnStatus(turn.status) not in ACTIVE_TURNS:
+        is_held = turn.lease_token == lease.token and turn.lease_until is not None
+        if not is_held or TurnStatus(turn.status) not in ACTIVE_TURNS:
             raise LeaseLost
         yield changes, turn
 
