@@ -137,12 +137,16 @@ class FullServer:
         @server.tool()
         async def change(what: str, ctx: Context) -> str:
             """Say that something changed."""
+            # One reaches listeners of the newest revision, the other clients of the older ones.
             if what == "tools":
                 await ctx.notify_tools_changed()
+                await ctx.session.send_tool_list_changed()
             elif what == "prompts":
                 await ctx.notify_prompts_changed()
+                await ctx.session.send_prompt_list_changed()
             elif what == "resources":
                 await ctx.notify_resources_changed()
+                await ctx.session.send_resource_list_changed()
             else:
                 await ctx.notify_resource_updated(what)
             return "said"
