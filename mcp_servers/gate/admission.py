@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -18,12 +19,12 @@ from mcp_servers.canonical import MAX_ARGUMENTS_BYTES, canonical_json
 from mcp_servers.connections import calls
 from mcp_servers.errors import ApprovalMissing, InvalidArguments, InvalidJson, ToolNotFound
 from mcp_servers.gate.entries import draft, refuse, refuse_because, told
+from mcp_servers.gate.resolving import ResolvedTool, may_still_enter, resolve_tool
 from mcp_servers.inputs import CallLimits
 from mcp_servers.models import Approval, McpServer, McpTool
-from mcp_servers.specs import connection_spec, principal_of
+from mcp_servers.specs import principal_of
 from mcp_servers.values import Effect, ToolCallOutcome, ToolCallRequest
 from workspaces.errors import DomainError, PermissionDenied
-from workspaces.models import Membership, User
 from workspaces.roles import Permission, has_permission, require
 
 if TYPE_CHECKING:
@@ -65,12 +66,13 @@ class Plan:
 def prepare(request: ToolCallRequest) -> Plan:
     """Resolve, decide, check: everything that needs no network. Records and raises what it refuses."""
     _check_actor(request)
-    tool = _resolve(request)
+    resolved = _resolve(request)
+    tool = resolved.tool
     arguments = _canonical(request, tool)
     decision = _decide(request, tool, arguments)
     approval = _check_approval(request, tool, arguments, decision)
     _check_arguments(request, tool, arguments)
-    spec = _spec_of(request, tool, arguments)
+    spec = _spec_of(request, resolved, arguments)
     wait = calls.wait_seconds(spec)
     if wait > 0:
         refuse_because(
@@ -99,7 +101,8 @@ def prepare_again(request: ToolCallRequest) -> Plan:
         CallRefused, PermissionDenied, ToolNotFound: it may not go on; recorded as a refusal.
     """
     _check_actor(request)
-    tool = _resolve(request)
+    resolved = _resolve(request)
+    tool = resolved.tool
     arguments = _canonical(request, tool)
     decision = _decide(request, tool, arguments)
     return Plan(
@@ -108,7 +111,7 @@ def prepare_again(request: ToolCallRequest) -> Plan:
         arguments=arguments,
         decision=decision,
         approval=None,
-        spec=_spec_of(request, tool, arguments),
+        spec=_spec_of(request, resolved, arguments),
         limits=limits_of(tool.server, request.timeout_seconds),
         is_committed=True,
     )
@@ -151,29 +154,18 @@ def check_actor(actor: Actor, workspace_id: UUID) -> None:
         raise PermissionDenied("A call needs a workspace.")
     if not has_permission(actor, Permission.MANAGE_SERVERS, workspace_id=workspace_id):
         require(actor, Permission.USE_CHAT, workspace_id=workspace_id)
-    if actor.user_id is not None and not _may_still_enter(actor.user_id, workspace_id):
+    if actor.user_id is not None and not may_still_enter(actor.user_id, workspace_id):
         raise PermissionDenied("You are no longer a member of this workspace.")
 
 
-def _may_still_enter(user_id: UUID, workspace_id: UUID) -> bool:
-    members = Membership.objects.for_workspace(workspace_id)
-    if members.filter(user_id=user_id, user__is_active=True, workspace__is_active=True).exists():
-        return True
-    return User.objects.filter(pk=user_id, is_active=True, is_superuser=True).exists()
-
-
-def _resolve(request: ToolCallRequest) -> McpTool:
-    tools = McpTool.objects.for_workspace(request.workspace_id).select_related(
-        "workspace", "server__program", "server__global_server", "server__workspace"
-    )
-    tool = tools.find(request.tool_id)
-    if tool is not None and tool.server.owner_id not in (None, request.actor.user_id):
-        tool = None  # somebody else's own server
-    if tool is None:
-        error = ToolNotFound()
-        refuse(request, None, None, error, layer=RefusedBy.NOT_FOUND, rule="tool.not_found")
-        raise error
-    return tool
+def _resolve(request: ToolCallRequest) -> ResolvedTool:
+    resolved = resolve_tool(request.workspace_id, request.tool_id)
+    if resolved is not None and resolved.tool.server.owner_id in (None, request.actor.user_id):
+        return resolved
+    # Not here, or somebody else's own server: alike.
+    error = ToolNotFound()
+    refuse(request, None, None, error, layer=RefusedBy.NOT_FOUND, rule="tool.not_found")
+    raise error
 
 
 def _canonical(request: ToolCallRequest, tool: McpTool) -> bytes:
@@ -263,14 +255,14 @@ def _check_arguments(request: ToolCallRequest, tool: McpTool, arguments: bytes) 
         raise
 
 
-def _spec_of(request: ToolCallRequest, tool: McpTool, arguments: bytes) -> ConnectionSpec:
+def _spec_of(request: ToolCallRequest, resolved: ResolvedTool, arguments: bytes) -> ConnectionSpec:
     try:
-        return connection_spec(tool.server)
+        return resolved.spec()
     except DomainError as error:
         # A row that was sound when saved: a key is gone, or the catalogue changed under it.
         refuse_because(
             request,
-            tool,
+            resolved.tool,
             arguments,
             layer=RefusedBy.POLICY,
             rule="server.misconfigured",
@@ -281,7 +273,8 @@ def _spec_of(request: ToolCallRequest, tool: McpTool, arguments: bytes) -> Conne
 def commit_requested(plan: Plan) -> Plan:
     """Consume the approval and write *requested*, both or neither. The caller holds a slot."""
     try:
-        with transaction.atomic():
+        # One statement is a transaction by itself.
+        with transaction.atomic() if plan.approval is not None else contextlib.nullcontext():
             if plan.approval is not None and not approvals.consume(plan.approval):
                 raise _ApprovalGone
             record(

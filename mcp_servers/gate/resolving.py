@@ -1,0 +1,87 @@
+"""The tool that is meant, with its server and what it takes to connect: read each time, built only if it changed.
+
+Every call reads the tool's and the server's columns, so nothing is ever stale; building rows, checking settings and
+opening secrets is left out as long as no column differs.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from mcp_servers.models import McpTool
+from mcp_servers.specs import connection_spec
+from workspaces.models import Membership, User
+from workspaces.prepared import PreparedQuery
+
+if TYPE_CHECKING:
+    from mcp_servers.connections.spec import ConnectionSpec
+
+MOST_KEPT: Final = 2_000
+
+
+class ResolvedTool:
+    """A tool as it stands, for reading only: calls side by side share it."""
+
+    def __init__(self, tool: McpTool) -> None:
+        self.tool = tool
+        self._spec: ConnectionSpec | None = None
+
+    def spec(self) -> ConnectionSpec:
+        """What it takes to connect to the tool's server. Raises as connection_spec()."""
+        if self._spec is None:
+            self._spec = connection_spec(self.tool.server)
+        return self._spec
+
+
+def _tools(workspace_id: UUID, tool_id: UUID) -> Any:
+    tools = McpTool.objects.for_workspace(workspace_id).select_related(
+        "workspace", "server__program", "server__global_server"
+    )
+    return tools.filter(pk=tool_id).order_by()
+
+
+def _members(user_id: UUID, workspace_id: UUID) -> Any:
+    members = Membership.objects.for_workspace(workspace_id).filter(
+        user_id=user_id, user__is_active=True, workspace__is_active=True
+    )
+    return members.order_by().values("pk")
+
+
+_TOOL_ROW: Final = PreparedQuery(_tools, ids=2)
+_MEMBER_ROW: Final = PreparedQuery(_members, ids=2)
+
+_lock = threading.Lock()
+_kept: OrderedDict[tuple[UUID, UUID], tuple[tuple[Any, ...], ResolvedTool]] = OrderedDict()
+
+
+def resolve_tool(workspace_id: UUID, tool_id: UUID) -> ResolvedTool | None:
+    """The tool with its server, as the database has it now; None if it is not in this workspace."""
+    key = (workspace_id, tool_id)
+    row = _TOOL_ROW.first_row(workspace_id, tool_id)
+    if row is None:
+        return None
+    with _lock:
+        kept = _kept.get(key)
+        if kept is not None and kept[0] == row:
+            _kept.move_to_end(key)
+            return kept[1]
+    tool = _tools(workspace_id, tool_id).first()
+    if tool is None:
+        return None
+    tool.server.workspace = tool.workspace
+    resolved = ResolvedTool(tool)
+    with _lock:
+        _kept[key] = (row, resolved)
+        while len(_kept) > MOST_KEPT:
+            _kept.popitem(last=False)
+    return resolved
+
+
+def may_still_enter(user_id: UUID, workspace_id: UUID) -> bool:
+    """Whether a person is a member of this workspace now, or the platform's owner."""
+    if _MEMBER_ROW.first_row(user_id, workspace_id) is not None:
+        return True
+    return User.objects.filter(pk=user_id, is_active=True, is_superuser=True).exists()
