@@ -43,7 +43,10 @@ class TaskServer(RawServer):
         if self.is_modern:
             await reply_error(send, body, -32601, "Method not found")
             return
-        capabilities = {"tools": {}, "tasks": {"cancel": {}, "requests": {"tools": {"call": {}}}}}
+        capabilities: dict[str, Any] = {
+            "tools": {},
+            "tasks": {"cancel": {}, "requests": {"tools": {"call": {}}}},
+        }
         await reply_result(send, body, {**INITIALIZED, "capabilities": capabilities})
 
     async def _discover(self, body: Any, scope: Any, send: Any) -> None:
@@ -67,7 +70,11 @@ class TaskServer(RawServer):
         await reply_result(send, body, {"resultType": "complete", **listed})
 
     async def _call(self, body: Any, scope: Any, send: Any) -> None:
-        seed = {"taskId": "task-1", "status": "working", "createdAt": "2026-11-21T10:00:00Z"}
+        seed: dict[str, Any] = {
+            "taskId": "task-1",
+            "status": "working",
+            "createdAt": "2026-11-21T10:00:00Z",
+        }
         seed["lastUpdatedAt"] = seed["createdAt"]
         if self.is_modern:
             offered = body["params"]["_meta"][META].get("extensions") or {}
@@ -86,7 +93,7 @@ class TaskServer(RawServer):
             await reply_error(send, body, -32602, "no such task")
             return
         state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
-        shape = {"taskId": "task-1", "createdAt": "x", "lastUpdatedAt": "x"}
+        shape: dict[str, Any] = {"taskId": "task-1", "createdAt": "x", "lastUpdatedAt": "x"}
         if self.is_modern:
             shape |= {"ttlMs": None, "pollIntervalMs": 1, "resultType": "complete"}
         else:
