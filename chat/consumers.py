@@ -27,6 +27,7 @@ from chat.models.turns import ACTIVE
 from chat.services.approvals import decide
 from chat.services.attachments import ResourceRef
 from chat.services.inputs import answer_input
+from chat.services.offers import warm_up
 from chat.services.turns import retry_turn, send_message, stop_turn
 from chat.snapshots import read_snapshot
 from chat.values import Decision, MessageStatus
@@ -192,6 +193,15 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
             self._push(encode(current))
             return
         await self._send_snapshot(conversation, command.ref)
+        # Behind the snapshot: whoever opens a conversation is about to say something.
+        self._run(in_database(self._warm_up, conversation.pk))
+
+    def _warm_up(self, conversation_id: UUID) -> None:
+        rows = Conversation.objects.for_workspace(self.workspace).select_related("bud")
+        try:
+            warm_up(rows.fetch(conversation_id))
+        except DomainError:
+            logger.info("not_warmed_up", exc_info=True)
 
     async def unsubscribe(self, command: commands.Unsubscribe) -> None:
         self._watched.pop(command.conversation_id, None)

@@ -7,9 +7,11 @@ from typing import Any, ClassVar
 import django_filters
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from chat.api.offers import ServersOutput, servers_json
 from chat.models import Bud
 from chat.providers.choosing import model_of
 from chat.services.buds import create_bud, update_bud
@@ -118,6 +120,13 @@ class BudViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
             rows = McpServer.objects.for_workspace(self.workspace)
             context["servers"] = {str(server.pk): server for server in rows}
         return context
+
+    @extend_schema(responses=ServersOutput, filters=False)
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def servers(self, request: Request, pk: str) -> Response:
+        """The servers that the caller's conversations with this bud would use, and why."""
+        bud = Bud.objects.for_workspace(self.workspace).select_related("workspace").fetch(pk)
+        return Response(servers_json(bud, None, person=self.person))
 
     @extend_schema(request=BudInput, responses={201: BudOutput})
     def create(self, request: Request) -> Response:

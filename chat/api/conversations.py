@@ -12,6 +12,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from chat.api.offers import OffersOfConversation
 from chat.api.shapes import ConversationOutput, MessageOutput, SentOutput
 from chat.models import Bud, Conversation, Message, Turn
 from chat.models.turns import ACTIVE
@@ -61,7 +62,7 @@ class ConversationFilters(RowFilterSet):
     bud = django_filters.UUIDFilter(field_name="bud_id")
 
 
-class ConversationViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
+class ConversationViewSet(OffersOfConversation, ListRows, RetrieveRow, WorkspaceViewSet):
     """The caller's own conversations."""
 
     model = Conversation
@@ -74,7 +75,7 @@ class ConversationViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         active = Turn.unscoped.filter(conversation=OuterRef("pk"), status__in=ACTIVE)
         status = Subquery(active.values("status")[:1])
         rows = super().get_queryset().filter(owner=self._owner())
-        return rows.select_related("bud").annotate(active_turn_status=status)
+        return rows.select_related("bud__workspace").annotate(active_turn_status=status)
 
     def _owner(self) -> Any:
         # A superuser sees everything in the admin, but a conversation is its owner's alone.
@@ -125,4 +126,7 @@ class ConversationViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         shown = SentOutput({"message": sent.message, "turn": sent.turn}, context=context)
         return Response(shown.data, status=202)
 
-    parameters: ClassVar[Any] = {"messages": ("cursor", "page_size")}
+    parameters: ClassVar[Any] = {
+        **OffersOfConversation.parameters,
+        "messages": ("cursor", "page_size"),
+    }

@@ -133,6 +133,17 @@ SAMPLES: dict[str, Sample] = {
     "api:conversations-messages": Sample(
         ids=_pk("conversation"), bodies=(_body(client_id="=c", text="=hello"),)
     ),
+    "api:conversations-servers": Sample(ids=_pk("conversation")),
+    "api:conversations-resources": Sample(ids=_pk("conversation")),
+    "api:conversations-prompts": Sample(
+        ids=_pk("conversation"), bodies=(_body(prompt_id="prompt"),)
+    ),
+    "api:conversations-completions": Sample(
+        ids=_pk("conversation"),
+        bodies=(_body(kind="=prompt", id="prompt", argument="=a", value="="),),
+        reads=False,
+    ),
+    "api:buds-servers": Sample(ids=_pk("bud")),
     "api:turns-detail": Sample(ids=_pk("turn")),
     "api:turns-retry": Sample(ids=_pk("turn"), reads=False),
     "api:turns-stop": Sample(ids=_pk("turn"), reads=False),

@@ -1,0 +1,286 @@
+"""What a conversation's servers offer, over REST: the servers and why, resources, prompts, suggestions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from chat.effective import servers_of
+from chat.models import Bud, Conversation
+from chat.services.offers import fetch_prompt, prompts_of, resources_of, suggest
+from chat.toolset import select_tools
+from chat.values import McpConfigOverrides
+from mcp_servers.hidden_text import find_hidden, show_hidden, strip_hidden
+from mcp_servers.models import McpPrompt, McpResource, McpServer, McpTool
+from mcp_servers.scopes.effective import EffectiveServer
+from mcp_servers.values import PromptOutcome, TextPart, ToolAnnotations
+from workspaces.errors import Conflict
+from workspaces.models import User
+
+
+class OfferedToolOutput(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    name = serializers.CharField()
+    title = serializers.CharField(allow_blank=True)
+    description = serializers.CharField(allow_blank=True)
+    annotations = serializers.DictField()
+    is_on = serializers.BooleanField(help_text="False: the bud or this conversation left it out.")
+
+
+class EffectiveServerOutput(serializers.Serializer[Any]):
+    """A server that is considered for a conversation, and why it is or is not used."""
+
+    id = serializers.UUIDField()
+    name = serializers.CharField(allow_blank=True)
+    scope = serializers.CharField(allow_null=True)
+    source = serializers.CharField()  # type: ignore[assignment]  # the name on the wire
+    is_usable = serializers.BooleanField()
+    code = serializers.CharField(allow_blank=True)
+    reason = serializers.CharField(allow_blank=True)
+    status = serializers.CharField(allow_null=True)
+    transport = serializers.CharField(allow_null=True)
+    tools = OfferedToolOutput(many=True)
+
+
+class AddableServerOutput(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    name = serializers.CharField()
+    scope = serializers.CharField()
+    status = serializers.CharField()
+
+
+class ServersOutput(serializers.Serializer[Any]):
+    servers = EffectiveServerOutput(many=True)
+    addable = AddableServerOutput(many=True)
+    overrides = serializers.DictField(help_text="What this conversation changes of its bud.")
+
+
+class ServerName(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    name = serializers.CharField()
+
+
+class ResourceOutput(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    server = ServerName()
+    uri = serializers.CharField()
+    is_template = serializers.BooleanField()
+    name = serializers.CharField(allow_blank=True)
+    title = serializers.CharField(allow_blank=True)
+    description = serializers.CharField(allow_blank=True)
+    mime_type = serializers.CharField(allow_blank=True)
+    size = serializers.IntegerField(allow_null=True)
+    changed_at = serializers.DateTimeField(allow_null=True)
+
+
+class PromptArgument(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    title = serializers.CharField(allow_blank=True)
+    description = serializers.CharField(allow_blank=True)
+    required = serializers.BooleanField()  # type: ignore[assignment]  # the name on the wire
+
+
+class PromptOutput(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    server = ServerName()
+    name = serializers.CharField()
+    title = serializers.CharField(allow_blank=True)
+    description = serializers.CharField(allow_blank=True)
+    arguments = PromptArgument(many=True)
+
+
+class PromptInput(serializers.Serializer[Any]):
+    prompt_id = serializers.UUIDField()
+    arguments = serializers.DictField(
+        child=serializers.CharField(allow_blank=True, max_length=20_000), required=False
+    )
+
+
+class FilledPromptOutput(serializers.Serializer[Any]):
+    """A prompt as its server filled it in; hidden characters are left out, and told of."""
+
+    description = serializers.CharField(allow_blank=True)
+    messages = serializers.ListField(child=serializers.DictField())
+    warnings = serializers.ListField(child=serializers.CharField())
+
+
+class SuggestionInput(serializers.Serializer[Any]):
+    kind = serializers.ChoiceField(["prompt", "resource"])
+    id = serializers.UUIDField(help_text="The prompt or the resource template.")
+    argument = serializers.CharField(max_length=200)
+    value = serializers.CharField(max_length=2_000, allow_blank=True, trim_whitespace=False)
+    context = serializers.DictField(  # type: ignore[assignment]  # the name on the wire
+        child=serializers.CharField(allow_blank=True, max_length=2_000), required=False
+    )
+
+
+class SuggestionOutput(serializers.Serializer[Any]):
+    values = serializers.ListField(child=serializers.CharField())
+
+
+class OffersOfConversation:
+    """Further addresses of a conversation; mixed into its viewset."""
+
+    parameters: ClassVar[Any] = {"resources": ("search",)}
+
+    @extend_schema(responses=ServersOutput, filters=False)
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def servers(self: Any, request: Request, pk: str) -> Response:
+        """The servers that this conversation uses or could use, and why."""
+        conversation: Conversation = self.get_object()
+        shown = servers_json(conversation.bud, conversation, person=self.person)
+        return Response(shown)
+
+    @extend_schema(
+        parameters=[OpenApiParameter("search", str, description="Words of its name or address.")],
+        responses=ResourceOutput(many=True),
+        filters=False,
+    )
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def resources(self: Any, request: Request, pk: str) -> Response:
+        """Resources and templates that can be attached to a message here."""
+        search = str(request.query_params.get("search", ""))[:200].replace("\x00", "")
+        rows = resources_of(self.get_object(), search)
+        return Response([_resource_json(row) for row in rows])
+
+    @extend_schema(methods=["GET"], responses=PromptOutput(many=True), filters=False)
+    @extend_schema(methods=["POST"], request=PromptInput, responses=FilledPromptOutput)
+    @action(detail=True, methods=["get", "post"], pagination_class=None)
+    def prompts(self: Any, request: Request, pk: str) -> Response:
+        """Prompts that can be used here; or one of them, filled in by its server."""
+        conversation: Conversation = self.get_object()
+        if request.method == "GET":
+            return Response([_prompt_json(row) for row in prompts_of(conversation)])
+        values = self.read(PromptInput)
+        outcome = fetch_prompt(
+            conversation=conversation,
+            prompt_id=values["prompt_id"],
+            arguments=values.get("arguments", {}),
+            actor=self.actor,
+        )
+        if outcome.is_error:
+            raise Conflict(outcome.message or "The server did not give this prompt.")
+        return Response(_filled_json(outcome))
+
+    @extend_schema(request=SuggestionInput, responses=SuggestionOutput)
+    @action(detail=True, methods=["post"])
+    def completions(self: Any, request: Request, pk: str) -> Response:
+        """What a server suggests for an argument; an empty list where it suggests nothing."""
+        values = self.read(SuggestionInput)
+        found = suggest(
+            conversation=self.get_object(),
+            kind=values["kind"],
+            row_id=values["id"],
+            argument=values["argument"],
+            value=values["value"],
+            context=values.get("context"),
+        )
+        return Response({"values": [strip_hidden(text) for text in found]})
+
+
+def servers_json(bud: Bud, conversation: Conversation | None, *, person: User) -> dict[str, Any]:
+    """Every server considered, with its tools; and those that could be added."""
+    servers = servers_of(bud, conversation, user_id=person.pk)
+    overrides = conversation.overrides if conversation is not None else McpConfigOverrides()
+    seen = [one.server_id for one in servers if one.server is not None]
+    tools = list(
+        McpTool.objects.for_workspace(bud.workspace_id)
+        .callable()
+        .filter(server_id__in=seen)
+        .select_related("server")
+        .order_by("name")
+    )
+    on = {row.pk for row in select_tools(tools, config=bud.mcp, overrides=overrides)}
+    named = {one.server_id for one in servers}
+    addable = (
+        McpServer.objects.for_workspace(bud.workspace_id)
+        .visible_to(person)
+        .filter(is_active=True)
+        .exclude(pk__in=named)
+    )
+    if not bud.workspace.allows_personal_servers:
+        addable = addable.filter(owner__isnull=True)
+    return {
+        "servers": [_server_json(one, tools, on) for one in servers],
+        "addable": [
+            {"id": str(row.pk), "name": row.name, "scope": row.scope, "status": row.status}
+            for row in addable[:100]
+        ]
+        if conversation is not None
+        else [],
+        "overrides": overrides.model_dump(mode="json"),
+    }
+
+
+def _server_json(one: EffectiveServer, tools: Sequence[McpTool], on: set[Any]) -> dict[str, Any]:
+    return {
+        **one.as_json(),
+        "tools": [
+            {
+                "id": str(row.pk),
+                "name": show_hidden(row.name),
+                "title": show_hidden(row.title),
+                "description": show_hidden(row.description)[:2_000],
+                "annotations": ToolAnnotations.from_wire(row.annotations).as_json(),
+                "is_on": row.pk in on and one.is_usable,
+            }
+            for row in tools
+            if row.server_id == one.server_id
+        ],
+    }
+
+
+def _resource_json(row: McpResource) -> dict[str, Any]:
+    return {
+        "id": str(row.pk),
+        "server": {"id": str(row.server_id), "name": row.server.name},
+        "uri": row.uri,
+        "is_template": row.is_template,
+        "name": show_hidden(row.name),
+        "title": show_hidden(row.title),
+        "description": show_hidden(row.description)[:1_000],
+        "mime_type": row.mime_type,
+        "size": row.size,
+        "changed_at": row.changed_at.isoformat() if row.changed_at else None,
+    }
+
+
+def _prompt_json(row: McpPrompt) -> dict[str, Any]:
+    return {
+        "id": str(row.pk),
+        "server": {"id": str(row.server_id), "name": row.server.name},
+        "name": show_hidden(row.name),
+        "title": show_hidden(row.title),
+        "description": show_hidden(row.description)[:1_000],
+        "arguments": [
+            {
+                "name": str(one.get("name", "")),
+                "title": show_hidden(str(one.get("title") or "")),
+                "description": show_hidden(str(one.get("description") or ""))[:500],
+                "required": one.get("required") is True,
+            }
+            for one in row.arguments
+        ],
+    }
+
+
+def _filled_json(outcome: PromptOutcome) -> dict[str, Any]:
+    hidden: dict[str, None] = {}
+    messages = []
+    for message in outcome.messages:
+        content = message.content.as_json()
+        if isinstance(message.content, TextPart):
+            hidden |= dict.fromkeys(find_hidden(message.content.text))
+            content = {**content, "text": strip_hidden(message.content.text)}
+        messages.append({"role": message.role, "content": content})
+    return {
+        "description": show_hidden(outcome.description),
+        "messages": messages,
+        "warnings": [f"The prompt contained {kind}; they were left out." for kind in hidden],
+    }
