@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from bench.measures import Ground
+from bench.measures import PEERS, Ground
 from chat.models import ModelProvider
 from chat.services.buds import create_bud
-from mcp_servers.models import McpTool, Transport
-from mcp_servers.services import ServerDraft, add_server, test_connection
-from workspaces.actors import Source
+from mcp_servers.models import McpServer, McpTool, StdioProgram, Transport
+from mcp_servers.services import ServerDraft, accept_definition, add_server, test_connection
+from workspaces.actors import Actor, Source
 from workspaces.middleware import actor_for
 from workspaces.models import Membership, User, Workspace
 
 
-def make_ground(*, model_url: str, tools_url: str) -> Ground:
+def make_ground(*, model_url: str, tools_url: str, gateway_url: str | None) -> Ground:
     """A workspace with a person, a bud and a tool."""
     workspace = Workspace.objects.create(name="Bench", slug="bench")
     user = User.objects.create_user("bench@trellis.example", None)
@@ -34,9 +34,30 @@ def make_ground(*, model_url: str, tools_url: str) -> Ground:
         trusts_annotations=True,
         connection_config={"max_concurrent_calls": 32},
     )
-    server = add_server(workspace_id=workspace.pk, draft=draft, actor=actor)
+    program = StdioProgram.objects.create(
+        slug="bench", title="Bench", command="python", args=[str(PEERS), "stdio"]
+    )
+    stdio = ServerDraft(
+        name="echo here", transport=Transport.STDIO, program=program, trusts_annotations=True
+    )
+    bud.provider = provider
+    return Ground(
+        bud,
+        user,
+        actor,
+        _looked_at(add_server(workspace_id=workspace.pk, draft=draft, actor=actor), actor),
+        _looked_at(add_server(workspace_id=workspace.pk, draft=stdio, actor=actor), actor),
+        model_url,
+        tools_url,
+        gateway_url,
+    )
+
+
+def _looked_at(server: McpServer, actor: Actor) -> McpTool:
+    """The tool of a server that has been looked at and accepted."""
     report = test_connection(server=server, actor=actor)
     assert report.ok, report.message
-    tool = McpTool.objects.for_workspace(workspace).get(name="echo")
-    bud.provider = provider
-    return Ground(bud, user, actor, tool, model_url, tools_url)
+    tool = McpTool.objects.for_workspace(server.workspace_id).get(server=server, name="echo")
+    if tool.is_quarantined:
+        accept_definition(tool=tool, actor=actor)
+    return tool

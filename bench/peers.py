@@ -1,4 +1,4 @@
-"""The model and the MCP server that are measured against: each a process of its own, `python -m bench.peers NAME PORT`."""
+"""The model and the MCP servers that are measured against: each a process of its own, `python -m bench.peers NAME [PORT]`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def model_app() -> Any:
     return Starlette(routes=[Route("/v1/chat/completions", _completions, methods=["POST"])])
 
 
-def tools_app() -> Any:
+def tools_server() -> MCPServer:
     """An MCP server with one tool."""
     server = MCPServer("echo", log_level="ERROR")
 
@@ -57,9 +57,12 @@ def tools_app() -> Any:
         """Say it again."""
         return text
 
-    return server.streamable_http_app()
+    return server
 
 
 if __name__ == "__main__":
-    app = {"model": model_app, "tools": tools_app}[sys.argv[1]]()
+    if sys.argv[1] == "stdio":
+        tools_server().run("stdio")
+        sys.exit()
+    app = model_app() if sys.argv[1] == "model" else tools_server().streamable_http_app()
     uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[2]), log_level="error")

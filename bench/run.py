@@ -12,8 +12,12 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from config.keys import generate_keys
+
+GATEWAY = "fastmcp==4.1.2"
+"""The gateway beside which calls are measured; installed into an environment of its own."""
 
 
 def main() -> int:
@@ -22,6 +26,7 @@ def main() -> int:
         tempfile.TemporaryDirectory(prefix="trellis-bench-") as folder,
         _peer("model") as model_port,
         _peer("tools") as tools_port,
+        _gateway(folder, f"http://127.0.0.1:{tools_port}/mcp") as gateway_url,
     ):
         _prepare(folder)
         from bench.ground import make_ground
@@ -31,6 +36,7 @@ def main() -> int:
         ground = make_ground(
             model_url=f"http://127.0.0.1:{model_port}/v1",
             tools_url=f"http://127.0.0.1:{tools_port}/mcp",
+            gateway_url=gateway_url,
         )
         rows = asyncio.run(measure_all(ground))
         runtime.shutdown(2.0)
@@ -65,13 +71,40 @@ def _prepare(folder: str) -> None:
 
 @contextmanager
 def _peer(name: str) -> Iterator[int]:
+    port = _free_port()
+    with _running([sys.executable, "-m", "bench.peers", name, str(port)], port):
+        yield port
+
+
+@contextmanager
+def _gateway(folder: str, tools_url: str) -> Iterator[str | None]:
+    """The other gateway's address; None without the flag."""
+    if "--gateway" not in sys.argv:
+        yield None
+        return
+    here, venv = Path(sys.executable).parent, Path(folder, "gateway")
+    uv = [str(here / "uv"), "--quiet"]
+    subprocess.run([*uv, "venv", str(venv)], check=True)  # noqa: S603
+    python = str(venv / "bin" / "python")
+    subprocess.run([*uv, "pip", "install", "--python", python, GATEWAY], check=True)  # noqa: S603
+    port = _free_port()
+    script = str(Path(__file__).with_name("gateway_peer.py"))
+    with _running([python, script, tools_url, str(port)], port):
+        yield f"http://127.0.0.1:{port}/mcp"
+
+
+def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
-    process = subprocess.Popen([sys.executable, "-m", "bench.peers", name, str(port)])  # noqa: S603
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def _running(command: list[str], port: int) -> Iterator[None]:
+    process = subprocess.Popen(command)  # noqa: S603
     try:
         _wait_for(port)
-        yield port
+        yield
     finally:
         process.terminate()
         process.wait(10)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand
@@ -12,6 +13,13 @@ from django.core.management.base import BaseCommand
 class Command(BaseCommand):
     help = "Measure the product against the bare clients, in a database of its own."
 
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--gateway", action="store_true", help="also measure another gateway, installed for it"
+        )
+
     def handle(self, *args: Any, **options: Any) -> None:
         # A process of its own: settings are read once, and these must not be the running product's.
-        sys.exit(subprocess.run([sys.executable, "-m", "bench.run"], check=False).returncode)
+        more = ["--gateway"] if options["gateway"] else []
+        command = [sys.executable, "-m", "bench.run", *more]
+        sys.exit(subprocess.run(command, check=False).returncode)  # noqa: S603
