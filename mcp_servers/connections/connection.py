@@ -78,7 +78,7 @@ class Connection:
         self.spec = spec
         self.facts: ServerFacts | None = None
         self.trace = ConnectionTrace(spec, buffer)
-        self.tap = Tap(self.trace, on_end=self.stop)
+        self.tap = Tap(self.trace, sole_flight=self._sole_flight, on_end=self.stop)
         self.transport = OpenTransport()
         self.list_lock = asyncio.Lock()
         self.since = datetime.now(UTC)
@@ -250,6 +250,11 @@ class Connection:
             *(flight for flight in self.flights if flight.call is not None),
             *(ghost for _, ghost in self._ghosts),
         ]
+
+    def _sole_flight(self) -> Flight | None:
+        """The one call under way, if there is exactly one."""
+        calls = [flight for flight in self.flights if flight.call is not None]
+        return calls[0] if len(calls) == 1 else None
 
     @property
     def _needs_binding(self) -> bool:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any, Final
+
+logger = logging.getLogger(__name__)
 
 PAUSE_SECONDS: Final = 1.0
 """Between two hook calls about the same thing."""
@@ -47,4 +50,11 @@ class News:
             limit = loop.time() - PAUSE_SECONDS
             self._told_at = {key: at for key, at in self._told_at.items() if at > limit}
         self._told_at[subject] = loop.time()
-        loop.run_in_executor(None, hook, *facts)
+        loop.run_in_executor(None, _call, hook, *facts)
+
+
+def _call(hook: Callable[..., None], *facts: Any) -> None:
+    try:
+        hook(*facts)
+    except Exception:
+        logger.exception("news of a server could not be handed on")

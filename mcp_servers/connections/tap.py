@@ -52,12 +52,19 @@ class _Sent:
 class Tap:
     """What one connection sees of its messages."""
 
-    def __init__(self, trace: ConnectionTrace, on_end: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        trace: ConnectionTrace,
+        *,
+        sole_flight: Callable[[], Flight | None],
+        on_end: Callable[[], None],
+    ) -> None:
         self.page: list[Any] = []
         """The items of the list page that came last, unchecked."""
         self.has_listed_tools = False
         """At least one page of tools has come through."""
         self._trace = trace
+        self._sole_flight = sole_flight
         self._asked: dict[str, _Sent] = {}
         self._asked_of_us: dict[str, tuple[str, Flight | None]] = {}
         self.on_end = on_end
@@ -104,6 +111,7 @@ class Tap:
         if sent is not None:
             method, flight = sent.method, sent.flight
         elif kind == "request":
+            flight = flight or self._sole_flight()
             if len(self._asked_of_us) < _MOST_ASKED:
                 self._asked_of_us[rpc_id] = (method, flight)
         elif method == "notifications/progress":
