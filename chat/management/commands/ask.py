@@ -19,10 +19,13 @@ from chat.hub import hub
 from chat.models import Bud, Conversation, ToolCall, Turn
 from chat.services.approvals import decide
 from chat.services.conversations import create_conversation
+from chat.services.inputs import answer_input
 from chat.services.turns import send_message, stop_turn
 from chat.snapshots import read_snapshot
 from chat.values import Decision, ToolCallStatus, TurnStatus
 from mcp_servers.connections import runtime
+from mcp_servers.inputs import InputAction, InputKind
+from mcp_servers.models import InputRequest, InputStatus
 from workspaces.actors import Actor, Source
 from workspaces.database import in_database
 from workspaces.errors import DomainError
@@ -50,6 +53,11 @@ class Command(BaseCommand):
         answer = parser.add_mutually_exclusive_group()
         answer.add_argument("--approve", action="store_true", help="approve every call that asks")
         answer.add_argument("--deny", action="store_true", help="refuse every call that asks")
+        parser.add_argument(
+            "--answer",
+            type=_json_object,
+            help="a JSON object: the answer to every form that a server puts; {} takes its defaults",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -64,6 +72,13 @@ class Command(BaseCommand):
             sys.exit(130)
         if status != TurnStatus.COMPLETED:
             sys.exit(1)
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    value = json.loads(text)
+    if not isinstance(value, dict):
+        raise TypeError("not a JSON object")
+    return value
 
 
 def _bad_arguments(message: str) -> NoReturn:
@@ -146,20 +161,48 @@ async def _wait(turn: Turn, actor: Actor, options: dict[str, Any], lines: _Lines
             return now
         if now == TurnStatus.WAITING_FOR_APPROVAL:
             if not (options["approve"] or options["deny"]):
-                await in_database(stop_turn, turn=turn, actor=actor)
                 message = "A call asks for approval: say --approve or --deny."
-                _print(
-                    json.dumps({"type": "error", "code": "approval_missing", "message": message})
-                )
+                await _give_up(turn, actor, "approval_missing", message)
                 continue
             decision = Decision.APPROVED if options["approve"] else Decision.REFUSED
             await in_database(_decide_all, turn, actor, decision)
+        if now == TurnStatus.WAITING_FOR_INPUT:
+            try:
+                await in_database(_answer_all, turn, actor, options["answer"])
+            except (DomainError, _NoAnswer) as error:
+                await _give_up(turn, actor, "input_missing", str(error))
+                continue
         try:
             async with asyncio.timeout(_LOOK_SECONDS):
                 await lines.news.wait()
         except TimeoutError:
             # A worker elsewhere may have taken the turn: then the rows tell, and this process may be needed.
             runner.wake(turn.pk, turn.workspace_id)
+
+
+async def _give_up(turn: Turn, actor: Actor, code: str, message: str) -> None:
+    await in_database(stop_turn, turn=turn, actor=actor)
+    _print(json.dumps({"type": "error", "code": code, "message": message}))
+
+
+class _NoAnswer(Exception):
+    """A server asks for something that the command was given no answer to."""
+
+
+def _answer_all(turn: Turn, actor: Actor, answer: dict[str, Any] | None) -> None:
+    """Answer the forms that are open; what is no form needs a person at a screen."""
+    rows = InputRequest.objects.for_workspace(turn.workspace_id)
+    for row in rows.filter(turn_id=turn.pk, status=InputStatus.PENDING):
+        if answer is None or row.kind != InputKind.FORM:
+            raise _NoAnswer(
+                f"{row.server_name} asks: {row.message} Say --answer with a JSON object."
+            )
+        fields = row.schema.get("properties", {})
+        defaults = {name: field["default"] for name, field in fields.items() if "default" in field}
+        given = {name: value for name, value in answer.items() if name in fields}
+        answer_input(
+            request=row, action=InputAction.ACCEPT, actor=actor, content={**defaults, **given}
+        )
 
 
 def _look(turn: Turn) -> str:
