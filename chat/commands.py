@@ -7,6 +7,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from chat.values import Remember
 from mcp_servers.inputs import InputAction
 from workspaces.errors import InvalidInput
 
@@ -64,6 +65,7 @@ class Decide(_Command):
     decision: Literal["approve", "refuse"]
     arguments: dict[str, Any] | None = None
     note: str = ""
+    remember: Remember = Remember.NOT
 
 
 class AnswerInput(_Command):

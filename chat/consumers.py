@@ -30,7 +30,7 @@ from chat.services.inputs import answer_input
 from chat.services.offers import warm_up
 from chat.services.turns import retry_turn, send_message, stop_turn
 from chat.snapshots import read_snapshot
-from chat.values import Decision, MessageStatus
+from chat.values import Decision, MessageStatus, Remember
 from mcp_servers.canonical import clean_text
 from mcp_servers.models import InputRequest
 from workspaces.actors import Actor, Source
@@ -242,6 +242,7 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
             actor=self.actor,
             arguments=command.arguments if is_approval else None,
             note=command.note,
+            remember=command.remember if is_approval else Remember.NOT,
         )
         self._accepted(command.ref)
 

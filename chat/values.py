@@ -126,3 +126,11 @@ class AttachmentStatus(StrEnum):
 class Decision(StrEnum):
     APPROVED = "approved"
     REFUSED = "refused"
+
+
+class Remember(StrEnum):
+    """How far a person's yes reaches."""
+
+    NOT = ""
+    CONVERSATION = "conversation"
+    EVERYWHERE = "everywhere"

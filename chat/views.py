@@ -71,6 +71,7 @@ def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> dict[str, 
             "api": "/api/",
             "socket": f"/ws/w/{workspace.slug}/",
         },
+        "remembers_permissions": workspace.remembers_permissions,
         "csrf_token": get_token(request),
         "demo_model": platform_provider().is_demo,
     }

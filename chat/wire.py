@@ -10,6 +10,8 @@ from uuid import UUID
 from chat.models import Attachment, Bud, Conversation, Message, ToolCall, Turn
 from chat.values import MessageRole, ToolCallStatus, TurnStatus
 from mcp_servers.hidden_text import show_hidden
+from mcp_servers.models import McpResource
+from mcp_servers.policy import may_remember_rule
 
 _SHOWS_SCHEMA = {ToolCallStatus.QUEUED.value, ToolCallStatus.WAITING_FOR_APPROVAL.value}
 
@@ -44,7 +46,13 @@ def attachments_of(workspace_id: UUID, messages: Iterable[Message]) -> dict[UUID
     asked = [message.pk for message in messages if message.role == MessageRole.USER]
     found: dict[UUID, list[Attachment]] = {}
     if asked:
-        for row in Attachment.objects.for_workspace(workspace_id).filter(message__in=asked):
+        rows = list(Attachment.objects.for_workspace(workspace_id).filter(message__in=asked))
+        told = McpResource.objects.for_workspace(workspace_id).filter(
+            pk__in={row.resource_id for row in rows}, changed_at__isnull=False, is_template=False
+        )
+        changes = dict(told.values_list("pk", "changed_at")) if rows else {}
+        for row in rows:
+            row.changed_at = changes.get(row.resource_id)
             found.setdefault(row.message_id, []).append(row)
     return found
 
@@ -69,6 +77,7 @@ def message_json(
 
 
 def attachment_json(row: Attachment) -> dict[str, Any]:
+    """One of `attachments_of`, which knows when it last changed."""
     return {
         "id": str(row.pk),
         "server": {"id": str(row.server_id), "name": row.server_name},
@@ -80,6 +89,7 @@ def attachment_json(row: Attachment) -> dict[str, Any]:
         "error": row.error or None,
         "content": row.content,
         "read_at": moment(row.read_at),
+        "changed_at": moment(row.changed_at),
     }
 
 
@@ -121,8 +131,8 @@ def tool_call_json(call: ToolCall) -> dict[str, Any]:
         "server": server,
         "tool": {
             "id": _id(call.tool_id),
-            "name": call.tool_name or call.function_name,
-            "title": call.tool_title,
+            "name": show_hidden(call.tool_name or call.function_name),
+            "title": show_hidden(call.tool_title),
         },
         "annotations": call.annotations,
         "arguments": call.arguments,
@@ -152,6 +162,7 @@ def _approval_json(call: ToolCall) -> dict[str, Any] | None:
         "decided_at": moment(call.decided_at),
         "note": call.decision_note or None,
         "edited": call.arguments != call.proposed_arguments,
+        "can_remember": may_remember_rule(call.approval_rule),
     }
 
 

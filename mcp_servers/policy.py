@@ -84,7 +84,12 @@ def relax(decision: PolicyDecision, facts: ToolFacts, *, is_remembered: bool) ->
 
 def may_remember(decision: PolicyDecision) -> bool:
     """Whether a person may answer this question once and for all: not one that an administrator or a risk puts."""
-    return decision.effect is Effect.CONFIRM and decision.rule.startswith("hints.")
+    return decision.effect is Effect.CONFIRM and may_remember_rule(decision.rule)
+
+
+def may_remember_rule(rule: str) -> bool:
+    """The same, of the rule that a question was put by."""
+    return rule.startswith("hints.")
 
 
 def _refusal(facts: ToolFacts) -> PolicyDecision | None:

@@ -3,6 +3,7 @@
 from chat.api.buds import BudViewSet
 from chat.api.conversations import ConversationViewSet
 from chat.api.inputs import InputRequestViewSet
+from chat.api.permissions import ToolPermissionViewSet
 from chat.api.turns import ToolCallViewSet, TurnViewSet
 
 routes = [
@@ -11,4 +12,5 @@ routes = [
     ("turns", TurnViewSet),
     ("tool-calls", ToolCallViewSet),
     ("input-requests", InputRequestViewSet),
+    ("tool-permissions", ToolPermissionViewSet),
 ]

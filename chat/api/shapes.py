@@ -66,6 +66,7 @@ class AttachmentOutput(serializers.Serializer[Any]):
     error = serializers.CharField(allow_null=True)
     content = serializers.ListField(child=serializers.DictField())
     read_at = serializers.DateTimeField(allow_null=True)
+    changed_at = serializers.DateTimeField(allow_null=True)
 
 
 class MessageOutput(serializers.Serializer[Any]):
@@ -126,6 +127,7 @@ class ApprovalOutput(serializers.Serializer[Any]):
     decided_at = serializers.DateTimeField(allow_null=True)
     note = serializers.CharField(allow_null=True)
     edited = serializers.BooleanField()
+    can_remember = serializers.BooleanField()
 
 
 class ToolResultOutput(serializers.Serializer[Any]):

@@ -14,7 +14,7 @@ from chat.api.shapes import ToolCallOutput, TurnOutput
 from chat.models import ToolCall, Turn
 from chat.services.approvals import LONGEST_NOTE, decide
 from chat.services.turns import retry_turn, stop_turn
-from chat.values import Decision
+from chat.values import Decision, Remember
 from workspaces.api import RetrieveRow, Scopes, WorkspaceViewSet
 from workspaces.scoping import WorkspaceQuerySet
 
@@ -25,6 +25,11 @@ class DecisionInput(serializers.Serializer[Any]):
         required=False, allow_null=True, help_text="The call's arguments, if edited."
     )
     note = serializers.CharField(max_length=LONGEST_NOTE, allow_blank=True, required=False)
+    remember = serializers.ChoiceField(
+        [Remember.CONVERSATION.value, Remember.EVERYWHERE.value],
+        required=False,
+        help_text="With an approval: let this tool run without asking from now on.",
+    )
 
 
 class TurnViewSet(RetrieveRow, WorkspaceViewSet):
@@ -90,5 +95,6 @@ class ToolCallViewSet(RetrieveRow, WorkspaceViewSet):
             actor=self.actor,
             arguments=values.get("arguments") if is_approval else None,
             note=values.get("note", ""),
+            remember=Remember(values.get("remember", "")) if is_approval else Remember.NOT,
         )
         return self.answer(call)

@@ -10,10 +10,11 @@ from audit.services import Ref
 from chat.engine.leases import Lease
 from chat.engine.port import AttachmentPort
 from chat.engine.rows import held
+from chat.engine.trust import shown
 from chat.models import Attachment, Bud, Message
 from chat.values import AttachmentStatus
 from mcp_servers.gate import read_resource
-from mcp_servers.hidden_text import strip_hidden
+from mcp_servers.hidden_text import show_hidden, strip_hidden
 from mcp_servers.values import ResourceOutcome, ResourceRequest
 from workspaces.actors import Actor
 from workspaces.database import database_now, in_database
@@ -75,7 +76,7 @@ def _finish(lease: Lease, attachment_id: UUID, outcome: ResourceOutcome) -> None
         if outcome.truncated:
             texts.append("[the rest was cut off]")
         row.status = AttachmentStatus.READY.value
-        row.content = [part.as_json() for part in outcome.content]
+        row.content = shown([part.as_json() for part in outcome.content])
         row.model_text = "\n".join(texts)[:MOST_CHARACTERS]
         row.read_at = database_now()
         row.save()
@@ -86,7 +87,7 @@ def _fail(lease: Lease, attachment_id: UUID, reason: str) -> None:
     with held(lease) as (changes, _):
         row = _fetch(lease, attachment_id)
         row.status = AttachmentStatus.FAILED.value
-        row.error = reason
+        row.error = show_hidden(reason)
         row.read_at = database_now()
         row.save()
         changes.message(_message_of(row))

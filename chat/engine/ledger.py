@@ -16,12 +16,12 @@ from chat.engine.endings import end_turn, settle_calls
 from chat.engine.leases import Lease, LeaseLost, acquire
 from chat.engine.rows import end_call, fetch_call, held, let_go, move_call, move_turn
 from chat.engine.states import WAITING_CALLS
-from chat.engine.trust import reads_untrusted
+from chat.engine.trust import reads_untrusted, shown
 from chat.models import Attachment, Message, ToolCall, Turn
 from chat.recording import changing
 from chat.toolset import OfferedTool
 from chat.values import AttachmentStatus, MessageRole, MessageStatus, ToolCallStatus, TurnStatus
-from mcp_servers.hidden_text import strip_hidden
+from mcp_servers.hidden_text import show_hidden, strip_hidden
 from mcp_servers.values import ToolCallOutcome
 from workspaces.database import database_now
 
@@ -258,16 +258,16 @@ def finish_call(lease: Lease, call_id: UUID, outcome: ToolCallOutcome, *, work_m
         call = fetch_call(lease.workspace_id, call_id)
         move_call(call, status)
         call.result = {
-            "content": outcome.content_as_json(),
+            "content": shown(outcome.content_as_json()),
             "truncated": outcome.truncated,
-            "structured": outcome.structured,
+            "structured": shown(outcome.structured),
             "structured_problem": outcome.details.get("structured"),
             "cached_at": outcome.cached_at.isoformat() if outcome.cached_at else None,
         }
         call.was_cached = outcome.cached_at is not None
         call.checkpoint = None
         call.model_text = strip_hidden(outcome.as_model_text())
-        call.error = outcome.message if outcome.is_error else ""
+        call.error = show_hidden(outcome.message) if outcome.is_error else ""
         call.duration_ms = outcome.duration_ms
         call.finished_at = database_now()
         call.save()

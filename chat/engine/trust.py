@@ -1,7 +1,7 @@
-"""Whether the model is about to read something that came from outside.
+"""Words from outside: whether the model is about to read some, and how people are shown them.
 
 What is said there may be meant to steer the model; from then on tools that could carry something out ask first,
-whatever an administrator or a person has allowed. It stays so for the whole conversation: later turns read it again.
+whatever an administrator or a person has allowed, until the turn ends and the person speaks again.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 from chat.engine.rows import calls_of
 from chat.models import Attachment, Turn
 from chat.values import AttachmentStatus
+from mcp_servers.hidden_text import show_hidden
 from mcp_servers.models import McpServer
 
 
@@ -23,7 +24,16 @@ def is_from_outside(annotations: Mapping[str, Any]) -> bool:
 def reads_untrusted(turn: Turn) -> bool:
     """Whether what this turn's model reads next holds anything from outside."""
     results = calls_of(turn).filter(result__isnull=False).values_list("annotations", flat=True)
-    return any(is_from_outside(one) for one in results) or _attached(turn) or _earlier(turn)
+    return any(is_from_outside(one) for one in results) or _attached(turn)
+
+
+def shown(value: Any) -> Any:
+    """A server's JSON as people see it: with hidden characters written out. The log keeps what came."""
+    if isinstance(value, str):
+        return value if value.isascii() and value.isprintable() else show_hidden(value)
+    if isinstance(value, Mapping):
+        return {shown(key): part if key == "data" else shown(part) for key, part in value.items()}
+    return [shown(part) for part in value] if isinstance(value, list) else value
 
 
 def _attached(turn: Turn) -> bool:
@@ -35,10 +45,3 @@ def _attached(turn: Turn) -> bool:
         pk__in=servers, trusts_annotations=True
     )
     return bool(servers) and trusted.count() < len(servers)
-
-
-def _earlier(turn: Turn) -> bool:
-    turns = Turn.objects.for_workspace(turn.workspace_id).filter(
-        conversation_id=turn.conversation_id, has_read_untrusted=True
-    )
-    return turns.exclude(pk=turn.pk).exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from django.db import models
@@ -41,6 +42,9 @@ class Attachment(WorkspaceModel):
     model_text = models.TextField(blank=True, help_text="What the model reads of it.")
     error = models.TextField(blank=True)
     read_at = models.DateTimeField(null=True)
+
+    changed_at: datetime | None = None
+    """When its server last said that it changed; filled in by whoever shows it."""
 
     objects = models.Manager.from_queryset(AttachmentQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
 

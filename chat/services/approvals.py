@@ -11,9 +11,10 @@ from chat.engine.rows import end_call
 from chat.models import ToolCall, Turn
 from chat.recording import changing
 from chat.services.turns import queue_again
-from chat.values import Decision, ToolCallStatus
+from chat.values import Decision, Remember, ToolCallStatus
 from mcp_servers.approvals import expire_approval, grant_approval, refuse_approval
 from mcp_servers.models import McpTool
+from mcp_servers.permissions import remember_permission
 from mcp_servers.schemas import check_arguments
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now
@@ -32,12 +33,16 @@ def decide(
     actor: Actor,
     arguments: Mapping[str, Any] | None = None,
     note: str = "",
+    remember: Remember = Remember.NOT,
 ) -> ToolCall:
     """Approve a waiting call, with its arguments as they are or as edited; or refuse it.
 
+    Args:
+        remember: whether calls of this tool shall need no asking from now on, here or everywhere.
+
     Raises:
-        Conflict: it does not wait any more, or its tool is gone.
-        PermissionDenied: not the person who asked.
+        Conflict: it does not wait any more, its tool is gone, or has to ask each time.
+        PermissionDenied: not the person who asked, or the workspace does not remember.
         InvalidInput, InvalidArguments: the edited arguments do not fit.
     """
     require(actor, Permission.USE_CHAT, workspace_id=call.workspace_id)
@@ -59,6 +64,8 @@ def decide(
         call.decision_note = note.strip()
         if decision is Decision.APPROVED:
             _approve(call, arguments, actor)
+            if remember is not Remember.NOT:
+                _remember(call, remember, actor, turn.conversation_id)
         else:
             _refuse(call, actor)
         call = rows.select_related("turn", "decided_by").fetch(call.pk)
@@ -118,6 +125,14 @@ def _approve(call: ToolCall, arguments: Mapping[str, Any] | None, actor: Actor) 
     call.approval_id = approval.pk
     call.status = ToolCallStatus.QUEUED.value
     call.save()
+
+
+def _remember(call: ToolCall, remember: Remember, actor: Actor, conversation_id: UUID) -> None:
+    tool = _tool_of(call)
+    if tool is None:
+        raise Conflict("This tool no longer exists.")
+    here = conversation_id if remember is Remember.CONVERSATION else None
+    remember_permission(tool=tool, actor=actor, conversation_id=here)
 
 
 def _refuse(call: ToolCall, actor: Actor) -> None:

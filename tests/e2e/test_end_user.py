@@ -79,7 +79,7 @@ def test_an_approval_survives_reload_and_shows_in_every_tab(new_context: NewCont
     expect(approval_card(second)).to_contain_text("milk")
     first.reload()
     expect(approval_card(first)).to_contain_text("milk")
-    approval_card(second).get_by_role("button", name="Approve").click()
+    approval_card(second).get_by_role("button", name="Allow once").click()
     for page in (first, second):
         expect(tool_card(page)).to_contain_text("done")
         expect_idle(page)
@@ -98,7 +98,7 @@ def test_edited_arguments_are_what_runs(member: Page) -> None:
         editor.fill(json.dumps({"name": "no such note"}))
     else:
         editor.fill("no such note")
-    card.get_by_role("button", name=re.compile("Approve")).click()
+    card.get_by_role("button", name=re.compile("Allow")).click()
     expect_idle(member)
     card = tool_card(member)
     card.get_by_role("button").first.click()

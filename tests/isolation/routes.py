@@ -79,6 +79,7 @@ def _overrides(side: Side) -> dict[str, Any]:
 
 _server = _in_workspace(server_id="server")
 _tool = _in_workspace(server_id="server", tool_id="tool")
+_message = _in_workspace(server_id="server", message_id="trace")
 _page = Sample(ids=_slug)
 _action_on_server = Sample(ids=_server, reads=False)
 _action_on_tool = Sample(ids=_tool, reads=False)
@@ -157,6 +158,8 @@ SAMPLES: dict[str, Sample] = {
     "api:input-requests-answer": Sample(
         ids=_pk("input"), bodies=(lambda _: {"action": "decline"},), reads=False
     ),
+    "api:tool-permissions-list": Sample(),
+    "api:tool-permissions-detail": Sample(ids=_pk("permission")),
     "workspaces:index": Sample(writes_on_get=_SESSION),
     "workspaces:accept_invitation": _public,
     "workspaces:invitation": Sample(
@@ -187,15 +190,51 @@ SAMPLES: dict[str, Sample] = {
     "mcp_servers:add_from_catalogue": Sample(
         ids=_slug, bodies=(_body(name="=new", program="server"),), reads=False
     ),
+    "mcp_servers:add_personal": Sample(
+        ids=_slug,
+        bodies=(lambda _: {"personal-name": "new", "personal-url": "https://new.example.org/mcp"},),
+        reads=False,
+    ),
     "mcp_servers:try": Sample(ids=_slug, reads=False),
+    "mcp_servers:import": Sample(
+        ids=_slug,
+        bodies=(
+            lambda _: {"servers": '{"mcpServers": {"new": {"url": "https://new.example.org/"}}}'},
+        ),
+    ),
+    "mcp_servers:export": _page,
+    "mcp_servers:set_global": Sample(
+        # The platform's servers belong to no workspace.
+        ids=lambda side: {**_slug(side), "global_id": side["server"].pk},
+        reads=False,
+    ),
     "mcp_servers:server": Sample(ids=_server),
+    "mcp_servers:settings": Sample(ids=_server, bodies=(_body(name="=renamed"),)),
+    "mcp_servers:connect": _action_on_server,
+    "mcp_servers:disconnect": _action_on_server,
+    "mcp_servers:use_sessions": _action_on_server,
+    "mcp_servers:offers": Sample(ids=_server),
+    "mcp_servers:resource_enabled": Sample(
+        ids=_in_workspace(server_id="server", resource_id="resource"), reads=False
+    ),
+    "mcp_servers:prompt_enabled": Sample(
+        ids=_in_workspace(server_id="server", prompt_id="prompt"), reads=False
+    ),
+    "mcp_servers:trace": Sample(ids=_server),
+    "mcp_servers:trace_news": Sample(ids=_server, reads=False),
+    "mcp_servers:trace_download": Sample(ids=_server, writes_on_get=_AUDIT),
+    "mcp_servers:trace_message": Sample(ids=_message),
+    "mcp_servers:trace_body": Sample(ids=_message, reads=False),
     "mcp_servers:test": _action_on_server,
     "mcp_servers:refresh": _action_on_server,
     "mcp_servers:active": _action_on_server,
     "mcp_servers:delete": _action_on_server,
     "mcp_servers:tool_enabled": _action_on_tool,
     "mcp_servers:tool_approval": _action_on_tool,
+    "mcp_servers:tool_cache": _action_on_tool,
     "mcp_servers:tool_accept": _action_on_tool,
+    "mcp_servers:tool_tester": Sample(ids=_tool),
+    "mcp_servers:tool_try": _action_on_tool,
     "chat:home": Sample(ids=_slug, writes_on_get=_SESSION),
     "chat:conversation": Sample(
         ids=_in_workspace(conversation_id="conversation"), writes_on_get=_SESSION

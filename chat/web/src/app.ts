@@ -1,5 +1,6 @@
 /** The application's state and the things one can do; components read signals from here and call these functions. */
 import { batch, computed, signal } from "@preact/signals";
+import { type Picked, withPicked } from "./chat/attachments";
 import { ApiProblem, createApi } from "./net/api";
 import { CommandError, LiveSocket, type SocketStatus } from "./net/socket";
 import { emptyConversation, type LocalEvent, reduce } from "./store/conversation";
@@ -256,19 +257,52 @@ function local(event: LocalEvent): void {
   if (openState.value) openState.value = reduce(openState.value, event);
 }
 
+// -- resources for the next message ------------------------------------------------------------------------------
+
+/** What the next message of each conversation takes along. */
+export const picked = signal<Readonly<Record<string, readonly Picked[]>>>({});
+/** Resources whose servers said that they changed, and when that was heard. */
+export const changedResources = signal<Readonly<Record<string, number>>>({});
+
+export function pickResource(conversationId: string, one: Picked): void {
+  const list = withPicked(picked.value[conversationId] ?? [], one);
+  picked.value = { ...picked.value, [conversationId]: list };
+  document.getElementById("composer-text")?.focus({ preventScroll: true });
+}
+
+export function dropResource(conversationId: string, one: Picked): void {
+  const list = (picked.value[conversationId] ?? []).filter((other) => other !== one);
+  picked.value = { ...picked.value, [conversationId]: list };
+}
+
 /** A row's first words can be sent right after it was made: they wait here until its snapshot came. */
 export async function sendMessage(text: string): Promise<void> {
   const id = place.value;
   const trimmed = text.trim();
   if (!id || trimmed === "") return;
   const client_id = crypto.randomUUID();
-  local({ type: "local.sending", client_id, text: trimmed, sent_at: new Date().toISOString() });
-  await deliver(id, client_id, trimmed);
+  const attachments = picked.value[id] ?? [];
+  picked.value = { ...picked.value, [id]: [] };
+  const sent_at = new Date().toISOString();
+  local({ type: "local.sending", client_id, text: trimmed, sent_at, attachments });
+  await deliver(id, client_id, trimmed, attachments);
 }
 
-async function deliver(conversation_id: string, client_id: string, text: string): Promise<void> {
+async function deliver(
+  conversation_id: string,
+  client_id: string,
+  text: string,
+  taken: readonly Picked[],
+): Promise<void> {
+  const attachments = taken.map(({ server_id, uri, resource_id }) => ({ server_id, uri, resource_id }));
   try {
-    await socket.ask({ type: "send", conversation_id, client_id, text });
+    await socket.ask({
+      type: "send",
+      conversation_id,
+      client_id,
+      text,
+      ...(attachments.length > 0 && { attachments }),
+    });
   } catch (error) {
     // Without a connection the message waits and goes out again, under the same id, when it is back.
     if (error instanceof CommandError && error.code === "offline") return;
@@ -280,7 +314,7 @@ export function resend(client_id: string): void {
   const outgoing = openState.value?.outgoing.find((o) => o.client_id === client_id);
   if (!outgoing || !place.value) return;
   local({ type: "local.resending", client_id });
-  void deliver(place.value, client_id, outgoing.text);
+  void deliver(place.value, client_id, outgoing.text, outgoing.attachments);
 }
 
 export function discard(client_id: string): void {
@@ -304,7 +338,7 @@ export const retryTurn = (turn_id: string): Promise<boolean> =>
 export function decide(
   tool_call_id: string,
   decision: "approve" | "refuse",
-  extra: { arguments?: JsonObject; note?: string } = {},
+  extra: { arguments?: JsonObject; note?: string; remember?: "conversation" | "everywhere" } = {},
 ): Promise<boolean> {
   return command(socket.ask({ type: "decide", tool_call_id, decision, ...extra }));
 }
@@ -361,7 +395,9 @@ function take(event: ServerEvent): void {
   switch (event.type) {
     case "workspace.changed":
       if (event.kind === "conversation.changed") nudge(`c-${event.id}`, () => refreshConversation(event.id));
-      else if (event.kind === "bud.changed" || event.kind === "server.changed") nudge("buds", loadBuds);
+      else if (event.kind === "resource.changed") {
+        changedResources.value = { ...changedResources.value, [event.id]: Date.now() };
+      } else if (event.kind === "bud.changed" || event.kind === "server.changed") nudge("buds", loadBuds);
       break;
     case "error":
       toast(event.message, "bad");
@@ -387,7 +423,9 @@ export const socket = new LiveSocket({
     if (id) {
       void subscribe(id);
       for (const outgoing of openState.value?.outgoing ?? []) {
-        if (outgoing.error === null) void deliver(id, outgoing.client_id, outgoing.text);
+        if (outgoing.error === null) {
+          void deliver(id, outgoing.client_id, outgoing.text, outgoing.attachments);
+        }
       }
     }
     if (wasOpen) void loadList(); // nudges may have been missed

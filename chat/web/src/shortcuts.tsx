@@ -28,7 +28,7 @@ const SHORTCUTS: [string, string[]][] = [
   ["This list", [MOD, "/"]],
   ["Send", ["Enter"]],
   ["New line", ["Shift", "Enter"]],
-  ["Approve the call in focus", ["Enter"]],
+  ["Allow the call in focus, once", ["Enter"]],
 ];
 
 export function installShortcuts(): void {

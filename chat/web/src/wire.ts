@@ -20,6 +20,7 @@ export interface Boot {
     api: string;
     socket: string;
   };
+  remembers_permissions: boolean;
   csrf_token: string;
   demo_model: boolean;
 }
@@ -63,7 +64,102 @@ export interface Message {
   text: string;
   status: "streaming" | "complete" | "stopped" | "failed";
   client_id: string | null;
+  attachments: Attachment[];
   created_at: string;
+}
+
+/** A resource that a message took along, and what was read of it. */
+export interface Attachment {
+  id: string;
+  server: { id: string; name: string };
+  resource_id: string | null;
+  uri: string;
+  title: string;
+  mime_type: string;
+  status: "queued" | "ready" | "failed";
+  error: string | null;
+  content: ContentPart[];
+  read_at: string | null;
+  /** When its server last said that it changed. */
+  changed_at: string | null;
+}
+
+export interface ResourceName {
+  server_id: string;
+  uri: string;
+  resource_id?: string | null;
+}
+
+export interface Resource {
+  id: string;
+  server: { id: string; name: string };
+  uri: string;
+  is_template: boolean;
+  name: string;
+  title: string;
+  description: string;
+  mime_type: string;
+  size: number | null;
+  changed_at: string | null;
+}
+
+export interface Prompt {
+  id: string;
+  server: { id: string; name: string };
+  name: string;
+  title: string;
+  description: string;
+  arguments: { name: string; title: string; description: string; required: boolean }[];
+}
+
+export interface FilledPrompt {
+  description: string;
+  messages: { role: string; content: ContentPart }[];
+  warnings: string[];
+}
+
+export interface Overrides {
+  additional_servers: string[];
+  disabled_servers: string[];
+  disabled_tools: string[];
+  tool_choice: Json;
+}
+
+export interface EffectiveServer {
+  id: string;
+  name: string;
+  scope: string | null;
+  source: "required" | "bud" | "conversation" | "personal";
+  is_usable: boolean;
+  code: string;
+  reason: string;
+  status: string | null;
+  transport: string | null;
+  tools: {
+    id: string;
+    name: string;
+    title: string;
+    description: string;
+    annotations: Annotations;
+    is_on: boolean;
+  }[];
+}
+
+export interface ServersOfChat {
+  servers: EffectiveServer[];
+  addable: { id: string; name: string; scope: string; status: string }[];
+  overrides: Overrides;
+}
+
+/** A person's "always" for one tool. */
+export interface ToolPermission {
+  id: string;
+  server: { id: string; name: string };
+  tool: { id: string; name: string; title: string };
+  conversation: { id: string; title: string } | null;
+  created_at: string;
+  is_current: boolean;
+  reason: string;
 }
 
 export interface Annotations {
@@ -83,6 +179,8 @@ export interface Approval {
   decided_at: string | null;
   note: string | null;
   edited: boolean;
+  /** Whether the person may answer this once and for all. */
+  can_remember: boolean;
 }
 
 export type ContentPart =
@@ -90,7 +188,7 @@ export type ContentPart =
   | { type: "image"; mime_type: string; data: string }
   | { type: "audio"; mime_type: string; data: string }
   | { type: "resource_link"; uri: string; name: string }
-  | { type: "resource"; uri: string; mime_type: string | null; text: string };
+  | { type: "resource"; uri: string; mime_type: string | null; text: string | null };
 
 export type ToolCallStatus =
   | "queued"
@@ -121,7 +219,7 @@ export interface ToolCall {
     truncated: boolean;
     structured?: Json;
     /** Why the structured content is not shown, if there was some. */
-    structured_problem?: string;
+    structured_problem?: string | null;
   } | null;
   /** When the result was fetched that is given here again. */
   cached_at: string | null;
@@ -176,7 +274,14 @@ export interface Turn {
 export type Command =
   | { type: "subscribe"; conversation_id: string; seq?: number; ref?: string }
   | { type: "unsubscribe"; conversation_id: string; ref?: string }
-  | { type: "send"; conversation_id: string; client_id: string; text: string; ref?: string }
+  | {
+      type: "send";
+      conversation_id: string;
+      client_id: string;
+      text: string;
+      attachments?: ResourceName[];
+      ref?: string;
+    }
   | { type: "stop"; turn_id: string; ref?: string }
   | { type: "retry"; turn_id: string; ref?: string }
   | {
@@ -185,6 +290,7 @@ export type Command =
       decision: "approve" | "refuse";
       arguments?: JsonObject;
       note?: string;
+      remember?: "conversation" | "everywhere";
       ref?: string;
     }
   | {

@@ -28,6 +28,7 @@ export function message(over: Partial<Message> = {}): Message {
     text: "",
     status: "streaming",
     client_id: null,
+    attachments: [],
     created_at: "2026-11-21T08:00:01Z",
     ...over,
   };

@@ -1,6 +1,7 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
-import { decide } from "../app";
+import { boot, decide } from "../app";
 import { Icon } from "../ui/icon";
+import { Menu, MenuButton } from "../ui/menu";
 import { duration, useNow } from "../ui/time";
 import type { JsonObject, ToolCall } from "../wire";
 import { ArgumentEditor } from "./argument-editor";
@@ -34,7 +35,7 @@ export function ApprovalCard({ call }: { call: ToolCall }) {
     if (isRefusing) note.current?.focus();
   }, [isRefusing]);
 
-  const act = async (decision: "approve" | "refuse", extra: { arguments?: JsonObject; note?: string }) => {
+  const act = async (decision: "approve" | "refuse", extra: Parameters<typeof decide>[2]) => {
     if (isBusy) return;
     setBusy(true);
     const worked = await decide(call.id, decision, extra);
@@ -45,6 +46,8 @@ export function ApprovalCard({ call }: { call: ToolCall }) {
     if (args === null || isOver) return;
     void act("approve", isEdited ? { arguments: args } : {});
   };
+  const canRemember =
+    boot.remembers_permissions && call.approval?.can_remember === true && !isEdited && !isOver && !isBusy;
   const title = call.tool.title || call.tool.name;
   const isBlank = Object.keys(call.arguments).length === 0;
 
@@ -178,8 +181,26 @@ export function ApprovalCard({ call }: { call: ToolCall }) {
             onClick={approve}
           >
             <Icon name={isBusy ? "loader" : "check"} class={isBusy ? "animate-spin" : ""} />
-            {isEdited ? "Approve with changes" : "Approve"}
+            {isEdited ? "Allow with changes" : "Allow once"}
           </button>
+          {canRemember && (
+            <Menu
+              label="Allow always"
+              buttonClass="btn btn-outline-quiet btn-sm"
+              button={
+                <>
+                  Always <Icon name="chevronDown" />
+                </>
+              }
+            >
+              <MenuButton icon="check" onClick={() => act("approve", { remember: "conversation" })}>
+                Always in this chat
+              </MenuButton>
+              <MenuButton icon="check" onClick={() => act("approve", { remember: "everywhere" })}>
+                Always for this tool
+              </MenuButton>
+            </Menu>
+          )}
           <button
             type="button"
             class="btn btn-outline-quiet btn-sm"
@@ -188,7 +209,7 @@ export function ApprovalCard({ call }: { call: ToolCall }) {
           >
             Refuse…
           </button>
-          <span class="text-xs text-(--quiet)">Only this once.</span>
+          {!canRemember && <span class="text-xs text-(--quiet)">Only this once.</span>}
         </div>
       )}
     </section>

@@ -1,6 +1,13 @@
+import { createPortal } from "preact/compat";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../ui/icon";
+import { Menu, MenuButton } from "../ui/menu";
+import type { Prompt } from "../wire";
+import { PickedChips } from "./attachment-chips";
 import { useDraft } from "./draft";
+import { COMMANDS_ID, CommandMenu, commandId, PromptDialog, useCommands } from "./prompt-commands";
+import { ResourcePicker } from "./resource-picker";
+import { ServerPicker } from "./server-picker";
 
 interface ComposerProps {
   /** Under which name the draft is kept. */
@@ -12,6 +19,8 @@ interface ComposerProps {
   onSend: (text: string) => void | Promise<unknown>;
   onStop?: () => void;
   hint?: string;
+  /** With it, resources can be attached, prompts used and servers switched. */
+  conversationId?: string;
 }
 
 const isTouch = (): boolean => matchMedia("(pointer: coarse)").matches;
@@ -21,6 +30,8 @@ export function Composer(props: ComposerProps) {
   const field = useRef<HTMLTextAreaElement>(null);
   const [text, setText] = useDraft(draftKey);
   const [isStopping, setStopping] = useState(false);
+  const [dialog, setDialog] = useState<"resources" | "servers" | Prompt | null>(null);
+  const commands = useCommands(props.conversationId, text);
 
   useEffect(() => {
     if (!isTouch()) field.current?.focus({ preventScroll: true });
@@ -42,6 +53,27 @@ export function Composer(props: ComposerProps) {
     setText("");
     void onSend(words);
   };
+  const choose = (prompt: Prompt) => {
+    setText("");
+    setDialog(prompt);
+  };
+  /** While the menu of prompts is open the keys are its; true where one was taken. */
+  const walkCommands = (event: KeyboardEvent): boolean => {
+    const { shown, at, setAt } = commands;
+    if (shown === null || event.isComposing) return false;
+    if (event.key === "Escape") commands.dismiss();
+    else if (shown.length === 0) return false;
+    else if (event.key === "ArrowDown") setAt((at + 1) % shown.length);
+    else if (event.key === "ArrowUp") setAt((at - 1 + shown.length) % shown.length);
+    else if (event.key === "Enter" || event.key === "Tab") {
+      const prompt = shown[at];
+      if (!prompt) return false;
+      choose(prompt);
+    } else return false;
+    event.preventDefault();
+    return true;
+  };
+  const hasMenu = commands.shown !== null;
   return (
     <form
       class="composer"
@@ -53,9 +85,14 @@ export function Composer(props: ComposerProps) {
       <label class="sr-only" for="composer-text">
         {props.label}
       </label>
+      {commands.shown && <CommandMenu shown={commands.shown} at={commands.at} onChoose={choose} />}
+      {props.conversationId && <PickedChips conversationId={props.conversationId} />}
       <textarea
         ref={field}
         id="composer-text"
+        aria-autocomplete={props.conversationId ? "list" : undefined}
+        aria-controls={hasMenu ? COMMANDS_ID : undefined}
+        aria-activedescendant={hasMenu && commands.shown?.length ? commandId(commands.at) : undefined}
         rows={1}
         value={text}
         placeholder={props.placeholder}
@@ -63,6 +100,7 @@ export function Composer(props: ComposerProps) {
         enterkeyhint="send"
         onInput={(event) => setText(event.currentTarget.value)}
         onKeyDown={(event) => {
+          if (walkCommands(event)) return;
           if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
           if (isTouch()) return; // a phone's Enter makes a line; its button sends
           event.preventDefault();
@@ -70,7 +108,30 @@ export function Composer(props: ComposerProps) {
         }}
       />
       <div class="composer-bar">
-        <span class="text-xs text-(--quiet) truncate">{props.hint}</span>
+        {props.conversationId && (
+          <Menu
+            label="Add to this message"
+            buttonClass="btn btn-sm btn-circle btn-quiet"
+            button={<Icon name="plus" />}
+          >
+            <MenuButton icon="paperclip" onClick={() => setDialog("resources")}>
+              Attach a resource…
+            </MenuButton>
+            <MenuButton
+              icon="slash"
+              onClick={() => {
+                setText("/");
+                field.current?.focus();
+              }}
+            >
+              Use a prompt
+            </MenuButton>
+            <MenuButton icon="plug" onClick={() => setDialog("servers")}>
+              Servers and tools…
+            </MenuButton>
+          </Menu>
+        )}
+        <span class="text-xs text-(--quiet) truncate grow">{props.hint}</span>
         {isRunning ? (
           <button
             type="button"
@@ -97,6 +158,36 @@ export function Composer(props: ComposerProps) {
           </button>
         )}
       </div>
+      <ComposerDialog
+        dialog={dialog}
+        conversationId={props.conversationId}
+        onClose={() => setDialog(null)}
+        onText={(next) => {
+          setText(next);
+          setTimeout(() => field.current?.focus());
+        }}
+      />
     </form>
+  );
+}
+
+function ComposerDialog(props: {
+  dialog: "resources" | "servers" | Prompt | null;
+  conversationId: string | undefined;
+  onClose: () => void;
+  onText: (text: string) => void;
+}) {
+  const { dialog, conversationId, onClose, onText } = props;
+  if (dialog === null || !conversationId) return null;
+  // Outside of the composer's form: a form within a form is none.
+  return createPortal(
+    dialog === "resources" ? (
+      <ResourcePicker conversationId={conversationId} onClose={onClose} />
+    ) : dialog === "servers" ? (
+      <ServerPicker conversationId={conversationId} onClose={onClose} />
+    ) : (
+      <PromptDialog prompt={dialog} conversationId={conversationId} onClose={onClose} onText={onText} />
+    ),
+    document.body,
   );
 }

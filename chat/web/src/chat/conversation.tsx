@@ -125,6 +125,7 @@ export function ConversationView({ id }: { id: string }) {
         </div>
         <Composer
           draftKey={id}
+          conversationId={conversation ? id : undefined}
           label="Message"
           placeholder={conversation ? `Message ${conversation.bud.name}` : "Message"}
           isRunning={turn !== null}

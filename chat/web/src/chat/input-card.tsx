@@ -1,9 +1,16 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
-import { answerInput } from "../app";
+import { answerInput, openState } from "../app";
 import { Icon } from "../ui/icon";
 import { clockTime, duration, useNow } from "../ui/time";
-import type { InputAction, InputRequest, Json, JsonObject } from "../wire";
+import {
+  type InputAction,
+  type InputRequest,
+  type Json,
+  type JsonObject,
+  TURN_IS_ACTIVE,
+  type Turn,
+} from "../wire";
 import {
   canOpen,
   contentOf,
@@ -289,6 +296,23 @@ const OUTCOMES: Record<Exclude<InputRequest["status"], "pending">, string> = {
 
 function Line({ children }: { children: ComponentChildren }) {
   return <div class="input-line">{children}</div>;
+}
+
+/** Questions that came while a resource was read: they belong to no tool's card. */
+export function LooseQuestions({ turn }: { turn: Turn }) {
+  const state = openState.value;
+  if (!state || !TURN_IS_ACTIVE.has(turn.status)) return null;
+  const ofCalls = new Set(state.toolCalls.map((call) => call.id));
+  const open = state.inputRequests.filter(
+    (request) => request.status === "pending" && !ofCalls.has(request.call_id),
+  );
+  return (
+    <>
+      {open.map((request) => (
+        <InputCard key={request.id} request={request} />
+      ))}
+    </>
+  );
 }
 
 /** What became of it: stays readable in the conversation. */

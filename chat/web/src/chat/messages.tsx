@@ -6,6 +6,8 @@ import { CopyButton } from "../ui/copy";
 import { Icon } from "../ui/icon";
 import { clockTime } from "../ui/time";
 import type { Message, Turn } from "../wire";
+import { AttachmentChips } from "./attachment-chips";
+import { LooseQuestions } from "./input-card";
 import { ToolCalls } from "./tool-call";
 
 const UserMessage = memo(({ message }: { message: Message }) => (
@@ -14,6 +16,7 @@ const UserMessage = memo(({ message }: { message: Message }) => (
     <div class="bubble" title={clockTime(message.created_at)}>
       {message.text}
     </div>
+    <AttachmentChips attachments={message.attachments} conversationId={message.conversation_id} />
     <div class="message-actions justify-end">
       <CopyButton text={() => message.text} />
     </div>
@@ -29,6 +32,11 @@ function OutgoingMessage({ item }: { item: TimelineItem & { kind: "outgoing" } }
       <div class="bubble" data-pending>
         {outgoing.text}
       </div>
+      {outgoing.attachments.length > 0 && (
+        <p class="text-right text-xs text-(--quiet)">
+          with {outgoing.attachments.map((one) => one.title).join(", ")}
+        </p>
+      )}
       {outgoing.error ? (
         <div class="flex flex-wrap items-center justify-end gap-2 text-xs" role="alert">
           <span class="field-error">Not sent: {outgoing.error}</span>
@@ -130,6 +138,7 @@ function Answer({ item }: { item: TimelineItem & { kind: "answer" } }) {
             <ToolCalls key={segment.key} calls={segment.calls} />
           ),
         )}
+        {turn && item.isLast && <LooseQuestions turn={turn} />}
         {item.isThinking && <Thinking />}
         {turn && <TurnEnd turn={turn} canRetry={item.isLast} />}
         {isDone && text && (

@@ -1,7 +1,9 @@
+import { pickResource } from "../app";
 import { safeHref } from "../markdown/render";
 import { CopyButton } from "../ui/copy";
-import type { ContentPart } from "../wire";
-import { asJson } from "./arguments";
+import { Icon } from "../ui/icon";
+import type { ContentPart, Json } from "../wire";
+import { asJson, sameJson } from "./arguments";
 import { JsonView } from "./json-tree";
 
 const IMAGE_TYPES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
@@ -31,7 +33,46 @@ function download(data: string, mimeType: string): void {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-function Part({ part }: { part: ContentPart }) {
+const AUDIO_TYPES = new Set([
+  "audio/mpeg",
+  "audio/mp4",
+  "audio/ogg",
+  "audio/wav",
+  "audio/webm",
+  "audio/flac",
+]);
+
+/** Where a part came from, so that what it names can be attached. */
+export interface Origin {
+  conversationId: string;
+  server: { id: string; name: string };
+}
+
+function Attach({ origin, uri, name }: { origin: Origin | undefined; uri: string; name: string }) {
+  if (!origin) return null;
+  const { conversationId, server } = origin;
+  return (
+    <button
+      type="button"
+      class="copy-button"
+      title="Read it through its server, with your next message"
+      onClick={() =>
+        pickResource(conversationId, {
+          server_id: server.id,
+          server_name: server.name,
+          uri,
+          title: name || uri,
+          resource_id: null,
+        })
+      }
+    >
+      <Icon name="paperclip" />
+      Attach
+    </button>
+  );
+}
+
+function Part({ part, origin }: { part: ContentPart; origin: Origin | undefined }) {
   switch (part.type) {
     case "text":
       return <TextPart text={part.text} />;
@@ -46,12 +87,16 @@ function Part({ part }: { part: ContentPart }) {
         <Download data={part.data} mimeType={part.mime_type} what="Image" />
       );
     case "audio":
-      return <Download data={part.data} mimeType={part.mime_type} what="Audio" />;
+      return AUDIO_TYPES.has(part.mime_type) ? (
+        <audio class="w-full" controls preload="none" src={`data:${part.mime_type};base64,${part.data}`} />
+      ) : (
+        <Download data={part.data} mimeType={part.mime_type} what="Audio" />
+      );
     case "resource_link": {
       const href = safeHref(part.uri);
       return (
         <p class="text-sm">
-          {part.name || "Resource"}:{" "}
+          <Attach origin={origin} uri={part.uri} name={part.name} /> {part.name || "Resource"}:{" "}
           {href ? (
             <a class="link-brand break-all" href={href} target="_blank" rel="noopener noreferrer nofollow">
               {part.uri}
@@ -69,7 +114,11 @@ function Part({ part }: { part: ContentPart }) {
             {part.uri}
             {part.mime_type && ` · ${part.mime_type}`}
           </p>
-          <TextPart text={part.text} />
+          {part.text === null ? (
+            <p class="text-sm text-(--quiet)">Binary; not shown.</p>
+          ) : (
+            <TextPart text={part.text} />
+          )}
         </div>
       );
     default:
@@ -90,13 +139,46 @@ function Download({ data, mimeType, what }: { data: string; mimeType: string; wh
   );
 }
 
-export function Result({ content, truncated }: { content: ContentPart[]; truncated: boolean }) {
-  if (content.length === 0) return <p class="text-sm text-(--quiet)">The tool returned nothing.</p>;
+const PROBLEMS: Record<string, string> = {
+  too_large: "The result also had structured content, too large to keep.",
+  unreadable: "The result also had structured content that could not be read.",
+};
+
+interface ResultProps {
+  content: ContentPart[];
+  truncated: boolean;
+  origin?: Origin | undefined;
+  structured?: Json | undefined;
+  structuredProblem?: string | null | undefined;
+}
+
+export function Result({ content, truncated, origin, structured, structuredProblem }: ResultProps) {
+  // Most servers say the same twice: as a text for the model, and as data.
+  const isRepeated = content.some((part) => {
+    const value = part.type === "text" ? asJson(part.text) : undefined;
+    return value !== undefined && structured !== undefined && sameJson(value, structured ?? null);
+  });
+  const hasData = structured !== undefined && structured !== null;
+  if (content.length === 0 && !hasData) {
+    return <p class="text-sm text-(--quiet)">The tool returned nothing.</p>;
+  }
   return (
     <div class="grid gap-3">
       {content.map((part, i) => (
-        <Part key={i} part={part} />
+        <Part key={i} part={part} origin={origin} />
       ))}
+      {hasData && !isRepeated && (
+        <div class="grid gap-1.5">
+          <p class="text-xs font-semibold text-(--quiet)">As data</p>
+          <JsonView value={structured} />
+        </div>
+      )}
+      {structuredProblem && (
+        <p class="text-xs text-(--quiet)">
+          {PROBLEMS[structuredProblem] ??
+            "The result's structured content does not fit the form that the server promised, and was left out."}
+        </p>
+      )}
       {truncated && <p class="text-xs text-(--quiet)">The result was longer; the rest was cut off.</p>}
     </div>
   );

@@ -122,7 +122,19 @@ function Details({ call }: { call: ToolCall }) {
               <span>{call.error}</span>
             </div>
           )}
-          {call.result && <Result content={call.result.content} truncated={call.result.truncated} />}
+          {call.result && (
+            <Result
+              content={call.result.content}
+              truncated={call.result.truncated}
+              structured={call.result.structured}
+              structuredProblem={call.result.structured_problem}
+              origin={
+                call.server && openState.value
+                  ? { conversationId: openState.value.id, server: call.server }
+                  : undefined
+              }
+            />
+          )}
         </>
       )}
       <p class="text-xs text-(--quiet)">

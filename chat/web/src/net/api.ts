@@ -1,5 +1,15 @@
 /** The REST API with the session's cookie; problems come out as one readable sentence. */
-import type { Bud, Conversation, Page } from "../wire";
+import type {
+  Bud,
+  Conversation,
+  FilledPrompt,
+  Overrides,
+  Page,
+  Prompt,
+  Resource,
+  ServersOfChat,
+  ToolPermission,
+} from "../wire";
 
 export class ApiProblem extends Error {
   constructor(
@@ -49,6 +59,15 @@ export async function problemOf(response: Response): Promise<ApiProblem> {
   );
 }
 
+export interface Suggestion {
+  kind: "prompt" | "resource";
+  /** The prompt or the template. */
+  id: string;
+  argument: string;
+  value: string;
+  context: Record<string, string>;
+}
+
 export interface Api {
   buds(): Promise<Bud[]>;
   conversations(query?: { search?: string; archived?: boolean; page?: string }): Promise<Page<Conversation>>;
@@ -56,9 +75,18 @@ export interface Api {
   startConversation(budId: string, key: string): Promise<Conversation>;
   changeConversation(
     id: string,
-    change: Partial<Pick<Conversation, "title" | "is_pinned" | "is_archived">>,
+    change: Partial<Pick<Conversation, "title" | "is_pinned" | "is_archived">> & {
+      mcp_config_overrides?: Overrides;
+    },
   ): Promise<Conversation>;
   deleteConversation(id: string): Promise<void>;
+  serversOf(id: string): Promise<ServersOfChat>;
+  resources(id: string, search: string): Promise<Resource[]>;
+  prompts(id: string): Promise<Prompt[]>;
+  fillPrompt(id: string, promptId: string, values: Record<string, string>): Promise<FilledPrompt>;
+  complete(id: string, wanted: Suggestion): Promise<string[]>;
+  permissions(): Promise<ToolPermission[]>;
+  forgetPermission(id: string): Promise<void>;
 }
 
 export function createApi(base: string, csrfToken: string, workspaceSlug: string): Api {
@@ -89,17 +117,19 @@ export function createApi(base: string, csrfToken: string, workspaceSlug: string
     return (response.status === 204 ? undefined : await response.json()) as Result;
   }
 
-  return {
-    async buds() {
-      const rows: Bud[] = [];
-      let page = await call<Page<Bud>>("GET", "buds/");
+  /** Every row of a list, page after page. */
+  async function all<Row>(path: string): Promise<Row[]> {
+    let page = await call<Page<Row>>("GET", path);
+    const rows = [...page.results];
+    while (page.next) {
+      page = await call<Page<Row>>("GET", pathOf(page.next));
       rows.push(...page.results);
-      while (page.next) {
-        page = await call<Page<Bud>>("GET", pathOf(page.next));
-        rows.push(...page.results);
-      }
-      return rows;
-    },
+    }
+    return rows;
+  }
+
+  return {
+    buds: () => all<Bud>("buds/"),
     conversations({ search, archived, page } = {}) {
       if (page) return call("GET", pathOf(page));
       const query = new URLSearchParams();
@@ -112,6 +142,20 @@ export function createApi(base: string, csrfToken: string, workspaceSlug: string
       call("POST", "conversations/", { bud_id: budId }, { "Idempotency-Key": key }),
     changeConversation: (id, change) => call("PATCH", `conversations/${id}/`, change),
     deleteConversation: (id) => call("DELETE", `conversations/${id}/`),
+    serversOf: (id) => call("GET", `conversations/${id}/servers/`),
+    resources(id, search) {
+      const query = search ? `?${new URLSearchParams({ search })}` : "";
+      return call("GET", `conversations/${id}/resources/${query}`);
+    },
+    prompts: (id) => call("GET", `conversations/${id}/prompts/`),
+    fillPrompt: (id, promptId, values) =>
+      call("POST", `conversations/${id}/prompts/`, { prompt_id: promptId, arguments: values }),
+    async complete(id, wanted) {
+      const found = await call<{ values: string[] }>("POST", `conversations/${id}/completions/`, wanted);
+      return found.values;
+    },
+    permissions: () => all<ToolPermission>("tool-permissions/"),
+    forgetPermission: (id) => call("DELETE", `tool-permissions/${id}/`),
   };
 }
 

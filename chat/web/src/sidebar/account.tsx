@@ -4,6 +4,7 @@ import { openHelp } from "../shortcuts";
 import { applyTheme, savedTheme, type Theme } from "../theme";
 import { Icon } from "../ui/icon";
 import { Menu, MenuButton, MenuLink } from "../ui/menu";
+import { PermissionsDialog } from "./permissions";
 
 function ThemeChoice() {
   const [theme, setTheme] = useState<Theme>(savedTheme());
@@ -67,50 +68,57 @@ export function WorkspaceSwitcher() {
 export function UserMenu() {
   const { user, urls, csrf_token } = boot;
   const name = user.name || user.email;
+  const [showsPermissions, setShowsPermissions] = useState(false);
   return (
-    <Menu
-      label="Your account and settings"
-      buttonClass="switcher switcher-button"
-      button={
-        <>
-          <span class="user-tile" aria-hidden="true">
-            {name.slice(0, 1)}
-          </span>
-          <span class="truncate grow text-left text-sm font-medium">{name}</span>
-          <Icon name="chevronsUpDown" />
-        </>
-      }
-    >
-      <div class="menu-heading truncate">{user.email}</div>
-      <MenuLink icon="plug" href={urls.servers}>
-        MCP servers
-      </MenuLink>
-      {urls.audit && (
-        <MenuLink icon="audit" href={urls.audit}>
-          Audit
+    <>
+      {showsPermissions && <PermissionsDialog onClose={() => setShowsPermissions(false)} />}
+      <Menu
+        label="Your account and settings"
+        buttonClass="switcher switcher-button"
+        button={
+          <>
+            <span class="user-tile" aria-hidden="true">
+              {name.slice(0, 1)}
+            </span>
+            <span class="truncate grow text-left text-sm font-medium">{name}</span>
+            <Icon name="chevronsUpDown" />
+          </>
+        }
+      >
+        <div class="menu-heading truncate">{user.email}</div>
+        <MenuLink icon="plug" href={urls.servers}>
+          MCP servers
         </MenuLink>
-      )}
-      {urls.admin && (
-        <MenuLink icon="settings" href={urls.admin}>
-          Admin
+        {urls.audit && (
+          <MenuLink icon="audit" href={urls.audit}>
+            Audit
+          </MenuLink>
+        )}
+        {urls.admin && (
+          <MenuLink icon="settings" href={urls.admin}>
+            Admin
+          </MenuLink>
+        )}
+        <MenuLink icon="user" href={urls.account}>
+          Account
         </MenuLink>
-      )}
-      <MenuLink icon="user" href={urls.account}>
-        Account
-      </MenuLink>
-      <MenuButton icon="question" onClick={openHelp}>
-        Keyboard shortcuts
-      </MenuButton>
-      <div class="menu-line" />
-      <ThemeChoice />
-      <div class="menu-line" />
-      <form method="post" action={urls.logout}>
-        <input type="hidden" name="csrfmiddlewaretoken" value={csrf_token} />
-        <button type="submit" class="menu-item" data-stay>
-          <Icon name="logOut" />
-          <span class="grow">Sign out</span>
-        </button>
-      </form>
-    </Menu>
+        <MenuButton icon="hand" onClick={() => setShowsPermissions(true)}>
+          My tool permissions
+        </MenuButton>
+        <MenuButton icon="question" onClick={openHelp}>
+          Keyboard shortcuts
+        </MenuButton>
+        <div class="menu-line" />
+        <ThemeChoice />
+        <div class="menu-line" />
+        <form method="post" action={urls.logout}>
+          <input type="hidden" name="csrfmiddlewaretoken" value={csrf_token} />
+          <button type="submit" class="menu-item" data-stay>
+            <Icon name="logOut" />
+            <span class="grow">Sign out</span>
+          </button>
+        </form>
+      </Menu>
+    </>
   );
 }

@@ -5,6 +5,7 @@
  * piece of text beyond the known end) sets `stale`; whoever drives the reducer then subscribes again, and the
  * snapshot that follows replaces everything.
  */
+import type { Picked } from "../chat/attachments";
 import {
   CALL_IS_ACTIVE,
   type Conversation,
@@ -29,6 +30,7 @@ export interface Outgoing {
   client_id: string;
   text: string;
   sent_at: string;
+  attachments: readonly Picked[];
   error: string | null;
 }
 
@@ -47,7 +49,13 @@ export interface ConversationState {
 }
 
 export type LocalEvent =
-  | { type: "local.sending"; client_id: string; text: string; sent_at: string }
+  | {
+      type: "local.sending";
+      client_id: string;
+      text: string;
+      sent_at: string;
+      attachments?: readonly Picked[];
+    }
   | { type: "local.send_failed"; client_id: string; error: string }
   | { type: "local.resending"; client_id: string }
   | { type: "local.discard"; client_id: string };
@@ -91,8 +99,9 @@ export function reduce(state: ConversationState, event: ConversationEvent | Loca
     }
     case "local.sending": {
       if (state.outgoing.some((o) => o.client_id === event.client_id)) return state;
-      const { client_id, text, sent_at } = event;
-      return { ...state, outgoing: [...state.outgoing, { client_id, text, sent_at, error: null }] };
+      const { client_id, text, sent_at, attachments = [] } = event;
+      const outgoing = { client_id, text, sent_at, attachments, error: null };
+      return { ...state, outgoing: [...state.outgoing, outgoing] };
     }
     case "local.send_failed":
       return editOutgoing(state, event.client_id, event.error);

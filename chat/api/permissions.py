@@ -1,0 +1,89 @@
+"""A person's own "always" for tools, over REST: look, take back."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from chat.api.shapes import NamedRef, ToolRef
+from chat.models import Conversation
+from mcp_servers.hidden_text import show_hidden
+from mcp_servers.models import ToolPermission
+from mcp_servers.permissions import forget_permission
+from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet
+from workspaces.scoping import WorkspaceQuerySet
+
+_CHANGED = "The tool has changed since. It asks again."
+_NOT_REMEMBERED = "This workspace no longer remembers permissions."
+
+
+class ConversationRef(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    title = serializers.CharField(allow_blank=True)
+
+
+class ToolPermissionOutput(serializers.Serializer[Any]):
+    """A tool that runs for the caller without asking."""
+
+    id = serializers.UUIDField()
+    server = NamedRef()
+    tool = ToolRef()
+    conversation = ConversationRef(allow_null=True, help_text="None: in all of the caller's.")
+    created_at = serializers.DateTimeField()
+    is_current = serializers.BooleanField(help_text="False: it has lapsed, and the tool asks.")
+    reason = serializers.CharField(allow_blank=True)
+
+    def to_representation(self, instance: ToolPermission) -> dict[str, Any]:
+        tool, here = instance.tool, instance.conversation_id
+        reason = ""
+        if instance.definition_hash != tool.definition_hash:
+            reason = _CHANGED
+        elif not instance.workspace.remembers_permissions:
+            reason = _NOT_REMEMBERED
+        titles = self.context.get("titles", {})
+        return {
+            "id": str(instance.pk),
+            "server": {"id": str(tool.server_id), "name": tool.server.name},
+            "tool": {
+                "id": str(tool.pk),
+                "name": show_hidden(tool.name),
+                "title": show_hidden(tool.title),
+            },
+            "conversation": {"id": str(here), "title": titles.get(here, "")} if here else None,
+            "created_at": instance.created_at.isoformat(),
+            "is_current": not reason,
+            "reason": reason,
+        }
+
+
+class ToolPermissionViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
+    """What the caller has allowed once and for all."""
+
+    model = ToolPermission
+    scopes = Scopes(read="chat", write="chat")
+    serializer_class = ToolPermissionOutput
+    orderings: ClassVar[Any] = ("-id",)
+
+    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+        rows = super().get_queryset().select_related("tool__server", "workspace")
+        if getattr(self, "swagger_fake_view", False):
+            return rows
+        return rows.filter(user=self.person)
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        context = dict(super().get_serializer_context())
+        if not getattr(self, "swagger_fake_view", False) and self.request is not None:
+            mine = Conversation.objects.for_workspace(self.workspace).filter(owner=self.person)
+            wanted = self.get_queryset().values("conversation_id")
+            context["titles"] = dict(mine.filter(pk__in=wanted).values_list("pk", "title"))
+        return context
+
+    @extend_schema(responses={204: None})
+    def destroy(self, request: Request, pk: str) -> Response:
+        """Take it back: the next call asks again."""
+        forget_permission(permission=self.get_object(), actor=self.actor)
+        return Response(status=204)

@@ -1,0 +1,235 @@
+import { useEffect, useState } from "preact/hooks";
+import { api, boot, messageOf, toast } from "../app";
+import { Dialog } from "../ui/dialog";
+import { Icon, type IconName } from "../ui/icon";
+import type { EffectiveServer, Overrides, ServersOfChat } from "../wire";
+
+const SOURCES: Record<EffectiveServer["source"], string> = {
+  required: "Part of every chat, as the platform wants it",
+  bud: "Comes with this bud",
+  conversation: "Added to this chat",
+  personal: "Your own server",
+};
+
+function face(server: EffectiveServer): { icon: IconName; tone: string; word: string } {
+  if (!server.is_usable) return { icon: "close", tone: "muted", word: "not used" };
+  switch (server.status) {
+    case "connected":
+      return { icon: "circleCheck", tone: "ok", word: "connected" };
+    case "auth_required":
+      return { icon: "key", tone: "warn", word: "needs sign-in" };
+    case "connecting":
+      return { icon: "loader", tone: "info", word: "connecting" };
+    case "error":
+      return { icon: "alert", tone: "bad", word: "error" };
+    default:
+      return { icon: "plug", tone: "warn", word: "disconnected" };
+  }
+}
+
+function toggled(list: string[], value: string, isIn: boolean): string[] {
+  const others = list.filter((one) => one !== value);
+  return isIn ? [...others, value] : others;
+}
+
+function Tools({
+  server,
+  overrides,
+  onChange,
+}: {
+  server: EffectiveServer;
+  overrides: Overrides;
+  onChange: (next: Partial<Overrides>) => void;
+}) {
+  const [search, setSearch] = useState("");
+  const words = search.toLowerCase();
+  const shown = server.tools.filter((tool) => `${tool.name} ${tool.title}`.toLowerCase().includes(words));
+  return (
+    <div class="grid gap-2 pb-2 pl-9">
+      {server.tools.length > 8 && (
+        <input
+          type="search"
+          class="input input-sm"
+          aria-label={`Search the tools of ${server.name}`}
+          placeholder="Search tools"
+          value={search}
+          onInput={(event) => setSearch(event.currentTarget.value)}
+        />
+      )}
+      <ul class="grid gap-1.5">
+        {shown.map((tool) => {
+          const name = `${server.id}.${tool.name}`;
+          const isOffHere = overrides.disabled_tools.some((one) => one === name || one === tool.id);
+          const isLocked = !tool.is_on && !isOffHere;
+          return (
+            <li key={tool.id}>
+              <label class="check items-start">
+                <input
+                  type="checkbox"
+                  checked={tool.is_on}
+                  disabled={isLocked}
+                  onChange={(event) => {
+                    const isOn = event.currentTarget.checked;
+                    const rest = overrides.disabled_tools.filter((one) => one !== tool.id);
+                    onChange({ disabled_tools: toggled(rest, name, !isOn) });
+                  }}
+                />
+                <span class="min-w-0 break-words">
+                  {tool.title || tool.name}
+                  {isLocked && <span class="optional">not offered by this bud</span>}
+                </span>
+              </label>
+            </li>
+          );
+        })}
+        {shown.length === 0 && <li class="text-sm text-(--quiet)">No tools.</li>}
+      </ul>
+    </div>
+  );
+}
+
+function Row({
+  server,
+  overrides,
+  onChange,
+}: {
+  server: EffectiveServer;
+  overrides: Overrides;
+  onChange: (next: Partial<Overrides>) => void;
+}) {
+  const [isOpen, setOpen] = useState(false);
+  const { icon, tone, word } = face(server);
+  const isAdded = overrides.additional_servers.includes(server.id);
+  const canSwitch =
+    server.source !== "required" && (server.is_usable || server.code === "off_here" || isAdded);
+  const isOn = server.is_usable;
+  const on = server.tools.filter((tool) => tool.is_on).length;
+  const flip = (next: boolean) => {
+    if (isAdded) onChange({ additional_servers: toggled(overrides.additional_servers, server.id, next) });
+    else onChange({ disabled_servers: toggled(overrides.disabled_servers, server.id, !next) });
+  };
+  return (
+    <li class="server-row">
+      <div class="flex items-center gap-2.5">
+        <button
+          type="button"
+          class="btn btn-sm btn-square btn-quiet"
+          aria-expanded={isOpen}
+          aria-label={`Tools of ${server.name || "this server"}`}
+          disabled={server.tools.length === 0}
+          onClick={() => setOpen(!isOpen)}
+        >
+          <Icon name={isOpen ? "chevronDown" : "chevronRight"} />
+        </button>
+        <span class="min-w-0 grow">
+          <span class="flex flex-wrap items-center gap-2">
+            <span class="font-medium break-words">{server.name || "Unknown server"}</span>
+            <span class="tag" data-tone={tone}>
+              <Icon name={icon} />
+              {word}
+            </span>
+          </span>
+          <span class="block text-xs text-(--quiet) break-words">
+            {server.reason || SOURCES[server.source]}
+            {server.is_usable && ` · ${on} of ${server.tools.length} tools`}
+          </span>
+        </span>
+        {canSwitch && (
+          <input
+            type="checkbox"
+            class="toggle toggle-sm toggle-primary shrink-0"
+            role="switch"
+            aria-label={`Use ${server.name} in this chat`}
+            checked={isOn}
+            onChange={(event) => flip(event.currentTarget.checked)}
+          />
+        )}
+      </div>
+      {isOpen && <Tools server={server} overrides={overrides} onChange={onChange} />}
+    </li>
+  );
+}
+
+/** Which servers and tools this conversation uses, why, and switches for what may be switched. */
+export function ServerPicker({ conversationId, onClose }: { conversationId: string; onClose: () => void }) {
+  const [state, setState] = useState<ServersOfChat | null>(null);
+  const [problem, setProblem] = useState<string | null>(null);
+  const load = async () => {
+    try {
+      setState(await api.serversOf(conversationId));
+      setProblem(null);
+    } catch (error) {
+      setProblem(messageOf(error));
+    }
+  };
+  useEffect(() => void load(), [conversationId]);
+  const change = async (next: Partial<Overrides>) => {
+    if (!state) return;
+    try {
+      await api.changeConversation(conversationId, {
+        mcp_config_overrides: { ...state.overrides, ...next },
+      });
+    } catch (error) {
+      toast(messageOf(error), "bad");
+    }
+    await load();
+  };
+  return (
+    <Dialog title="Servers and tools of this chat" onClose={onClose}>
+      <div class="grid gap-4 p-5 pt-3" aria-busy={state === null}>
+        {problem && (
+          <p class="notice" data-tone="bad">
+            <Icon name="alert" />
+            <span>{problem}</span>
+          </p>
+        )}
+        {state === null && !problem && <p class="text-sm text-(--quiet)">Loading…</p>}
+        {state && (
+          <>
+            {state.servers.length === 0 && (
+              <p class="text-sm text-(--quiet)">This chat uses no servers: it only talks.</p>
+            )}
+            <ul class="grid gap-1">
+              {state.servers.map((server) => (
+                <Row key={server.id} server={server} overrides={state.overrides} onChange={change} />
+              ))}
+            </ul>
+            {state.addable.length > 0 && (
+              <section aria-labelledby="addable-title" class="grid gap-1">
+                <h3 id="addable-title" class="menu-heading">
+                  Add to this chat
+                </h3>
+                <ul>
+                  {state.addable.map((server) => (
+                    <li key={server.id}>
+                      <button
+                        type="button"
+                        class="pick-row"
+                        onClick={() =>
+                          change({
+                            additional_servers: [...state.overrides.additional_servers, server.id],
+                          })
+                        }
+                      >
+                        <Icon name="plus" class="text-(--quiet)" />
+                        <span class="min-w-0 grow truncate text-left">{server.name}</span>
+                        {server.scope === "personal" && (
+                          <span class="tag" data-tone="muted">
+                            your own
+                          </span>
+                        )}
+                      </button>
+                    </li>
+                  ))}
+                </ul>
+              </section>
+            )}
+          </>
+        )}
+        <a class="link-quiet text-sm" href={boot.urls.servers}>
+          All servers of {boot.workspace.name}
+        </a>
+      </div>
+    </Dialog>
+  );
+}

@@ -1,0 +1,68 @@
+import { describe, expect, it } from "vitest";
+import { expand, MOST_PICKED, type Picked, variablesOf, withPicked } from "../src/chat/attachments";
+import { matching, textOf, typedCommand } from "../src/chat/prompts";
+import type { Prompt } from "../src/wire";
+
+describe("templates of addresses", () => {
+  it("tell their variables", () => {
+    expect(variablesOf("repo://{owner}/{name}{?branch,path*}{#line:3}{owner}")).toEqual([
+      "owner",
+      "name",
+      "branch",
+      "path",
+      "line",
+    ]);
+    expect(variablesOf("note://plain")).toEqual([]);
+  });
+  it("are filled in as RFC 6570 says", () => {
+    const values = { owner: "a b", path: "x/y", q: "1&2" };
+    expect(expand("r://{owner}/{+path}{?q,gone}", values)).toBe("r://a%20b/x/y?q=1%262");
+    expect(expand("r:/{/owner}{.path}", values)).toBe("r://a%20b.x%2Fy");
+    expect(expand("r://{owner:1}", values)).toBe("r://a");
+  });
+});
+
+it("takes a resource along once, and not more than fit", () => {
+  const one: Picked = { server_id: "s", server_name: "notes", uri: "n://1", title: "1", resource_id: null };
+  expect(withPicked(withPicked([], one), one)).toHaveLength(1);
+  let many: readonly Picked[] = [];
+  for (let i = 0; i < 20; i += 1) many = withPicked(many, { ...one, uri: `n://${i}` });
+  expect(many).toHaveLength(MOST_PICKED);
+});
+
+const prompt = (name: string, title = ""): Prompt => ({
+  id: name,
+  server: { id: "s", name: "notes" },
+  name,
+  title,
+  description: "",
+  arguments: [],
+});
+
+describe("commands", () => {
+  it("begin with a slash at the beginning, and end with the first space", () => {
+    expect(typedCommand("/")).toBe("");
+    expect(typedCommand("/Sum")).toBe("sum");
+    for (const text of ["", "hello /", "/sum up", "//", "/usr/bin"])
+      expect(typedCommand(text), text).toBeNull();
+  });
+  it("are found by name, title or server, the best first", () => {
+    const rows = [prompt("a_summary"), prompt("summarise"), prompt("x", "Plan"), prompt("y")];
+    expect(matching(rows, "sum").map((p) => p.name)).toEqual(["summarise", "a_summary"]);
+    expect(matching(rows, "plan").map((p) => p.name)).toEqual(["x"]);
+    expect(matching(rows, "notes")).toHaveLength(4);
+  });
+  it("become text to look at, with roles where there are several, and attachments", () => {
+    const user = { role: "user", content: { type: "text" as const, text: "Do this" } };
+    const resource = {
+      role: "user",
+      content: { type: "resource" as const, uri: "note://1", mime_type: null, text: "secret" },
+    };
+    const plain = textOf(prompt("p"), { description: "", warnings: [], messages: [user, resource] });
+    expect(plain.text).toBe("Do this");
+    expect(plain.picked.map((one) => one.uri)).toEqual(["note://1"]);
+    const answer = { role: "assistant", content: { type: "text" as const, text: "Done" } };
+    const mixed = textOf(prompt("p"), { description: "", warnings: [], messages: [user, answer] });
+    expect(mixed.text).toBe("User:\nDo this\n\nAssistant:\nDone");
+  });
+});

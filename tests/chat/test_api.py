@@ -1,0 +1,137 @@
+"""The chat's REST interface for what servers ask, offer and are allowed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from chat.services.approvals import decide
+from chat.services.offers import prompts_of
+from chat.values import Decision, Remember
+from mcp_servers.models import McpServer, ToolPermission
+from tests.chat.conftest import Chat
+from tests.chat.test_inputs import ADA, wait_for_question
+
+
+@pytest.fixture
+def client(parked: Chat) -> Client:
+    """The member's browser."""
+    workspace = parked.tenant.workspace.slug
+    return parked.tenant.client("member", headers={"X-Workspace": workspace})
+
+
+def send(client: Client, method: str, path: str, body: Any = None) -> Any:
+    return getattr(client, method)(f"/api/{path}", body, content_type="application/json")
+
+
+def test_a_question_is_listed_and_answered(parked: Chat, client: Client) -> None:
+    """SEC-69: pending ones can be listed; a wrong answer names its field; another person's is not found."""
+    row = wait_for_question(parked)
+    listed = send(client, "get", "input-requests/?status=pending").json()["results"]
+    assert [one["id"] for one in listed] == [str(row.pk)]
+    path = f"input-requests/{row.pk}/answer/"
+    refused = send(client, "post", path, {"action": "accept", "content": {"name": ""}})
+    assert 400 <= refused.status_code < 500
+    assert "name" in refused.content.decode()
+    other = parked.tenant.client("admin", headers={"X-Workspace": parked.tenant.workspace.slug})
+    assert send(other, "post", path, {"action": "decline"}).status_code == 404
+    answered = send(client, "post", path, {"action": "accept", "content": ADA})
+    assert (answered.status_code, answered.json()["status"]) == (200, "accepted")
+    parked.watching.turn("completed")
+    assert send(client, "post", path, {"action": "decline"}).status_code == 409
+
+
+def test_a_message_takes_a_resource_along(parked: Chat, client: Client) -> None:
+    """Ours: the same shape as over the socket."""
+    parked.model.say("Soup")
+    path = f"conversations/{parked.conversation.pk}"
+    [resource] = send(client, "get", f"{path}/resources/?search=menu").json()
+    attachment = {"server_id": resource["server"]["id"], "uri": resource["uri"]}
+    body = {"client_id": "c1", "text": "Lunch?", "attachments": [attachment]}
+    sent = send(client, "post", f"{path}/messages/", body).json()
+    assert sent["message"]["attachments"][0]["status"] == "queued"
+    parked.watching.turn("completed")
+    read = send(client, "get", f"{path}/messages/").json()["results"][0]
+    assert read["attachments"][0]["status"] == "ready"
+    refused = send(
+        client,
+        "post",
+        f"{path}/messages/",
+        {**body, "client_id": "c2", "attachments": [{"uri": "x"}]},
+    )
+    assert refused.status_code == 400
+
+
+def test_prompts_are_listed_filled_and_completed(parked: Chat, client: Client) -> None:
+    """MCP specification, "Prompts" and "Completion"; a missing argument is told in plain words."""
+    path = f"conversations/{parked.conversation.pk}"
+    [prompt] = send(client, "get", f"{path}/prompts/").json()
+    assert [one["name"] for one in prompt["arguments"] if one["required"]] == ["taste"]
+    filled = send(
+        client,
+        "post",
+        f"{path}/prompts/",
+        {"prompt_id": prompt["id"], "arguments": {"taste": "mild"}},
+    )
+    assert (
+        filled.json()["messages"][0]["content"]["text"] == "Recommend something mild for 20 euros."
+    )
+    missing = send(client, "post", f"{path}/prompts/", {"prompt_id": prompt["id"]})
+    assert 400 <= missing.status_code < 500
+    asked = {
+        "kind": "prompt",
+        "id": str(prompts_of(parked.conversation)[0].pk),
+        "argument": "taste",
+        "value": "s",
+    }
+    assert send(client, "post", f"{path}/completions/", asked).json() == {"values": []}
+
+
+def test_servers_say_why_and_can_be_switched(parked: Chat, client: Client) -> None:
+    """Ours: off in one conversation, on in all others; a required one would stay."""
+    path = f"conversations/{parked.conversation.pk}"
+    shown = send(client, "get", f"{path}/servers/").json()
+    [server] = shown["servers"]
+    assert (server["name"], server["source"], server["is_usable"]) == ("asking", "bud", True)
+    assert {tool["name"] for tool in server["tools"] if tool["is_on"]} >= {"book_table"}
+    overrides = {**shown["overrides"], "disabled_servers": [server["id"]]}
+    send(client, "patch", f"{path}/", {"mcp_config_overrides": overrides})
+    [server] = send(client, "get", f"{path}/servers/").json()["servers"]
+    assert (server["is_usable"], server["code"]) == (False, "off_here")
+    [of_bud] = send(client, "get", f"buds/{parked.bud.pk}/servers/").json()["servers"]
+    assert of_bud["is_usable"]
+    parked.model.say("no tools")
+    parked.ask()
+    assert "tools" not in parked.model.requests[0]
+
+
+def test_permissions_are_listed_and_taken_back(parked: Chat, client: Client) -> None:
+    """SEC-62: only one's own; one that has lapsed says why."""
+    McpServer.objects.for_workspace(parked.tenant.workspace).update(trusts_annotations=False)
+    parked.model.call(("asking__slow_echo", {"text": "x"}))
+    parked.model.say("done")
+    parked.send()
+    parked.watching.turn("waiting_for_approval")
+    decide(
+        call=parked.calls()[0],
+        decision=Decision.APPROVED,
+        actor=parked.actor,
+        remember=Remember.EVERYWHERE,
+    )
+    parked.watching.turn("completed")
+    [row] = send(client, "get", "tool-permissions/").json()["results"]
+    assert (row["tool"]["name"], row["conversation"], row["is_current"]) == (
+        "slow_echo",
+        None,
+        True,
+    )
+    rows = ToolPermission.objects.for_workspace(parked.tenant.workspace)
+    rows.update(definition_hash="0" * 64)
+    [row] = send(client, "get", "tool-permissions/").json()["results"]
+    assert (row["is_current"], "changed" in row["reason"]) == (False, True)
+    other = parked.tenant.client("admin", headers={"X-Workspace": parked.tenant.workspace.slug})
+    assert send(other, "delete", f"tool-permissions/{row['id']}/").status_code == 404
+    assert send(client, "delete", f"tool-permissions/{row['id']}/").status_code == 204
+    assert not rows.exists()

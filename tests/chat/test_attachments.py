@@ -1,0 +1,182 @@
+"""Resources attached to messages: read through the gate before the model is asked, and given to it as data."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+import pytest
+from uuid_utils.compat import uuid7
+
+from audit.models import AuditEntry
+from chat.engine import attachments, runner
+from chat.models import Attachment
+from chat.services.attachments import MOST_ATTACHMENTS, ResourceRef
+from chat.services.offers import fetch_prompt, prompts_of, resources_of, suggest
+from chat.services.turns import Sent, send_message
+from mcp_servers.models import McpResource, McpServer
+from tests.chat.conftest import Chat
+from workspaces.errors import InvalidInput, NotFound
+
+MENU = "menu://today"
+
+
+def send_with(chat: Chat, *uris: str, client_id: str = "") -> Sent:
+    return send_message(
+        conversation=chat.conversation,
+        client_id=client_id or str(uuid7()),
+        text="What is for lunch?",
+        attachments=[ResourceRef(server_id=chat.row.pk, uri=uri) for uri in uris],
+        actor=chat.actor,
+    )
+
+
+def attached(chat: Chat) -> list[Attachment]:
+    return list(Attachment.objects.for_workspace(chat.tenant.workspace).order_by("position"))
+
+
+def test_what_is_attached_is_read_and_given_to_the_model_as_data(asked: Chat) -> None:
+    """SEC-67: in each era it is quoted, with its server's name and without hidden characters; people see these."""
+    asked.model.say("Soup")
+    send_with(asked, MENU)
+    asked.watching.turn("completed")
+    told = asked.model.requests[0]["messages"][-1]["content"]
+    assert told.startswith("What is for lunch?")
+    assert "menu://today of the MCP server “asking”" in told
+    assert "> # Soup\n> of the day" in told
+    [row] = asked.snapshot()["messages"][0]["attachments"]
+    assert (row["status"], row["title"]) == ("ready", "Today's menu")
+    assert "‹U+202E›" in row["content"][0]["text"]
+    actions = AuditEntry.objects.for_workspace(asked.tenant.workspace).values_list("action")
+    assert any(action.startswith("resource") for (action,) in actions)
+
+
+def test_it_is_watched_from_then_on(parked: Chat) -> None:
+    """Ours: connections subscribe to what somebody attached, and to nothing else."""
+    parked.model.say("Soup")
+    send_with(parked, MENU)
+    parked.watching.turn("completed")
+    row = McpResource.objects.for_workspace(parked.tenant.workspace).get(uri=MENU)
+    assert row.is_watched
+
+
+def test_what_cannot_be_read_says_so_and_the_answer_comes_all_the_same(parked: Chat) -> None:
+    """Ours: on the chip, and in one line for the model."""
+    parked.model.say("I do not know")
+    send_with(parked, MENU, "menu://never")
+    parked.watching.turn("completed")
+    good, bad = attached(parked)
+    assert (good.status, bad.status) == ("ready", "failed")
+    assert bad.error
+    told = parked.model.requests[0]["messages"][-1]["content"]
+    assert "could not be read: menu://never" in told
+
+
+def test_only_servers_of_the_conversation_are_read(parked: Chat) -> None:
+    """SEC-72: another server's resource, a malformed address and too many of them are refused at the edge."""
+    stranger = ResourceRef(server_id=uuid7(), uri=MENU)
+    for refs in (
+        [stranger],
+        [ResourceRef(server_id=parked.row.pk, uri="")],
+        [ResourceRef(server_id=parked.row.pk, uri="menu://\u202e")],
+        [
+            ResourceRef(server_id=parked.row.pk, uri=f"menu://{n}")
+            for n in range(MOST_ATTACHMENTS + 1)
+        ],
+    ):
+        with pytest.raises(InvalidInput):
+            send_message(
+                conversation=parked.conversation,
+                client_id="c",
+                text="x",
+                attachments=refs,
+                actor=parked.actor,
+            )
+    assert attached(parked) == []
+
+
+def test_sending_twice_attaches_once(parked: Chat) -> None:
+    """REL-01: the same client id gives the same message with the same attachments."""
+    parked.model.say("Soup")
+    first = send_with(parked, MENU, client_id="same")
+    again = send_with(parked, MENU, client_id="same")
+    assert first.message == again.message
+    parked.watching.turn("completed")
+    assert len(attached(parked)) == 1
+
+
+def test_a_crash_between_two_readings_reads_only_the_rest(parked: Chat) -> None:
+    """REL-02: what was read is committed by itself; the next process goes on with the others."""
+    parked.model.say("Soup")
+    with patch.object(runner, "wake"):
+        sent = send_with(parked, MENU, "menu://never")
+    first = attached(parked)[0]
+    Attachment.objects.for_workspace(parked.tenant.workspace).filter(pk=first.pk).update(
+        status="ready", model_text="kept"
+    )
+    read = []
+    original = attachments.read_resource
+
+    async def count(request: object, **more: object) -> object:
+        read.append(request)
+        return await original(request, **more)  # type: ignore[arg-type]
+
+    with patch.object(attachments, "read_resource", count):
+        runner.wake(sent.turn.pk, sent.turn.workspace_id)
+        parked.watching.turn("completed")
+    assert len(read) == 1
+    assert "> kept" in parked.model.requests[0]["messages"][-1]["content"]
+
+
+def test_an_untrusted_servers_resource_marks_the_turn(parked: Chat) -> None:
+    """SEC-70: from then on tools that could send something out ask; a trusted server's resource does not count."""
+    parked.model.say("one")
+    send_with(parked, MENU)
+    parked.watching.turn("completed")
+    assert not parked.reload(send_with(parked, MENU, client_id="other").turn).has_read_untrusted
+    parked.watching.until(lambda e: e["type"] == "turn.changed")
+    McpServer.objects.for_workspace(parked.tenant.workspace).update(trusts_annotations=False)
+    parked.model.say("two")
+    parked.model.say("three")
+    parked.watching.turn("completed")
+
+
+def test_offers_are_those_of_the_conversations_servers(asked: Chat) -> None:
+    """Ours: resources, prompts and suggestions, found by words; nothing of a server that is switched off."""
+    assert [row.uri for row in resources_of(asked.conversation)] == [MENU]
+    assert resources_of(asked.conversation, "menu today")
+    assert resources_of(asked.conversation, "breakfast") == []
+    [prompt] = prompts_of(asked.conversation)
+    assert prompt.name == "recommend"
+    assert (
+        suggest(
+            conversation=asked.conversation,
+            kind="prompt",
+            row_id=prompt.pk,
+            argument="taste",
+            value="s",
+        )
+        == []
+    )
+    McpServer.objects.for_workspace(asked.tenant.workspace).update(is_active=False)
+    assert resources_of(asked.conversation) == []
+    assert prompts_of(asked.conversation) == []
+
+
+def test_a_prompt_is_filled_in_by_its_server(asked: Chat) -> None:
+    """MCP specification, "Prompts": with its arguments, through the gate; another conversation's is not found."""
+    [prompt] = prompts_of(asked.conversation)
+    outcome = fetch_prompt(
+        conversation=asked.conversation,
+        prompt_id=prompt.pk,
+        arguments={"taste": "spicy"},
+        actor=asked.actor,
+    )
+    [message] = outcome.messages
+    assert (message.role, message.content.as_model_text()) == (
+        "user",
+        "Recommend something spicy for 20 euros.",
+    )
+    with pytest.raises(NotFound):
+        fetch_prompt(
+            conversation=asked.conversation, prompt_id=uuid7(), arguments={}, actor=asked.actor
+        )

@@ -1,0 +1,164 @@
+"""What models read of servers: named, cleaned, and remembered as coming from outside."""
+
+from __future__ import annotations
+
+import pytest
+from mcp_types import ToolAnnotations
+
+from chat.services.approvals import decide
+from chat.values import Decision, Remember
+from mcp_servers import permissions
+from mcp_servers.models import McpServer, McpTool, ToolPermission
+from mcp_servers.services import set_approval_override
+from tests.chat.conftest import Chat
+from tests.mcp_servers.factories import looked_at
+from workspaces.errors import Conflict, PermissionDenied
+from workspaces.models import Workspace
+
+
+def tool(chat: Chat, name: str) -> McpTool:
+    rows = McpTool.objects.for_workspace(chat.tenant.workspace).select_related("server")
+    return rows.get(server=chat.row, name=name)
+
+
+def let_run(chat: Chat, name: str) -> None:
+    set_approval_override(tool=tool(chat, name), override="auto", actor=chat.tenant.actor())
+
+
+def wait_for_approval(chat: Chat) -> None:
+    chat.send()
+    chat.watching.turn("waiting_for_approval")
+
+
+def approve(chat: Chat, remember: Remember = Remember.NOT) -> None:
+    [call] = [one for one in chat.calls() if one.status == "waiting_for_approval"]
+    decide(call=call, decision=Decision.APPROVED, actor=chat.actor, remember=remember)
+
+
+def test_a_tool_that_sends_out_asks_once_something_from_outside_was_read(chat: Chat) -> None:
+    """SEC-70: although an administrator lets it run by itself; before that it just runs."""
+    let_run(chat, "destroy")
+    chat.model.call(("counting__destroy", {"what": "a"}))
+    chat.model.call(("counting__echo", {"text": "a web page"}))
+    chat.model.call(("counting__destroy", {"what": "b"}))
+    chat.model.say("done")
+    wait_for_approval(chat)
+    assert chat.server.calls[0] == ("destroy", {"what": "a"})
+    call = chat.calls()[-1]
+    assert call.approval_rule == "turn.untrusted_content"
+    assert "outside" in call.approval_reason
+    approve(chat)
+    chat.watching.turn("completed")
+
+
+def say_plain(chat: Chat, text: str) -> None:
+    """Have the model call the tool that says nothing about itself, and then answer."""
+    chat.watching.forget()
+    chat.model.call(("counting__plain", {"text": text}))
+    chat.model.say(f"said {text}")
+
+
+@pytest.mark.parametrize("remember", [Remember.CONVERSATION, Remember.EVERYWHERE])
+def test_always_asks_no_more_until_it_is_taken_back(chat: Chat, remember: Remember) -> None:
+    """SEC-62: remembered with the definition, for this person and as far as they said."""
+    say_plain(chat, "1")
+    wait_for_approval(chat)
+    assert chat.snapshot()["tool_calls"][0]["approval"]["can_remember"]
+    approve(chat, remember)
+    chat.watching.turn("completed")
+    say_plain(chat, "2")
+    chat.ask()
+    assert [call.approval_rule for call in chat.calls()] == ["hints.absent", ""]
+    [permission] = ToolPermission.objects.for_workspace(chat.tenant.workspace)
+    here = chat.conversation.pk if remember is Remember.CONVERSATION else None
+    assert permission.conversation_id == here
+    permissions.forget_permission(permission=permission, actor=chat.actor)
+    say_plain(chat, "3")
+    wait_for_approval(chat)
+
+
+def test_always_is_void_once_the_tool_changes(chat: Chat) -> None:
+    """SEC-62: another definition is another tool."""
+    say_plain(chat, "1")
+    wait_for_approval(chat)
+    approve(chat, Remember.EVERYWHERE)
+    chat.watching.turn("completed")
+    rows = McpTool.objects.for_workspace(chat.tenant.workspace).filter(pk=tool(chat, "plain").pk)
+    rows.update(definition_hash="0" * 64, approved_hash="0" * 64)
+    say_plain(chat, "2")
+    wait_for_approval(chat)
+
+
+def test_always_does_not_answer_for_what_was_read_outside(chat: Chat) -> None:
+    """SEC-62, SEC-70: within a turn that has read something from outside it asks all the same, and says why."""
+    say_plain(chat, "1")
+    wait_for_approval(chat)
+    approve(chat, Remember.EVERYWHERE)
+    chat.watching.turn("completed")
+    chat.watching.forget()
+    chat.model.call(("counting__echo", {"text": "a web page"}))
+    chat.model.call(("counting__plain", {"text": "2"}))
+    wait_for_approval(chat)
+    assert chat.calls()[-1].approval_rule == "turn.untrusted_content"
+
+
+def test_a_workspace_may_refuse_to_remember(chat: Chat) -> None:
+    """SEC-62: then nothing is approved either; the person decides anew."""
+    Workspace.objects.filter(pk=chat.tenant.workspace.pk).update(remembers_permissions=False)
+    chat.model.call(("counting__plain", {"text": "1"}))
+    wait_for_approval(chat)
+    with pytest.raises(PermissionDenied):
+        approve(chat, Remember.EVERYWHERE)
+    assert chat.calls()[0].status == "waiting_for_approval"
+
+
+def test_what_an_administrator_wants_asked_is_asked_each_time(chat: Chat) -> None:
+    """SEC-62: "asks first" cannot be waved through for good."""
+    set_approval_override(tool=tool(chat, "echo"), override="confirm", actor=chat.tenant.actor())
+    chat.model.call(("counting__echo", {"text": "1"}))
+    wait_for_approval(chat)
+    assert not chat.snapshot()["tool_calls"][0]["approval"]["can_remember"]
+    with pytest.raises(Conflict):
+        approve(chat, Remember.CONVERSATION)
+
+
+def test_hidden_characters_do_not_reach_the_model(chat: Chat) -> None:
+    """SEC-67: neither by a description nor by a result; people see them written out."""
+    chat.server.add_tool(
+        "sly",
+        ToolAnnotations(read_only_hint=True),
+        "Look\u200bs honest\u202e. \U000e0041\x1b[31mred",
+    )
+    looked_at(chat.tenant, chat.row)
+    McpTool.objects.for_workspace(chat.tenant.workspace).filter(name="sly").update(is_enabled=True)
+    row = tool(chat, "sly")
+    McpTool.objects.for_workspace(chat.tenant.workspace).filter(pk=row.pk).update(
+        approved_hash=row.definition_hash
+    )
+    chat.model.call(("counting__sly", {"text": "a\u202eb\u200bc"}))
+    chat.model.say("done")
+    chat.ask()
+    offered = {one["function"]["name"]: one for one in chat.model.requests[0]["tools"]}
+    assert offered["counting__sly"]["function"]["description"] == "[counting] Looks honest. red"
+    assert chat.model.requests[1]["messages"][-1]["content"] == "sly: abc"
+    shown = chat.snapshot()["tool_calls"][0]["result"]["content"][0]["text"]
+    assert shown == "sly: a‹U+202E›b‹U+200B›c"
+
+
+def test_instructions_of_a_server_are_off_until_somebody_wants_them(parked: Chat) -> None:
+    """SEC-68: then the model reads them as that server's own words, cut and cleaned."""
+    parked.model.say("one")
+    parked.ask()
+    assert all(m["role"] != "system" for m in parked.model.requests[0]["messages"])
+    McpServer.objects.for_workspace(parked.tenant.workspace).filter(pk=parked.row.pk).update(
+        uses_instructions=True, instructions="Be polite.\u202e " + "x" * 5_000
+    )
+    parked.watching.forget()
+    parked.model.say("two")
+    parked.ask()
+    system = parked.model.requests[1]["messages"][0]
+    assert system["role"] == "system"
+    assert "The MCP server “asking” says about its own tools:" in system["content"]
+    assert "> Be polite. xxx" in system["content"]
+    assert "\u202e" not in system["content"]
+    assert len(system["content"]) < 2_600
