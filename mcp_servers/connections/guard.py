@@ -8,10 +8,12 @@ request with a JSON-RPC error body instead, which the SDK hands to that one call
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from collections.abc import AsyncIterator
+from typing import Any, Final, cast
 
 import httpx2
 
+from mcp_servers.connections.density import PartCounter
 from mcp_servers.connections.http_failures import (
     GUARD_ERROR_CODE,
     error_data,
@@ -45,6 +47,7 @@ class GuardTransport(httpx2.AsyncBaseTransport):
             await response.aclose()
             return _error(request, response, "redirect")
         if response.is_success and content_type == "text/event-stream":
+            response.stream = _CountedStream(cast("httpx2.AsyncByteStream", response.stream))
             return response
         if response.is_success and content_type not in ("application/json", ""):
             await response.aclose()
@@ -89,7 +92,27 @@ async def _read(response: httpx2.Response) -> bytes:
     # Straight from the bounded stream: nothing is compressed, see outbound.py.
     stream = response.stream
     assert isinstance(stream, httpx2.AsyncByteStream)
-    return b"".join([chunk async for chunk in stream])
+    counter, chunks = PartCounter(), []
+    async for chunk in stream:
+        counter.feed(chunk)
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+class _CountedStream(httpx2.AsyncByteStream):
+    """An event stream that breaks off at an event with too many parts."""
+
+    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
+        self._inner = inner
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        counter = PartCounter()
+        async for chunk in self._inner:
+            counter.feed_lines(chunk)
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
 
 
 def _is_rpc(body: bytes) -> bool:

@@ -34,6 +34,10 @@ LISTS: Final = {
 TASKS_EXTENSION: Final = "io.modelcontextprotocol/tasks"
 """MCP extension "Tasks" of revision 2026-07-28; a request must name it for the server to answer with a task."""
 
+MAX_CONTENT_PARTS: Final = 1000
+"""Of one result, resource or prompt."""
+
+_PARTS: Final = {"tools/call": "content", "resources/read": "contents", "prompts/get": "messages"}
 _CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 _HEADER_DEPTH: Final = 20
 _MOST_MARKED: Final = 2000
@@ -144,6 +148,15 @@ class Tap:
             if result.get("resultType") == "task" or isinstance(result.get("task"), dict):
                 sent.flight.task_result = result
                 message.result = {"content": [], "resultType": "complete"}
+        self._cut_parts(message, sent.method)
+
+    def _cut_parts(self, message: JSONRPCResponse, method: str) -> None:
+        """Leave out what nobody would look at, before the SDK looks at it piece by piece."""
+        key = _PARTS.get(method)
+        parts = message.result.get(key) if key is not None else None
+        if key is not None and isinstance(parts, list) and len(parts) > MAX_CONTENT_PARTS:
+            message.result = {**message.result, key: parts[:MAX_CONTENT_PARTS]}
+            self._trace.event(f"Of {len(parts)} parts, {MAX_CONTENT_PARTS} were kept.")
 
 
 def _marked_tools(page: list[Any]) -> list[dict[str, Any]]:
