@@ -13,6 +13,7 @@ from chat.models import Attachment
 from chat.services.attachments import MOST_ATTACHMENTS, ResourceRef
 from chat.services.offers import fetch_prompt, prompts_of, resources_of, suggest
 from chat.services.turns import Sent, send_message
+from mcp_servers import gate
 from mcp_servers.models import McpResource, McpServer
 from tests.chat.conftest import Chat
 from workspaces.errors import InvalidInput, NotFound
@@ -114,11 +115,10 @@ def test_a_crash_between_two_readings_reads_only_the_rest(parked: Chat) -> None:
         status="ready", model_text="kept"
     )
     read = []
-    original = attachments.read_resource
 
     async def count(request: object, **more: object) -> object:
         read.append(request)
-        return await original(request, **more)  # type: ignore[arg-type]
+        return await gate.read_resource(request, **more)  # type: ignore[arg-type]
 
     with patch.object(attachments, "read_resource", count):
         runner.wake(sent.turn.pk, sent.turn.workspace_id)

@@ -8,7 +8,7 @@ from mcp_types import ToolAnnotations
 from chat.services.approvals import decide
 from chat.values import Decision, Remember
 from mcp_servers import permissions
-from mcp_servers.models import McpServer, McpTool, ToolPermission
+from mcp_servers.models import ApprovalOverride, McpServer, McpTool, ToolPermission
 from mcp_servers.services import set_approval_override
 from tests.chat.conftest import Chat
 from tests.mcp_servers.factories import looked_at
@@ -22,7 +22,9 @@ def tool(chat: Chat, name: str) -> McpTool:
 
 
 def let_run(chat: Chat, name: str) -> None:
-    set_approval_override(tool=tool(chat, name), override="auto", actor=chat.tenant.actor())
+    set_approval_override(
+        tool=tool(chat, name), override=ApprovalOverride.AUTO, actor=chat.tenant.actor()
+    )
 
 
 def wait_for_approval(chat: Chat) -> None:
@@ -114,7 +116,9 @@ def test_a_workspace_may_refuse_to_remember(chat: Chat) -> None:
 
 def test_what_an_administrator_wants_asked_is_asked_each_time(chat: Chat) -> None:
     """SEC-62: "asks first" cannot be waved through for good."""
-    set_approval_override(tool=tool(chat, "echo"), override="confirm", actor=chat.tenant.actor())
+    set_approval_override(
+        tool=tool(chat, "echo"), override=ApprovalOverride.CONFIRM, actor=chat.tenant.actor()
+    )
     chat.model.call(("counting__echo", {"text": "1"}))
     wait_for_approval(chat)
     assert not chat.snapshot()["tool_calls"][0]["approval"]["can_remember"]

@@ -1,0 +1,74 @@
+"""The model's side of sampling: a server's own words in, the model's out; no conversation, no tools."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from chat.models import Bud, ModelProvider
+from chat.providers.base import Completion, CompletionRequest, ProviderSpec
+from chat.providers.choosing import model_client, platform_provider, provider_for
+from chat.providers.errors import ProviderBadAnswer, ProviderSwitchedOff
+from mcp_servers.connections import runtime
+from mcp_servers.sampling import SamplingResult, SamplingTask
+from workspaces.database import in_database
+
+_STOP_REASONS = {"length": "maxTokens", "stop": "endTurn"}
+
+
+async def ask_model(task: SamplingTask) -> SamplingResult:
+    """Have the chosen model answer a server.
+
+    Raises:
+        ProviderError: no model answers, in all its kinds.
+        NotFound: the provider or the bud is gone.
+    """
+    spec = await in_database(_spec_of, task)
+    # Clients live on the loop thread, whoever asks.
+    return await runtime.run(_answer(spec, task))
+
+
+async def _answer(spec: ProviderSpec, task: SamplingTask) -> SamplingResult:
+    async for piece in model_client(spec).stream(request_of(spec.model, task)):
+        if isinstance(piece, Completion):
+            return SamplingResult(
+                text=piece.text,
+                model=spec.model,
+                stop_reason=_STOP_REASONS.get(piece.finish_reason, "endTurn"),
+                tokens=piece.prompt_tokens + piece.completion_tokens,
+            )
+    raise ProviderBadAnswer
+
+
+def request_of(model: str, task: SamplingTask) -> CompletionRequest:
+    """What is sent: the server's messages under its own system prompt, and nothing of ours. Pure."""
+    system = [{"role": "system", "content": task.system_prompt}] if task.system_prompt else []
+    said = [{"role": message.role, "content": message.text} for message in task.messages]
+    parameters: dict[str, Any] = {"max_tokens": task.max_tokens}
+    if task.temperature is not None:
+        parameters["temperature"] = task.temperature
+    if task.stop_sequences:
+        parameters["stop"] = list(task.stop_sequences)
+    return CompletionRequest(model=model, messages=[*system, *said], parameters=parameters)
+
+
+def _spec_of(task: SamplingTask) -> ProviderSpec:
+    spec = _provider_of(task)
+    return replace(spec, model=task.model) if task.model and not spec.is_demo else spec
+
+
+def _provider_of(task: SamplingTask) -> ProviderSpec:
+    if task.provider_id is not None:
+        provider = ModelProvider.objects.for_workspace(task.workspace_id).fetch(task.provider_id)
+        if not provider.is_active:
+            raise ProviderSwitchedOff
+        return ProviderSpec(
+            name=provider.name,
+            base_url=provider.base_url,
+            model=provider.default_model,
+            api_key=provider.api_key,
+        )
+    if task.bud is None or task.bud.id is None:
+        return platform_provider()
+    buds = Bud.objects.for_workspace(task.workspace_id).select_related("provider")
+    return provider_for(buds.fetch(task.bud.id))
