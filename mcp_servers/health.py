@@ -151,7 +151,11 @@ def note_reading(
 def note_call(server: McpServer, outcome: ToolCallOutcome) -> None:
     """Learn from a call what a check would find out later: that a sign-in is missing, or that a server is back."""
     kind = outcome.details.get("kind")
-    if kind == "auth_required" and server.status != ServerStatus.AUTH_REQUIRED:
+    if kind == "asks_back" and not server.server_info.get("asks_back"):
+        # Shown to administrators as a suggestion; only they choose the protocol.
+        server.server_info = {**server.server_info, "asks_back": True}
+        server.save(update_fields=["server_info"])
+    elif kind == "auth_required" and server.status != ServerStatus.AUTH_REQUIRED:
         note_reading(server, Reading(error=AuthenticationRequired(outcome.message)))
     elif kind in ("unreachable", "broken") and server.status == ServerStatus.CONNECTED:
         # Looked at soon instead of judged by one call.

@@ -14,8 +14,8 @@ from mcp_servers import policy
 from mcp_servers.approvals import grant_approval
 from mcp_servers.canonical import JsonValue
 from mcp_servers.gate import call_tool
+from mcp_servers.rights import require_to_manage
 from mcp_servers.values import Effect, ToolCallOutcome, ToolCallRequest
-from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:
     from mcp_servers.models import McpTool
@@ -37,7 +37,7 @@ def try_tool(
         ApprovalMissing: it is not confirmed, and has to be.
         And whatever call_tool() raises.
     """
-    require(actor, Permission.MANAGE_SERVERS, workspace_id=tool.workspace_id)
+    require_to_manage(actor, tool.server)
     call_id = uuid7()
     approval_id = None
     if is_confirmed and policy.decide(tool.facts()).effect is Effect.CONFIRM:

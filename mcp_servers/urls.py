@@ -1,27 +1,53 @@
-"""Routes of the servers page."""
+"""Routes of the pages on servers."""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from mcp_servers import views
+from mcp_servers.views import lists, servers, settings, tester, tools, trace
 
 _BASE = "w/<slug:workspace_slug>/servers/"
 _ONE = f"{_BASE}<uuid:server_id>/"
 _TOOL = f"{_ONE}tools/<uuid:tool_id>/"
+_MESSAGE = f"{_ONE}trace/<uuid:message_id>/"
 
 app_name = "mcp_servers"
 urlpatterns = [
-    path(_BASE, views.servers, name="servers"),
-    path(f"{_BASE}add/", views.add, name="add"),
-    path(f"{_BASE}catalogue/", views.add_from_catalogue, name="add_from_catalogue"),
-    path(f"{_BASE}try/", views.try_out, name="try"),
-    path(_ONE, views.server, name="server"),
-    path(f"{_ONE}test/", views.test, name="test"),
-    path(f"{_ONE}refresh/", views.refresh, name="refresh"),
-    path(f"{_ONE}active/", views.set_active, name="active"),
-    path(f"{_ONE}delete/", views.delete, name="delete"),
-    path(f"{_TOOL}enabled/", views.set_tool_enabled, name="tool_enabled"),
-    path(f"{_TOOL}approval/", views.set_tool_approval, name="tool_approval"),
-    path(f"{_TOOL}accept/", views.accept_tool, name="tool_accept"),
+    path(_BASE, servers.servers, name="servers"),
+    path(f"{_BASE}add/", servers.add, name="add"),
+    path(f"{_BASE}catalogue/", servers.add_from_catalogue, name="add_from_catalogue"),
+    path(f"{_BASE}mine/", servers.add_personal, name="add_personal"),
+    path(f"{_BASE}try/", servers.try_out, name="try"),
+    path(f"{_BASE}import/", lists.import_servers, name="import"),
+    path(f"{_BASE}export/", lists.export_servers, name="export"),
+    path(f"{_BASE}platform/<uuid:global_id>/", servers.set_global, name="set_global"),
+    path(_ONE, servers.server, name="server"),
+    path(f"{_ONE}settings/", settings.settings, name="settings"),
+    path(f"{_ONE}test/", servers.test, name="test"),
+    path(f"{_ONE}refresh/", servers.refresh, name="refresh"),
+    path(f"{_ONE}connect/", servers.connect, name="connect"),
+    path(f"{_ONE}disconnect/", servers.disconnect, name="disconnect"),
+    path(f"{_ONE}sessions/", servers.use_sessions, name="use_sessions"),
+    path(f"{_ONE}active/", servers.set_active, name="active"),
+    path(f"{_ONE}delete/", servers.delete, name="delete"),
+    path(f"{_ONE}offers/", tools.offers, name="offers"),
+    path(
+        f"{_ONE}resources/<uuid:resource_id>/enabled/",
+        tools.set_resource_enabled,
+        name="resource_enabled",
+    ),
+    path(
+        f"{_ONE}prompts/<uuid:prompt_id>/enabled/", tools.set_prompt_enabled, name="prompt_enabled"
+    ),
+    path(f"{_ONE}trace/", trace.trace, name="trace"),
+    path(f"{_ONE}trace/news/", trace.trace_news, name="trace_news"),
+    path(f"{_ONE}trace/download/", trace.download, name="trace_download"),
+    path(_MESSAGE, trace.message, name="trace_message"),
+    path(f"{_MESSAGE}body/", trace.message_body, name="trace_body"),
+    path(f"{_TOOL}enabled/", tools.set_tool_enabled, name="tool_enabled"),
+    path(f"{_TOOL}approval/", tools.set_tool_approval, name="tool_approval"),
+    path(f"{_TOOL}cache/", tools.set_tool_cache, name="tool_cache"),
+    path(f"{_TOOL}accept/", tools.accept_tool, name="tool_accept"),
+    path(f"{_TOOL}try/", tester.tool_tester, name="tool_tester"),
+    path(f"{_TOOL}try/run/", tester.tool_try, name="tool_try"),
 ]

@@ -4,6 +4,11 @@ Each asks permission, owns the transaction, the record and the news. Functions t
 any transaction.
 """
 
+from mcp_servers.services.connections import (
+    connect_server,
+    connections_of,
+    disconnect_server,
+)
 from mcp_servers.services.drafts import ServerDraft
 from mcp_servers.services.looks import (
     LOOK_SECONDS,
@@ -23,7 +28,15 @@ from mcp_servers.services.servers import (
     set_server_active,
     update_server,
 )
-from mcp_servers.services.tools import accept_definition, set_approval_override, set_tool_enabled
+from mcp_servers.services.tools import (
+    accept_definition,
+    may_keep_results,
+    set_approval_override,
+    set_prompt_enabled,
+    set_resource_enabled,
+    set_tool_cache,
+    set_tool_enabled,
+)
 
 __all__ = [
     "LOOK_SECONDS",
@@ -36,12 +49,19 @@ __all__ = [
     "check_draft",
     "check_programs",
     "check_server",
+    "connect_server",
+    "connections_of",
     "delete_server",
+    "disconnect_server",
     "ensure_program",
     "listen_to_servers",
+    "may_keep_results",
     "refresh_tools",
     "set_approval_override",
+    "set_prompt_enabled",
+    "set_resource_enabled",
     "set_server_active",
+    "set_tool_cache",
     "set_tool_enabled",
     "test_connection",
     "try_connection",

@@ -10,6 +10,7 @@ from uuid import UUID
 from mcp_servers import catalogue, outbound
 from mcp_servers.connection_config import ConnectionConfig
 from mcp_servers.errors import InvalidEndpoint
+from mcp_servers.model_choices import providers_of
 from mcp_servers.models import (
     LogLevel,
     McpServer,
@@ -109,6 +110,8 @@ def apply_draft(server: McpServer, draft: ServerDraft) -> bool:
 
 def _apply_behaviour(server: McpServer, draft: ServerDraft) -> None:
     """What the server may ask for, and what it is told."""
+    if server.owner_id is not None:
+        _check_personal(draft)
     if draft.sampling is not None:
         server.sampling = draft.sampling
     if draft.log_level is not None:
@@ -122,11 +125,23 @@ def _apply_behaviour(server: McpServer, draft: ServerDraft) -> None:
     if draft.clears_sampling_provider:
         server.sampling_provider_id = None
     if draft.sampling_provider_id is not None:
+        if draft.sampling_provider_id not in dict(providers_of(server.workspace_id)):
+            raise InvalidInput(fields={"sampling_provider_id": ["There is no such provider here."]})
         server.sampling_provider_id = draft.sampling_provider_id
     if draft.sampling_model is not None:
         server.sampling_model = _line(draft.sampling_model, "sampling_model", 200)
     if draft.roots is not None:
         server.roots = _read_roots(draft.roots)
+
+
+def _check_personal(draft: ServerDraft) -> None:
+    """What a person connects for themselves loosens no rule and spends nobody else's tokens."""
+    if draft.trusts_annotations:
+        raise InvalidInput(
+            fields={"trusts_annotations": ["Nobody vouches for a server of one's own."]}
+        )
+    if draft.sampling not in (None, SamplingPolicy.OFF):
+        raise InvalidInput(fields={"sampling": ["A server of one's own may not ask the model."]})
 
 
 def _read_roots(roots: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:

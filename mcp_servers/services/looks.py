@@ -159,6 +159,7 @@ def _keep_facts(server: McpServer, listing: Listing) -> None:
         "name": clean_text(facts.name)[:200],
         "title": clean_text(facts.title)[:200],
         "version": clean_text(facts.version)[:100],
+        **({"asks_back": True} if server.server_info.get("asks_back") else {}),
     }
     server.protocol_revision = facts.protocol_revision[:20]
     server.resolved_transport = facts.transport[:20]

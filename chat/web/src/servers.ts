@@ -1,25 +1,47 @@
-/** Entry of the servers page: listens to the workspace and redraws a server when the server side says it changed. */
+/** Entry of the servers pages: listens to the workspace, and redraws a server when the server side says it changed. */
 import "./site";
 import { LiveSocket } from "./net/socket";
+import { startTester } from "./servers-tester";
+import { startTrace } from "./servers-trace";
 
 interface Htmx {
   ajax(verb: string, path: string, context: { target: string; swap: string }): Promise<void>;
+  process(element: Element): void;
 }
 
 const box = document.getElementById("servers");
 const timers = new Map<string, ReturnType<typeof setTimeout>>();
+const htmx = () => (globalThis as { htmx?: Htmx }).htmx;
 
-function redraw(id: string): void {
-  const card = document.getElementById(`server-${id}`);
-  const htmx = (globalThis as { htmx?: Htmx }).htmx;
+async function redraw(id: string): Promise<void> {
   const url = box?.dataset.serversUrl;
-  if (!card || !htmx || !url) return;
+  if (!box || !url) return;
+  const address = `${url}${encodeURIComponent(id)}/`;
+  const card = document.getElementById(`server-${id}`);
+  if (!card) return add(address, id);
   // Somebody who is choosing in this card is not interrupted, and the answer to a test stays long enough to be read.
   if (card.querySelector(".menu-pop:popover-open, select:focus") || isFresh(card)) {
     later(id, 2000);
     return;
   }
-  void htmx.ajax("GET", `${url}${encodeURIComponent(id)}/`, { target: `#server-${id}`, swap: "outerMorph" });
+  // Asked for first, because one that was deleted is no error to tell the person of.
+  const answer = await fetch(address, { headers: { "HX-Request": "true" } });
+  if (answer.status === 404) card.remove();
+  else if (answer.ok) await htmx()?.ajax("GET", address, { target: `#server-${id}`, swap: "outerMorph" });
+}
+
+/** Show a server that somebody else has added. */
+async function add(address: string, id: string): Promise<void> {
+  const answer = await fetch(address, { headers: { "HX-Request": "true" } });
+  if (!answer.ok || answer.redirected || document.getElementById(`server-${id}`)) return;
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const card = page.getElementById(`server-${id}`);
+  if (!card || !box) return;
+  const own = document.getElementById("own-servers");
+  const list = card.dataset.personal === "yes" && own ? own : box;
+  list.querySelector(".empty-state")?.remove();
+  list.insertBefore(card, list === own ? document.getElementById("add-personal") : null);
+  htmx()?.process(card);
 }
 
 const REPORT_STAYS_MS = 10_000;
@@ -35,10 +57,10 @@ function isFresh(card: HTMLElement): boolean {
 
 /** A morphed control keeps what was clicked; the server's word is in its attributes. */
 function showServersWord(): void {
-  for (const toggle of box?.querySelectorAll<HTMLInputElement>("input[type=checkbox]") ?? []) {
+  for (const toggle of document.querySelectorAll<HTMLInputElement>(".tool-controls input[type=checkbox]")) {
     toggle.checked = toggle.defaultChecked;
   }
-  for (const option of box?.querySelectorAll<HTMLOptionElement>(".tool-controls option") ?? []) {
+  for (const option of document.querySelectorAll<HTMLOptionElement>(".tool-controls option")) {
     option.selected = option.defaultSelected;
   }
 }
@@ -52,7 +74,7 @@ function later(id: string, ms: number): void {
   clearTimeout(timers.get(id));
   timers.set(
     id,
-    setTimeout(() => redraw(id), ms),
+    setTimeout(() => void redraw(id).catch(() => undefined), ms),
   );
 }
 
@@ -75,9 +97,11 @@ if (box?.dataset.socket) {
     onEvent: (event) => {
       if (event.type !== "workspace.changed") return;
       if (event.kind !== "server.changed" && event.kind !== "tools.changed") return;
-      const isKnown = document.getElementById(`server-${event.id}`) !== null;
-      if (isKnown) later(event.id, 300);
+      later(event.id, 300);
     },
   });
   socket.start();
 }
+
+startTrace();
+startTester();

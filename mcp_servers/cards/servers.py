@@ -1,0 +1,208 @@
+"""One server as the servers page shows it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from django.db.models import Count
+from django.utils import timezone
+
+from mcp_servers.cards.tools import ToolRow, tool_row
+from mcp_servers.hidden_text import show_hidden
+from mcp_servers.models import (
+    HealthCheck,
+    McpPrompt,
+    McpResource,
+    McpServer,
+    McpTool,
+    ServerScope,
+    Transport,
+)
+from mcp_servers.rights import may_manage
+from mcp_servers.services.connections import connections_of
+from mcp_servers.trace.reading import may_see_trace
+from mcp_servers.values import Protocol
+
+if TYPE_CHECKING:
+    from mcp_servers.connections.facts import ConnectionStatus
+    from workspaces.actors import Actor
+
+CHECKS_SHOWN: Final = 30
+
+_NEWEST: Final = Protocol.MODERN.value
+_SCOPES: Final = {
+    ServerScope.GLOBAL.value: "Platform",
+    ServerScope.PERSONAL.value: "Personal",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckBar:
+    """One look at a server."""
+
+    ok: bool
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """One server with its tools."""
+
+    id: UUID
+    name: str
+    scope_label: str
+    is_personal: bool
+    is_program: bool
+    is_required: bool
+    is_blocked: bool
+    transport_label: str
+    endpoint: str
+    is_active: bool
+    status: str
+    reason: str
+    suggests_sessions: bool
+    """A tool wanted to ask back, which this server can do only in the older revisions."""
+    protocol_label: str
+    server_version: str
+    latency_ms: int | None
+    checked_at: datetime | None
+    next_attempt_at: datetime | None
+    connections: int
+    """Open ones of this process."""
+    in_flight: int
+    checks: tuple[CheckBar, ...]
+    uptime_percent: float | None
+    tools: tuple[ToolRow, ...]
+    enabled_count: int
+    waiting_count: int
+    """Tools that somebody has to look at."""
+    resource_count: int
+    prompt_count: int
+    can_manage: bool
+    can_see_trace: bool
+
+
+def cards_of(servers: Iterable[McpServer], *, actor: Actor) -> list[Card]:
+    """A card for each server, in the given order, with few queries in all.
+
+    Args:
+        actor: who reads; only who manages a server is told why it failed in the words of its program.
+    """
+    listed = list(servers)
+    if not listed:
+        return []
+    workspace_id = listed[0].workspace_id
+    ids = [server.pk for server in listed]
+    tools_by_server: dict[UUID, list[McpTool]] = defaultdict(list)
+    tools: Iterable[McpTool] = (
+        McpTool.objects.for_workspace(workspace_id).filter(server__in=ids).select_related("server")
+    )
+    for tool in tools:
+        tools_by_server[tool.server_id].append(tool)
+    resources, prompts = (_counts(model, workspace_id, ids) for model in (McpResource, McpPrompt))
+    return [
+        _card(
+            server,
+            tools_by_server[server.pk],
+            list(
+                HealthCheck.objects.for_workspace(workspace_id).filter(server=server)[:CHECKS_SHOWN]
+            ),
+            actor=actor,
+            resource_count=resources.get(server.pk, 0),
+            prompt_count=prompts.get(server.pk, 0),
+        )
+        for server in listed
+    ]
+
+
+def _counts(model: type[Any], workspace_id: UUID, ids: list[UUID]) -> dict[UUID, int]:
+    rows = model.objects.for_workspace(workspace_id).offered().filter(server__in=ids).order_by()
+    return dict(rows.values_list("server_id").annotate(Count("pk")))
+
+
+def _card(
+    server: McpServer,
+    tools: list[McpTool],
+    checks: list[HealthCheck],
+    *,
+    actor: Actor,
+    resource_count: int,
+    prompt_count: int,
+) -> Card:
+    can_manage = may_manage(actor, server)
+    rows = tuple(
+        tool_row(tool) for tool in sorted(tools, key=lambda tool: (tool.is_removed, tool.name))
+    )
+    bars = tuple(_bar(check) for check in reversed(checks))
+    connections = connections_of(server)
+    known = server.global_server
+    return Card(
+        id=server.pk,
+        name=server.name,
+        scope_label=_SCOPES.get(server.scope, ""),
+        is_personal=server.owner_id is not None,
+        is_program=server.transport == Transport.STDIO,
+        is_required=known is not None and known.is_required,
+        is_blocked=server.is_blocked,
+        transport_label=_transport(server),
+        endpoint=server.target_label,
+        is_active=server.is_active,
+        status=server.status,
+        reason=server.status_reason if can_manage else server.status_reason.partition("\n")[0],
+        suggests_sessions=bool(server.server_info.get("asks_back"))
+        and server.protocol != Protocol.LEGACY
+        and server.scope != ServerScope.GLOBAL,
+        protocol_label=_protocol(server),
+        server_version=show_hidden(server.server_version),
+        latency_ms=server.latency_ms,
+        checked_at=server.last_checked_at,
+        next_attempt_at=server.next_check_at if server.consecutive_failures else None,
+        connections=sum(one.state in ("connected", "closing") for one in connections),
+        in_flight=_in_flight(connections),
+        checks=bars,
+        uptime_percent=round(100 * sum(bar.ok for bar in bars) / len(bars), 1) if bars else None,
+        tools=rows,
+        enabled_count=sum(row.is_enabled and row.state == "ok" for row in rows),
+        waiting_count=sum(row.state in ("new", "changed") for row in rows),
+        resource_count=resource_count,
+        prompt_count=prompt_count,
+        can_manage=can_manage,
+        can_see_trace=may_see_trace(actor, server),
+    )
+
+
+def _transport(server: McpServer) -> str:
+    """What was chosen, and what the choice came to."""
+    chosen = Transport(server.transport).label
+    found = server.resolved_transport
+    if server.transport != Transport.AUTO or found not in Transport.values:
+        return str(chosen)
+    if found == Transport.SSE:
+        return f"{Transport(found).label}, after Streamable HTTP did not work"
+    return str(Transport(found).label)
+
+
+def _protocol(server: McpServer) -> str:
+    """The revision that is spoken, and its era."""
+    revision = server.protocol_revision
+    if not revision:
+        return ""
+    era = "stateless" if revision >= _NEWEST else "with sessions"
+    return f"{revision}, {era}"
+
+
+def _in_flight(connections: list[ConnectionStatus]) -> int:
+    return sum(one.in_flight for one in connections)
+
+
+def _bar(check: HealthCheck) -> CheckBar:
+    moment = timezone.localtime(check.checked_at).strftime("%H:%M")
+    if check.is_ok:
+        return CheckBar(ok=True, label=f"{moment}: answered in {check.latency_ms or 0} ms")
+    first_line = check.error.partition("\n")[0]
+    return CheckBar(ok=False, label=f"{moment}: {first_line}")

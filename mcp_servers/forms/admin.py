@@ -1,0 +1,122 @@
+"""The admin's form of a server."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django import forms
+from django.core.exceptions import ValidationError
+from unfold.widgets import (
+    UnfoldAdminPasswordWidget,
+    UnfoldAdminTextareaWidget,
+    UnfoldAdminTextInputWidget,
+    UnfoldBooleanSwitchWidget,
+)
+
+from mcp_servers.forms.add import AddServerForm
+from mcp_servers.forms.common import SECRET_HELP, add_domain_error, read_auth, read_lines
+from mcp_servers.models import McpServer, Transport
+from mcp_servers.models.servers import AuthType
+from mcp_servers.services import ServerDraft
+from mcp_servers.values import Protocol
+from workspaces.errors import DomainError
+
+
+class ServerAdminForm(forms.ModelForm):
+    """The admin's form; secrets can be set and cleared, and are never shown."""
+
+    headers = forms.CharField(
+        label="Request headers",
+        required=False,
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3, "spellcheck": "false"}),
+        help_text=f"One name: value on each line; replaces all headers. Empty: they stay as they are. {SECRET_HELP}",
+    )
+    env = forms.CharField(
+        label="Environment",
+        required=False,
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3, "spellcheck": "false"}),
+        help_text=f"One NAME=value on each line; replaces all. Empty: they stay as they are. {SECRET_HELP}",
+    )
+    auth_name = forms.CharField(
+        label="Header or user name",
+        max_length=200,
+        required=False,
+        widget=UnfoldAdminTextInputWidget,
+        help_text=AddServerForm.base_fields["auth_name"].help_text,
+    )
+    auth_secret = forms.CharField(
+        label="Token, key or password",
+        max_length=8000,
+        required=False,
+        widget=UnfoldAdminPasswordWidget(attrs={"autocomplete": "off"}),
+        help_text=f"Empty: it stays as it is. {SECRET_HELP}",
+    )
+    clears_secrets = forms.BooleanField(
+        label="Forget all stored headers, variables and credentials",
+        required=False,
+        widget=UnfoldBooleanSwitchWidget,
+    )
+
+    class Meta:
+        model = McpServer
+        fields: ClassVar[list[str]] = [
+            *("name", "transport", "url", "program", "parameters", "protocol", "auth_type"),
+            *("connection_config", "is_active", "trusts_annotations", "allows_new_tools"),
+        ]
+
+    workspace_id: Any = None
+    """Set by the admin class."""
+
+    def _post_clean(self) -> None:
+        # The service puts the values into the row, and checks them; see clean().
+        pass
+
+    def clean(self) -> dict[str, Any]:
+        """Have the service try the values, so that what it refuses shows on the form."""
+        from mcp_servers.services import check_draft
+
+        values = super().clean() or self.cleaned_data
+        if not self.errors:
+            try:
+                server = self.instance if not self.instance._state.adding else None
+                check_draft(workspace_id=self.workspace_id, server=server, draft=self.draft())
+            except DomainError as error:
+                add_domain_error(self, error)
+            except ValidationError as error:
+                self.add_error(None, error)
+        return values
+
+    def draft(self) -> ServerDraft:
+        """What the form says.
+
+        Raises:
+            InvalidInput: headers or environment cannot be read.
+        """
+        values = self.cleaned_data
+        is_stdio = values["transport"] == Transport.STDIO
+        auth = None
+        if values.get("auth_secret"):
+            auth = read_auth(values["auth_type"], values["auth_name"], values["auth_secret"])
+        clears = values["clears_secrets"]
+        headers = (
+            read_lines(values["headers"], separator=":", field="headers")
+            if values["headers"]
+            else None
+        )
+        env = read_lines(values["env"], separator="=", field="env") if values["env"] else None
+        return ServerDraft(
+            name=values["name"],
+            transport=Transport(values["transport"]),
+            protocol=Protocol(values["protocol"]),
+            url=values["url"],
+            program=values["program"],
+            parameters=(values["parameters"] or {}) if is_stdio else None,
+            headers=headers if headers is not None or not clears else {},
+            env=env if env is not None or not clears else {},
+            auth_type=AuthType(values["auth_type"]),
+            auth=auth if auth is not None or not clears else {},
+            connection_config=values["connection_config"] or {},
+            is_active=values["is_active"],
+            trusts_annotations=values["trusts_annotations"],
+            allows_new_tools=values["allows_new_tools"],
+        )
