@@ -7,7 +7,7 @@ server and to nobody else.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -49,6 +49,15 @@ _ACTION_OF: Final = {
     InputStatus.ACCEPTED: InputAction.ACCEPT,
     InputStatus.DECLINED: InputAction.DECLINE,
 }
+
+
+_listener: Callable[[InputRequest], None] | None = None
+
+
+def register_listener(listener: Callable[[InputRequest], None]) -> None:
+    """Set who is told, after the commit, of rows that nobody answered by hand: completed, withdrawn, run out."""
+    global _listener
+    _listener = listener
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,7 +210,9 @@ def complete_url_inputs(server_id: UUID, elicitation_id: str) -> list[InputReque
         with transaction.atomic():
             locked = _lock(row)
             if locked.status == InputStatus.PENDING:
-                done.append(_settle(locked, InputStatus.ACCEPTED, Action.INPUT_ANSWERED, actor, {}))
+                row = _settle(locked, InputStatus.ACCEPTED, Action.INPUT_ANSWERED, actor, {})
+                _tell_listener(row)
+                done.append(row)
     return done
 
 
@@ -285,7 +296,14 @@ def _end(row: InputRequest, status: InputStatus, actor: Actor) -> InputRequest |
     if locked.status != InputStatus.PENDING:
         return None
     action = Action.INPUT_EXPIRED if status == InputStatus.EXPIRED else Action.INPUT_ANSWERED
-    return _settle(locked, status, action, actor, {})
+    row = _settle(locked, status, action, actor, {})
+    _tell_listener(row)
+    return row
+
+
+def _tell_listener(row: InputRequest) -> None:
+    if _listener is not None:
+        transaction.on_commit(partial(_listener, row))
 
 
 def _settle(

@@ -5,8 +5,9 @@ time, slots and size; commit *finished* before anyone sees the result. A refusal
 what cannot be recorded does not happen. Resources and prompts take the same road.
 """
 
+from mcp_servers.gate.abandoning import abandon_call
 from mcp_servers.gate.port import CallPort
 from mcp_servers.gate.reads import get_prompt, read_resource
 from mcp_servers.gate.tools import call_tool
 
-__all__ = ["CallPort", "call_tool", "get_prompt", "read_resource"]
+__all__ = ["CallPort", "abandon_call", "call_tool", "get_prompt", "read_resource"]

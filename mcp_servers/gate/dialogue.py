@@ -210,8 +210,7 @@ class Dialogue:
     async def _wait_for_person(self, row: InputRequest) -> InputRequest:
         self._waiting += 1
         try:
-            if self._waiting == 1:
-                await self._port.waiting(True)
+            await self._port.waiting(True)
             return await elicitation.wait_for_answer(row)
         finally:
             self._waiting -= 1

@@ -26,7 +26,7 @@ class CallPort(Protocol):
         """
 
     async def waiting(self, is_waiting: bool) -> None:
-        """A person is being asked something, or no longer."""
+        """True: a person is being asked something more. False: everything has been answered."""
 
     def hands_over(self) -> bool:
         """The process is going away, and another will take the call up where it stands."""
