@@ -210,9 +210,9 @@ def complete_url_inputs(server_id: UUID, elicitation_id: str) -> list[InputReque
         with transaction.atomic():
             locked = _lock(row)
             if locked.status == InputStatus.PENDING:
-                row = _settle(locked, InputStatus.ACCEPTED, Action.INPUT_ANSWERED, actor, {})
-                _tell_listener(row)
-                done.append(row)
+                settled = _settle(locked, InputStatus.ACCEPTED, Action.INPUT_ANSWERED, actor, {})
+                _tell_listener(settled)
+                done.append(settled)
     return done
 
 
