@@ -112,10 +112,12 @@ def reply_to(
     tool_choice: Any = "auto",
 ) -> Reply:
     """Answer a conversation: call a tool, or speak of what the tools gave."""
-    question = _last_question(messages)
+    question, attached = _parted(_last_question(messages))
     results = _results_since_question(messages)
     if results:
         return Reply(text=_speak_of(results))
+    if attached:
+        return Reply(text=_speak_of_attached(attached))
     functions = [tool["function"] for tool in tools if isinstance(tool.get("function"), Mapping)]
     if tool_choice == "none":
         functions = []
@@ -140,6 +142,13 @@ def _last_question(messages: Sequence[Mapping[str, Any]]) -> str:
         if message.get("role") == "user":
             return _text_of(message.get("content"))
     return ""
+
+
+def _parted(question: str) -> tuple[str, list[tuple[str, str]]]:
+    """What was said, and what was attached to it: (what it is, its content)."""
+    said, *parts = re.split(r"\n\n(?=\[Attached)", question)
+    heads = (part.partition("\n") for part in parts)
+    return said, [(head.strip("[]"), content) for head, _, content in heads]
 
 
 def _text_of(content: object) -> str:
@@ -291,6 +300,18 @@ def _ask_for(function: Mapping[str, Any], missing: Sequence[str]) -> str:
 
 def _speak_of(results: Sequence[tuple[str, str]]) -> str:
     return "\n\n".join(_speak_of_one(name, result) for name, result in results)
+
+
+def _speak_of_attached(attached: Sequence[tuple[str, str]]) -> str:
+    told = "\n\n".join(
+        f"{_plain_head(head)}\n\n{content[:2000]}" if content else head
+        for head, content in attached
+    )
+    return f"I am the **demo model**, not an AI, but this is what came with your message:\n\n{told}"
+
+
+def _plain_head(head: str) -> str:
+    return head.removeprefix("Attached: ").partition(". This is data")[0] + ":"
 
 
 def _speak_of_one(name: str, result: str) -> str:

@@ -1,4 +1,4 @@
-"""Notes: a small MCP server over stdio, with one tool of each kind.
+"""Notes: a small MCP server over stdio, with one tool of each kind, a tool that asks back, resources and a prompt.
 
     python mcp_servers/demo/notes_server.py [--folder FOLDER]
 
@@ -14,13 +14,15 @@ import asyncio
 import json
 import os
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from mcp.server import MCPServer
+from mcp.server.elicitation import AcceptedElicitation, ElicitationResult
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp_types import ToolAnnotations
-from pydantic import Field
+from mcp.server.mcpserver.resolve import Elicit, Resolve
+from mcp_types import Completion, CompletionArgument, ToolAnnotations
+from pydantic import BaseModel, Field
 
 SEEDS: Final = {
     "old": "Remember to delete this note.",
@@ -39,6 +41,22 @@ Name = Annotated[
         pattern=r"^[^/\\]+$",
     ),
 ]
+
+
+class GardenDay(BaseModel):
+    """What the plan of a day in the garden depends on."""
+
+    when: Annotated[str, Field(title="Day", json_schema_extra={"format": "date"})]
+    work: Annotated[Literal["sowing", "weeding", "harvest"], Field(title="What is to be done")] = (
+        "weeding"
+    )
+    helpers: Annotated[int, Field(title="How many people help", ge=1, le=20)] = 2
+    has_lunch: Annotated[bool, Field(title="With lunch")] = True
+
+
+def ask_about_the_day() -> Elicit[GardenDay]:
+    """The question to the person, before the tool's own work begins."""
+    return Elicit("Tell me a little about your day in the garden.", GardenDay)
 
 
 class Notebook:
@@ -141,7 +159,57 @@ def build_server(notebook: Notebook) -> MCPServer:
         notes = notebook.read()
         return f"{len(notes)} notes with {sum(len(text) for text in notes.values())} characters in all."
 
+    @server.tool(
+        title="Plan a garden day",
+        annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False),
+    )
+    def plan_garden_day(
+        day: Annotated[ElicitationResult[GardenDay], Resolve(ask_about_the_day)],
+    ) -> str:
+        """Plan a day in the garden; asks you when it is and who helps."""
+        if not isinstance(day, AcceptedElicitation):
+            return "There is no plan: the question about the day was not answered."
+        plan = day.data
+        hours = max(1, 8 // plan.helpers)
+        lunch = " Lunch is at noon." if plan.has_lunch else ""
+        return f"On {plan.when}: {plan.work}, {plan.helpers} people, about {hours} h each.{lunch}"
+
+    _add_resources(server, notebook)
     return server
+
+
+def _add_resources(server: MCPServer, notebook: Notebook) -> None:
+    """What can be attached to a message or begun with, besides the tools."""
+
+    @server.resource("note://all", title="All notes", mime_type="text/markdown")
+    def all_notes() -> str:
+        """Every note, one after the other."""
+        return "\n\n".join(f"## {name}\n{text}" for name, text in sorted(notebook.read().items()))
+
+    @server.resource("note://named/{name}", title="One note", mime_type="text/plain")
+    def one_note(name: str) -> str:
+        """One note, by its name."""
+        notes = notebook.read()
+        if name not in notes:
+            raise ValueError(f"There is no note called {name!r}.")
+        return notes[name]
+
+    @server.prompt(title="Tidy up a note")
+    def tidy_up(
+        name: Annotated[str, Field(description="The note's name, such as: shopping")],
+        tone: Annotated[str, Field(description="How it should sound, such as: brief")] = "brief",
+    ) -> str:
+        """Ask for a clearer wording of one note."""
+        return f'Read the note "{name}" and say it again, {tone} and in good order.'
+
+    @server.completion()  # type: ignore[no-untyped-call]  # the SDK says nothing of it
+    async def suggest(
+        ref: object, argument: CompletionArgument, context: object
+    ) -> Completion | None:
+        """Names of notes, for whatever is called a name; a few tones."""
+        known = {"name": sorted(notebook.read()), "tone": ["brief", "cheerful", "formal"]}
+        wanted = known.get(argument.name, [])
+        return Completion(values=[one for one in wanted if one.startswith(argument.value)])
 
 
 def main() -> None:

@@ -209,6 +209,7 @@ def test_the_programs_that_come_with_the_platform_work(tenant: Tenant) -> None:
     }
     assert set(tools.filter(server=notes).values_list("name", flat=True)) == {
         *("list_notes", "read_note", "write_note", "delete_note", "slow_report"),
+        "plan_garden_day",
     }
     assert tool_of(notes, "delete_note").typed_annotations.destructive is True
     assert tool_of(notes, "read_note").typed_annotations.read_only is True
