@@ -11,7 +11,7 @@ from typing import Final
 
 from mcp_servers.outbound import TooLarge
 
-MAX_PARTS: Final = 150_000
+MAX_PARTS: Final = 100_000
 """Opening braces and brackets, and commas, outside of strings: about a tenth of a second of reading at the worst."""
 SMALL_BYTES: Final = 128 * 1024
 """A message up to this size cannot hold anything up."""

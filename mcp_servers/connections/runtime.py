@@ -11,6 +11,7 @@ import asyncio
 import atexit
 import concurrent.futures
 import contextlib
+import gc
 import logging
 import os
 import threading
@@ -72,6 +73,20 @@ class Runtime:
         self._thread.join(2.0)
 
 
+def _settle_memory() -> None:
+    """Take what exists by now out of the garbage collector's rounds, once.
+
+    It lives as long as the process, and looking through it again and again holds up the loops: a large answer of a
+    server makes thousands of new objects, and each round over all of Django takes a tenth of a second.
+    """
+    global _is_settled
+    if not _is_settled:
+        _is_settled = True
+        gc.collect()
+        gc.freeze()
+
+
+_is_settled = False
 _lock = threading.Lock()
 _current: Runtime | None = None
 _closers: list[Callable[[], Awaitable[None]]] = []
@@ -83,6 +98,7 @@ def current() -> Runtime:
     with _lock:
         # A forked child inherits the object but not the thread.
         if _current is None or _current.pid != os.getpid():
+            _settle_memory()
             _current = Runtime()
             _current.closers.extend(_closers)
         return _current

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import socket
 import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +22,16 @@ from mcp_servers.outbound.endpoints import HTTP_SCHEMES, WEBSOCKET_SCHEMES, pars
 Wrap: TypeAlias = Callable[[httpx2.AsyncBaseTransport], httpx2.AsyncBaseTransport]
 
 USER_AGENT: Final = "trellis/0.1"
+
+_KEPT_ALIVE: Final = [
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    # Where the system has them: a peer that is gone without a word is found out within a minute.
+    *(
+        (socket.IPPROTO_TCP, getattr(socket, name), value)
+        for name, value in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
+        if hasattr(socket, name)
+    ),
+]
 
 
 def allowed_networks() -> tuple[Network, ...]:
@@ -91,6 +102,7 @@ class EgressTransport(httpx2.AsyncBaseTransport):
             limits=httpx2.Limits(
                 max_connections=None, max_keepalive_connections=20, keepalive_expiry=30
             ),
+            socket_options=_KEPT_ALIVE,
         )
         # The library has no public way to give a backend; a contract test holds this attribute.
         transport._pool._network_backend = backend

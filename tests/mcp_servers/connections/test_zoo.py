@@ -1,0 +1,376 @@
+"""Ugly servers over real sockets and pipes: whatever they do harms their own calls alone, and never the loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_servers.connections import runtime, websocket
+from mcp_servers.connections.failures import CallFailed
+from mcp_servers.connections.hooks import hooks
+from mcp_servers.connections.pool import pool
+from mcp_servers.errors import ConnectionFailed, InvalidEndpoint
+from mcp_servers.outbound import WEBSOCKET_SCHEMES, parse_endpoint
+from mcp_servers.values import Protocol
+from tests.fakes.mcp_server import INITIALIZED, Handler, RawServer, raw_tool, reply_result
+from tests.fakes.sse_server import SseServer
+from tests.mcp_servers.connections.conftest import Everywhere
+from tests.mcp_servers.connections.helpers import Person, program, send, spec_for, text_of, within
+from tests.mcp_servers.factories import ZOO
+
+DONE = {"content": [{"type": "text", "text": "done"}]}
+
+
+class LoopWatch:
+    """The longest that a loop was held by work, not by a busy machine."""
+
+    def __init__(self) -> None:
+        self.worst_seconds = 0.0
+
+    async def run(self) -> None:
+        while True:
+            before = time.thread_time()
+            await asyncio.sleep(0.001)
+            self.worst_seconds = max(self.worst_seconds, time.thread_time() - before)
+
+    def was_held(self) -> bool:
+        """Whether it was for more than a tenth of a second, on a machine that does not do other things as well."""
+        started = time.thread_time()
+        sum(number * number for number in range(500_000))
+        busy = max(1.0, (time.thread_time() - started) / 0.04)
+        print(f"held for {self.worst_seconds * 1000:.0f} ms, machine busy {busy:.1f}")
+        return self.worst_seconds > 0.1 * busy
+
+
+@pytest.fixture
+async def watch() -> Any:
+    """Watches the connections' loop, in a process without the garbage of other tests."""
+    gc.collect()
+    gc.freeze()
+    watching = LoopWatch()
+    task = asyncio.create_task(runtime.run(watching.run()))
+    yield watching
+    task.cancel()
+    gc.unfreeze()
+
+
+@pytest.fixture
+def serve() -> Iterator[Any]:
+    """Starts raw servers, and ends them."""
+    made: list[RawServer] = []
+
+    def start(handlers: dict[str, Handler], tools: list[Any] | None = None) -> RawServer:
+        made.append(RawServer(handlers, tools))
+        return made[-1]
+
+    yield start
+    for server in made:
+        server.stop()
+
+
+class Relay:
+    """A TCP proxy that cuts silent connections, or freezes."""
+
+    def __init__(self, port: int, *, idle_seconds: float = 60.0) -> None:
+        self.target = port
+        self.idle_seconds = idle_seconds
+        self.is_frozen = False
+        self.cut = 0
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self._sockets: list[socket.socket] = [self._listener]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def stop(self) -> None:
+        for one in self._sockets:
+            one.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+                server = socket.create_connection(("127.0.0.1", self.target))
+            except OSError:
+                return
+            self._sockets += [client, server]
+            quiet = {"since": time.monotonic()}
+            for source, sink in ((client, server), (server, client)):
+                threading.Thread(
+                    target=self._carry, args=(source, sink, quiet), daemon=True
+                ).start()
+
+    def _carry(self, source: socket.socket, sink: socket.socket, quiet: dict[str, float]) -> None:
+        with contextlib.suppress(OSError):  # the other direction may have ended already
+            source.settimeout(0.05)
+        while True:
+            try:
+                data = source.recv(65536)
+            except TimeoutError:
+                if source.fileno() < 0:
+                    break
+                if time.monotonic() - quiet["since"] > self.idle_seconds:
+                    self.cut += 1
+                    break
+                continue
+            except OSError:
+                break
+            if not data:
+                break
+            quiet["since"] = time.monotonic()
+            while self.is_frozen:
+                time.sleep(0.02)
+            try:
+                sink.sendall(data)
+            except OSError:
+                break
+        for one in (source, sink):
+            one.close()
+
+
+def legacy(server: RawServer, **fields: Any) -> Any:
+    return spec_for(server.url, protocol=Protocol.LEGACY, transport="streamable_http", **fields)
+
+
+@pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
+async def test_each_older_revision_is_spoken(serve: Any, revision: str) -> None:
+    """MCP, Lifecycle: a server that knows one revision alone is spoken to in that."""
+
+    async def old(body: Any, scope: Any, answer: Any) -> None:
+        await reply_result(answer, body, {**INITIALIZED, "protocolVersion": revision})
+
+    spec = spec_for(serve({"initialize": old}).url)
+    listing = await runtime.run(pool.list_offers(spec))
+    assert listing.facts.protocol_revision == revision
+    assert await text_of(send(spec, "echo", {"a": 1})) == '{"a": 1}'
+
+
+async def test_an_unknown_revision_is_refused_in_words(serve: Any) -> None:
+    """REL-34: a version change that nobody here knows is no crash."""
+
+    async def strange(body: Any, scope: Any, answer: Any) -> None:
+        await reply_result(answer, body, {**INITIALIZED, "protocolVersion": "1999-01-01"})
+
+    for era in (Protocol.LEGACY, Protocol.AUTO):
+        with pytest.raises(ConnectionFailed):
+            await runtime.run(
+                pool.list_tools(spec_for(serve({"initialize": strange}).url, protocol=era))
+            )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"content": [{"type": "text", "text": "x" * (9 * 2**20)}]},
+        {"content": [{"type": "text", "text": "x"}] * 33_000},
+        {"content": [], "structuredContent": {"rows": [{"k": {"v": 1}}] * 33_000}},
+        {"content": [{"type": "text", "text": "x"}] * 400_000},
+        {"content": [], "structuredContent": {"rows": [[]] * 3_000_000}},
+    ],
+    ids=["one text", "many parts", "many rows", "too many parts", "millions of lists"],
+)
+async def test_large_results_do_not_hold_up_the_loop(
+    serve: Any, watch: LoopWatch, body: dict[str, Any]
+) -> None:
+    """REL-43: below a tenth of a second of work at a time, or refused unread."""
+
+    async def large(request: Any, scope: Any, answer: Any) -> None:
+        await reply_result(answer, request, body)
+
+    spec = legacy(serve({"tools/call": large}))
+    await runtime.run(pool.list_tools(spec))
+    watch.worst_seconds = 0.0
+    result = await asyncio.gather(send(spec, "echo", limits=within(30)), return_exceptions=True)
+    if isinstance(result[0], BaseException):
+        assert isinstance(result[0], CallFailed)
+        assert result[0].kind == "too_large"
+    assert not watch.was_held()
+
+
+async def test_thousands_of_tools_and_huge_schemas(serve: Any, watch: LoopWatch) -> None:
+    """REL-43, SEC-80: 5,000 tools, and a schema of many megabytes."""
+    huge = {"type": "object", "description": "x" * (4 * 2**20), "pattern": "(a+)+$" * 1000}
+    for tools in (
+        [raw_tool(f"tool_{number}") for number in range(5000)],
+        [raw_tool("huge", inputSchema=huge, outputSchema=huge), raw_tool("small")],
+    ):
+        spec = legacy(serve({}, tools))
+        watch.worst_seconds = 0.0
+        listing = await runtime.run(pool.list_offers(spec))
+        assert len(listing.tools) in (2000, 2)
+        assert not watch.was_held()
+        assert await text_of(send(spec, "small", {"a": 1})) == '{"a": 1}'
+
+
+async def test_a_flood_of_notifications(watch: LoopWatch) -> None:
+    """REL-34, REL-43: thousands of them before an answer; the answer comes, and nothing piles up."""
+    told: list[Any] = []
+    hooks_before, hooks.tools_changed = hooks.tools_changed, told.append
+
+    async def flood(server: SseServer, body: dict[str, Any], answer: Any) -> None:
+        from tests.fakes.mcp_server import reply
+
+        await reply(answer, 202)
+        for _ in range(3000):
+            await server.tell({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+        await server.tell({"jsonrpc": "2.0", "method": "notifications/nobody/knows"})
+        await server.tell({"jsonrpc": "2.0", "id": body["id"], "result": DONE})
+
+    server = SseServer(on_post={"tools/call": flood})
+    try:
+        spec = spec_for(server.url, transport="sse", protocol=Protocol.LEGACY)
+        await runtime.run(pool.list_tools(spec))
+        watch.worst_seconds = 0.0
+        assert await text_of(send(spec, "echo")) == "done"
+        assert not watch.was_held()
+        assert 1 <= len(told) <= 20
+    finally:
+        hooks.tools_changed = hooks_before
+        server.stop()
+
+
+async def test_a_flood_of_progress_is_all_told_or_harmless(serve: Any) -> None:
+    """Thousands of steps of one call reach the listener in order, and the call ends well."""
+
+    async def flood(server: SseServer, body: dict[str, Any], answer: Any) -> None:
+        from tests.fakes.mcp_server import reply
+
+        await reply(answer, 202)
+        token = body["params"]["_meta"]["progressToken"]
+        for step in range(2000):
+            params = {"progressToken": token, "progress": step}
+            note = {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
+            await server.tell(note)
+        await server.tell({"jsonrpc": "2.0", "id": body["id"], "result": DONE})
+
+    server = SseServer(on_post={"tools/call": flood})
+    try:
+        person = Person()
+        spec = spec_for(server.url, transport="sse", protocol=Protocol.LEGACY)
+        assert await text_of(send(spec, "echo", listener=person)) == "done"
+        assert [one.progress for one in person.progress] == sorted(
+            one.progress for one in person.progress
+        )
+    finally:
+        server.stop()
+
+
+async def test_doubled_and_foreign_answers(tmp_path: Path) -> None:
+    """REL-34: the first answer counts; a second one, and one for another's id, change nothing."""
+
+    async def double(server: SseServer, body: dict[str, Any], answer: Any) -> None:
+        from tests.fakes.mcp_server import reply
+
+        await reply(answer, 202)
+        await server.tell({"jsonrpc": "2.0", "id": body["id"] + 1, "result": {"content": []}})
+        await server.tell({"jsonrpc": "2.0", "id": body["id"], "result": DONE})
+        await server.tell({"jsonrpc": "2.0", "id": body["id"], "result": {"content": []}})
+
+    server = SseServer(on_post={"tools/call": double})
+    try:
+        spec = spec_for(server.url, transport="sse", protocol=Protocol.LEGACY)
+        for _ in range(3):
+            assert await text_of(send(spec, "echo")) == "done"
+    finally:
+        server.stop()
+
+
+async def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+    """REL-34, SEC-42: invalid UTF-8 on a pipe is noise, and costs nothing but a count."""
+    spec = spec_for(program(ZOO, tmp_path / "home", "greeting"), protocol=Protocol.LEGACY)
+    seen = json.loads(await text_of(send(spec, "probe")))
+    assert seen["session"]
+    stdio = pool._connections[spec.key].transport.stderr
+    assert stdio is not None
+    assert stdio.stray_lines >= 2
+
+
+@pytest.mark.parametrize("transport", ["sse", "websocket"])
+async def test_silent_work_goes_through_a_proxy_that_cuts_silence(
+    everywhere: Everywhere, monkeypatch: pytest.MonkeyPatch, transport: str
+) -> None:
+    """REL-20: a call much longer than the proxy's patience, without a reconnect."""
+    monkeypatch.setattr("mcp_servers.connections.connection.KEEPALIVE_SECONDS", 0.4)
+    monkeypatch.setattr(websocket, "PING_SECONDS", 0.4)
+    relay = Relay(everywhere.port, idle_seconds=1.2)
+    try:
+        everywhere.port = relay.port
+        spec = everywhere.spec(transport, protocol=Protocol.LEGACY)
+        await text_of(send(spec, "echo", {"text": "warm"}))
+        connection = pool._connections[spec.key]
+        assert await text_of(send(spec, "silent", {"seconds": 4})) == "done"
+        assert pool._connections[spec.key] is connection
+    finally:
+        relay.stop()
+
+
+async def test_sockets_are_kept_alive_by_the_kernel(serve: Any) -> None:
+    """REL-20, REL-34: a peer that went away without a word is found out, whatever is waited for."""
+    seen: list[int] = []
+    connect = socket.socket.setsockopt
+
+    def note(self: socket.socket, level: int, option: int, *value: Any) -> None:
+        if (level, option) == (socket.SOL_SOCKET, socket.SO_KEEPALIVE):
+            seen.append(value[0])
+        connect(self, level, option, *value)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "setsockopt", note, raising=False)
+        await runtime.run(pool.list_tools(legacy(serve({}))))
+    assert 1 in seen
+
+
+@pytest.mark.parametrize("transport", ["streamable_http", "sse", "websocket"])
+async def test_a_half_open_line_ends_in_time(
+    everywhere: Everywhere, monkeypatch: pytest.MonkeyPatch, transport: str
+) -> None:
+    """REL-34: nothing goes through any more, and nobody says so: calls end by their limits, looks are typed."""
+    monkeypatch.setattr(websocket, "PING_SECONDS", 0.4)
+    relay = Relay(everywhere.port)
+    try:
+        everywhere.port = relay.port
+        spec = everywhere.spec(transport, protocol=Protocol.LEGACY, connect_seconds=1.0)
+        await text_of(send(spec, "echo", {"text": "warm"}))
+        relay.is_frozen = True
+        started = time.monotonic()
+        with pytest.raises((TimeoutError, CallFailed)):
+            await send(spec, "echo", {"text": "lost"}, limits=within(1.5))
+        assert time.monotonic() - started < 4
+        with pytest.raises(ConnectionFailed):
+            await runtime.run(pool.ping(spec, at_once=True))
+        relay.is_frozen = False
+        async with asyncio.timeout(20):
+            while True:
+                try:
+                    assert await text_of(send(spec, "echo", {"text": "back"})) == "back"
+                    break
+                except (ConnectionFailed, CallFailed, TimeoutError):
+                    await asyncio.sleep(0.2)
+    finally:
+        relay.stop()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://user:password@example.com/mcp",
+        "https://token@example.com/mcp",
+        "http://example.com:80@evil.example/mcp",
+        "wss://user:password@example.com/mcp",
+    ],
+)
+def test_no_credential_is_taken_in_a_url(url: str) -> None:
+    """SEC-17: user information in a server's URL is refused, whatever the transport."""
+    with pytest.raises(InvalidEndpoint):
+        parse_endpoint(url)
+    with pytest.raises(InvalidEndpoint):
+        parse_endpoint(url, schemes=WEBSOCKET_SCHEMES)
