@@ -150,7 +150,7 @@ class SettingsForm(forms.Form):
             **{name: getattr(server, name) for name in plain},
             "sampling_provider_id": str(server.sampling_provider_id or ""),
             "roots": "\n".join(roots),
-            **{name: getattr(server.config, name) for name in _LIMITS},
+            **{name: _plain(getattr(server.config, name)) for name in _LIMITS},
         }
 
     def draft(self) -> ServerDraft:
@@ -225,6 +225,11 @@ class SettingsForm(forms.Form):
     @staticmethod
     def _limits(values: Mapping[str, Any]) -> dict[str, object]:
         return {name: values[name] for name in _LIMITS if values.get(name) is not None}
+
+
+def _plain(value: float | None) -> float | None:
+    """Whole numbers without a point."""
+    return int(value) if value is not None and value == int(value) else value
 
 
 def _bounds(name: str) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def trace(request: WorkspaceRequest, workspace_slug: str, server_id: UUID) -> Ht
     found = list(rows[: PAGE + 1])
     context: dict[str, Any] = {
         **_context(request, row),
-        "messages": found[:PAGE],
+        "rows": found[:PAGE],
         "older_url": _older(found, wanted),
         "wanted": wanted,
         "query": urlencode(wanted.as_query()),
@@ -68,7 +68,7 @@ def trace_news(request: WorkspaceRequest, workspace_slug: str, server_id: UUID) 
     now = timezone.now()
     rows = reading.matching(reading.messages_of(row, actor=request.actor), wanted)
     found = rows.filter(created_at__gte=since - _OVERLAP)[:PAGE]
-    context = {**_context(request, row), "messages": list(found), "now": now.isoformat()}
+    context = {**_context(request, row), "rows": list(found), "now": now.isoformat()}
     return render(request, "mcp_servers/_trace_rows.html", context)
 
 

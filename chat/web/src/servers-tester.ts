@@ -1,5 +1,5 @@
 /** The form of the tool tester, made from the tool's input schema; what it holds is always in the JSON field too. */
-import { drawResult } from "./servers-json";
+import { drawResult, type Part } from "./servers-json";
 import type { Json, JsonObject } from "./wire";
 
 const DEEPEST = 4;
@@ -178,8 +178,8 @@ export function startTester(): void {
     if (!shown || !given) return;
     shown.dataset.drawn = "";
     const whole = JSON.parse(shown.querySelector("pre")?.textContent ?? "{}") as { structured?: Json };
-    const result = JSON.parse(given.textContent ?? "{}") as { content: [] };
-    void drawResult(shown, result.content, whole.structured);
+    const result = JSON.parse(given.textContent ?? "{}") as { content: Part[] };
+    drawResult(shown, result.content, whole.structured);
   });
 
   const fields = isObject(schema.properties) ? Object.keys(schema.properties) : [];

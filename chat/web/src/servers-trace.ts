@@ -54,7 +54,7 @@ export function startTrace(): void {
   const detail = document.getElementById("trace-detail");
   document.addEventListener("htmx:after:swap", () => {
     const box = detail?.querySelector<HTMLElement>("[data-json]:not([data-drawn])");
-    if (box) void readableJson(box);
+    if (box) readableJson(box);
     mark();
   });
 
