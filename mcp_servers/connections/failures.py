@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, Final
 
 import httpx2
@@ -104,6 +105,10 @@ def connect_failure(error: BaseException, *, is_stdio: bool) -> ConnectionFailed
         return leaf
     if isinstance(leaf, TimeoutError):
         return ConnectTimedOut(_WORDS["timeout"], details={"kind": "timeout"})
+    if isinstance(leaf, asyncio.CancelledError):
+        return ConnectionFailed(
+            "The connection was closed before it was open.", details={"kind": "closed"}
+        )
     if is_stdio:
         if isinstance(leaf, MCPError) and leaf.code != CONNECTION_CLOSED:
             return NotAnMcpServer(_WORDS["not_mcp"], details={"rpc_code": leaf.code})
