@@ -118,21 +118,24 @@ def matching(
 
 
 def partners_of(message: TraceMessage) -> list[TraceMessage]:
-    """The request that this message answers, or the answer to it: same connection, same id."""
-    if not message.rpc_id:
+    """The request that this message answers, or the answer to it: same connection, same id, and nearest in time.
+
+    Names of connections and ids of requests begin anew with every process, so the nearest is the one.
+    """
+    if not message.rpc_id or message.kind not in ("request", "response", "error"):
         return []
-    rows = (
-        TraceMessage.objects.for_workspace(message.workspace_id)
-        .filter(
-            server=message.server_id,
-            connection=message.connection,
-            rpc_id=message.rpc_id,
-            method=message.method,
-        )
-        .exclude(pk=message.pk)
-        .order_by("pk")
+    rows: WorkspaceQuerySet[TraceMessage] = TraceMessage.objects.for_workspace(
+        message.workspace_id
+    ).filter(
+        server=message.server_id,
+        connection=message.connection,
+        rpc_id=message.rpc_id,
+        method=message.method,
     )
-    return list(rows[:4])
+    if message.kind == "request":
+        later = rows.filter(pk__gt=message.pk, kind__in=("response", "error"))
+        return list(later.order_by("pk")[:1])
+    return list(rows.filter(pk__lt=message.pk, kind="request").order_by("-pk")[:1])
 
 
 def may_open_body(actor: Actor, message: TraceMessage) -> bool:
