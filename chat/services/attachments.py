@@ -10,6 +10,7 @@ from uuid import UUID
 from chat.effective import servers_of
 from chat.models import Attachment, Conversation, Message
 from mcp_servers.models import McpResource
+from mcp_servers.services.watching import watch_resources
 from workspaces.errors import InvalidInput
 
 MOST_ATTACHMENTS: Final = 10
@@ -78,7 +79,7 @@ def attach(message: Message, conversation: Conversation, refs: Sequence[Resource
         if listed is not None and not listed.is_watched:
             watched.append(listed.pk)
     if watched:
-        offered.filter(pk__in=watched).update(is_watched=True)
+        watch_resources(workspace_id=workspace_id, resource_ids=watched)
 
 
 def _of_server(row: McpResource | None, ref: ResourceRef) -> McpResource | None:

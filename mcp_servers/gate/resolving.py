@@ -11,7 +11,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from mcp_servers.models import McpTool
+from mcp_servers.models import McpTool, ServerScope
 from mcp_servers.specs import connection_spec
 from workspaces.models import Membership, User
 from workspaces.prepared import PreparedQuery
@@ -31,8 +31,11 @@ class ResolvedTool:
 
     def spec(self) -> ConnectionSpec:
         """What it takes to connect to the tool's server. Raises as connection_spec()."""
+        server = self.tool.server
+        if server.scope == ServerScope.GLOBAL:
+            return connection_spec(server)  # the platform's file may say something else by now
         if self._spec is None:
-            self._spec = connection_spec(self.tool.server)
+            self._spec = connection_spec(server)
         return self._spec
 
 
