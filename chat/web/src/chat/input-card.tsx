@@ -163,7 +163,7 @@ function Sampling({ request, isBusy, isOver, answer }: PartProps) {
   const limit = typeof params.maxTokens === "number" ? params.maxTokens : null;
   return (
     <div class="grid gap-3">
-      <dl class="facts">
+      <dl class="asked-facts">
         {model && (
           <>
             <dt>Model</dt>
@@ -339,7 +339,7 @@ export function AnsweredInput({ request }: { request: InputRequest }) {
         {request.answered_at && `, ${clockTime(request.answered_at)}`}
       </p>
       {given && (
-        <dl class="facts">
+        <dl class="asked-facts">
           {fields
             .filter((field) => field.name in given)
             .map((field) => (

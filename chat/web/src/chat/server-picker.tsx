@@ -45,7 +45,7 @@ function Tools({
   const words = search.toLowerCase();
   const shown = server.tools.filter((tool) => `${tool.name} ${tool.title}`.toLowerCase().includes(words));
   return (
-    <div class="grid gap-2 pb-2 pl-9">
+    <div class="grid gap-2 pt-2 pb-2 pl-10">
       {server.tools.length > 8 && (
         <input
           type="search"
