@@ -28,7 +28,7 @@ from mcp_servers.inputs import InputAction, InputKind
 from mcp_servers.models import InputRequest, InputStatus
 from workspaces.actors import Actor, Source
 from workspaces.database import in_database
-from workspaces.errors import DomainError
+from workspaces.errors import DomainError, InvalidInput
 from workspaces.middleware import actor_for
 from workspaces.models import Membership, User, Workspace
 
@@ -169,6 +169,10 @@ async def _wait(turn: Turn, actor: Actor, options: dict[str, Any], lines: _Lines
         if now == TurnStatus.WAITING_FOR_INPUT:
             try:
                 await in_database(_answer_all, turn, actor, options["answer"])
+            except InvalidInput as error:
+                faults = [f"{name}: {' '.join(texts)}" for name, texts in error.fields.items()]
+                await _give_up(turn, actor, "input_missing", " ".join(faults) or error.message)
+                continue
             except (DomainError, _NoAnswer) as error:
                 await _give_up(turn, actor, "input_missing", str(error))
                 continue
