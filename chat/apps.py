@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from django.apps import AppConfig
 
 if TYPE_CHECKING:
+    from mcp_servers.models import InputRequest
     from mcp_servers.sampling import SamplingResult, SamplingTask
 
 
@@ -15,9 +16,17 @@ class ChatConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from mcp_servers.elicitation import register_listener
         from mcp_servers.sampling import register_model
 
         register_model(_ask_model)
+        register_listener(_tell_of_input)
+
+
+def _tell_of_input(row: InputRequest) -> None:
+    from chat.services.inputs import tell_of_input
+
+    tell_of_input(row)
 
 
 async def _ask_model(task: SamplingTask) -> SamplingResult:

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from uuid import UUID
 
+from chat.engine.requests import actor_of, request_of
 from chat.engine.rows import calls_of, end_call, let_go, move_call, move_turn, pending_inputs
 from chat.engine.states import OPEN_CALLS
 from chat.models import Message, ToolCall, Turn
 from chat.recording import Changes
 from chat.values import MessageStatus, ToolCallStatus, TurnStatus
 from mcp_servers import elicitation
+from mcp_servers.gate import abandon_call
 from mcp_servers.models import InputRequest
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now
+from workspaces.errors import PermissionDenied
 
 UNKNOWN_OUTCOME = (
     "The connection to this call was lost while it ran, so whether it took effect is unknown. "
@@ -45,6 +48,8 @@ def end_turn(
         changes.message(message)
     for call in calls_of(turn, *OPEN_CALLS).select_related("decided_by"):
         withdraw_inputs(call, changes)
+        if call.checkpoint is not None and call.status != ToolCallStatus.RUNNING:
+            _abandon(call, turn)
         end_call(call, ToolCallStatus.CANCELLED, "Stopped before it ended.")
         changes.tool_call(call)
     turn.error_code = error_code
@@ -55,6 +60,16 @@ def end_turn(
     let_go(turn)
     turn.save()
     changes.turn(turn)
+
+
+def _abandon(call: ToolCall, turn: Turn) -> None:
+    """Nobody runs this call any more, so its end is recorded here. What the server was told to do is called off."""
+    bud = turn.conversation.bud
+    try:
+        actor = actor_of(turn)
+    except PermissionDenied:
+        actor = Actor.system(label="turns", source=Source.TASK, workspace_id=turn.workspace_id)
+    abandon_call(request_of(call, turn, bud, actor))
 
 
 def withdraw_inputs(call: ToolCall, changes: Changes) -> None:

@@ -18,12 +18,12 @@ from uuid import UUID
 
 from django.conf import settings
 
-from audit.services import Ref
 from chat.engine import ledger, waiting
 from chat.engine.attachments import read_attachments
 from chat.engine.history import read_history
 from chat.engine.leases import Lease
 from chat.engine.port import TurnPort
+from chat.engine.requests import actor_of, request_of
 from chat.live import LiveText
 from chat.models import Bud, Conversation, Message, ToolCall, Turn
 from chat.providers.base import AskedCall, Completion, CompletionRequest, ProviderSpec
@@ -34,12 +34,9 @@ from chat.values import TurnStatus
 from mcp_servers.canonical import canonical_json, parse_arguments
 from mcp_servers.errors import ApprovalMissing, InputMissing, InvalidArguments
 from mcp_servers.gate import call_tool
-from mcp_servers.values import ToolCallRequest
-from workspaces.actors import Actor, Source
+from workspaces.actors import Actor
 from workspaces.database import in_database
 from workspaces.errors import DomainError, PermissionDenied
-from workspaces.middleware import actor_for
-from workspaces.models import ApiToken
 from workspaces.roles import Permission, has_permission
 
 logger = logging.getLogger(__name__)
@@ -201,23 +198,7 @@ async def _call_one(lease: Lease, call_id: UUID) -> None:
     if call.tool_id is None or not has_permission(task.actor, Permission.USE_CHAT):
         await in_database(ledger.refuse_call, lease, call_id, message="This tool is not available.")
         return
-    request = ToolCallRequest(
-        call_id=call.pk,
-        workspace_id=lease.workspace_id,
-        tool_id=call.tool_id,
-        arguments=call.arguments,
-        actor=task.actor,
-        approval_id=call.approval_id,
-        can_ask=True,
-        bud=Ref(id=task.bud.pk, name=task.bud.name),
-        conversation_id=lease.conversation_id,
-        turn_id=lease.turn_id,
-        model=task.turn.model,
-        offered_definition_hash=call.definition_hash,
-        has_read_untrusted=task.turn.has_read_untrusted,
-        can_wait_elsewhere=True,
-        checkpoint=_checkpoint_of(call),
-    )
+    request = request_of(call, task.turn, task.bud, task.actor)
     try:
         outcome = await call_tool(request, port=port)
     except ApprovalMissing as missing:
@@ -236,12 +217,6 @@ async def _call_one(lease: Lease, call_id: UUID) -> None:
         await in_database(ledger.refuse_call, lease, call_id, message=error.message)
     else:
         await in_database(ledger.finish_call, lease, call_id, outcome, work_ms=port.work_ms)
-
-
-def _checkpoint_of(call: ToolCall) -> str | None:
-    if call.checkpoint is None:
-        return None
-    return str(call.checkpoint.reveal("going on with a call", is_credential=False))
 
 
 def _propose(task: Task, calls: Sequence[AskedCall]) -> list[ledger.ProposedCall]:
@@ -333,27 +308,7 @@ def _read_call_task(lease: Lease) -> CallTask:
         .fetch(lease.turn_id)
     )
     conversation: Conversation = turn.conversation
-    return CallTask(turn, conversation.bud, _actor_of(turn))
-
-
-def _actor_of(turn: Turn) -> Actor:
-    """The person who asked, with the rights of this moment and not of then."""
-    token = None
-    if turn.token_id is not None:
-        tokens = ApiToken.objects.for_workspace(turn.workspace_id)
-        token = tokens.find(turn.token_id)
-        if token is None:
-            raise PermissionDenied("The API token that started this turn has been revoked.")
-    is_welcome = turn.asked_by.is_active and turn.workspace.is_active
-    source = Source(turn.source)
-    return actor_for(
-        turn.asked_by if is_welcome else None,
-        turn.workspace,
-        source=Source.CHAT if source is Source.WEB else source,
-        ip_address=turn.ip_address,
-        request_id=turn.request_id,
-        token=token,
-    )
+    return CallTask(turn, conversation.bud, actor_of(turn))
 
 
 def _earlier_calls(turn: Turn) -> Counter[tuple[str, bytes]]:

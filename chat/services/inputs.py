@@ -14,7 +14,7 @@ from mcp_servers import elicitation
 from mcp_servers.inputs import InputAction
 from mcp_servers.models import InputRequest
 from workspaces.actors import Actor
-from workspaces.errors import DomainError
+from workspaces.errors import DomainError, NotFound
 from workspaces.roles import Permission, require
 
 logger = logging.getLogger(__name__)
@@ -41,6 +41,17 @@ def answer_input(
         row = _answer(request, action, content, actor)
         _tell(row, changes)
     return row
+
+
+def tell_of_input(row: InputRequest) -> None:
+    """A question was settled by its server or by the gate: tell the page, and let a turn that waited go on."""
+    if row.conversation_id is None:
+        return
+    try:
+        with changing(row.conversation_id, row.workspace_id) as changes:
+            _tell(InputRequest.objects.for_workspace(row.workspace_id).fetch(row.pk), changes)
+    except NotFound:
+        return  # the conversation was deleted meanwhile
 
 
 def expire_inputs() -> int:

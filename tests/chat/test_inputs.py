@@ -8,11 +8,13 @@ from uuid import UUID
 
 import pytest
 
+from audit.models import AuditEntry
 from chat.engine import ledger, runner
 from chat.models import Turn
 from chat.services.inputs import answer_input, expire_inputs
 from chat.services.turns import stop_turn
 from mcp_servers.connections import runtime
+from mcp_servers.elicitation import complete_url_inputs
 from mcp_servers.inputs import InputAction
 from mcp_servers.models import InputRequest
 from tests.chat.conftest import Chat
@@ -98,6 +100,28 @@ def test_stop_takes_the_question_back(asked: Chat) -> None:
     with pytest.raises(Conflict):
         answer(asked, row, content=ADA)
     assert asked.server.done == []
+
+
+def test_a_stopped_call_has_its_end_in_the_log(asked: Chat) -> None:
+    """SEC-56: also where nobody ran it any more, *requested* and *finished* are a pair."""
+    wait_for_question(asked)
+    stop_turn(turn=turn_of(asked), actor=asked.actor)
+    asked.watching.turn("cancelled")
+    entries = AuditEntry.objects.for_workspace(asked.tenant.workspace).filter(
+        call_id=asked.calls()[0].pk, action__startswith="tool_call"
+    )
+    told = list(entries.order_by("id").values_list("action", "outcome"))
+    assert told == [("tool_call.requested", ""), ("tool_call.finished", "cancelled")]
+
+
+def test_a_servers_own_word_that_a_link_is_done_wakes_the_turn(parked: Chat) -> None:
+    """MCP specification, "URL mode": nobody has to confirm by hand what the server has confirmed."""
+    row = wait_for_question(parked, ("asking__sign_new", {}))
+    rows = InputRequest.objects.for_workspace(parked.tenant.workspace)
+    rows.filter(pk=row.pk).update(elicitation_id="e-1")
+    assert complete_url_inputs(parked.row.pk, "e-1")
+    parked.watching.turn("completed")
+    assert parked.watching.question("accepted")
 
 
 def test_a_question_that_nobody_answers_runs_out(parked: Chat) -> None:

@@ -106,6 +106,103 @@ def test_edited_arguments_are_what_runs(member: Page) -> None:
     expect(card).to_contain_text("no such note")
 
 
+def test_a_servers_question_is_answered_after_a_reload(member: Page) -> None:
+    """SEC-69: the form names its server, survives the reload, says what is missing, and its answer stays."""
+    open_chat(member, "Notes", "Plan a garden day")
+    card = approval_card(member)
+    expect(card).to_contain_text("notes asks you something")
+    expect(card).to_contain_text("plan_garden_day")
+    expect(card).to_contain_text("left")
+    expect(member.get_by_text("needs you").first).to_be_visible()
+    screenshot(member, "question")
+    member.reload()
+    card = approval_card(member)
+    card.get_by_role("button", name="Submit").click()
+    expect(card).to_contain_text("This is needed.")
+    card.locator("input[type=date]").fill("2026-12-24")
+    card.get_by_label("What is to be done").select_option("harvest")
+    card.get_by_role("button", name="Submit").click()
+    expect_idle(member)
+    expect(member.locator("article.answer").last).to_contain_text(
+        "On 2026-12-24: harvest, 2 people"
+    )
+    member.reload()
+    expect(tool_card(member)).to_contain_text("You answered")
+    expect(tool_card(member)).to_contain_text("2026-12-24")
+
+
+def test_a_servers_question_can_be_declined(member: Page) -> None:
+    """SEC-69: saying no is as easy as saying yes, and the answer goes on."""
+    open_chat(member, "Notes", "Plan a garden day")
+    approval_card(member).get_by_role("button", name="Decline").click()
+    expect_idle(member)
+    expect(member.locator("article.answer").last).to_contain_text("was not answered")
+    expect(tool_card(member)).to_contain_text("You declined")
+
+
+def test_a_resource_is_attached(member: Page) -> None:
+    """SEC-73: picked by name, shown on the message, read once it is sent."""
+    open_chat(member, "Notes", "Which notes do I have?")
+    expect_idle(member)
+    member.get_by_role("button", name="Add to this message").click()
+    member.get_by_role("button", name="Attach a resource").click()
+    dialog = member.get_by_role("dialog")
+    dialog.get_by_role("searchbox").fill("all")
+    dialog.get_by_role("button", name=re.compile("All notes")).click()
+    expect(member.get_by_role("list", name="Attached resources")).to_contain_text("All notes")
+    say(member, "What is in them?")
+    expect_idle(member)
+    expect(member.locator("article.answer").last).to_contain_text("Grow beans up the trellis")
+    member.locator("article.user-message .chip").last.click()
+    expect(member.get_by_role("dialog")).to_contain_text("note://all")
+
+
+def test_a_prompt_is_used_by_keyboard(member: Page) -> None:
+    """Ours: a slash, a choice, an argument with suggestions; the text waits for a look before it is sent."""
+    open_chat(member, "Notes", "Which notes do I have?")
+    expect_idle(member)
+    composer = member.get_by_role("textbox", name="Message").first
+    composer.fill("/tid")
+    expect(member.get_by_role("listbox", name="Prompts")).to_contain_text("Tidy up a note")
+    composer.press("Enter")
+    dialog = member.get_by_role("dialog", name="Tidy up a note")
+    dialog.get_by_role("button", name="Put into the message").click()
+    expect(dialog).to_contain_text("This is needed.")
+    expect(dialog.locator("datalist option").first).to_have_attribute("value", "ideas")
+    dialog.get_by_label(re.compile("^name")).fill("ideas")
+    member.keyboard.press("Enter")
+    expect(dialog).to_have_count(0)
+    expect(composer).to_have_value(re.compile('Read the note "ideas" and say it again, brief'))
+    composer.press("Enter")
+    expect_idle(member)
+    expect(tool_card(member)).to_contain_text("done")
+
+
+def test_always_asks_no_more_until_it_is_taken_back(member: Page) -> None:
+    """SEC-62: given on the card, listed under the account, and revoked there."""
+    open_chat(member, "Notes", 'Write a note "tea" with the text "green"')
+    card = approval_card(member)
+    card.get_by_role("button", name="Allow always").click()
+    member.get_by_role("button", name="Always for this tool").click()
+    expect_idle(member)
+    say(member, 'Write a note "tea" with the text "black"')
+    expect_idle(member)
+    expect(member.locator(".approval")).to_have_count(0)
+    expect(tool_card(member)).to_contain_text("done")
+    member.get_by_role("button", name="Your account and settings").click()
+    member.get_by_role("button", name="My tool permissions").click()
+    dialog = member.get_by_role("dialog")
+    expect(dialog).to_contain_text("in all your chats")
+    dialog.get_by_role("button", name=re.compile("Take back")).first.click()
+    expect(dialog).to_contain_text("None yet")
+    member.keyboard.press("Escape")
+    say(member, 'Write a note "tea" with the text "white"')
+    expect(approval_card(member)).to_contain_text("write_note")
+    approval_card(member).get_by_role("button", name="Refuse").click()
+    approval_card(member).locator("form button[type=submit]").click()
+    expect_idle(member)
+
+
 def test_a_reload_in_mid_stream_goes_on(member: Page) -> None:
     """REL-22: the slow tool runs on while the page is away; the page comes back to it."""
     open_chat(member, "Notes", "Make a slow report")

@@ -1,0 +1,63 @@
+"""What the gate is told of a turn's call: for whom, with which rights, and where it goes on."""
+
+from __future__ import annotations
+
+from audit.services import Ref
+from chat.models import Bud, ToolCall, Turn
+from mcp_servers.values import ToolCallRequest
+from workspaces.actors import Actor, Source
+from workspaces.errors import PermissionDenied
+from workspaces.middleware import actor_for
+from workspaces.models import ApiToken
+
+
+def request_of(call: ToolCall, turn: Turn, bud: Bud, actor: Actor) -> ToolCallRequest:
+    """The request for a call of a known tool, from its beginning or from its checkpoint."""
+    assert call.tool_id is not None
+    return ToolCallRequest(
+        call_id=call.pk,
+        workspace_id=call.workspace_id,
+        tool_id=call.tool_id,
+        arguments=call.arguments,
+        actor=actor,
+        approval_id=call.approval_id,
+        can_ask=True,
+        bud=Ref(id=bud.pk, name=bud.name),
+        conversation_id=turn.conversation_id,
+        turn_id=turn.pk,
+        model=turn.model,
+        offered_definition_hash=call.definition_hash,
+        has_read_untrusted=turn.has_read_untrusted,
+        can_wait_elsewhere=True,
+        checkpoint=_checkpoint_of(call),
+    )
+
+
+def _checkpoint_of(call: ToolCall) -> str | None:
+    if call.checkpoint is None:
+        return None
+    return str(call.checkpoint.reveal("going on with a call", is_credential=False))
+
+
+def actor_of(turn: Turn) -> Actor:
+    """The person who asked, with the rights of this moment and not of then.
+
+    Raises:
+        PermissionDenied: their API token has been revoked.
+    """
+    token = None
+    if turn.token_id is not None:
+        tokens = ApiToken.objects.for_workspace(turn.workspace_id)
+        token = tokens.find(turn.token_id)
+        if token is None:
+            raise PermissionDenied("The API token that started this turn has been revoked.")
+    is_welcome = turn.asked_by.is_active and turn.workspace.is_active
+    source = Source(turn.source)
+    return actor_for(
+        turn.asked_by if is_welcome else None,
+        turn.workspace,
+        source=Source.CHAT if source is Source.WEB else source,
+        ip_address=turn.ip_address,
+        request_id=turn.request_id,
+        token=token,
+    )
