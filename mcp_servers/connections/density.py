@@ -11,8 +11,8 @@ from typing import Final
 
 from mcp_servers.outbound import TooLarge
 
-MAX_PARTS: Final = 100_000
-"""Opening braces and brackets, and commas, outside of strings: about a tenth of a second of reading at the worst."""
+MAX_PARTS: Final = 75_000
+"""Opening braces and brackets, and commas, outside of strings: less than a tenth of a second of reading."""
 SMALL_BYTES: Final = 128 * 1024
 """A message up to this size cannot hold anything up."""
 

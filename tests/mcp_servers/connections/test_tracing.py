@@ -39,9 +39,12 @@ class Traced:
     def records(self) -> list[TraceRecord]:
         return [record for batch in self.batches for record in batch]
 
-    async def settle(self) -> list[TraceRecord]:
+    async def settle(self, buffer: TraceBuffer = tracing.buffer) -> list[TraceRecord]:
         """All records, once nothing more is waiting."""
-        await asyncio.sleep(2 * tracing.FLUSH_SECONDS)
+        await asyncio.sleep(tracing.FLUSH_SECONDS)
+        async with asyncio.timeout(10):
+            while buffer._notes or buffer._timer is not None:
+                await asyncio.sleep(0.02)
         return self.records
 
 
@@ -241,7 +244,7 @@ async def test_what_is_too_much_is_lost_and_counted(traced: Traced) -> None:
     assert buffer.lost == 100
     assert len(buffer._notes) == tracing.MAX_WAITING
     stuck.set()
-    records = await traced.settle()
+    records = await traced.settle(buffer)
     assert records[-1].text == f"event {tracing.MAX_WAITING + 99}"
     assert records[1].text == "event 100"
 

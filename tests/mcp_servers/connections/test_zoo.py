@@ -45,9 +45,12 @@ class LoopWatch:
 
     def was_held(self) -> bool:
         """Whether it was for more than a tenth of a second, on a machine that does not do other things as well."""
-        started = time.thread_time()
-        sum(number * number for number in range(500_000))
-        busy = max(1.0, (time.thread_time() - started) / 0.04)
+        samples = []
+        for _ in range(5):
+            started = time.thread_time()
+            sum(number * number for number in range(200_000))
+            samples.append(time.thread_time() - started)
+        busy = max(1.0, max(samples) / 0.012)
         print(f"held for {self.worst_seconds * 1000:.0f} ms, machine busy {busy:.1f}")
         return self.worst_seconds > 0.1 * busy
 
@@ -171,8 +174,8 @@ async def test_an_unknown_revision_is_refused_in_words(serve: Any) -> None:
     "body",
     [
         {"content": [{"type": "text", "text": "x" * (9 * 2**20)}]},
-        {"content": [{"type": "text", "text": "x"}] * 33_000},
-        {"content": [], "structuredContent": {"rows": [{"k": {"v": 1}}] * 33_000}},
+        {"content": [{"type": "text", "text": "x"}] * 24_000},
+        {"content": [], "structuredContent": {"rows": [{"k": {"v": 1}}] * 24_000}},
         {"content": [{"type": "text", "text": "x"}] * 400_000},
         {"content": [], "structuredContent": {"rows": [[]] * 3_000_000}},
     ],
