@@ -121,6 +121,38 @@ SAMPLES: dict[str, Sample] = {
     ),
     "api:servers-refresh": Sample(ids=_pk("server"), reads=False),
     "api:servers-test": Sample(ids=_pk("server"), reads=False),
+    "api:servers-connect": Sample(ids=_pk("server"), reads=False),
+    "api:servers-disconnect": Sample(ids=_pk("server"), reads=False),
+    "api:servers-connections": Sample(ids=_pk("server")),
+    "api:servers-personal": Sample(
+        bodies=(_body(name="=mine", url="=https://new.example.org/mcp"),), reads=False
+    ),
+    "api:resources-list": Sample(),
+    "api:resources-detail": Sample(ids=_pk("resource"), bodies=(lambda _: {"is_enabled": False},)),
+    "api:resources-read-content": Sample(ids=_pk("resource"), reads=False),
+    "api:prompts-list": Sample(),
+    "api:prompts-detail": Sample(ids=_pk("prompt"), bodies=(lambda _: {"is_enabled": False},)),
+    "api:prompts-fill": Sample(
+        ids=_pk("prompt"), bodies=(lambda _: {"arguments": {}},), reads=False
+    ),
+    "api:trace-list": Sample(),
+    "api:trace-detail": Sample(ids=_pk("trace")),
+    "api:trace-body": Sample(ids=_pk("trace"), reads=False),
+    "api:global-servers-list": Sample(),
+    "api:global-servers-detail": Sample(
+        # The platform's servers belong to no workspace.
+        ids=_pk("server"),
+        bodies=(lambda _: {"is_on": True},),
+        reads=False,
+    ),
+    "api:server-lists-list": Sample(
+        bodies=(
+            lambda _: {"servers": '{"mcpServers": {"new": {"url": "https://new.example.org/"}}}'},
+        )
+    ),
+    "api:server-lists-preview": Sample(
+        bodies=(lambda _: {"servers": '{"mcpServers": {}}'},), reads=False
+    ),
     "api:tools-list": Sample(),
     "api:tools-detail": Sample(ids=_pk("tool"), bodies=(lambda _: {"is_enabled": False},)),
     "api:tools-accept": Sample(ids=_pk("tool"), reads=False),

@@ -1,4 +1,4 @@
-"""Servers and tools over REST."""
+"""Servers over REST."""
 
 from __future__ import annotations
 
@@ -10,56 +10,30 @@ from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.response import Response
 
-from mcp_servers import services, tester
+from mcp_servers import services
+from mcp_servers.api.common import StrictSerializer, TextMapField
 from mcp_servers.models import (
-    ApprovalOverride,
+    LogLevel,
     McpServer,
-    McpTool,
+    SamplingPolicy,
+    ServerScope,
     ServerStatus,
     StdioProgram,
     Transport,
 )
 from mcp_servers.models.servers import MAX_NAME_LENGTH, AuthType
 from mcp_servers.outbound import MAX_URL_LENGTH
+from mcp_servers.rights import may_manage, require_to_manage
 from mcp_servers.services import ServerDraft
-from mcp_servers.values import Outcome, Protocol
+from mcp_servers.services.drafts import MAX_ROOTS, MAX_SAMPLING_TOKENS
+from mcp_servers.values import Protocol
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
-from workspaces.errors import InvalidInput, PermissionDenied
-from workspaces.roles import Permission, has_permission
+from workspaces.errors import InvalidInput
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
 
     from workspaces.scoping import WorkspaceQuerySet
-
-_PROGRAM_WORDS = frozenset({"command", "args", "argv", "arguments", "cwd", "executable", "shell"})
-
-
-class StrictSerializer(serializers.Serializer[Any]):
-    """Refuses what it does not know, so that a typing error or a forbidden field is never silently dropped."""
-
-    def to_internal_value(self, data: Any) -> Any:
-        """Read the body.
-
-        Raises:
-            PermissionDenied: a field would name a program; programs come from the platform's catalogue alone.
-            ValidationError: any other unknown field.
-        """
-        if isinstance(data, dict):
-            unknown = {str(name) for name in data} - set(self.fields)
-            if unknown & _PROGRAM_WORDS:
-                raise PermissionDenied("Programs are picked from the platform's catalogue.")
-            if unknown:
-                raise serializers.ValidationError(
-                    {name[:100]: ["Unknown field."] for name in unknown}
-                )
-        return super().to_internal_value(data)
-
-
-class TextMapField(serializers.DictField):
-    """Names to texts."""
-
-    child = serializers.CharField(max_length=8192, allow_blank=True, trim_whitespace=False)
 
 
 class ServerOutput(serializers.ModelSerializer[McpServer]):
@@ -77,15 +51,19 @@ class ServerOutput(serializers.ModelSerializer[McpServer]):
     connection_config = serializers.DictField(read_only=True)
     server_info = serializers.DictField(read_only=True)
     capabilities = serializers.DictField(read_only=True)
+    roots = serializers.ListField(child=serializers.DictField(), read_only=True)
 
     class Meta:
         model = McpServer
         fields = (
             *("id", "name", "transport", "protocol", "url", "program", "parameters"),
             *("has_headers", "has_env", "auth_type", "has_credentials", "connection_config"),
-            *("is_active", "trusts_annotations", "allows_new_tools"),
+            *("is_active", "trusts_annotations", "allows_new_tools", "scope"),
+            *("answers_elicitation", "uses_instructions", "sampling", "sampling_daily_tokens"),
+            *("sampling_provider_id", "sampling_model", "roots", "log_level"),
             *("status", "status_reason", "latency_ms", "consecutive_failures"),
-            *("last_connected_at", "last_checked_at", "tools_listed_at"),
+            *("last_connected_at", "last_checked_at", "next_check_at"),
+            *("tools_listed_at", "lists_stale_at", "resolved_transport", "instructions"),
             *("protocol_revision", "server_info", "capabilities", "created_at", "updated_at"),
         )
         read_only_fields = fields
@@ -93,15 +71,19 @@ class ServerOutput(serializers.ModelSerializer[McpServer]):
     @extend_schema_field(serializers.CharField())
     def get_url(self, server: McpServer) -> str:
         """The whole URL for those who may change it; a query may hold what others should not see."""
-        if server.transport == Transport.STDIO:
+        if server.transport == Transport.STDIO or server.scope == ServerScope.GLOBAL:
             return ""
-        return server.url if self.context.get("can_manage") else server.target_label
+        return server.url if self._can_manage(server) else server.target_label
 
     @extend_schema_field(serializers.CharField())
     def get_status_reason(self, server: McpServer) -> str:
         """What is wrong; the words of the server's program only for those who may change it."""
         reason = server.status_reason
-        return reason if self.context.get("can_manage") else reason.partition("\n")[0]
+        return reason if self._can_manage(server) else reason.partition("\n")[0]
+
+    def _can_manage(self, server: McpServer) -> bool:
+        actor = self.context.get("actor")
+        return actor is not None and may_manage(actor, server)
 
     def get_has_headers(self, server: McpServer) -> bool:
         """Whether request headers are stored."""
@@ -114,6 +96,13 @@ class ServerOutput(serializers.ModelSerializer[McpServer]):
     def get_has_credentials(self, server: McpServer) -> bool:
         """Whether credentials are stored."""
         return bool(server.auth_config)
+
+
+class RootInput(StrictSerializer):
+    """A folder."""
+
+    uri = serializers.CharField(max_length=1000)
+    name = serializers.CharField(max_length=100, required=False, allow_blank=True)
 
 
 class ServerInput(StrictSerializer):
@@ -145,6 +134,21 @@ class ServerInput(StrictSerializer):
     is_active = serializers.BooleanField(required=False)
     trusts_annotations = serializers.BooleanField(required=False)
     allows_new_tools = serializers.BooleanField(required=False)
+    answers_elicitation = serializers.BooleanField(required=False)
+    uses_instructions = serializers.BooleanField(required=False)
+    sampling = serializers.ChoiceField(choices=SamplingPolicy.choices, required=False)
+    sampling_daily_tokens = serializers.IntegerField(
+        required=False, min_value=0, max_value=MAX_SAMPLING_TOKENS
+    )
+    sampling_provider_id = serializers.UUIDField(required=False, allow_null=True)
+    sampling_model = serializers.CharField(required=False, max_length=200, allow_blank=True)
+    roots = serializers.ListField(
+        child=RootInput(),
+        required=False,
+        max_length=MAX_ROOTS,
+        help_text="Folders the server is told it may work in.",
+    )
+    log_level = serializers.ChoiceField(choices=LogLevel.choices, required=False, allow_blank=True)
 
 
 class ReportOutput(serializers.Serializer[Any]):
@@ -157,85 +161,27 @@ class ReportOutput(serializers.Serializer[Any]):
     server_name = serializers.CharField()
     latency_ms = serializers.IntegerField(allow_null=True)
     tool_count = serializers.IntegerField(allow_null=True)
+    transport = serializers.CharField()
+    resource_count = serializers.IntegerField(allow_null=True)
+    prompt_count = serializers.IntegerField(allow_null=True)
     details = serializers.CharField()
 
 
-class ToolOutput(serializers.ModelSerializer[McpTool]):
-    """A tool as it was last seen."""
+class ConnectionOutput(serializers.Serializer[Any]):
+    """One connection of the process that answers."""
 
-    server_id = serializers.UUIDField(read_only=True)
-    annotations = serializers.SerializerMethodField()
-    input_schema = serializers.DictField(read_only=True)
-    output_schema = serializers.DictField(read_only=True, allow_null=True)
-    is_removed = serializers.BooleanField(read_only=True)
-    is_quarantined = serializers.BooleanField(read_only=True)
+    principal = serializers.SerializerMethodField()
+    state = serializers.CharField()
+    since = serializers.DateTimeField()
+    in_flight = serializers.IntegerField()
+    failures = serializers.IntegerField()
+    next_attempt_seconds = serializers.FloatField(allow_null=True)
+    transport = serializers.CharField()
+    protocol_revision = serializers.CharField()
 
-    class Meta:
-        model = McpTool
-        fields = (
-            *(
-                "id",
-                "server_id",
-                "name",
-                "title",
-                "description",
-                "input_schema",
-                "output_schema",
-                "annotations",
-            ),
-            *(
-                "is_enabled",
-                "approval_override",
-                "definition_hash",
-                "is_quarantined",
-                "is_removed",
-                "problem",
-            ),
-            *("first_seen_at", "last_seen_at", "removed_at"),
-        )
-        read_only_fields = fields
-
-    @extend_schema_field(serializers.DictField(child=serializers.BooleanField(allow_null=True)))
-    def get_annotations(self, tool: McpTool) -> dict[str, bool | None]:
-        """What the server says about the tool."""
-        return tool.typed_annotations.as_json()
-
-
-class ToolInput(StrictSerializer):
-    """What may be changed about a tool."""
-
-    is_enabled = serializers.BooleanField(required=False)
-    approval_override = serializers.ChoiceField(choices=ApprovalOverride.choices, required=False)
-
-
-class AcceptInput(StrictSerializer):
-    """Which definition was looked at."""
-
-    definition_hash = serializers.RegexField(r"^[0-9a-f]{64}$")
-
-
-class TryInput(StrictSerializer):
-    """One call."""
-
-    # A field called "arguments" is what a tool takes; nothing of it becomes a program's argument.
-    arguments = serializers.DictField(required=False)
-    confirm = serializers.BooleanField(
-        required=False,
-        default=False,
-        help_text="Yes to exactly this call, where policy asks first.",
-    )
-
-
-class OutcomeOutput(serializers.Serializer[Any]):
-    """How a call ended."""
-
-    outcome = serializers.ChoiceField(choices=[(one.value, one.value) for one in Outcome])
-    is_error = serializers.BooleanField()
-    content = serializers.ListField(child=serializers.DictField(), source="content_as_json")
-    structured = serializers.JSONField(allow_null=True)
-    message = serializers.CharField()
-    duration_ms = serializers.IntegerField()
-    truncated = serializers.BooleanField()
+    def get_principal(self, status: Any) -> str:
+        """Whose credentials it carries: the workspace's, or a person's."""
+        return str(status.principal).partition(":")[0]
 
 
 class ServerFilters(RowFilterSet):
@@ -243,15 +189,8 @@ class ServerFilters(RowFilterSet):
 
     is_active = django_filters.BooleanFilter()
     status = django_filters.ChoiceFilter(choices=ServerStatus.choices)
+    scope = django_filters.ChoiceFilter(choices=ServerScope.choices)
     transport = django_filters.ChoiceFilter(choices=Transport.choices)
-
-
-class ToolFilters(RowFilterSet):
-    """What a list of tools may be narrowed by."""
-
-    server = django_filters.UUIDFilter(field_name="server_id")
-    is_enabled = django_filters.BooleanFilter()
-    name = django_filters.CharFilter(max_length=256)
 
 
 class ServerViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
@@ -264,14 +203,12 @@ class ServerViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     orderings: ClassVar[Any] = ("name", "-id", "created_at")
 
     def get_queryset(self) -> WorkspaceQuerySet[Any]:
-        return super().get_queryset().select_related("program")
+        return super().get_queryset().select_related("program", "global_server", "workspace")
 
     def get_serializer_context(self) -> dict[str, Any]:
         context = dict(super().get_serializer_context())
         if not getattr(self, "swagger_fake_view", False) and self.request is not None:
-            context["can_manage"] = has_permission(
-                self.actor, Permission.MANAGE_SERVERS, workspace_id=self.workspace.pk
-            )
+            context["actor"] = self.actor
         return context
 
     @extend_schema(request=ServerInput, responses={201: ServerOutput})
@@ -303,59 +240,42 @@ class ServerViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
 
     @extend_schema(request=None, responses=ReportOutput)
     @action(detail=True, methods=["post"])
+    def connect(self, request: Request, pk: str) -> Response:
+        """Open a connection now, whatever pause the server was given, and read what it offers."""
+        report = services.connect_server(server=self.get_object(), actor=self.actor)
+        return Response(ReportOutput(report).data)
+
+    @extend_schema(request=None, responses=ServerOutput)
+    @action(detail=True, methods=["post"])
+    def disconnect(self, request: Request, pk: str) -> Response:
+        """Close the connections of this process; calls that run on them end."""
+        server = services.disconnect_server(server=self.get_object(), actor=self.actor)
+        return self.answer(server)
+
+    @extend_schema(responses=ConnectionOutput(many=True), filters=False)
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def connections(self, request: Request, pk: str) -> Response:
+        """The connections of the process that answers, one for each principal that has or had one."""
+        server = self.get_object()
+        require_to_manage(self.actor, server)
+        return Response(ConnectionOutput(services.connections_of(server), many=True).data)
+
+    @extend_schema(request=ServerInput, responses={201: ServerOutput})
+    @action(detail=False, methods=["post"])
+    def personal(self, request: Request) -> Response:
+        """Add a server that only you see and use, where the workspace allows it."""
+        draft = _draft(self.read(ServerInput))
+        server = services.add_personal_server(
+            workspace=self.workspace, draft=draft, actor=self.actor
+        )
+        return self.answer(server, status=201)
+
+    @extend_schema(request=None, responses=ReportOutput)
+    @action(detail=True, methods=["post"])
     def refresh(self, request: Request, pk: str) -> Response:
         """Read the tool list again."""
         report = services.refresh_tools(server=self.get_object(), actor=self.actor)
         return Response(ReportOutput(report).data)
-
-
-class ToolViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
-    """Tools of the workspace's servers."""
-
-    model = McpTool
-    scopes = Scopes(read="servers:read", write="servers:write")
-    serializer_class = ToolOutput
-    filterset_class = ToolFilters
-    orderings: ClassVar[Any] = ("name", "-id")
-
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
-        return super().get_queryset().select_related("server")
-
-    @extend_schema(request=ToolInput, responses=ToolOutput)
-    def partial_update(self, request: Request, pk: str) -> Response:
-        """Switch a tool on or off, or say whether it asks first."""
-        tool: McpTool = self.get_object()
-        values = self.read(ToolInput, partial=True)
-        if "is_enabled" in values:
-            tool = services.set_tool_enabled(
-                tool=tool, is_enabled=values["is_enabled"], actor=self.actor
-            )
-        if "approval_override" in values:
-            override = ApprovalOverride(values["approval_override"])
-            tool = services.set_approval_override(tool=tool, override=override, actor=self.actor)
-        return self.answer(tool)
-
-    @extend_schema(request=AcceptInput, responses=ToolOutput)
-    @action(detail=True, methods=["post"])
-    def accept(self, request: Request, pk: str) -> Response:
-        """Accept the definition that was looked at."""
-        tool = self.get_object()
-        seen = self.read(AcceptInput)["definition_hash"]
-        return self.answer(services.accept_definition(tool=tool, actor=self.actor, seen_hash=seen))
-
-    @extend_schema(request=TryInput, responses=OutcomeOutput)
-    @action(detail=True, methods=["post"])
-    def test(self, request: Request, pk: str) -> Response:
-        """Call the tool once, through the gate."""
-        tool = self.get_object()
-        values = self.read(TryInput)
-        outcome = tester.try_tool(
-            tool=tool,
-            arguments=values.get("arguments", {}),
-            actor=self.actor,
-            is_confirmed=values["confirm"],
-        )
-        return Response(OutcomeOutput(outcome).data)
 
 
 def _draft(values: dict[str, Any]) -> ServerDraft:
@@ -379,7 +299,14 @@ def _draft(values: dict[str, Any]) -> ServerDraft:
         is_active=values.get("is_active"),
         trusts_annotations=values.get("trusts_annotations"),
         allows_new_tools=values.get("allows_new_tools"),
+        answers_elicitation=values.get("answers_elicitation"),
+        uses_instructions=values.get("uses_instructions"),
+        sampling=SamplingPolicy(values["sampling"]) if "sampling" in values else None,
+        sampling_daily_tokens=values.get("sampling_daily_tokens"),
+        sampling_provider_id=values.get("sampling_provider_id"),
+        clears_sampling_provider="sampling_provider_id" in values
+        and values["sampling_provider_id"] is None,
+        sampling_model=values.get("sampling_model"),
+        roots=[dict(root) for root in values["roots"]] if "roots" in values else None,
+        log_level=LogLevel(values["log_level"]) if "log_level" in values else None,
     )
-
-
-routes = [("servers", ServerViewSet), ("tools", ToolViewSet)]
