@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from django.db import transaction
+from django.db.models import F
 
 from audit.actions import Action
 from audit.errors import AuditUnavailable
@@ -237,7 +238,7 @@ class Dialogue:
         origin = self._origin
         with transaction.atomic():
             rows = InputRequest.objects.for_workspace(row.workspace_id).filter(pk=row.pk)
-            rows.update(tokens_used=result.tokens if result else 0)
+            rows.update(tokens_used=F("tokens_used") + (result.tokens if result else 0))
             record(
                 EntryDraft(
                     action=Action.SAMPLING_FINISHED,

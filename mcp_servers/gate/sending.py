@@ -114,8 +114,17 @@ class Exchange:
             await in_database(self._write_resumed, checkpoint.kind)
             # From here on the server may act, so a crash must not lead back to this point.
             await self._port.checkpointed("")
+        has_begun_again = False
         while True:
-            got = await self._send(answers)
+            try:
+                got = await self._send(answers)
+            except RpcError as error:
+                # The server's own note of what it asked has run out, or went with its process. It has only asked so
+                # far, so the call may begin again; what was answered is not asked twice.
+                if rounds != 1 or has_begun_again or not _has_forgotten(error):
+                    raise
+                answers, rounds, has_begun_again = None, 0, True
+                continue
             if isinstance(got, mcp_types.CallToolResult):
                 return got
             if isinstance(got, TaskStarted):
@@ -215,6 +224,14 @@ async def _read(plan: Plan, result: mcp_types.CallToolResult, started: float) ->
     if results.is_heavy(result):
         return await asyncio.to_thread(read, result, **options)
     return read(result, **options)
+
+
+def _has_forgotten(error: RpcError) -> bool:
+    """The server does not know the state that it gave along with its questions."""
+    data = error.data if isinstance(error.data, dict) else {}
+    return error.rpc_code == mcp_types.INVALID_PARAMS and (
+        data.get("reason") == "invalid_request_state" or "requeststate" in error.message.lower()
+    )
 
 
 def _links_of(error: RpcError) -> list[AskedInput]:

@@ -79,6 +79,14 @@ class AskingServer:
         """The endpoint."""
         return f"{self._listening.origin}/mcp"
 
+    def restart(self) -> None:
+        """Begin anew at the same address, as another process that knows nothing of this one."""
+        port = self._listening.port
+        self._listening.stop()
+        self.server = MCPServer("asking", version="1.0", log_level="ERROR")
+        self._add_tools()
+        self._listening = Listening(self.server.streamable_http_app(), port=port)
+
     def stop(self) -> None:
         """End the server."""
         self._listening.stop()

@@ -24,13 +24,13 @@ Handler = Callable[[dict[str, Any] | None, Scope, Send], Awaitable[None]]
 
 
 class Listening:
-    """An ASGI app on a port of 127.0.0.1, in a thread of its own."""
+    """An ASGI app on a port of 127.0.0.1 (a free one, unless it is named), in a thread of its own."""
 
-    def __init__(self, app: Any) -> None:
+    def __init__(self, app: Any, port: int = 0) -> None:
         # With the protocol named, asyncio switches the delay of small packets off.
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self._socket.bind(("127.0.0.1", 0))
+        self._socket.bind(("127.0.0.1", port))
         self.port: int = self._socket.getsockname()[1]
         config = uvicorn.Config(
             app,

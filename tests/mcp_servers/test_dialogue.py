@@ -198,7 +198,7 @@ async def test_progress_extends_a_call_up_to_its_hard_limit(
 ) -> None:
     """A call that tells of progress may take longer than one that is silent, but not for ever."""
     config = {"connection_config": {"call_seconds": 1.0, "hard_call_seconds": 1.0}}
-    hard = await sync_to_async(in_era)(tenant, asking, "2026-07-28", name="hard", **config)
+    hard = await sync_to_async(in_era)(tenant, asking, "2026-07-28", **config)
     outcome = await call(tenant, hard, "slow_echo", {"text": "x"}, timeout_seconds=0.3)
     assert outcome.outcome == Outcome.OK
     silent = await call(tenant, hard, "slow_echo", {"text": "x"}, timeout_seconds=0.1)
@@ -263,6 +263,25 @@ async def test_a_parked_call_goes_on_from_its_checkpoint(
         "tool_call.resumed",
         "tool_call.finished",
     ]
+
+
+async def test_a_server_that_has_forgotten_its_question_is_called_again_and_nobody_asked_twice(
+    tenant: Tenant, asking: AskingServer
+) -> None:
+    """A pending question outlives the server's own process, and the time for which it remembers."""
+    server = await sync_to_async(in_era)(tenant, asking, "2026-07-28")
+    tool = await sync_to_async(tool_of)(server, "book_table")
+    port = ListeningPort()
+    request = a_request(tenant, tool, {"when": "noon"}, can_ask=True, can_wait_elsewhere=True)
+    with pytest.raises(InputMissing):
+        await call_tool(request, port=port)
+    await sync_to_async(asking.restart)()
+    await answer(await pending(tenant), tenant, InputAction.ACCEPT, ANSWER)
+    again = dataclasses.replace(request, checkpoint=port.checkpoints[0])
+    outcome = await call_tool(again, port=port)
+    assert "Ada, 3 at the garden, noon" in outcome.as_model_text()
+    assert asking.done == [("book_table", {"when": "noon", **ANSWER})]
+    assert len(await sync_to_async(rows)(tenant)) == 1
 
 
 async def test_a_stopped_call_takes_its_question_back(tenant: Tenant, server: McpServer) -> None:
