@@ -92,7 +92,7 @@ async def send_call(
     Source: MCP specification, "Tools": Calling Tools; "Tasks".
     """
     permit.spend(server_id=spec.server_id)
-    call = CallRef(call_id=permit.call_id, user_id=permit.user_id, listener=listener)
+    call = CallRef(call_id=permit.call_id, user_id=permit.user_id, listener=listener, permit=permit)
 
     async def ask(connection: Connection, session: ClientSession) -> Any:
         params = {

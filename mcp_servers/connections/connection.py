@@ -15,26 +15,27 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import mcp_types
 from mcp import MCPError
-from mcp.client.session import ClientSession
 
 from mcp_servers.connections.facts import ServerFacts
 from mcp_servers.connections.failures import CallFailed, call_failure, connect_failure, leaf_of
 from mcp_servers.connections.flights import CURRENT, Flight
-from mcp_servers.connections.negotiation import negotiate
+from mcp_servers.connections.opening import Opener
 from mcp_servers.connections.questions import Questions
 from mcp_servers.connections.spec import ConnectionSpec
-from mcp_servers.connections.tap import Tap, TapRead, TapWrite, is_modern
+from mcp_servers.connections.tap import Tap, is_modern
 from mcp_servers.connections.tracing import ConnectionTrace, buffer
-from mcp_servers.connections.transports import OpenTransport, kinds_for, open_streams
+from mcp_servers.connections.transports import OpenTransport
 from mcp_servers.connections.watching import Watch
 from mcp_servers.errors import ConnectTimedOut
 from mcp_servers.values import Protocol
 
 if TYPE_CHECKING:
+    from mcp.client.session import ClientSession
+
     from mcp_servers.connections.deadline import Deadline
     from mcp_servers.connections.flights import CallRef
 
@@ -42,7 +43,6 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-CLIENT_INFO: Final = mcp_types.Implementation(name="trellis", version="0.1.0")
 GHOST_SECONDS: Final = 600.0
 """How long a call that was stopped may still be what a server's question is about."""
 SOON_SECONDS: Final = 2.0
@@ -54,8 +54,6 @@ _LOST_GRACE_SECONDS: Final = 0.2
 _LEAST_IDLE_SECONDS: Final = 0.5
 """Whoever waited for a connection to open must be able to use it before it counts as idle."""
 _MOST_GHOSTS: Final = 200
-_FALLBACK_STATUSES: Final = frozenset({400, 404, 405})
-"""MCP 2025-11-25, "Transports", Backwards Compatibility: what a server without Streamable HTTP answers to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,11 +89,18 @@ class Connection:
         self.flights: set[Flight] = set()
         self.last_used = loop.time()
         self.watch = Watch(self)
-        self._protocol = protocol
         self._is_single = is_single
         self._turn = asyncio.Lock()
         self._events = events
-        self._questions = Questions(self, on_unclear=self._give_way)
+        self._opener = Opener(
+            spec=spec,
+            protocol=protocol,
+            transport=self.transport,
+            tap=self.tap,
+            trace=self.trace,
+            questions=Questions(self, on_unclear=self._give_way),
+            hear=self._hear,
+        )
         self._ghosts: deque[tuple[float, Flight]] = deque(maxlen=_MOST_GHOSTS)
         self._ping: asyncio.Task[None] | None = None
         self._stopping = asyncio.Event()
@@ -280,7 +285,8 @@ class Connection:
         try:
             async with contextlib.AsyncExitStack() as stack:
                 async with asyncio.timeout(self.spec.connect_seconds):
-                    session = await self._open(stack)
+                    session, self.facts = await self._opener.open(stack)
+                self.since = datetime.now(UTC)
                 self.last_used = asyncio.get_running_loop().time()
                 self.opened.set_result(session)
                 stack.push_async_callback(self.watch.close)
@@ -304,50 +310,6 @@ class Connection:
             # The SDK wakes its waiters when its streams close. Whoever still waits after a moment is woken here.
             for flight in tuple(self.flights):
                 asyncio.get_running_loop().call_later(_LOST_GRACE_SECONDS, self._lose, flight)
-
-    async def _open(self, stack: contextlib.AsyncExitStack) -> ClientSession:
-        """Open the first transport that works, and agree on a revision."""
-        kinds = kinds_for(self.spec.target)
-        for kind, is_last in zip(kinds, [*[False] * (len(kinds) - 1), True], strict=True):
-            self.trace.event(f"Connecting over {kind}.")
-            attempt = contextlib.AsyncExitStack()
-            try:
-                async with attempt:
-                    session = await self._open_as(kind, attempt)
-                    await stack.enter_async_context(attempt.pop_all())
-                    return session
-            except Exception as error:
-                status = _status_of(error)
-                if is_last or status not in _FALLBACK_STATUSES:
-                    raise
-                self.trace.event(f"The server answered HTTP {status}; trying the next transport.")
-        raise AssertionError("unreachable")
-
-    async def _open_as(self, kind: str, stack: contextlib.AsyncExitStack) -> ClientSession:
-        spec = self.spec
-        read, write = await stack.enter_async_context(
-            open_streams(spec.target, kind, self.transport, self.trace)
-        )
-        questions = self._questions
-        session = await stack.enter_async_context(
-            ClientSession(
-                TapRead(read, self.tap),
-                TapWrite(write, self.tap),
-                client_info=CLIENT_INFO,
-                message_handler=self._hear,
-                elicitation_callback=questions.elicit if spec.allows_elicitation else None,
-                sampling_callback=questions.sample if spec.allows_sampling else None,
-                list_roots_callback=questions.list_roots if spec.roots else None,
-                log_level=spec.log_level or None,  # type: ignore[arg-type]  # one of MCP's names
-            )
-        )
-        await negotiate(
-            session, protocol=self._protocol, probe_seconds=self.spec.connect_seconds / 2
-        )
-        self.facts = _facts_of(session, kind, was_negotiated=spec.protocol is Protocol.AUTO)
-        self.since = datetime.now(UTC)
-        self.trace.event(f"Connected, revision {self.facts.protocol_revision}.")
-        return session
 
     def _lose(self, flight: Flight) -> None:
         if flight in self.flights:
@@ -389,31 +351,3 @@ async def _ping(session: ClientSession) -> None:
     with contextlib.suppress(TimeoutError, MCPError):
         async with asyncio.timeout(KEEPALIVE_SECONDS):
             await session.send_ping()
-
-
-def _status_of(error: BaseException) -> int | None:
-    leaf = leaf_of(error)
-    if not isinstance(leaf, MCPError) or not isinstance(leaf.error.data, dict):
-        return None
-    status = leaf.error.data.get("http_status")
-    return status if isinstance(status, int) else None
-
-
-def _facts_of(session: ClientSession, transport: str, *, was_negotiated: bool) -> ServerFacts:
-    info, capabilities = session.server_info, session.server_capabilities
-    return ServerFacts(
-        protocol_revision=str(session.protocol_version),
-        transport=transport,
-        was_negotiated=was_negotiated,
-        name=info.name if info else "",
-        title=(info.title or "") if info else "",
-        version=info.version if info else "",
-        instructions=session.instructions or "",
-        capabilities=_dumped(capabilities),
-    )
-
-
-def _dumped(capabilities: mcp_types.ServerCapabilities | None) -> dict[str, Any]:
-    if capabilities is None:
-        return {}
-    return capabilities.model_dump(by_alias=True, mode="json", exclude_none=True)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from mcp_servers.connections.deadline import Deadline
+    from mcp_servers.connections.permits import CallPermit
     from mcp_servers.inputs import CallListener
 
 
@@ -21,6 +22,8 @@ class CallRef:
     call_id: UUID | None = None
     user_id: UUID | None = None
     listener: CallListener | None = None
+    permit: CallPermit | None = None
+    """The gate's leave to call a tool, already spent; nothing else may send one."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+import mcp_types
+
+from mcp_servers.connections.hooks import hooks
+
+if TYPE_CHECKING:
+    from mcp_servers.connections.spec import ConnectionSpec
 
 logger = logging.getLogger(__name__)
 
@@ -23,8 +30,25 @@ class News:
         self._told_at: dict[Hashable, float] = {}
         self._waiting: dict[Hashable, asyncio.TimerHandle] = {}
 
-    def tell(self, subject: Hashable, hook: Callable[..., None], *facts: Any) -> None:
-        """Call a hook now, or as soon as a second has passed since it was last called about this subject."""
+    def hear(self, spec: ConnectionSpec, message: object) -> None:
+        """Hand on what a server says by itself, if anybody wants to know."""
+        server = spec.server_id
+        if isinstance(message, mcp_types.ToolListChangedNotification):
+            self.tell(("tools", server), "tools_changed", server)
+        elif isinstance(message, mcp_types.PromptListChangedNotification):
+            self.tell(("prompts", server), "prompts_changed", server)
+        elif isinstance(message, mcp_types.ResourceListChangedNotification):
+            self.tell(("resources", server), "resources_changed", server)
+        elif isinstance(message, mcp_types.ResourceUpdatedNotification):
+            uri = str(message.params.uri)
+            subject = ("resource", server, uri)
+            self.tell(subject, "resource_updated", spec.workspace_id, server, uri)
+        elif isinstance(message, mcp_types.ElicitCompleteNotification):
+            told = message.params.elicitation_id
+            self.tell(("elicited", server, told), "elicitation_completed", server, told)
+
+    def tell(self, subject: Hashable, hook: str, *facts: Any) -> None:
+        """Call a hook, by its name, now or as soon as a second has passed since it was last called about this subject."""
         loop = asyncio.get_running_loop()
         if subject in self._waiting:
             return
@@ -43,7 +67,7 @@ class News:
         self._waiting.clear()
         self._told_at.clear()
 
-    def _tell(self, subject: Hashable, hook: Callable[..., None], *facts: Any) -> None:
+    def _tell(self, subject: Hashable, hook: str, *facts: Any) -> None:
         loop = asyncio.get_running_loop()
         self._waiting.pop(subject, None)
         if len(self._told_at) >= MAX_SUBJECTS:
@@ -53,8 +77,8 @@ class News:
         loop.run_in_executor(None, _call, hook, *facts)
 
 
-def _call(hook: Callable[..., None], *facts: Any) -> None:
+def _call(hook: str, *facts: Any) -> None:
     try:
-        hook(*facts)
+        getattr(hooks, hook)(*facts)
     except Exception:
         logger.exception("news of a server could not be handed on")

@@ -41,6 +41,10 @@ class CallPermit:
         self._spent = False
         self._lock = threading.Lock()
 
+    def allows(self, tool_name: object) -> bool:
+        """Whether it was spent for a call of this tool: what a connection asks before it sends one."""
+        return self._spent and tool_name == self.tool_name
+
     def spend(self, *, server_id: UUID) -> None:
         """Use the permit up.
 

@@ -7,21 +7,18 @@ import contextlib
 import logging
 import random
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final, get_args
 
-import mcp_types
 from django.conf import settings
 
 from mcp_servers.connections import runtime
 from mcp_servers.connections.backoff import JITTER, Backoff
 from mcp_servers.connections.connection import Connection, ConnectionEvents
-from mcp_servers.connections.facts import ConnectionState, ConnectionStatus, Listing
+from mcp_servers.connections.facts import ConnectionStatus, Listing
 from mcp_servers.connections.failures import CallFailed
-from mcp_servers.connections.hooks import hooks
 from mcp_servers.connections.listing import read_lists
 from mcp_servers.connections.news import News
 from mcp_servers.connections.slots import FairSlots
@@ -32,6 +29,7 @@ from mcp_servers.connections.spec import (
     RemoteTransport,
     ServerKey,
 )
+from mcp_servers.connections.statuses import status_of
 from mcp_servers.connections.tap import is_modern
 from mcp_servers.connections.tracing import buffer as trace_buffer
 from mcp_servers.errors import (
@@ -78,7 +76,7 @@ class Pool:
         self._asks_back: set[ServerKey] = set()
         self._news = News()
         self._closing: set[asyncio.Task[None]] = set()
-        self._events = ConnectionEvents(heard=self._heard, asked_unclearly=self._note_asks_back)
+        self._events = ConnectionEvents(heard=self._news.hear, asked_unclearly=self._note_asks_back)
 
     # Opening
 
@@ -307,24 +305,6 @@ class Pool:
     def _note_asks_back(self, spec: ConnectionSpec) -> None:
         self._asks_back.add(spec.server_key)
 
-    def _heard(self, spec: ConnectionSpec, message: object) -> None:
-        server = spec.server_id
-        if isinstance(message, mcp_types.ToolListChangedNotification):
-            self._news.tell(("tools", server), _late("tools_changed"), server)
-        elif isinstance(message, mcp_types.PromptListChangedNotification):
-            self._news.tell(("prompts", server), _late("prompts_changed"), server)
-        elif isinstance(message, mcp_types.ResourceListChangedNotification):
-            self._news.tell(("resources", server), _late("resources_changed"), server)
-        elif isinstance(message, mcp_types.ResourceUpdatedNotification):
-            uri = str(message.params.uri)
-            subject = ("resource", server, uri)
-            self._news.tell(subject, _late("resource_updated"), spec.workspace_id, server, uri)
-        elif isinstance(message, mcp_types.ElicitCompleteNotification):
-            told = message.params.elicitation_id
-            self._news.tell(
-                ("elicited", server, told), _late("elicitation_completed"), server, told
-            )
-
     # Closing
 
     async def drop(self, server_id: UUID, *, principal: str | None = None) -> None:
@@ -375,43 +355,15 @@ class Pool:
         """This process's connections to a server, one for each principal that has or had one. Any thread."""
         keys = {*list(self._connections), *list(self._backoffs)}
         return [
-            self._status(key) for key in sorted(keys, key=lambda key: key[2]) if key[1] == server_id
+            status_of(key, self._connections.get(key), self._backoffs.get(key))
+            for key in sorted(keys, key=lambda key: key[2])
+            if key[1] == server_id
         ]
 
     def state_of(self, spec: ConnectionSpec) -> ConnectionStatus:
         """The same for one of them, whether or not there ever was one. Any thread."""
-        return self._status(spec.key)
-
-    def _status(self, key: ConnectionKey) -> ConnectionStatus:
-        connection = self._connections.get(key)
-        backoff = self._backoffs.get(key, Backoff())
-        wait = backoff.wait_seconds(time.monotonic())
-        facts = connection.facts if connection is not None else None
-        stdio = connection.transport.stdio if connection is not None else None
-        return ConnectionStatus(
-            workspace_id=key[0],
-            server_id=key[1],
-            principal=key[2],
-            state=_state(connection, backoff, wait),
-            since=connection.since if connection is not None else datetime.now(UTC),
-            in_flight=connection.in_flight if connection is not None else 0,
-            failures=backoff.failures,
-            next_attempt_seconds=None if backoff.has_given_up or wait <= 0 else wait,
-            transport=facts.transport if facts is not None else "",
-            protocol_revision=facts.protocol_revision if facts is not None else "",
-            process_id=stdio.pid if stdio is not None else None,
-            capabilities=facts.capabilities if facts is not None else {},
-        )
-
-
-def _state(connection: Connection | None, backoff: Backoff, wait: float) -> ConnectionState:
-    if connection is not None and not connection.owner.done():
-        if not connection.opened.done():
-            return ConnectionState.CONNECTING
-        return ConnectionState.CLOSING if connection.is_over else ConnectionState.CONNECTED
-    if backoff.has_given_up:
-        return ConnectionState.GIVEN_UP
-    return ConnectionState.WAITING if wait > 0 else ConnectionState.CLOSED
+        key = spec.key
+        return status_of(key, self._connections.get(key), self._backoffs.get(key))
 
 
 def _backing_off(state: Backoff, wait: float) -> BackingOff:
@@ -423,15 +375,6 @@ def _backing_off(state: Backoff, wait: float) -> BackingOff:
     return BackingOff(
         f"The server failed a moment ago. Next attempt in {wait:.0f} s.", retry_after_seconds=wait
     )
-
-
-def _late(name: str) -> Callable[..., None]:
-    """The hook as it is set when it is called."""
-
-    def call(*facts: object) -> None:
-        getattr(hooks, name)(*facts)
-
-    return call
 
 
 pool: Final = Pool()

@@ -17,9 +17,10 @@ from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPC
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from mcp_servers.connections.flights import CURRENT
+from mcp_servers.connections.permits import PermitRefused
 
 if TYPE_CHECKING:
-    from mcp_servers.connections.flights import Flight
+    from mcp_servers.connections.flights import CallRef, Flight
     from mcp_servers.connections.tracing import ConnectionTrace, Kind
 
 RawItem: TypeAlias = "dict[str, Any]"
@@ -75,10 +76,16 @@ class Tap:
         """Told when the server's side closed and nothing more will come."""
 
     def sent(self, item: SessionMessage) -> None:
-        """Note a message of ours, and mark it where the server has to be told what we take."""
+        """Note a message of ours, and mark it where the server has to be told what we take.
+
+        Raises:
+            PermitRefused: it calls a tool, and the gate did not allow exactly that.
+        """
         message, flight = item.message, CURRENT.get()
         call = flight.call if flight is not None else None
         if isinstance(message, JSONRPCRequest):
+            if message.method == "tools/call":
+                _check_permit(message, call)
             if flight is not None and flight.as_task:
                 _declare_tasks(message)
             if len(self._asked) >= _MOST_ASKED:
@@ -188,6 +195,13 @@ def _headers_only(schema: dict[str, Any], depth: int = 0) -> dict[str, Any] | No
         **({"properties": marked} if marked else {}),
         **({} if depth else {"type": "object"}),
     }
+
+
+def _check_permit(message: JSONRPCRequest, call: CallRef | None) -> None:
+    """The last door: whoever finds a way round the gate finds none to the wire."""
+    permit = call.permit if call is not None else None
+    if permit is None or not permit.allows((message.params or {}).get("name")):
+        raise PermitRefused("This call has no permit.")
 
 
 def _declare_tasks(message: JSONRPCRequest) -> None:

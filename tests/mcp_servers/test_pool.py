@@ -174,6 +174,20 @@ async def test_a_permit_is_for_one_call(counting: CountingServer) -> None:
     assert counting.names() == ["echo"]
 
 
+async def test_a_call_without_a_permit_finds_no_way_to_the_wire(counting: CountingServer) -> None:
+    """SEC-56: however the session is reached, a tools/call that the gate did not allow is not sent."""
+    spec = spec_for(counting.url)
+    await call(spec, "echo", {"text": "allowed"})
+
+    async def sneak() -> None:
+        connection = await pool.connect(spec)
+        await connection.request(lambda session: session.call_tool("echo", {"text": "sneaked"}))
+
+    with pytest.raises(PermitRefused):
+        await runtime.run(sneak())
+    assert counting.names() == ["echo"]
+
+
 async def test_principals_do_not_share_a_connection(counting: CountingServer) -> None:
     """SEC-10: one person's credentials never serve another."""
     first = spec_for(counting.url, headers={"X-Who": "anna"}, principal="user:anna")
@@ -619,7 +633,7 @@ async def test_a_list_changed_storm_is_one_message_a_second(
 
     async def storm() -> None:
         for _ in range(200):
-            pool._heard(spec, mcp_types.ToolListChangedNotification())
+            pool._news.hear(spec, mcp_types.ToolListChangedNotification())
 
     await runtime.run(storm())
     await asyncio.sleep(0.2)

@@ -267,7 +267,7 @@ async def test_news_come_at_most_once_a_second_and_the_last_is_not_lost(
 
     async def storm() -> None:
         for _ in range(50):
-            pool._heard(spec, mcp_types.ToolListChangedNotification())
+            pool._news.hear(spec, mcp_types.ToolListChangedNotification())
             await asyncio.sleep(0.01)
 
     await runtime.run(storm())
