@@ -17,6 +17,7 @@ urlpatterns = [
     path(f"{_BASE}add/", servers.add, name="add"),
     path(f"{_BASE}catalogue/", servers.add_from_catalogue, name="add_from_catalogue"),
     path(f"{_BASE}mine/", servers.add_personal, name="add_personal"),
+    path(f"{_BASE}rules/", servers.set_rule, name="rule"),
     path(f"{_BASE}try/", servers.try_out, name="try"),
     path(f"{_BASE}import/", lists.import_servers, name="import"),
     path(f"{_BASE}export/", lists.export_servers, name="export"),

@@ -107,7 +107,8 @@ class ServerListViewSet(WorkspaceViewSet):
     serializer_class = ExportOutput
 
     @extend_schema(responses=ExportOutput, filters=False)
-    def list(self, request: Request) -> Response:
+    @action(detail=False, methods=["get"], pagination_class=None)
+    def export(self, request: Request) -> Response:
         """The workspace's own servers, without secrets."""
         return Response(lists.export_servers(workspace_id=self.workspace.pk, actor=self.actor))
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import django_filters
 from django.db.models import Q
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.response import Response
@@ -27,7 +27,7 @@ class TraceOutput(serializers.ModelSerializer[TraceMessage]):
     """One message; the outline has no values of people's calls."""
 
     server_id = serializers.UUIDField(read_only=True)
-    outline = serializers.JSONField(read_only=True, allow_null=True)
+    outline = serializers.SerializerMethodField()
 
     class Meta:
         model = TraceMessage
@@ -37,11 +37,21 @@ class TraceOutput(serializers.ModelSerializer[TraceMessage]):
         )
         read_only_fields = fields
 
+    @extend_schema_field({"description": "Any JSON; null for an event."})
+    def get_outline(self, message: TraceMessage) -> Any:
+        """The message without people's values."""
+        return message.outline
+
 
 class TraceBodyOutput(serializers.Serializer[Any]):
     """The whole message, with secrets masked."""
 
-    body = serializers.JSONField(allow_null=True)
+    body = serializers.SerializerMethodField()
+
+    @extend_schema_field({"description": "Any JSON; null for an event."})
+    def get_body(self, shown: dict[str, Any]) -> Any:
+        """The message."""
+        return shown["body"]
 
 
 class TraceFilters(RowFilterSet):
@@ -85,4 +95,5 @@ class TraceViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     def body(self, request: Request, pk: str) -> Response:
         """Read the whole message; somebody else's only as an auditor, and that is an entry of the log."""
         message = self.get_object()
-        return Response({"body": reading.open_body(message, actor=self.actor)})
+        shown = {"body": reading.open_body(message, actor=self.actor)}
+        return Response(TraceBodyOutput(shown).data)

@@ -15,11 +15,11 @@ from unfold.widgets import (
 
 from mcp_servers.forms.add import AddServerForm
 from mcp_servers.forms.common import SECRET_HELP, add_domain_error, read_auth, read_lines
-from mcp_servers.models import McpServer, Transport
+from mcp_servers.models import LogLevel, McpServer, SamplingPolicy, ServerScope, Transport
 from mcp_servers.models.servers import AuthType
 from mcp_servers.services import ServerDraft
 from mcp_servers.values import Protocol
-from workspaces.errors import DomainError
+from workspaces.errors import DomainError, InvalidInput
 
 
 class ServerAdminForm(forms.ModelForm):
@@ -62,6 +62,8 @@ class ServerAdminForm(forms.ModelForm):
         fields: ClassVar[list[str]] = [
             *("name", "transport", "url", "program", "parameters", "protocol", "auth_type"),
             *("connection_config", "is_active", "trusts_annotations", "allows_new_tools"),
+            *("answers_elicitation", "uses_instructions", "sampling", "sampling_daily_tokens"),
+            *("sampling_model", "roots", "log_level"),
         ]
 
     workspace_id: Any = None
@@ -104,10 +106,12 @@ class ServerAdminForm(forms.ModelForm):
             else None
         )
         env = read_lines(values["env"], separator="=", field="env") if values["env"] else None
+        is_global = self.instance.scope == ServerScope.GLOBAL
         return ServerDraft(
             name=values["name"],
-            transport=Transport(values["transport"]),
-            protocol=Protocol(values["protocol"]),
+            # Where a server of the platform is, its file says.
+            transport=None if is_global else Transport(values["transport"]),
+            protocol=None if is_global else Protocol(values["protocol"]),
             url=values["url"],
             program=values["program"],
             parameters=(values["parameters"] or {}) if is_stdio else None,
@@ -119,4 +123,19 @@ class ServerAdminForm(forms.ModelForm):
             is_active=values["is_active"],
             trusts_annotations=values["trusts_annotations"],
             allows_new_tools=values["allows_new_tools"],
+            answers_elicitation=values["answers_elicitation"],
+            uses_instructions=values["uses_instructions"],
+            sampling=SamplingPolicy(values["sampling"]),
+            sampling_daily_tokens=values["sampling_daily_tokens"],
+            sampling_model=values["sampling_model"],
+            roots=self._roots(values["roots"]),
+            log_level=LogLevel(values["log_level"]),
         )
+
+    @staticmethod
+    def _roots(value: object) -> list[dict[str, str]]:
+        """The folders; a value of another shape is refused by the service."""
+        roots = value or []
+        if not isinstance(roots, list) or not all(isinstance(root, dict) for root in roots):
+            raise InvalidInput(fields={"roots": ['A list of {"uri", "name"} is needed.']})
+        return roots

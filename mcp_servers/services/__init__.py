@@ -20,6 +20,7 @@ from mcp_servers.services.looks import (
 )
 from mcp_servers.services.news import listen_to_servers
 from mcp_servers.services.programs import accept_program, check_programs, ensure_program
+from mcp_servers.services.rules import set_workspace_rule
 from mcp_servers.services.servers import (
     add_personal_server,
     add_server,
@@ -63,6 +64,7 @@ __all__ = [
     "set_server_active",
     "set_tool_cache",
     "set_tool_enabled",
+    "set_workspace_rule",
     "test_connection",
     "try_connection",
     "update_server",

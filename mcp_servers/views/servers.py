@@ -16,6 +16,7 @@ from mcp_servers.models import GlobalServer, McpServer, ServerStatus
 from mcp_servers.rights import require_to_own
 from mcp_servers.scopes import platform
 from mcp_servers.services import ConnectionReport
+from mcp_servers.services.rules import RULES
 from mcp_servers.values import Protocol
 from mcp_servers.views.common import (
     can_manage,
@@ -26,7 +27,7 @@ from mcp_servers.views.common import (
     workspace_of,
 )
 from workspaces.errors import DomainError, InvalidInput, NotFound
-from workspaces.roles import Permission, require
+from workspaces.roles import Permission, has_permission, require
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -169,6 +170,19 @@ def set_global(request: WorkspaceRequest, workspace_slug: str, global_id: UUID) 
     return redirect(servers_url(request))
 
 
+@require_POST
+@login_required
+def set_rule(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """Switch a rule of the workspace on or off."""
+    services.set_workspace_rule(
+        workspace=workspace_of(request),
+        rule=request.POST.get("rule", ""),
+        is_on=switch(request, "is_on"),
+        actor=request.actor,
+    )
+    return redirect(f"{servers_url(request)}#rules")
+
+
 def _add(
     request: WorkspaceRequest, form: AddServerForm | CatalogueForm | PersonalServerForm
 ) -> HttpResponse | None:
@@ -218,6 +232,12 @@ def _page(
         "own_cards": [one for one in shown if one.is_personal],
         "allows_personal": workspace.allows_personal_servers,
         "offers": platform.offers_for(workspace.pk) if is_manager else [],
+        "rules": [
+            {"name": name, "title": title, "help": text, "is_on": getattr(workspace, name)}
+            for name, (title, text) in RULES.items()
+        ]
+        if has_permission(request.actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace.pk)
+        else [],
         "form_open": form_open,
         "add_form": None,
         "catalogue_form": None,

@@ -148,8 +148,10 @@ SAMPLES: dict[str, Sample] = {
     "api:server-lists-list": Sample(
         bodies=(
             lambda _: {"servers": '{"mcpServers": {"new": {"url": "https://new.example.org/"}}}'},
-        )
+        ),
+        reads=False,
     ),
+    "api:server-lists-export": Sample(),
     "api:server-lists-preview": Sample(
         bodies=(lambda _: {"servers": '{"mcpServers": {}}'},), reads=False
     ),
@@ -225,6 +227,11 @@ SAMPLES: dict[str, Sample] = {
     "mcp_servers:add_personal": Sample(
         ids=_slug,
         bodies=(lambda _: {"personal-name": "new", "personal-url": "https://new.example.org/mcp"},),
+        reads=False,
+    ),
+    "mcp_servers:rule": Sample(
+        ids=_slug,
+        bodies=(lambda _: {"rule": "allows_personal_servers", "is_on": "on"},),
         reads=False,
     ),
     "mcp_servers:try": Sample(ids=_slug, reads=False),

@@ -33,6 +33,12 @@ def form(**changes: Any) -> dict[str, Any]:
         "headers": "",
         "env": "",
         "connection_config": "{}",
+        "answers_elicitation": "on",
+        "sampling": "off",
+        "sampling_daily_tokens": "1000",
+        "sampling_model": "",
+        "roots": "[]",
+        "log_level": "info",
     }
     return {**values, **changes}
 
