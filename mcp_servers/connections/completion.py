@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final, Literal
 import mcp_types
 
 from mcp_servers.connections import runtime
-from mcp_servers.connections.flights import CallRef
 from mcp_servers.connections.requests import perform
 from mcp_servers.inputs import CallLimits
 
@@ -66,4 +65,4 @@ async def complete(
         return [text[:MAX_VALUE_LENGTH] for text in result.completion.values[:MAX_VALUES]]
 
     limits = CallLimits(seconds=seconds, hard_seconds=seconds)
-    return await runtime.run(perform(spec, ask, limits=limits, call=CallRef()))
+    return await runtime.run(perform(spec, ask, limits=limits, call=None))

@@ -7,10 +7,10 @@ import contextlib
 import logging
 import random
 import time
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final, get_args
+from typing import TYPE_CHECKING, Final, TypeVar, get_args
 
 from django.conf import settings
 
@@ -18,7 +18,7 @@ from mcp_servers.connections import runtime
 from mcp_servers.connections.backoff import JITTER, Backoff
 from mcp_servers.connections.connection import Connection, ConnectionEvents
 from mcp_servers.connections.facts import ConnectionStatus, Listing
-from mcp_servers.connections.failures import CallFailed
+from mcp_servers.connections.failures import CallFailed, RpcError
 from mcp_servers.connections.listing import read_lists
 from mcp_servers.connections.news import News
 from mcp_servers.connections.slots import FairSlots
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+
+T = TypeVar("T")
 
 CLOSE_SECONDS: Final = 6.0
 """How long running calls may go on when the pool closes."""
@@ -193,14 +195,9 @@ class Pool:
             ConnectionFailed: not reachable, or its answer is no list.
             Busy: see connect().
         """
-        connection = await self.connect(spec, at_once=at_once)
-        try:
-            listing = await read_lists(connection, tools_only=tools_only)
-        except CallFailed as failure:
-            self.note_failure(connection, failure)
-            raise ConnectionFailed(failure.message, details=failure.details) from failure
-        self.note_success(spec)
-        return listing
+        return await self._ask(
+            spec, lambda connection: read_lists(connection, tools_only=tools_only), at_once=at_once
+        )
 
     async def list_tools(self, spec: ConnectionSpec, *, at_once: bool = False) -> Listing:
         """The tools alone; raises as list_offers()."""
@@ -215,28 +212,40 @@ class Pool:
         started = time.monotonic()
         known = self._connections.get(spec.key)
         was_open = known is not None and not known.is_over
-        connection = await self.connect(spec, at_once=at_once)
-        assert connection.facts is not None
-        revision = connection.facts.protocol_revision
 
-        async def knock(session: ClientSession) -> None:
-            if is_modern(revision):
-                await session.send_discover(revision)
-            else:
-                await session.send_ping()
+        async def knock(connection: Connection) -> None:
+            try:
+                # An error of the server's own is a sign of life as well.
+                with contextlib.suppress(RpcError):
+                    async with asyncio.timeout(spec.connect_seconds):
+                        await connection.request(partial(_knock, connection))
+            except TimeoutError as error:
+                if not connection.flights:
+                    connection.stop()  # nobody is there any more, or nobody who could serve the next call
+                raise ConnectTimedOut("The server did not answer in time.") from error
+            finally:
+                if not was_open and not connection.flights:
+                    connection.close_soon()
 
-        try:
-            async with asyncio.timeout(spec.connect_seconds):
-                await connection.request(knock)
-        except TimeoutError as error:
-            raise ConnectTimedOut("The server did not answer in time.") from error
-        except CallFailed as failure:
-            self.note_failure(connection, failure)
-            raise ConnectionFailed(failure.message, details=failure.details) from failure
-        finally:
-            if not was_open and not connection.flights:
-                connection.close_soon()
+        await self._ask(spec, knock, at_once=at_once)
         return time.monotonic() - started
+
+    async def _ask(
+        self, spec: ConnectionSpec, ask: Callable[[Connection], Awaitable[T]], *, at_once: bool
+    ) -> T:
+        """Something of our own; once more on a new connection if the server had forgotten the session."""
+        for is_last in (False, True):
+            connection = await self.connect(spec, at_once=at_once)
+            try:
+                result = await ask(connection)
+            except CallFailed as failure:
+                self.note_failure(connection, failure)
+                if failure.kind != "session_lost" or is_last:
+                    raise ConnectionFailed(failure.message, details=failure.details) from failure
+            else:
+                self.note_success(spec)
+                return result
+        raise AssertionError("the second attempt returns or raises")
 
     async def learn_headers(self, connection: Connection) -> None:
         """On the newest revision over HTTP, list the tools once, so that the SDK knows which arguments to mirror."""
@@ -259,8 +268,8 @@ class Pool:
         key = connection.spec.key
         if failure.kind == "auth_required":
             connection.trace.event("The server refused the credentials.")
-        if failure.kind in ("session_lost", "broken", "unreachable"):
-            connection.stop()
+        if failure.kind in ("session_lost", "broken", "unreachable") and not connection.is_over:
+            connection.stop()  # one that is over already ends with the last request under way
         if connection.has_failed or failure.kind not in ("broken", "unreachable"):
             return  # one failure of the server, however many requests were under way
         connection.has_failed = True
@@ -364,6 +373,15 @@ class Pool:
         """The same for one of them, whether or not there ever was one. Any thread."""
         key = spec.key
         return status_of(key, self._connections.get(key), self._backoffs.get(key))
+
+
+async def _knock(connection: Connection, session: ClientSession) -> None:
+    assert connection.facts is not None
+    revision = connection.facts.protocol_revision
+    if is_modern(revision):
+        await session.send_discover(revision)
+    else:
+        await session.send_ping()
 
 
 def _backing_off(state: Backoff, wait: float) -> BackingOff:

@@ -36,7 +36,7 @@ async def perform(
     ask: Ask[R],
     *,
     limits: CallLimits,
-    call: CallRef,
+    call: CallRef | None,
     as_task: bool = False,
     needs_headers: bool = False,
 ) -> R:
@@ -45,6 +45,7 @@ async def perform(
     It is made a second time only when the server refused the first because it had forgotten the session.
 
     Args:
+        call: whose doing it is; None for what no server may ask back about.
         as_task: the server may answer with a task; see Flight.
         needs_headers: the tools have to be known first, because arguments may have to be mirrored into headers.
 

@@ -254,3 +254,46 @@ async def test_shutting_down_takes_a_stated_time(everywhere: Everywhere) -> None
     results = await asyncio.gather(running, return_exceptions=True)
     assert isinstance(results[0], BaseException)
     assert not os.path.exists(f"/proc/{pid}")
+
+
+async def test_a_retired_connection_finishes_what_it_carries(everywhere: Everywhere) -> None:
+    """REL-35: a changed server's old calls end well, whatever is asked of the new connection meanwhile."""
+    spec = everywhere.spec("streamable_http", protocol=Protocol.LEGACY)
+    running = asyncio.create_task(send(spec, "silent", {"seconds": 1.0}))
+    await asyncio.sleep(0.4)
+    changed = replace(spec, fingerprint="2")
+    await asyncio.gather(*(runtime.run(pool.list_offers(changed)) for _ in range(3)))
+    assert await text_of(running) == "done"
+
+
+async def test_a_look_heals_a_lost_session(raw: RawServer) -> None:
+    """REL-34: a check does not fail because the server was restarted since the last one."""
+    from tests.fakes.mcp_server import reply_error
+
+    spec = spec_for(raw.url, protocol=Protocol.LEGACY, transport="streamable_http")
+    await runtime.run(pool.list_tools(spec))
+    lost = {"left": 1}
+
+    async def forget(body: Any, scope: Any, answer: Any) -> None:
+        if lost["left"]:
+            lost["left"] -= 1
+            await reply_error(answer, body, -32600, "Session not found", status=404)
+        else:
+            await pong(body, scope, answer)
+
+    raw.handlers["ping"] = forget
+    await runtime.run(pool.ping(spec))
+    assert raw.methods().count("initialize") == 2
+
+
+async def test_an_error_is_a_sign_of_life(raw: RawServer) -> None:
+    """A server that knows no ping is there all the same; one that refuses the credentials is not."""
+    spec = spec_for(raw.url, protocol=Protocol.LEGACY, transport="streamable_http")
+    await runtime.run(pool.ping(spec))
+
+    async def refuse(body: Any, scope: Any, answer: Any) -> None:
+        await reply(answer, 401)
+
+    raw.handlers["ping"] = refuse
+    with pytest.raises(ConnectionFailed):
+        await runtime.run(pool.ping(spec))
