@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from django.apps import AppConfig
 
@@ -17,10 +18,19 @@ class ChatConfig(AppConfig):
 
     def ready(self) -> None:
         from mcp_servers.elicitation import register_listener
+        from mcp_servers.model_choices import register_providers
         from mcp_servers.sampling import register_model
 
         register_model(_ask_model)
+        register_providers(_providers_of)
         register_listener(_tell_of_input)
+
+
+def _providers_of(workspace_id: UUID) -> list[tuple[UUID, str]]:
+    from chat.models import ModelProvider
+
+    rows = ModelProvider.objects.for_workspace(workspace_id).filter(is_active=True)
+    return list(rows.order_by("name").values_list("pk", "name"))
 
 
 def _tell_of_input(row: InputRequest) -> None:
