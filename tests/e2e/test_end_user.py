@@ -142,7 +142,8 @@ def test_a_servers_question_can_be_declined(member: Page) -> None:
 
 def test_a_resource_is_attached(member: Page) -> None:
     """SEC-73: picked by name, shown on the message, read once it is sent."""
-    open_chat(member, "Notes", "Which notes do I have?")
+    open_chat(member, "Notes", 'Read the note "ideas"')
+    expect(tool_card(member)).to_contain_text("done")
     expect_idle(member)
     member.get_by_role("button", name="Add to this message").click()
     member.get_by_role("button", name="Attach a resource").click()
@@ -152,6 +153,7 @@ def test_a_resource_is_attached(member: Page) -> None:
     expect(member.get_by_role("list", name="Attached resources")).to_contain_text("All notes")
     say(member, "What is in them?")
     expect_idle(member)
+    expect(member.locator("article.answer").last).to_contain_text("this is what came with")
     expect(member.locator("article.answer").last).to_contain_text("Grow beans up the trellis")
     member.locator("article.user-message .chip").last.click()
     expect(member.get_by_role("dialog")).to_contain_text("note://all")
@@ -159,7 +161,8 @@ def test_a_resource_is_attached(member: Page) -> None:
 
 def test_a_prompt_is_used_by_keyboard(member: Page) -> None:
     """Ours: a slash, a choice, an argument with suggestions; the text waits for a look before it is sent."""
-    open_chat(member, "Notes", "Which notes do I have?")
+    open_chat(member, "Notes", 'Read the note "ideas"')
+    expect(tool_card(member)).to_contain_text("done")
     expect_idle(member)
     composer = member.get_by_role("textbox", name="Message").first
     composer.fill("/tid")

@@ -1,0 +1,119 @@
+import { render } from "preact";
+import { act } from "preact/test-utils";
+import { afterEach, beforeAll, describe, expect, it } from "vitest";
+import { inputRequest } from "./rows";
+
+type Cards = typeof import("../src/chat/input-card");
+type Results = typeof import("../src/chat/result");
+
+let cards: Cards;
+let results: Results;
+
+beforeAll(async () => {
+  const boot = {
+    user: { id: "u", email: "a@b.c", name: "A" },
+    workspace: { id: "w", slug: "w", name: "W", role: "member", is_auditor: false },
+    workspaces: [],
+    conversation_id: null,
+    urls: { api: "/api/", socket: "/ws/", servers: "/s/" },
+    csrf_token: "t",
+  };
+  document.body.innerHTML = `<script type="application/json" id="boot">${JSON.stringify(boot)}</script><div id="at"></div>`;
+  Element.prototype.scrollIntoView = () => {};
+  cards = await import("../src/chat/input-card");
+  results = await import("../src/chat/result");
+});
+
+const at = (): HTMLElement => document.getElementById("at") as HTMLElement;
+const draw = (node: Parameters<typeof render>[0]): void => {
+  act(() => render(node, at()));
+};
+afterEach(() => draw(null));
+
+const LOADS = "img, iframe, object, embed, link, video, audio, source, script";
+
+describe("a server's link", () => {
+  const url = "https://xn--bnk-0na.example/in?x=1";
+  const row = inputRequest({ kind: "url", url, url_host: "xn--bnk-0na.example", warnings: ["Look twice."] });
+
+  it("SEC-69: is shown whole with its host marked, opened without opener, and never fetched", () => {
+    draw(<cards.InputCard request={row} />);
+    expect(at().textContent).toContain(url);
+    expect(at().querySelector("mark")?.textContent).toBe("xn--bnk-0na.example");
+    expect(at().textContent).toContain("Look twice.");
+    expect(at().textContent).toContain("shop");
+    const [link, ...others] = at().querySelectorAll("a");
+    expect(others).toEqual([]);
+    expect(link?.getAttribute("href")).toBe(url);
+    expect(link?.getAttribute("target")).toBe("_blank");
+    expect(link?.getAttribute("rel")).toBe("noopener noreferrer");
+    expect(at().querySelectorAll(LOADS)).toHaveLength(0);
+  });
+
+  it("SEC-69: has no button where it is not https", () => {
+    for (const bad of ["http://a.example/", "javascript:alert(1)", "https://user:pw@a.example/"]) {
+      draw(<cards.InputCard request={{ ...row, id: bad, url: bad, url_host: "a.example" }} />);
+      expect(at().querySelectorAll("a"), bad).toHaveLength(0);
+      draw(null);
+    }
+  });
+});
+
+describe("a server's form", () => {
+  it("SEC-69: can be declined, and shows its texts as text", () => {
+    const message = "<b onclick=alert(1)>Which year?</b>";
+    draw(<cards.InputCard request={inputRequest({ message })} />);
+    expect(at().textContent).toContain(message);
+    expect([...at().querySelectorAll("button")].map((b) => b.textContent?.trim())).toEqual([
+      "Submit",
+      "Decline",
+      "Cancel",
+    ]);
+  });
+
+  it("keeps the answer in sight", () => {
+    draw(<cards.AnsweredInput request={inputRequest({ status: "accepted", answer: { year: 2024 } })} />);
+    expect(at().textContent).toContain("Year2024");
+  });
+});
+
+describe("a result", () => {
+  it("SEC-73: names resources as text, and loads nothing", () => {
+    draw(
+      <results.Result
+        truncated={false}
+        origin={{ conversationId: "c", server: { id: "s", name: "shop" } }}
+        content={[
+          { type: "resource_link", uri: "file:///etc/passwd", name: "secret" },
+          { type: "resource_link", uri: "https://beacon.example/1.png", name: "beacon" },
+          { type: "resource", uri: "note://1", mime_type: "text/html", text: "<img src=x>" },
+          { type: "image", mime_type: "image/svg+xml", data: "PHN2Zy8+" },
+        ]}
+      />,
+    );
+    expect(at().querySelectorAll(LOADS)).toHaveLength(0);
+    expect([...at().querySelectorAll("a")].map((a) => a.getAttribute("href"))).toEqual([
+      "https://beacon.example/1.png",
+    ]);
+    expect(at().textContent).toContain("<img src=x>");
+    expect(
+      [...at().querySelectorAll("button")].filter((b) => b.textContent?.trim() === "Attach"),
+    ).toHaveLength(2);
+  });
+
+  it("shows data beside a text that says something else, and once where both say the same", () => {
+    const content = [{ type: "text" as const, text: '{"a":1}' }];
+    draw(<results.Result content={content} truncated={false} structured={{ a: 1 }} />);
+    expect(at().textContent).not.toContain("As data");
+    draw(<results.Result content={content} truncated={false} structured={{ a: 2 }} />);
+    expect(at().textContent).toContain("As data");
+    draw(
+      <results.Result
+        content={content}
+        truncated={false}
+        structuredProblem="does not fit the output schema"
+      />,
+    );
+    expect(at().textContent).toContain("does not fit the form that the server promised");
+  });
+});
