@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import parse_qsl
 from uuid import UUID
 
 from mcp_servers import catalogue, outbound
@@ -23,7 +24,7 @@ from mcp_servers.models import (
 from mcp_servers.models.servers import MAX_NAME_LENGTH, AuthType, schemes_of
 from mcp_servers.values import Protocol
 from workspaces.errors import InvalidInput
-from workspaces.redaction import MASK
+from workspaces.redaction import MASK, remember_secret
 
 MAX_SAMPLING_TOKENS: Final = 100_000_000
 MAX_ROOTS: Final = 20
@@ -200,6 +201,9 @@ def _apply_target(server: McpServer, draft: ServerDraft) -> None:
         try:
             given = draft.url.strip()
             server.url = str(outbound.parse_endpoint(given, schemes=schemes_of(server.transport)))
+            # A query often holds a key, and the log tells of every change.
+            for _, value in parse_qsl(server.url.partition("?")[2]):
+                remember_secret(value)
         except InvalidEndpoint as error:
             raise InvalidInput(fields={"url": [error.message]}) from error
 

@@ -1,0 +1,233 @@
+"""People's own servers, and lists of servers in and out."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.core import serializers
+
+from audit.models import AuditEntry
+from mcp_servers import services
+from mcp_servers.connections import runtime
+from mcp_servers.demo.programs import TIME_SERVER
+from mcp_servers.models import ApprovalOverride, McpServer, SamplingPolicy, Transport
+from mcp_servers.scopes import lists
+from mcp_servers.scopes.file_format import Malformed
+from mcp_servers.services import ServerDraft
+from mcp_servers.specs import connection_spec
+from tests.factories import Tenant, make_tenant
+from tests.mcp_servers.factories import stored_tool
+from workspaces.actors import Actor, Source
+from workspaces.errors import Conflict, InvalidInput, PermissionDenied
+
+pytestmark = pytest.mark.django_db
+SECRET = "s3cret-of-the-list"
+
+
+@pytest.fixture
+def open_tenant(tenant: Tenant) -> Tenant:
+    """A workspace that allows servers of people's own."""
+    tenant.workspace.allows_personal_servers = True
+    tenant.workspace.save()
+    return tenant
+
+
+def mine(tenant: Tenant, role: str = "member", **fields: Any) -> McpServer:
+    """Somebody's own server."""
+    draft = ServerDraft(
+        **{
+            "name": "mine",
+            "transport": Transport.AUTO,
+            "url": "https://mine.example.org/private/mcp",
+            **fields,
+        }
+    )
+    return services.add_personal_server(
+        workspace=tenant.workspace, draft=draft, actor=tenant.actor(role)
+    )
+
+
+def test_that_a_person_adds_a_server_only_where_the_workspace_allows_it(tenant: Tenant) -> None:
+    """And the same name may be used by two people, and by the workspace."""
+    with pytest.raises(PermissionDenied):
+        mine(tenant)
+    tenant.workspace.allows_personal_servers = True
+    tenant.workspace.save()
+    mine(tenant)
+    mine(tenant, "auditor")
+    with pytest.raises(InvalidInput, match="already"):
+        mine(tenant)
+
+
+def test_that_a_server_of_ones_own_is_remote_and_loosens_nothing(open_tenant: Tenant) -> None:
+    """No program, no trust in its hints, no tokens of the workspace, no tool that runs by itself."""
+    platform = Actor.system(source=Source.COMMAND, workspace_id=None)
+    program = services.ensure_program(seed=TIME_SERVER, actor=platform)
+    for fields in (
+        {"transport": Transport.STDIO, "url": None, "program": program},
+        {"trusts_annotations": True},
+        {"sampling": SamplingPolicy.AUTO},
+    ):
+        with pytest.raises(InvalidInput):
+            mine(open_tenant, **fields)
+    server = mine(open_tenant)
+    with pytest.raises(InvalidInput):
+        services.update_server(
+            server=server,
+            draft=ServerDraft(transport=Transport.STDIO, program=program),
+            actor=open_tenant.actor("member"),
+        )
+    with pytest.raises(InvalidInput):
+        services.set_approval_override(
+            tool=stored_tool(server),
+            override=ApprovalOverride.AUTO,
+            actor=open_tenant.actor("member"),
+        )
+
+
+def test_that_nobody_else_sees_uses_or_changes_it(open_tenant: Tenant) -> None:
+    """SEC-01, SEC-10: not on pages, not over REST, not by services; its connections are its owner's."""
+    server = mine(open_tenant, name="canary-of-the-member")
+    tool = stored_tool(server, name="canary_tool")
+    assert connection_spec(server).principal == f"user:{open_tenant.member.pk}"
+    base = f"/w/{open_tenant.workspace.slug}/servers/"
+    for role in ("owner", "admin", "auditor"):
+        client = open_tenant.client(role)
+        assert "canary" not in client.get(base).content.decode()
+        assert client.get(f"{base}{server.pk}/").status_code == 404
+        assert client.get(f"{base}{server.pk}/settings/").status_code == 404
+        assert client.get(f"{base}{server.pk}/trace/").status_code == 404
+        headers = {"X-Workspace": open_tenant.workspace.slug}
+        for path in ("servers", "tools", "resources", "prompts"):
+            assert "canary" not in client.get(f"/api/{path}/", headers=headers).content.decode()
+        for attempt in (
+            lambda actor: services.test_connection(server=server, actor=actor),
+            lambda actor: services.set_tool_enabled(tool=tool, is_enabled=False, actor=actor),
+            lambda actor: services.update_server(
+                server=server, draft=ServerDraft(name="x"), actor=actor
+            ),
+        ):
+            with pytest.raises(PermissionDenied):
+                attempt(open_tenant.actor(role))
+    own = open_tenant.client("member").get(base).content.decode()
+    assert "canary-of-the-member" in own
+
+
+def test_that_an_administrator_switches_it_off_for_good(open_tenant: Tenant) -> None:
+    """The owner cannot switch it on again; deleting it is open to both."""
+    server = mine(open_tenant)
+    services.set_server_active(server=server, is_active=False, actor=open_tenant.actor("admin"))
+    server.refresh_from_db()
+    assert (server.is_active, server.is_blocked) == (False, True)
+    with pytest.raises(PermissionDenied, match="administrator"):
+        services.set_server_active(server=server, is_active=True, actor=open_tenant.actor("member"))
+    services.set_server_active(server=server, is_active=True, actor=open_tenant.actor("admin"))
+    server.refresh_from_db()
+    assert (server.is_active, server.is_blocked) == (True, False)
+    services.delete_server(server=server, actor=open_tenant.actor("admin"))
+
+
+def test_that_the_admin_shows_that_it_exists_and_nothing_secret(open_tenant: Tenant) -> None:
+    """Name, owner, host and state; neither its path nor a form to change it."""
+    server = mine(open_tenant, name="garden", headers={"X-Key": SECRET})
+    page = open_tenant.client("admin").get(f"/admin/mcp_servers/mcpserver/{server.pk}/change/")
+    text = page.content.decode()
+    assert "garden" in text
+    assert "https://mine.example.org" in text
+    for hidden in ("/private/mcp", SECRET, 'name="url"', 'name="headers"'):
+        assert hidden not in text
+
+
+def test_that_one_person_has_a_bounded_number(
+    open_tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that nobody fills the platform with connections."""
+    monkeypatch.setattr("mcp_servers.services.servers.MAX_PERSONAL_SERVERS", 1)
+    mine(open_tenant)
+    with pytest.raises(Conflict):
+        mine(open_tenant, name="another")
+
+
+def listed(**servers: Any) -> str:
+    """A list in the format."""
+    return json.dumps({"mcpServers": servers})
+
+
+def test_that_an_import_shows_what_will_happen_and_does_nothing(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SEC-116: programs outside the catalogue are refused, secrets are named and never shown, nothing is started."""
+
+    def no_connections() -> None:
+        raise AssertionError("an import connects to nothing")
+
+    monkeypatch.setattr(runtime, "current", no_connections)
+    platform = Actor.system(source=Source.COMMAND, workspace_id=None)
+    services.ensure_program(seed=TIME_SERVER, actor=platform)
+    text = listed(
+        weather={"url": f"https://w.example/mcp?key={SECRET}", "headers": {"X-Key": SECRET}},
+        shell={"command": "npx", "args": ["-y", "thing"]},
+        clock={"command": "python", "args": ["-m", "mcp_server_time", "--local-timezone=UTC"]},
+        almost={"command": "python", "args": ["-m", "mcp_server_time", "-c", "evil"]},
+        inside={"url": "http://user:pass@w.example/"},
+        foreign={"url": "https://f.example/", "id": str(make_tenant("b").workspace.pk)},
+        later={"url": "https://l.example/", "headers": {"A": "${TOKEN}"}},
+    )
+    planned = {
+        one.name: one
+        for one in lists.preview_import(
+            workspace_id=tenant.workspace.pk, text=text, actor=tenant.actor()
+        )
+    }
+    assert {name for name, one in planned.items() if one.plan == "refuse"} == {
+        "shell",
+        "almost",
+        "inside",
+    }
+    assert planned["weather"].secrets == ("X-Key",)
+    assert planned["later"].placeholders == ("TOKEN",)
+    assert SECRET not in str([one.as_json() for one in planned.values()])
+    assert not McpServer.objects.for_workspace(tenant.workspace).exists()
+
+    added = lists.apply_import(workspace_id=tenant.workspace.pk, text=text, actor=tenant.actor())
+    assert {row.name for row in added} == {"weather", "clock", "foreign", "later"}
+    assert all(row.workspace_id == tenant.workspace.pk and not row.is_active for row in added)
+    assert SECRET not in serializers.serialize("json", AuditEntry.unscoped.all())
+
+
+def test_that_ten_megabytes_are_refused(tenant: Tenant) -> None:
+    """SEC-116: before anything of them is read."""
+    with pytest.raises(Malformed, match="at most"):
+        lists.preview_import(
+            workspace_id=tenant.workspace.pk, text=b" " * 10_000_000, actor=tenant.actor()
+        )
+
+
+def test_that_only_administrators_import_and_export(tenant: Tenant) -> None:
+    """A member may neither."""
+    for attempt in (lists.preview_import, lists.apply_import):
+        with pytest.raises(PermissionDenied):
+            attempt(workspace_id=tenant.workspace.pk, text=listed(), actor=tenant.actor("member"))
+    with pytest.raises(PermissionDenied):
+        lists.export_servers(workspace_id=tenant.workspace.pk, actor=tenant.actor("member"))
+
+
+def test_that_an_export_has_no_secrets_and_can_be_imported(tenant: Tenant) -> None:
+    """Where something secret stands, a variable's name stands instead."""
+    draft = ServerDraft(
+        name="weather",
+        transport=Transport.STREAMABLE_HTTP,
+        url=f"https://w.example/mcp?key={SECRET}",
+        headers={"X-Key": SECRET},
+    )
+    services.add_server(workspace_id=tenant.workspace.pk, draft=draft, actor=tenant.actor())
+    told = lists.export_servers(workspace_id=tenant.workspace.pk, actor=tenant.actor())
+    assert SECRET not in json.dumps(told)
+    assert told["mcpServers"]["weather"]["headers"] == {"X-Key": "${WEATHER_X_KEY}"}
+    other = make_tenant("other")
+    (planned,) = lists.preview_import(
+        workspace_id=other.workspace.pk, text=json.dumps(told), actor=other.actor()
+    )
+    assert planned.reason == "Its address holds a variable, which a workspace does not have."
