@@ -53,6 +53,16 @@ def test_pages_look_right_and_are_accessible(
     page.goto("/w/demo/servers/")
     expect(page.locator("article.server").first).to_be_visible()
     check(page, "servers")
+    card = page.locator("article.server", has_text="notes 1.0").first
+    server = card.get_attribute("data-server")
+    card.locator("summary.tools-summary").click()
+    check(page, "server-tools")
+    for name in ("settings", "offers", "trace"):
+        page.goto(f"/w/demo/servers/{server}/{name}/")
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        check(page, f"server-{name}")
+    page.goto("/w/demo/servers/import/")
+    check(page, "server-import")
     page = context()
     enter(page, AUDITOR)
     page.goto("/w/demo/audit/")

@@ -92,3 +92,116 @@ def test_a_tool_that_is_switched_off_is_gone_at_once(page: Page, trellis: Runnin
     switch.click()
     expect(card).to_contain_text("2 switched on")
     assert "get_current_time" in calls()
+
+
+def test_what_goes_over_a_connection_appears_live(page: Page, trellis: RunningTrellis) -> None:
+    """Ours: a call shows up on the open page by itself; its arguments are shown to whoever made it."""
+    enter(page, ADMIN)
+    page.goto("/w/demo/servers/")
+    card = page.locator("article.server", has_text="mcp-time").first
+    card.get_by_role("button", name=re.compile("More for")).click()
+    page.get_by_role("link", name="Watch its messages").first.click()
+    rows = page.locator(".trace-row")
+    expect(rows.first).to_be_visible(timeout=30_000)
+    other = page.context.new_page()
+    other.goto("/w/demo/servers/")
+    tool = other.locator("article.server", has_text="mcp-time").first
+    tool.locator("summary.tools-summary").click()
+    tool.get_by_role("link", name=re.compile("Try get_current_time")).click()
+    other.get_by_label("Timezone").fill("Europe/Rome")
+    other.get_by_role("button", name="Call the tool").click()
+    expect(other.locator("#tester-outcome")).to_contain_text("Europe/Rome")
+    screenshot(other, "tester")
+    sent = rows.filter(has_text="tools/call").last
+    expect(sent).to_be_visible(timeout=15_000)
+    sent.get_by_role("button").click()
+    detail = page.locator("#trace-detail")
+    expect(detail).to_contain_text("get_current_time")
+    expect(detail).not_to_contain_text("Europe/Rome")
+    detail.get_by_role("button", name="Show what was sent").click()
+    expect(detail).to_contain_text("Europe/Rome")
+    screenshot(page, "trace")
+
+
+def test_a_tool_that_asks_first_is_not_called_unconfirmed(
+    page: Page, trellis: RunningTrellis
+) -> None:
+    """Ours: the tester keeps to the same rules as everybody."""
+    enter(page, ADMIN)
+    page.goto("/w/demo/servers/")
+    card = page.locator("article.server", has_text="notes 1.0").first
+    card.locator("summary.tools-summary").click()
+    card.get_by_role("link", name="Try delete_note").click()
+    page.get_by_label("Name").fill("never there")
+    page.get_by_role("button", name="Call the tool").click()
+    outcome = page.locator("#tester-outcome")
+    expect(outcome).to_contain_text("Nothing was sent")
+    page.get_by_role("button", name="Write JSON").click()
+    expect(page.get_by_label("Arguments, as JSON")).to_have_value(re.compile("never there"))
+    page.get_by_label("I want exactly this call").check()
+    page.get_by_role("button", name="Call the tool").click()
+    expect(outcome).not_to_contain_text("Nothing was sent")
+
+
+def test_a_pasted_list_is_shown_before_it_is_taken(page: Page, trellis: RunningTrellis) -> None:
+    """SEC-116: what will happen to each entry; nothing is switched on by it."""
+    enter(page, ADMIN)
+    page.goto("/w/demo/servers/import/")
+    listed = {
+        "pasted": {"url": "https://pasted.example/mcp", "headers": {"X-Key": CANARY}},
+        "program": {"command": "npx", "args": ["-y", "thing"]},
+    }
+    page.get_by_label("List of servers, as JSON").fill(json.dumps({"mcpServers": listed}))
+    page.get_by_role("button", name="Show what would happen").click()
+    expect(page.get_by_text("Is added, switched off")).to_be_visible()
+    expect(page.get_by_text("Is refused")).to_be_visible()
+    screenshot(page, "import")
+    page.get_by_role("button", name="Add the servers").click()
+    card = page.locator("article.server", has_text="pasted.example").first
+    expect(card).to_contain_text("Switched off")
+    expect(page.locator("article.server", has_text="program")).to_have_count(0)
+    assert CANARY not in page.content()
+
+
+def test_a_server_is_disconnected_and_connected_by_hand(
+    page: Page, trellis: RunningTrellis
+) -> None:
+    """Ours: and another open page shows both by itself."""
+    enter(page, ADMIN)
+    page.goto("/w/demo/servers/")
+    watcher = page.context.new_page()
+    watcher.goto("/w/demo/servers/")
+    card, seen = (
+        one.locator("article.server", has_text="notes 1.0").first for one in (page, watcher)
+    )
+    expect(seen).to_contain_text("Connected")
+    card.get_by_role("button", name=re.compile("More for")).click()
+    page.get_by_role("button", name="Disconnect").first.click()
+    expect(card).to_contain_text("Disconnected")
+    expect(seen).to_contain_text("Disconnected", timeout=15_000)
+    card.get_by_role("button", name=re.compile("^Connect ")).click()
+    expect(card).to_contain_text("Connected")
+    expect(seen).to_contain_text("Connected", timeout=15_000)
+
+
+def test_a_server_that_somebody_else_adds_appears_by_itself(
+    page: Page, trellis: RunningTrellis, counting: CountingServer
+) -> None:
+    """Ours: without a reload, and it goes the same way."""
+    enter(page, ADMIN)
+    page.goto("/w/demo/servers/")
+    expect(page.locator("article.server").first).to_be_visible()
+    other = page.context.new_page()
+    other.goto("/w/demo/servers/")
+    other.get_by_role("link", name="Add a server").click()
+    form = other.locator("#add-server")
+    form.locator("input[name=name]").fill("newcomer")
+    form.locator("input[name=url]").fill(counting.url)
+    form.get_by_role("button", name="Add server").click()
+    card = page.locator("article.server", has_text="newcomer")
+    expect(card).to_have_count(1, timeout=15_000)
+    gone = other.locator("article.server", has_text="newcomer").first
+    gone.get_by_role("button", name=re.compile("More for newcomer")).click()
+    gone.get_by_role("button", name="Delete").click()
+    other.get_by_role("button", name="Delete the server").click()
+    expect(card).to_have_count(0, timeout=15_000)
