@@ -24,11 +24,11 @@ from chat.models.turns import ACTIVE
 from chat.wire import (
     attachments_of,
     conversation_json,
+    input_request_json,
     message_json,
     tool_call_json,
     turn_json,
 )
-from mcp_servers.elicitation import input_json
 from mcp_servers.models import InputRequest
 from workspaces.announcements import Announcement, announce
 
@@ -62,7 +62,7 @@ class Changes:
         self._add(RowKind.TOOL_CALL, tool_call_json(call))
 
     def input_request(self, request: InputRequest) -> None:
-        self._add(RowKind.INPUT_REQUEST, input_json(request))
+        self._add(RowKind.INPUT_REQUEST, input_request_json(request))
 
     def conversation_row(self, *, turn_status: str | None) -> None:
         row = conversation_json(self.conversation, turn_status=turn_status)

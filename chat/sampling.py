@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from chat.models import Bud, ModelProvider
+from audit.services import Ref
+from chat.models import Bud, Conversation, ModelProvider
 from chat.providers.base import Completion, CompletionRequest, ProviderSpec
 from chat.providers.choosing import model_client, platform_provider, provider_for
 from chat.providers.errors import ProviderBadAnswer, ProviderSwitchedOff
 from mcp_servers.connections import runtime
+from mcp_servers.models import InputRequest, McpServer
 from mcp_servers.sampling import SamplingResult, SamplingTask
 from workspaces.database import in_database
+from workspaces.errors import DomainError
 
 _STOP_REASONS = {"length": "maxTokens", "stop": "endTurn"}
 
@@ -26,6 +29,28 @@ async def ask_model(task: SamplingTask) -> SamplingResult:
     spec = await in_database(_spec_of, task)
     # Clients live on the loop thread, whoever asks.
     return await runtime.run(_answer(spec, task))
+
+
+def model_for(row: InputRequest) -> str:
+    """The name of the model that would answer a server's request, for the person who allows it; empty if none would."""
+    server = McpServer.objects.for_workspace(row.workspace_id).find(row.server_id)
+    conversations = Conversation.objects.for_workspace(row.workspace_id)
+    conversation = conversations.find(row.conversation_id) if row.conversation_id else None
+    if server is None:
+        return ""
+    task = SamplingTask(
+        workspace_id=row.workspace_id,
+        server_id=server.pk,
+        server_name=server.name,
+        bud=Ref(id=conversation.bud_id, name="") if conversation is not None else None,
+        provider_id=server.sampling_provider_id,
+        model=server.sampling_model,
+        messages=(),
+    )
+    try:
+        return _spec_of(task).model
+    except DomainError:
+        return ""
 
 
 async def _answer(spec: ProviderSpec, task: SamplingTask) -> SamplingResult:

@@ -13,11 +13,11 @@ from chat.values import MessageStatus
 from chat.wire import (
     attachments_of,
     conversation_json,
+    input_request_json,
     message_json,
     tool_call_json,
     turn_json,
 )
-from mcp_servers.elicitation import input_json
 from mcp_servers.models import InputRequest
 
 MOST_MESSAGES = 400
@@ -71,7 +71,7 @@ def read_snapshot(conversation: Conversation) -> dict[str, Any]:
         ],
         "turns": [turn_json(turn) for turn in turns],
         "tool_calls": [tool_call_json(call) for call in calls],
-        "input_requests": [input_json(request) for request in asked],
+        "input_requests": [input_request_json(request) for request in asked],
     }
 
 

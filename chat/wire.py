@@ -8,9 +8,12 @@ from typing import Any
 from uuid import UUID
 
 from chat.models import Attachment, Bud, Conversation, Message, ToolCall, Turn
+from chat.sampling import model_for
 from chat.values import MessageRole, ToolCallStatus, TurnStatus
+from mcp_servers.elicitation import input_json
 from mcp_servers.hidden_text import show_hidden
-from mcp_servers.models import McpResource
+from mcp_servers.inputs import InputKind
+from mcp_servers.models import InputRequest, McpResource
 from mcp_servers.policy import may_remember_rule
 
 _SHOWS_SCHEMA = {ToolCallStatus.QUEUED.value, ToolCallStatus.WAITING_FOR_APPROVAL.value}
@@ -147,6 +150,12 @@ def tool_call_json(call: ToolCall) -> dict[str, Any]:
         "finished_at": moment(call.finished_at),
         "duration_ms": call.duration_ms,
     }
+
+
+def input_request_json(request: InputRequest) -> dict[str, Any]:
+    """What a server asked, for the person who was asked; of a request to the model also which one would answer."""
+    is_sampling = request.kind == InputKind.SAMPLING
+    return {**input_json(request), "model": model_for(request) if is_sampling else ""}
 
 
 def _approval_json(call: ToolCall) -> dict[str, Any] | None:

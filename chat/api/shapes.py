@@ -17,7 +17,6 @@ from chat.values import (
     ToolCallStatus,
     TurnStatus,
 )
-from mcp_servers.elicitation import input_json
 from mcp_servers.models import InputRequest, InputStatus
 
 
@@ -177,13 +176,14 @@ class InputRequestOutput(serializers.Serializer[Any]):
     url_host = serializers.CharField(allow_blank=True)
     warnings = serializers.ListField(child=serializers.CharField())
     params = serializers.DictField(help_text="Sampling: what the model would be asked.")
+    model = serializers.CharField(allow_blank=True, help_text="Sampling: which model.")
     status = serializers.ChoiceField(_choices(InputStatus))
     answer = serializers.DictField(allow_null=True)
     expires_at = serializers.DateTimeField()
     answered_at = serializers.DateTimeField(allow_null=True)
 
     def to_representation(self, instance: InputRequest) -> dict[str, Any]:
-        return input_json(instance)
+        return wire.input_request_json(instance)
 
 
 class SentOutput(serializers.Serializer[Mapping[str, Any]]):

@@ -21,7 +21,7 @@ def wait_for_question(chat: Chat) -> InputRequest:
     chat.model.call(RHYME)
     chat.send("My secret-canary question")
     shown = chat.watching.question()
-    assert shown["kind"] == "sampling"
+    assert (shown["kind"], shown["model"]) == ("sampling", "m")
     return InputRequest.objects.for_workspace(chat.tenant.workspace).fetch(UUID(shown["id"]))
 
 

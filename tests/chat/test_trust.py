@@ -166,3 +166,17 @@ def test_instructions_of_a_server_are_off_until_somebody_wants_them(parked: Chat
     assert "> Be polite. xxx" in system["content"]
     assert "\u202e" not in system["content"]
     assert len(system["content"]) < 2_600
+
+
+def test_a_result_that_is_given_again_says_so(chat: Chat) -> None:
+    """Ours: from earlier, and when; the server is not asked a second time."""
+    rows = McpTool.objects.for_workspace(chat.tenant.workspace).filter(pk=tool(chat, "echo").pk)
+    rows.update(cache_seconds=60)
+    for _ in range(2):
+        chat.model.call(("counting__echo", {"text": "same"}))
+    chat.model.say("done")
+    chat.ask()
+    first, second = chat.snapshot()["tool_calls"]
+    assert (first["cached_at"], second["cached_at"] is not None) == (None, True)
+    assert chat.server.names() == ["echo"]
+    assert [call.was_cached for call in chat.calls()] == [False, True]

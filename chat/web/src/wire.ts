@@ -243,6 +243,8 @@ export interface InputRequest {
   url_host: string;
   warnings: string[];
   params: JsonObject;
+  /** Sampling: the model that would answer. */
+  model: string;
   status: "pending" | "accepted" | "declined" | "cancelled" | "expired";
   expires_at: string;
   answered_at: string | null;

@@ -8,6 +8,7 @@ import {
   withField,
 } from "../src/chat/arguments";
 import { badgesOf } from "../src/chat/badges";
+import { showHidden } from "../src/ui/hidden";
 
 const SCHEMA = {
   type: "object",
@@ -76,5 +77,12 @@ describe("what is shown of a tool", () => {
     expect(asJson(' {"a": 1}')).toEqual({ a: 1 });
     expect(asJson("12")).toBeUndefined();
     expect(asJson("{broken")).toBeUndefined();
+  });
+});
+
+describe("hidden characters", () => {
+  it("SEC-67: are written out, and honest text stays as it is", () => {
+    expect(showHidden("a\u202eb\u200bc\u{e0041}\u001b[31m")).toBe("a‹U+202E›b‹U+200B›c‹U+E0041›‹U+001B›[31m");
+    for (const text of ["plain\n\ttext", "Grüße 🌱 مرحبا", "👩‍🌾"]) expect(showHidden(text)).toBe(text);
   });
 });

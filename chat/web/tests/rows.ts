@@ -87,6 +87,7 @@ export function inputRequest(over: Partial<InputRequest> = {}): InputRequest {
     url_host: "",
     warnings: [],
     params: {},
+    model: "",
     status: "pending",
     expires_at: "2099-11-21T08:00:00Z",
     answered_at: null,

@@ -157,8 +157,7 @@ function Link({ request, isBusy, isOver, answer }: PartProps) {
 const asText = (value: Json | undefined): string => (typeof value === "string" ? value : "");
 
 function Sampling({ request, isBusy, isOver, answer }: PartProps) {
-  const { params } = request;
-  const model = asText(params.model);
+  const { params, model } = request;
   const system = asText(params.systemPrompt);
   const limit = typeof params.maxTokens === "number" ? params.maxTokens : null;
   return (

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import { CopyButton } from "../ui/copy";
+import { showHidden } from "../ui/hidden";
 import { Icon } from "../ui/icon";
 import type { Json } from "../wire";
 
@@ -12,7 +13,9 @@ function Leaf({ value }: { value: string | number | boolean | null }) {
   const isLong = value.length > LONG && !isWhole;
   return (
     <span class="json-string">
-      {isLong ? `${value.slice(0, LONG)}…` : value || <span class="text-(--quiet)">empty text</span>}
+      {isLong
+        ? `${showHidden(value.slice(0, LONG))}…`
+        : showHidden(value) || <span class="text-(--quiet)">empty text</span>}
       {isLong && (
         <button type="button" class="link-quiet ml-1 text-xs" onClick={() => setWhole(true)}>
           show all {value.length.toLocaleString()} characters
@@ -28,7 +31,7 @@ function Node({ name, value, depth }: { name: string; value: Json; depth: number
   if (value === null || typeof value !== "object") {
     return (
       <div class="json-line">
-        <span class="json-key">{name}</span>
+        <span class="json-key">{showHidden(name)}</span>
         <Leaf value={value} />
       </div>
     );
@@ -41,7 +44,7 @@ function Node({ name, value, depth }: { name: string; value: Json; depth: number
     <div>
       <button type="button" class="json-toggle" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
         <Icon name={isOpen ? "chevronDown" : "chevronRight"} />
-        <span class="json-key">{name}</span>
+        <span class="json-key">{showHidden(name)}</span>
         <span class="text-(--quiet)">{size}</span>
       </button>
       {isOpen && (
@@ -76,7 +79,7 @@ export function JsonView({ value, empty = "Empty" }: { value: Json; empty?: stri
       </div>
       {isRaw ? (
         <pre class="json-raw" tabIndex={0}>
-          {raw}
+          {showHidden(raw)}
         </pre>
       ) : value !== null && typeof value === "object" ? (
         <div class="json-tree">
