@@ -377,3 +377,34 @@ def test_no_credential_is_taken_in_a_url(url: str) -> None:
         parse_endpoint(url)
     with pytest.raises(InvalidEndpoint):
         parse_endpoint(url, schemes=WEBSOCKET_SCHEMES)
+
+
+@pytest.mark.parametrize("transport", ["auto", "streamable_http", "sse", "websocket"])
+async def test_a_failed_connection_tells_a_class_and_no_more(transport: str) -> None:
+    """SEC-34: a closed port, a refused address and an unknown name look alike; a banner is not repeated."""
+    scheme = "ws" if transport == "websocket" else "http"
+    told = set()
+    for host in ("127.0.0.1:9999", "10.1.2.3:8080", "169.254.169.254", "no-such-name.invalid"):
+        spec = spec_for(f"{scheme}://{host}/mcp", transport=transport, connect_seconds=3.0)
+        with pytest.raises(ConnectionFailed) as caught:
+            await runtime.run(pool.list_tools(spec))
+        told.add((type(caught.value), caught.value.message))
+    assert len(told) == 1, told
+
+    def greet() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = listener.accept()
+                client.sendall(b"SSH-2.0-OpenSSH_9.2p1 secret-host\r\n")
+                client.close()
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    threading.Thread(target=greet, daemon=True).start()
+    try:
+        url = f"{scheme}://127.0.0.1:{listener.getsockname()[1]}/mcp"
+        with pytest.raises(ConnectionFailed) as caught:
+            await runtime.run(pool.list_tools(spec_for(url, transport=transport)))
+        assert "SSH" not in caught.value.message
+        assert "SSH" not in str(caught.value.details)
+    finally:
+        listener.close()
