@@ -149,7 +149,7 @@ def test_a_pasted_list_is_shown_before_it_is_taken(page: Page, trellis: RunningT
     page.goto("/w/demo/servers/import/")
     listed = {
         "pasted": {"url": "https://pasted.example/mcp", "headers": {"X-Key": CANARY}},
-        "program": {"command": "npx", "args": ["-y", "thing"]},
+        "refused-one": {"command": "npx", "args": ["-y", "thing"]},
     }
     page.get_by_label("List of servers, as JSON").fill(json.dumps({"mcpServers": listed}))
     page.get_by_role("button", name="Show what would happen").click()
@@ -159,7 +159,7 @@ def test_a_pasted_list_is_shown_before_it_is_taken(page: Page, trellis: RunningT
     page.get_by_role("button", name="Add the servers").click()
     card = page.locator("article.server", has_text="pasted.example").first
     expect(card).to_contain_text("Switched off")
-    expect(page.locator("article.server", has_text="program")).to_have_count(0)
+    expect(page.locator("article.server", has_text="refused-one")).to_have_count(0)
     assert CANARY not in page.content()
 
 
