@@ -10,7 +10,9 @@ class McpServersConfig(AppConfig):
 
     def ready(self) -> None:
         from mcp_servers import services
+        from mcp_servers.services.leaving import listen_to_leaving
         from mcp_servers.trace.sink import listen_to_traces
 
         services.listen_to_servers()
+        listen_to_leaving()
         listen_to_traces()

@@ -144,3 +144,16 @@ def test_what_a_program_wrote_is_redacted(tenant: Tenant, server: McpServer) -> 
     health.note_reading(server, reading, is_asked_for=True)
     assert "hunter2" not in fresh(server).status_reason
     assert "refused" in fresh(server).status_reason
+
+
+def test_a_servers_own_word_on_its_lists_brings_a_check_forward(tenant: Tenant) -> None:
+    """SEC-58, REL-38: when it runs out the server is due, once, however far away its regular check is."""
+    server = http_server(tenant, "https://example.org/mcp")
+    rows = McpServer.objects.for_workspace(tenant.workspace).filter(pk=server.pk)
+    later = timezone.now() + timedelta(hours=1)
+    rows.update(next_check_at=later, lists_stale_at=later)
+    assert (server.workspace_id, server.pk) not in health.due_servers()
+    rows.update(lists_stale_at=timezone.now() - timedelta(seconds=1))
+    assert (server.workspace_id, server.pk) in health.due_servers()
+    assert health.claim(server.workspace_id, server.pk)
+    assert not health.claim(server.workspace_id, server.pk)

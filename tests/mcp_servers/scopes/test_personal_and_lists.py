@@ -21,6 +21,8 @@ from tests.factories import Tenant, make_tenant
 from tests.mcp_servers.factories import stored_tool
 from workspaces.actors import Actor, Source
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
+from workspaces.models import Membership
+from workspaces.services import remove_member
 
 pytestmark = pytest.mark.django_db
 SECRET = "s3cret-of-the-list"
@@ -148,6 +150,18 @@ def test_that_one_person_has_a_bounded_number(
     mine(open_tenant)
     with pytest.raises(Conflict):
         mine(open_tenant, name="another")
+
+
+def test_that_it_goes_with_the_membership(open_tenant: Tenant) -> None:
+    """Of the person who leaves, in this workspace, and nobody else's."""
+    gone, stays = mine(open_tenant), mine(open_tenant, "auditor")
+    membership = Membership.objects.for_workspace(open_tenant.workspace).get(
+        user=open_tenant.member
+    )
+    remove_member(membership=membership, actor=open_tenant.actor("owner"))
+    left = McpServer.objects.for_workspace(open_tenant.workspace)
+    assert [server.pk for server in left] == [stays.pk]
+    assert AuditEntry.unscoped.filter(details__before__name=gone.name).exists()
 
 
 def listed(**servers: Any) -> str:
