@@ -43,6 +43,8 @@ logger = logging.getLogger(__name__)
 
 SAVE_PARTIAL_SECONDS = 1.0
 CALLS_SIDE_BY_SIDE = 8
+LOOK_SECONDS = 1.0
+"""How often a step with a waiting call is looked at for others that may begin."""
 MOST_IDENTICAL_CALLS = 3
 MOST_CALLS_IN_STEP = 32
 
@@ -177,24 +179,47 @@ async def _save_now_and_then(lease: Lease, message_id: UUID, live: LiveText) -> 
 
 
 async def _call_tools(lease: Lease, call_ids: Sequence[UUID]) -> None:
-    """Run a step's calls side by side; one that fails disturbs no other."""
+    """Run a step's calls side by side; one that fails disturbs no other.
+
+    While one of them waits in place for a person, those that were decided about meanwhile begin too.
+    """
     limit = asyncio.Semaphore(CALLS_SIDE_BY_SIDE)
+    ports: list[TurnPort] = []
 
     async def run(call_id: UUID) -> None:
         async with limit:
-            await _call_one(lease, call_id)
+            ports.append(TurnPort(lease, call_id))
+            await _call_one(lease, call_id, ports[-1])
 
-    ended = await asyncio.gather(*(run(call_id) for call_id in call_ids), return_exceptions=True)
+    begun: list[asyncio.Task[None]] = []
+    newest: dict[UUID, asyncio.Task[None]] = {}
+
+    def begin(ready: Sequence[UUID]) -> None:
+        for call_id in ready:
+            # One that asked for approval has ended its first try, and may have its second.
+            if call_id not in newest or newest[call_id].done():
+                newest[call_id] = asyncio.create_task(run(call_id))
+                begun.append(newest[call_id])
+
+    begin(call_ids)
+    try:
+        while pending := [task for task in begun if not task.done()]:
+            _, left = await asyncio.wait(pending, timeout=LOOK_SECONDS)
+            if left and any(port.is_waiting for port in ports):
+                begin(await in_database(waiting.decided_calls, lease))
+    finally:
+        for task in begun:
+            task.cancel()
+        ended = await asyncio.gather(*begun, return_exceptions=True)
     for failure in ended:
         if failure is not None:
             raise failure
 
 
-async def _call_one(lease: Lease, call_id: UUID) -> None:
+async def _call_one(lease: Lease, call_id: UUID, port: TurnPort) -> None:
     """One call through the gate; whatever comes of it is committed."""
     call = await in_database(ledger.start_call, lease, call_id)
     task = await in_database(_read_call_task, lease)
-    port = TurnPort(lease, call_id)
     if call.tool_id is None or not has_permission(task.actor, Permission.USE_CHAT):
         await in_database(ledger.refuse_call, lease, call_id, message="This tool is not available.")
         return

@@ -46,6 +46,11 @@ class TurnPort:
         self._order = asyncio.Lock()
 
     @property
+    def is_waiting(self) -> bool:
+        """Whether a person is being asked while the request stays open."""
+        return self._waits_since is not None
+
+    @property
     def work_ms(self) -> int:
         """Milliseconds since the call began, without the time that people took."""
         now = time.monotonic()

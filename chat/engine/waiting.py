@@ -95,6 +95,14 @@ def go_on_in_place(lease: Lease, call_id: UUID) -> None:
             changes.turn(turn)
 
 
+def decided_calls(lease: Lease) -> tuple[UUID, ...]:
+    """Calls of the turn that may begin; of a held turn, those that somebody has just decided about."""
+    rows = ToolCall.objects.for_workspace(lease.workspace_id).filter(
+        turn_id=lease.turn_id, status=ToolCallStatus.QUEUED.value
+    )
+    return tuple(rows.values_list("pk", flat=True))
+
+
 def wait_for_reading(lease: Lease, attachment_id: UUID, is_waiting: bool) -> None:
     """A server asked, or has its answer, while an attachment is read."""
     with held(lease) as (changes, turn):

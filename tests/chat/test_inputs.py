@@ -11,12 +11,14 @@ import pytest
 from audit.models import AuditEntry
 from chat.engine import ledger, runner
 from chat.models import Turn
+from chat.services.approvals import decide
 from chat.services.inputs import answer_input, expire_inputs
 from chat.services.turns import stop_turn
+from chat.values import Decision
 from mcp_servers.connections import runtime
 from mcp_servers.elicitation import complete_url_inputs
 from mcp_servers.inputs import InputAction
-from mcp_servers.models import InputRequest
+from mcp_servers.models import InputRequest, McpTool
 from tests.chat.conftest import Chat
 from workspaces.database import database_now
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
@@ -198,6 +200,30 @@ def test_other_calls_of_the_step_are_not_held_up(asked: Chat) -> None:
     told = [m["content"] for m in asked.model.requests[1]["messages"] if m["role"] == "tool"]
     assert "Ada" in told[0]
     assert "quick" in told[1]
+
+
+def test_an_approved_call_does_not_wait_for_its_neighbours_answer(in_place: Chat) -> None:
+    """REL-07: approved while another call of the step waits in place, it runs at once."""
+    rows = McpTool.objects.for_workspace(in_place.tenant.workspace).filter(name="slow_echo")
+    rows.update(approval_override="confirm")
+    in_place.model.call(BOOK, ("asking__slow_echo", {"text": "quick"}))
+    in_place.model.say("done")
+    in_place.send()
+    question = in_place.watching.question()
+    in_place.watching.until(
+        lambda e: (
+            e["type"] == "tool_call.changed" and e["tool_call"]["status"] == "waiting_for_approval"
+        )
+    )
+    call = next(one for one in in_place.calls() if one.status == "waiting_for_approval")
+    decide(call=call, decision=Decision.APPROVED, actor=in_place.actor)
+    in_place.watching.until(
+        lambda e: e["type"] == "tool_call.changed" and e["tool_call"]["status"] == "succeeded"
+    )
+    assert in_place.asked()[0].status == "pending"
+    inputs = InputRequest.objects.for_workspace(in_place.tenant.workspace)
+    answer(in_place, inputs.fetch(UUID(question["id"])), content=ADA)
+    in_place.watching.turn("completed")
 
 
 @pytest.mark.parametrize("tool", ["asking__sign_new"])
