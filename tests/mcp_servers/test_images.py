@@ -16,7 +16,7 @@ from mcp_servers.images import MAX_SIDE, Unshowable, clean_picture
 
 def encoded(image: Image.Image, kind: str, **options: object) -> str:
     out = io.BytesIO()
-    image.save(out, kind, **options)  # type: ignore[arg-type]
+    image.save(out, kind, **options)
     return base64.b64encode(out.getvalue()).decode()
 
 

@@ -1,6 +1,6 @@
 """The client that the conformance suite starts for each scenario: this app's connections, with nobody to ask.
 
-python -m mcp_servers.conformance.client URL
+python -m tests.conformance.client URL
 """
 
 from __future__ import annotations

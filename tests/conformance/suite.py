@@ -74,7 +74,7 @@ def install(folder: Path | None = None) -> Path:
             shutil.copy(HERE / name, folder / name)
         command = [_program("npm"), "ci", "--omit=optional", "--prefix", str(folder)]
         try:
-            done = subprocess.run(  # noqa: S603
+            done = subprocess.run(
                 command,
                 env=_environment(),
                 capture_output=True,
@@ -98,7 +98,7 @@ def version_of(folder: Path, release: str) -> str:
 
 def scenarios(folder: Path, release: str) -> list[str]:
     """The client scenarios of a release, those of signing in left out."""
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(
         [*_suite(folder, release), "list", "--client"],
         env=_environment(),
         capture_output=True,
@@ -119,14 +119,14 @@ def run(folder: Path, release: str, wanted: list[str], results: Path) -> Iterato
             *_suite(folder, release),
             "client",
             "--command",
-            f"{sys.executable} -m mcp_servers.conformance.client",
+            f"{sys.executable} -m tests.conformance.client",
             "--scenario",
             scenario,
             "--output-dir",
             str(output),
         ]
         try:
-            done = subprocess.run(  # noqa: S603
+            done = subprocess.run(
                 command,
                 cwd=settings.BASE_DIR,
                 env=_environment(),

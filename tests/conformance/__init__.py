@@ -1,0 +1,1 @@
+"""The official conformance suite, run against the product's own connections."""
