@@ -57,6 +57,7 @@ def connection_spec(server: McpServer, *, principal: str | None = None) -> Conne
         max_concurrent_calls=config.max_concurrent_calls,
         max_queued_calls=config.max_queued_calls,
         max_attempts=config.max_attempts,
+        allows_elicitation=server.answers_elicitation,
         allows_sampling=server.sampling != SamplingPolicy.OFF,
         roots=_roots(server, target),
         watched=_watched(server),
@@ -218,7 +219,12 @@ def _fingerprint(server: McpServer, definition: Definition | None) -> str:
             for secret in (server.headers, server.env, server.auth_config)
         ),
         [program.command, program.args, program.env_names] if program is not None else None,
-        [server.sampling != SamplingPolicy.OFF, server.roots, server.log_level],
+        [
+            server.answers_elicitation,
+            server.sampling != SamplingPolicy.OFF,
+            server.roots,
+            server.log_level,
+        ],
         definition.digest if definition is not None else None,
     ]
     return hashlib.sha256(canonical_json(parts)).hexdigest()

@@ -201,6 +201,12 @@ def _state_of(path: Path, listed: ServerList) -> State:
     definitions = {
         entry.name: _definition(entry) for entry in listed.entries if not entry.is_disabled
     }
+    for definition in definitions.values():
+        if definition.warning:
+            logger.warning(
+                "mcp_servers_file_entry_unpinned",
+                extra={"entry": definition.name, "reason": definition.warning},
+            )
     for name, reason in listed.problems.items():
         logger.warning("mcp_servers_file_entry_unreadable", extra={"entry": name, "reason": reason})
     return State(

@@ -293,12 +293,23 @@ def test_settings_change_what_applies_to_the_server(page: Client, tenant: Tenant
     address = f"{BASE}{server.pk}/settings/"
     assert "https://example.org/mcp" in page.get(address).content.decode()
     values = {
-        "name": "garden", "transport": "sse", "url": "https://example.org/mcp",
-        "protocol": "legacy", "auth_type": "none", "sampling": "ask",
-        "sampling_daily_tokens": "500", "log_level": "warning", "roots": "R = file:///srv",
-        "connect_seconds": "5", "queue_seconds": "1", "idle_seconds": "60",
-        "max_concurrent_calls": "2", "max_queued_calls": "3", "max_attempts": "4",
-        "result_bytes": "2048", "answers_elicitation": "on",
+        "name": "garden",
+        "transport": "sse",
+        "url": "https://example.org/mcp",
+        "protocol": "legacy",
+        "auth_type": "none",
+        "sampling": "ask",
+        "sampling_daily_tokens": "500",
+        "log_level": "warning",
+        "roots": "R = file:///srv",
+        "connect_seconds": "5",
+        "queue_seconds": "1",
+        "idle_seconds": "60",
+        "max_concurrent_calls": "2",
+        "max_queued_calls": "3",
+        "max_attempts": "4",
+        "result_bytes": "2048",
+        "answers_elicitation": "on",
     }
     assert page.post(address, {**values, "roots": "/etc"}).status_code == 422
     assert page.post(address, {**values, "transport": "websocket"}).status_code == 422
