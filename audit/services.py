@@ -77,6 +77,19 @@ def record(draft: EntryDraft) -> AuditEntry:
     return entry
 
 
+def is_call_open(workspace_id: UUID, call_id: UUID) -> bool:
+    """Whether a call was recorded as requested, and not as finished."""
+    actions = set(
+        AuditEntry.objects.for_workspace(workspace_id)
+        .filter(call_id=call_id)
+        .values_list("action", flat=True)
+    )
+    return (
+        Action.TOOL_CALL_REQUESTED.value in actions
+        and Action.TOOL_CALL_FINISHED.value not in actions
+    )
+
+
 def _entry_of(draft: EntryDraft) -> AuditEntry:
     actor = draft.actor
     arguments = _Body.of(draft.arguments)

@@ -4,6 +4,7 @@ McpServersError(DomainError)
 ├── ToolNotFound             404  not in this workspace, removed, or switched off
 ├── CallRefused              403  policy, quarantine or a person said no
 ├── ApprovalMissing          409  a person has to be asked first
+├── OutcomeNotRecorded       503  the server acted, and its end could not be recorded
 ├── InputMissing             409  the server wants an answer from a person first
 ├── InvalidJson              422  not JSON, or JSON that cannot be carried
 ├── InvalidArguments         422  do not fit the tool's input schema
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from audit.errors import AuditUnavailable
 from workspaces.errors import DomainError
 
 if TYPE_CHECKING:
@@ -86,6 +88,19 @@ class ApprovalMissing(McpServersError):
     def __init__(self, decision: PolicyDecision) -> None:
         super().__init__(decision.reason, details={"rule": decision.rule})
         self.decision = decision
+
+
+class OutcomeNotRecorded(AuditUnavailable, McpServersError):
+    """The call was made, and how it ended could not be recorded, so its result is given to nobody."""
+
+    code = "outcome_not_recorded"
+    status = 503
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The tool has run, but how it ended could not be recorded, so its result is withheld."
+            " Whether it took effect is unknown here. Do not simply repeat it."
+        )
 
 
 class InputMissing(McpServersError):

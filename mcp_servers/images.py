@@ -11,7 +11,7 @@ from typing import Final
 
 from PIL import Image, UnidentifiedImageError
 
-MAX_PIXELS: Final = 40_000_000
+MAX_PIXELS: Final = 25_000_000
 MAX_SIDE: Final = 2_048
 """Longer sides are scaled down to this."""
 
@@ -31,9 +31,11 @@ class Picture:
     mime_type: str
     data: str
     """Base64."""
+    pixels: int
+    """How many points had to be decoded."""
 
 
-def clean_picture(data: str) -> Picture:
+def clean_picture(data: str, *, max_pixels: int = MAX_PIXELS) -> Picture:
     """Decode a base64 picture and encode it anew. Takes up to some hundred milliseconds: not for an event loop.
 
     Raises:
@@ -47,7 +49,7 @@ def clean_picture(data: str) -> Picture:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             with Image.open(io.BytesIO(raw), formats=_FORMATS) as image:
-                return _encode(image)
+                return _encode(image, max_pixels)
     except Unshowable:
         raise
     except UnidentifiedImageError as error:
@@ -64,9 +66,9 @@ def clean_picture(data: str) -> Picture:
         raise Unshowable("damaged or too large") from error
 
 
-def _encode(image: Image.Image) -> Picture:
+def _encode(image: Image.Image, max_pixels: int) -> Picture:
     width, height = image.size
-    if width * height > MAX_PIXELS:
+    if width * height > min(max_pixels, MAX_PIXELS):
         raise Unshowable(f"{width} × {height} points are too many")
     image.draft("RGB", (MAX_SIDE, MAX_SIDE))
     image.load()
@@ -81,4 +83,5 @@ def _encode(image: Image.Image) -> Picture:
     return Picture(
         mime_type="image/jpeg" if is_photo else "image/png",
         data=base64.b64encode(out.getvalue()).decode(),
+        pixels=width * height,
     )

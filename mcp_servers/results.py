@@ -26,6 +26,8 @@ from mcp_servers.values import (
 )
 
 MAX_PARTS: Final = 200
+MAX_PIXELS: Final = 50_000_000
+"""Of all pictures of one result."""
 
 _AUDIO_TYPES: Final = frozenset(
     f"audio/{kind}"
@@ -51,6 +53,8 @@ class _Budget:
     """How many bytes of content may still be kept."""
 
     left: int
+    pixels: int = MAX_PIXELS
+    """How many points of pictures may still be decoded."""
     is_exceeded: bool = False
 
     def text(self, text: str) -> str:
@@ -101,7 +105,10 @@ def read_result(
 
 def is_heavy(result: mcp_types.CallToolResult) -> bool:
     """Whether reading it takes long enough to keep an event loop waiting."""
-    return any(isinstance(block, mcp_types.ImageContent) for block in result.content)
+    return any(
+        isinstance(block, mcp_types.ImageContent | mcp_types.EmbeddedResource)
+        for block in result.content
+    )
 
 
 def read_contents(
@@ -166,9 +173,10 @@ def _picture(data: str, budget: _Budget) -> ContentPart:
         budget.is_exceeded = True
         return TextPart(text="[image left out: too large]")
     try:
-        picture = clean_picture(data)
+        picture = clean_picture(data, max_pixels=budget.pixels)
     except Unshowable as error:
         return TextPart(text=f"[image left out: {error}]")
+    budget.pixels -= picture.pixels
     kept = budget.whole(picture.data)
     if kept is None:
         return TextPart(text="[image left out: too large]")

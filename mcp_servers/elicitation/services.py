@@ -7,7 +7,7 @@ server and to nobody else.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -73,10 +73,20 @@ class Origin:
 
 
 @transaction.atomic
-def open_input(asked: AskedInput, origin: Origin, *, is_settled: bool = False) -> InputRequest:
-    """Put a question to the person for whom the call is made; the same question in the same call is put once.
+def open_input(
+    asked: AskedInput,
+    origin: Origin,
+    *,
+    is_settled: bool = False,
+    answered_before: datetime | None = None,
+    used: Collection[UUID] = (),
+) -> InputRequest:
+    """Put a question to the person for whom the call is made.
 
     Args:
+        answered_before: when this attempt of the call began. The same question, put during an earlier attempt, is
+            not put again: its row is given.
+        used: rows that were given already, each of which stands for one question.
         is_settled: an administrator has answered for everybody, so the row only keeps count.
 
     Raises:
@@ -90,12 +100,13 @@ def open_input(asked: AskedInput, origin: Origin, *, is_settled: bool = False) -
     checks.check_asked(asked)
     fingerprint = checks.fingerprint_of(asked)
     rows = InputRequest.objects.for_workspace(origin.server.workspace_id)
-    known = rows.filter(call_id=origin.call_id, fingerprint=fingerprint).exclude(
-        status__in=[InputStatus.CANCELLED, InputStatus.EXPIRED]
-    )
-    earlier = known.first()
-    if earlier is not None:
-        return earlier
+    if answered_before is not None:
+        known = rows.filter(
+            call_id=origin.call_id, fingerprint=fingerprint, created_at__lt=answered_before
+        ).exclude(status__in=[InputStatus.CANCELLED, InputStatus.EXPIRED])
+        earlier = known.exclude(pk__in=used).first()
+        if earlier is not None:
+            return earlier
     _check_rate(rows, origin)
     row = InputRequest.objects.create(
         workspace_id=origin.server.workspace_id,
@@ -107,7 +118,7 @@ def open_input(asked: AskedInput, origin: Origin, *, is_settled: bool = False) -
         server_name=origin.server.name,
         tool_name=origin.tool_name,
         kind=asked.kind.value,
-        key=asked.key[:200],
+        key=clean_text(asked.key)[:200],
         fingerprint=fingerprint,
         message=clean_text(asked.message),
         schema=dict(asked.schema),

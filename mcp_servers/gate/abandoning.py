@@ -1,4 +1,4 @@
-"""A call that waits at its checkpoint, and is not to go on: nobody runs it, so nobody else would record its end."""
+"""Calls that ended without the gate: stopped while they waited, or left behind by a process that died."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from django.db import transaction
 
 from audit.actions import Action, Outcome
-from audit.services import record
+from audit.services import is_call_open, record
 from mcp_servers.connections import calls, runtime
 from mcp_servers.gate.checkpoints import TaskCheckpoint, read_checkpoint
 from mcp_servers.gate.entries import draft
@@ -21,32 +21,45 @@ from mcp_servers.values import ToolCallRequest
 from workspaces.errors import DomainError
 
 if TYPE_CHECKING:
-    from mcp_servers.gate.resolving import ResolvedTool
+    from mcp_servers.connections.spec import ConnectionSpec
 
 logger = logging.getLogger(__name__)
 
 _CANCEL_SECONDS: Final = 15.0
 
 
-def abandon_call(request: ToolCallRequest) -> None:
-    """Record that a call which was put aside has been stopped, and have the server give up its task, if it made one.
+def abandon_call(
+    request: ToolCallRequest,
+    *,
+    outcome: Outcome = Outcome.CANCELLED,
+    reason: str = "It was stopped while it waited.",
+) -> None:
+    """Record the end of a call that nobody runs, and have the server give up the task it made of it, if it did.
 
-    In the caller's transaction; the server hears of it once that is committed.
+    Does nothing for a call that was never requested, or whose end is recorded. In the caller's transaction; the
+    server hears of it once that is committed.
+
+    Args:
+        outcome: cancelled, or unknown for one whose process died while it ran.
 
     Raises:
         AuditUnavailable: it could not be recorded.
     """
+    if not is_call_open(request.workspace_id, request.call_id):
+        return
     resolved = resolve_tool(request.workspace_id, request.tool_id)
     record(
         replace(
             draft(request, resolved.tool if resolved else None, Action.TOOL_CALL_FINISHED, None),
-            outcome=Outcome.CANCELLED,
-            details={"reason": "It was stopped while it waited."},
+            outcome=outcome,
+            details={"reason": reason},
         )
     )
     task_id = _task_of(request)
-    if task_id and resolved is not None:
-        transaction.on_commit(partial(_give_up, resolved, task_id))
+    if task_id is None or resolved is None:
+        return
+    with contextlib.suppress(DomainError):  # a server that cannot be connected to any more
+        transaction.on_commit(partial(_give_up, resolved.spec(), task_id))
 
 
 def _task_of(request: ToolCallRequest) -> str | None:
@@ -57,11 +70,11 @@ def _task_of(request: ToolCallRequest) -> str | None:
     return None
 
 
-def _give_up(resolved: ResolvedTool, task_id: str) -> None:
+def _give_up(spec: ConnectionSpec, task_id: str) -> None:
     async def cancel() -> None:
         try:
             async with asyncio.timeout(_CANCEL_SECONDS):
-                await calls.cancel_task(resolved.spec(), task_id)
+                await calls.cancel_task(spec, task_id)
         except (TimeoutError, DomainError):
             logger.info("task_not_cancelled", exc_info=True)
 

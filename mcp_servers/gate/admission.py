@@ -105,6 +105,13 @@ def prepare_again(request: ToolCallRequest) -> Plan:
     tool = resolved.tool
     arguments = _canonical(request, tool)
     decision = _decide(request, tool, arguments)
+    if decision.rule == "tool.confirm" and request.approval_id is None:
+        reason = (
+            "While it waited, an administrator decided that this tool asks first. Please ask again."
+        )
+        refuse_because(
+            request, tool, arguments, layer=RefusedBy.POLICY, rule="tool.confirm", reason=reason
+        )
     return Plan(
         request=request,
         tool=tool,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from django.db import transaction
 from django.db.models import F
+from django.utils import timezone
 
 from audit.actions import Action
 from audit.errors import AuditUnavailable
@@ -37,6 +38,8 @@ from workspaces.database import in_database
 from workspaces.errors import DomainError
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from mcp_servers.connections.spec import ConnectionSpec
     from mcp_servers.gate.port import PortOnItsLoop
     from mcp_servers.values import Progress
@@ -75,7 +78,10 @@ class Dialogue:
         self._can_ask = can_ask
         self._bud = bud
         self._waiting = 0
-        self._has_opened = False
+        self._began = timezone.now()
+        self._reused: set[UUID] = set()
+        self.has_asked = False
+        """What the call brings may rest on somebody's answers."""
 
     def progressed(self, progress: Progress) -> None:
         """Pass the server's progress on to whoever called."""
@@ -86,7 +92,8 @@ class Dialogue:
         try:
             put = await self._put(asked)
             return put.answer or await self._wait(put)
-        except (DomainError, ValueError):
+        except Exception:
+            # Raising here would fail the call in odd ways; the server hears that there is no answer.
             logger.exception("a server's question could not be answered")
             return _CANCELLED
 
@@ -122,7 +129,7 @@ class Dialogue:
         Raises:
             InputMissing: some are still missing.
         """
-        self._has_opened = True
+        self.has_asked = True
         rows = await in_database(self._rows_of, checkpoint)
         putting = []
         for question in checkpoint.questions:
@@ -141,7 +148,7 @@ class Dialogue:
 
     async def withdraw(self) -> None:
         """The call is over: nobody has to answer any more."""
-        if self._has_opened:
+        if self.has_asked:
             await in_database(
                 partial(
                     elicitation.withdraw_inputs,
@@ -175,8 +182,18 @@ class Dialogue:
     async def _open(self, asked: AskedInput) -> InputRequest:
         if not self._can_ask:
             raise Unaskable("nobody is there to be asked.")
-        self._has_opened = True
-        return await in_database(elicitation.open_input, asked, self._origin)
+        self.has_asked = True
+        row = await in_database(
+            partial(
+                elicitation.open_input,
+                asked,
+                self._origin,
+                answered_before=self._began,
+                used=tuple(self._reused),
+            )
+        )
+        self._reused.add(row.pk)
+        return row
 
     async def _put_sampling(self, asked: AskedInput) -> _Put:
         server = self._origin.server
@@ -185,6 +202,7 @@ class Dialogue:
         sampling.read_task(asked.params, server=server, bud=self._bud)
         if await in_database(sampling.budget_left, server) <= 0:
             raise sampling.Unsampled("The budget for today is used up.")
+        self.has_asked = True
         if server.sampling == SamplingPolicy.AUTO and not sampling.names_other_context(
             asked.params
         ):

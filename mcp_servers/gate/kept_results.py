@@ -7,6 +7,7 @@ tool's definition and the arguments. Who may call is decided anew each time; onl
 from __future__ import annotations
 
 import hashlib
+import logging
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
@@ -19,6 +20,8 @@ from mcp_servers.values import ToolCallOutcome
 
 if TYPE_CHECKING:
     from mcp_servers.gate.admission import Plan
+
+logger = logging.getLogger(__name__)
 
 MAX_KEPT_BYTES: Final = 256 * 1024
 
@@ -35,19 +38,27 @@ def find_kept(plan: Plan) -> ToolCallOutcome | None:
     """The result of an identical call, if the tool's results are kept and there is one."""
     if not _is_kept(plan):
         return None
-    kept = cache.get(_key(plan))
+    try:
+        kept = cache.get(_key(plan))
+    except Exception:
+        # Whatever the cache's own trouble is, the server can still be asked.
+        logger.exception("kept_results_unreachable")
+        return None
     if not isinstance(kept, KeptResult):
         return None
     return replace(kept.outcome, cached_at=kept.at, duration_ms=0)
 
 
 def keep(plan: Plan, outcome: ToolCallOutcome) -> None:
-    """Keep a good result, if the tool's are."""
+    """Keep a good result, if the tool's are. Not for an event loop, and not for one that rests on a person's answers."""
     if not _is_kept(plan) or outcome.outcome is not Outcome.OK or outcome.truncated:
         return
     if sum(len(str(part.as_json())) for part in outcome.content) <= MAX_KEPT_BYTES:
         kept = KeptResult(outcome=outcome, at=timezone.now())
-        cache.set(_key(plan), kept, timeout=plan.tool.cache_seconds)
+        try:
+            cache.set(_key(plan), kept, timeout=plan.tool.cache_seconds)
+        except Exception:
+            logger.exception("kept_results_unreachable")
 
 
 def _is_kept(plan: Plan) -> bool:

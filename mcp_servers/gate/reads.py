@@ -227,6 +227,13 @@ async def _send(
             message=f"{plan.server.name}: {error.message}",
             details={"kind": error.kind, **facts(error)},
         )
+    except Exception:
+        logger.exception("a read failed in an unforeseen way")
+        ended = _Ended(
+            outcome=Outcome.TRANSPORT_ERROR,
+            message="It failed for a reason that is in the platform's log.",
+            details={"kind": "unforeseen"},
+        )
     _, was_cancelled = await completed(in_database(_write_finished, plan, ended, since(started)))
     if was_cancelled:
         raise asyncio.CancelledError

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from mcp_servers.models import McpTool, ServerScope
+from mcp_servers.models import McpTool, ServerScope, Transport
 from mcp_servers.specs import connection_spec
 from workspaces.models import Membership, User
 from workspaces.prepared import PreparedQuery
@@ -32,8 +32,9 @@ class ResolvedTool:
     def spec(self) -> ConnectionSpec:
         """What it takes to connect to the tool's server. Raises as connection_spec()."""
         server = self.tool.server
-        if server.scope == ServerScope.GLOBAL:
-            return connection_spec(server)  # the platform's file may say something else by now
+        if server.scope == ServerScope.GLOBAL or server.transport == Transport.STDIO:
+            # The platform's file, or the program on its disk, may be another by now.
+            return connection_spec(server)
         if self._spec is None:
             self._spec = connection_spec(server)
         return self._spec

@@ -65,8 +65,8 @@ class Exchange:
         self._dialogue = dialogue
         self._port = port
         self._on_task = on_task
-        self.is_detached = False
-        """It was cancelled, but goes on from its checkpoint in another process."""
+        self.has_checkpoint = False
+        """What the caller keeps is where the call stands: nothing has been done since."""
 
     async def run(self, checkpoint: Checkpoint | None, started: float) -> ToolCallOutcome:
         """Make the call, from its beginning or from a checkpoint.
@@ -106,6 +106,7 @@ class Exchange:
     async def _result(self, checkpoint: Checkpoint | None) -> mcp_types.CallToolResult:
         answers: Answers | None = None
         rounds = 0
+        self.has_checkpoint = checkpoint is not None
         if isinstance(checkpoint, TaskCheckpoint):
             await in_database(self._write_resumed, checkpoint.kind)
             return await self._follow(checkpoint)
@@ -114,6 +115,7 @@ class Exchange:
             await in_database(self._write_resumed, checkpoint.kind)
             # From here on the server may act, so a crash must not lead back to this point.
             await self._port.checkpointed("")
+            self.has_checkpoint = False
         has_begun_again = False
         while True:
             try:
@@ -130,6 +132,7 @@ class Exchange:
             if isinstance(got, TaskStarted):
                 kept = TaskCheckpoint(task_id=got.task_id, ttl_seconds=got.ttl_seconds)
                 await self._port.checkpointed(kept.as_text())
+                self.has_checkpoint = True
                 return await self._follow(kept)
             rounds += 1
             if rounds > MOST_ROUNDS:
@@ -189,9 +192,7 @@ class Exchange:
                 listener=self._dialogue,
             )
         except asyncio.CancelledError:
-            if self._port.hands_over():
-                self.is_detached = True
-            else:
+            if not self._port.hands_over():
                 await self._cancel(task.task_id)
             raise
         except TimeoutError:

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Final
 
 from audit.actions import Action, Outcome, RefusedBy
 from audit.errors import AuditUnavailable
-from audit.services import record
+from audit.services import is_call_open, record
 from mcp_servers import elicitation, health
 from mcp_servers.canonical import canonical_json
 from mcp_servers.connections import calls
-from mcp_servers.errors import Busy, InputMissing
+from mcp_servers.errors import Busy, InputMissing, OutcomeNotRecorded
 from mcp_servers.gate import kept_results
+from mcp_servers.gate.abandoning import abandon_call
 from mcp_servers.gate.admission import Plan, commit_requested, prepare, prepare_again
 from mcp_servers.gate.checkpoints import Checkpoint, read_checkpoint
 from mcp_servers.gate.dialogue import Dialogue
@@ -60,7 +61,7 @@ async def call_tool(request: ToolCallRequest, *, port: CallPort | None = None) -
     """
     own_port = PortOnItsLoop(port or NoPort())
     checkpoint = read_checkpoint(request.checkpoint) if request.checkpoint else None
-    plan = await (_readmit(request) if checkpoint else _admit(request))
+    plan = await (_readmit(request, own_port) if checkpoint else _admit(request))
     if plan.cached is not None:
         return plan.cached
     slot = _Slot(plan)
@@ -134,15 +135,20 @@ def _prepare_and_commit(request: ToolCallRequest) -> Plan:
         raise
 
 
-async def _readmit(request: ToolCallRequest) -> Plan:
-    """Let a call go on from its checkpoint: afterwards *resumed* is committed, and a slot is held."""
+async def _readmit(request: ToolCallRequest, port: PortOnItsLoop) -> Plan:
+    """Let a call go on from its checkpoint: afterwards a slot is held. If it may not go on, it ends here."""
     try:
-        plan = await in_database(prepare_again, request)
-        plan = await _take_slot(plan)
+        plan, was_cancelled = await completed(in_database(prepare_again, request))
+        if was_cancelled:
+            raise asyncio.CancelledError
+        return await _take_slot(plan)
     except DomainError as error:
-        await in_database(_write_abandoned, request, error)
+        await completed(in_database(abandon_call, request, reason=error.message))
         raise
-    return plan
+    except asyncio.CancelledError:
+        if not port.hands_over():
+            await completed(in_database(abandon_call, request))
+        raise
 
 
 async def _send_and_record(
@@ -168,36 +174,55 @@ async def _send_and_record(
     except InputMissing:
         raise
     except asyncio.CancelledError:
-        if exchange.is_detached:
-            raise  # another process goes on from the checkpoint
+        if exchange.has_checkpoint and port.hands_over():
+            raise  # another process goes on from there
         outcome = failed(Outcome.CANCELLED, "The call was stopped.", started, {})
         # Stop cancels this task, and the ledger still has to learn how the call ended.
-        await completed(_record_finished(plan, outcome))
+        await completed(_record_finished(plan, outcome, only_if_open=True))
         await completed(dialogue.withdraw())
         raise
-    _, was_cancelled = await completed(_record_finished(plan, outcome))
+    may_keep = checkpoint is None and not dialogue.has_asked
+    _, was_cancelled = await completed(_record_finished(plan, outcome, may_keep=may_keep))
     await completed(dialogue.withdraw())
     if was_cancelled:
         raise asyncio.CancelledError
     return outcome
 
 
-async def _record_finished(plan: Plan, outcome: ToolCallOutcome) -> None:
-    """Write *finished*; tried again for a moment, because the call has happened and the ledger must learn of it."""
+async def _record_finished(
+    plan: Plan, outcome: ToolCallOutcome, *, may_keep: bool = False, only_if_open: bool = False
+) -> None:
+    """Write *finished*; tried again for a moment, because the call has happened and the ledger must learn of it.
+
+    Args:
+        may_keep: the result rests on nobody's answers, so an identical call may be given it.
+        only_if_open: another process may have recorded the end already.
+
+    Raises:
+        OutcomeNotRecorded: it could not be written.
+    """
     for attempt in range(1, _ENTRY_ATTEMPTS + 1):
         try:
-            await in_database(_write_finished, plan, outcome)
-        except AuditUnavailable:
+            await in_database(_write_end, plan, outcome, may_keep, only_if_open)
+        except AuditUnavailable as error:
             if attempt == _ENTRY_ATTEMPTS:
                 logger.exception(
                     "a finished tool call could not be recorded",
                     extra={"call_id": str(plan.request.call_id)},
                 )
-                raise
+                raise OutcomeNotRecorded from error
             await asyncio.sleep(_ENTRY_PAUSE_SECONDS * attempt)
         else:
-            kept_results.keep(plan, outcome)
             return
+
+
+def _write_end(plan: Plan, outcome: ToolCallOutcome, may_keep: bool, only_if_open: bool) -> None:
+    request = plan.request
+    if only_if_open and not is_call_open(request.workspace_id, request.call_id):
+        return
+    _write_finished(plan, outcome)
+    if may_keep:
+        kept_results.keep(plan, outcome)
 
 
 def _write_finished(plan: Plan, outcome: ToolCallOutcome) -> None:
@@ -225,14 +250,3 @@ def _write_finished(plan: Plan, outcome: ToolCallOutcome) -> None:
     )
     if outcome.cached_at is None:
         health.note_call(plan.tool.server, outcome)
-
-
-def _write_abandoned(request: ToolCallRequest, error: DomainError) -> None:
-    """A call that had been requested may not go on: it ends here."""
-    record(
-        replace(
-            draft(request, None, Action.TOOL_CALL_FINISHED, None),
-            outcome=Outcome.CANCELLED,
-            details={"reason": error.message},
-        )
-    )
