@@ -132,6 +132,13 @@ class AskingServer:
             return result.action
 
         @server.tool(annotations=reads)
+        async def ask_twice(ctx: Context) -> str:
+            """Ask the same question twice, over the open connection."""
+            first = await ctx.elicit("Pay now?", Booking)
+            second = await ctx.elicit("Pay now?", Booking)
+            return f"{first.action}, {second.action}"
+
+        @server.tool(annotations=reads)
         async def sign_old(ctx: Context) -> str:
             """Send the person to a link, over the open connection."""
             result = await ctx.elicit_url("Please sign the contract.", LINK, "contract-42")

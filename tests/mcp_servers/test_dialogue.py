@@ -14,10 +14,10 @@ from uuid_utils.compat import uuid7
 from audit.actions import Action, Outcome
 from audit.models import AuditEntry
 from mcp_servers import elicitation, sampling
-from mcp_servers.errors import InputMissing
-from mcp_servers.gate import call_tool, get_prompt, read_resource
+from mcp_servers.errors import CallRefused, InputMissing
+from mcp_servers.gate import abandon_call, call_tool, get_prompt, read_resource
 from mcp_servers.inputs import InputAction
-from mcp_servers.models import InputRequest, InputStatus, McpPrompt, McpServer
+from mcp_servers.models import InputRequest, InputStatus, McpPrompt, McpServer, McpTool
 from mcp_servers.sampling import SamplingResult, SamplingTask
 from mcp_servers.values import (
     EmbeddedResourcePart,
@@ -86,8 +86,12 @@ def rows(tenant: Tenant) -> list[InputRequest]:
     return list(InputRequest.objects.for_workspace(tenant.workspace).order_by("pk"))
 
 
+async def open_rows(tenant: Tenant) -> list[InputRequest]:
+    return [row for row in await sync_to_async(rows)(tenant) if row.status == InputStatus.PENDING]
+
+
 async def pending(tenant: Tenant) -> InputRequest:
-    [row] = [row for row in await sync_to_async(rows)(tenant) if row.status == InputStatus.PENDING]
+    [row] = await open_rows(tenant)
     return row
 
 
@@ -284,6 +288,71 @@ async def test_a_server_that_has_forgotten_its_question_is_called_again_and_nobo
     assert "Ada, 3 at the garden, noon" in outcome.as_model_text()
     assert asking.done == [("book_table", {"when": "noon", **ANSWER})]
     assert len(await sync_to_async(rows)(tenant)) == 1
+
+
+async def test_the_same_question_put_twice_needs_two_answers(
+    tenant: Tenant, asking: AskingServer
+) -> None:
+    """SEC-69: a yes is for one question."""
+    server = await sync_to_async(in_era)(tenant, asking, "legacy")
+    task, first, _ = await asked_while_calling(tenant, server, "ask_twice")
+    await answer(first, tenant, InputAction.ACCEPT, ANSWER)
+    async with asyncio.timeout(20):
+        while not (second := await open_rows(tenant)):
+            await asyncio.sleep(0.02)
+    assert second[0].pk != first.pk
+    await answer(second[0], tenant, InputAction.DECLINE)
+    assert "accept, decline" in (await asyncio.wait_for(task, 20)).as_model_text()
+
+
+async def test_what_rests_on_a_persons_answers_is_kept_for_nobody(
+    tenant: Tenant, asking: AskingServer
+) -> None:
+    """SEC-10: a kept result never carries one person's answers to another."""
+    server = await sync_to_async(in_era)(tenant, asking, "legacy")
+    tools = McpTool.objects.for_workspace(tenant.workspace).filter(server=server)
+    await tools.aupdate(cache_seconds=60)
+    task, row, _ = await asked_while_calling(tenant, server, "book_table", {"when": "noon"})
+    await answer(row, tenant, InputAction.ACCEPT, ANSWER)
+    assert "Ada" in (await asyncio.wait_for(task, 20)).as_model_text()
+    again, row, _ = await asked_while_calling(tenant, server, "book_table", {"when": "noon"})
+    await answer(row, tenant, InputAction.DECLINE)
+    assert "declined" in (await asyncio.wait_for(again, 20)).as_model_text()
+
+
+async def test_an_abandoned_call_ends_once_in_the_log(tenant: Tenant, asking: AskingServer) -> None:
+    """SEC-102: *requested* is followed by exactly one *finished*, whoever writes it."""
+    server = await sync_to_async(in_era)(tenant, asking, "2026-07-28")
+    tool = await sync_to_async(tool_of)(server, "book_table")
+    request = a_request(tenant, tool, {"when": "noon"}, can_ask=True, can_wait_elsewhere=True)
+    await sync_to_async(abandon_call)(request)
+    assert await sync_to_async(actions)(tenant) == []
+    port = ListeningPort()
+    with pytest.raises(InputMissing):
+        await call_tool(request, port=port)
+    again = dataclasses.replace(request, checkpoint=port.checkpoints[0])
+    for _ in range(2):
+        await sync_to_async(abandon_call)(again)
+    assert (await sync_to_async(actions)(tenant)).count("tool_call.finished") == 1
+
+
+async def test_a_call_that_may_not_go_on_ends_in_the_log(
+    tenant: Tenant, asking: AskingServer
+) -> None:
+    """SEC-56: what an administrator decided while the call waited counts when it goes on."""
+    server = await sync_to_async(in_era)(tenant, asking, "2026-07-28")
+    tool = await sync_to_async(tool_of)(server, "book_table")
+    request = a_request(tenant, tool, {"when": "noon"}, can_ask=True, can_wait_elsewhere=True)
+    port = ListeningPort()
+    with pytest.raises(InputMissing):
+        await call_tool(request, port=port)
+    tools = McpTool.objects.for_workspace(tenant.workspace).filter(pk=tool.pk)
+    await tools.aupdate(approval_override="confirm")
+    await answer(await pending(tenant), tenant, InputAction.ACCEPT, ANSWER)
+    with pytest.raises(CallRefused):
+        await call_tool(dataclasses.replace(request, checkpoint=port.checkpoints[0]), port=port)
+    assert asking.done == []
+    assert (await sync_to_async(actions)(tenant))[-1] == "tool_call.finished"
 
 
 async def test_a_stopped_call_takes_its_question_back(tenant: Tenant, server: McpServer) -> None:

@@ -18,7 +18,13 @@ from audit.errors import AuditUnavailable
 from audit.models import AuditEntry
 from mcp_servers import approvals, services
 from mcp_servers.canonical import canonical_json
-from mcp_servers.errors import ApprovalMissing, CallRefused, InvalidArguments, ToolNotFound
+from mcp_servers.errors import (
+    ApprovalMissing,
+    CallRefused,
+    InvalidArguments,
+    OutcomeNotRecorded,
+    ToolNotFound,
+)
 from mcp_servers.gate import call_tool
 from mcp_servers.models import Approval, ApprovalOverride, McpServer, McpTool
 from mcp_servers.values import Progress, TextPart
@@ -422,7 +428,7 @@ async def test_a_result_is_given_to_nobody_when_finished_cannot_be_written(
 
     monkeypatch.setattr(AuditEntry, "save", fail)
     monkeypatch.setattr("mcp_servers.gate.tools._ENTRY_PAUSE_SECONDS", 0.01)
-    with pytest.raises(AuditUnavailable):
+    with pytest.raises(OutcomeNotRecorded):
         await call_tool(a_request(tenant, tool, {"text": "x"}))
     assert [entry.action for entry in await the_entries(tenant)] == ["tool_call.requested"]
 

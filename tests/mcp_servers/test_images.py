@@ -7,11 +7,13 @@ import io
 import struct
 import zlib
 
+import mcp_types
 import pytest
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from mcp_servers.images import MAX_SIDE, Unshowable, clean_picture
+from mcp_servers.results import is_heavy, read_result
 
 
 def encoded(image: Image.Image, kind: str, **options: object) -> str:
@@ -95,3 +97,15 @@ def test_damaged_base64_is_told_apart() -> None:
     """Half a text is no picture."""
     with pytest.raises(Unshowable):
         clean_picture("a")
+
+
+def test_many_pictures_of_one_result_share_one_bound() -> None:
+    """REL-43: embedded pictures are decoded off the loop, and not without end."""
+    big = encoded(Image.new("L", (5000, 4900)), "PNG")
+    blob = mcp_types.BlobResourceContents(uri="pic://x", mime_type="image/png", blob=big)
+    block = mcp_types.EmbeddedResource(type="resource", resource=blob)
+    result = mcp_types.CallToolResult(content=[block] * 6)
+    assert is_heavy(result)
+    outcome = read_result(result, limit_bytes=2**20, output_schema=None, duration_ms=0)
+    kinds = [part.as_json()["type"] for part in outcome.content]
+    assert kinds == ["image", "image", "text", "text", "text", "text"]
