@@ -18,6 +18,7 @@ SMALL_BYTES: Final = 128 * 1024
 
 _STRING: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _REST_OF_STRING: Final = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_LINE_END: Final = re.compile(rb"\r\n|\r|\n")
 
 
 class PartCounter:
@@ -27,6 +28,8 @@ class PartCounter:
         self._parts = 0
         self._is_in_string = False
         self._is_escaped = False
+        self._is_line_empty = True
+        self._is_after_return = False
 
     def feed(self, piece: bytes) -> None:
         """Take the next piece of the text.
@@ -47,16 +50,33 @@ class PartCounter:
             raise TooLarge(f"The answer has more than {MAX_PARTS} parts.")
 
     def feed_lines(self, piece: bytes) -> None:
-        """The same for an event stream, where each line is a text of its own.
+        """The same for an event stream, where the lines up to an empty one are one text.
 
         Raises:
-            TooLarge: a line has too many parts.
+            TooLarge: an event has too many parts.
+        Source: WHATWG HTML, "Server-sent events": Parsing an event stream.
         """
-        first, *others = piece.split(b"\n")
-        self.feed(first)
+        if self._is_after_return and piece:
+            # The second half of a line end, not an empty line.
+            piece = piece.removeprefix(b"\n")
+            self._is_after_return = False
+        if not piece:
+            return
+        self._is_after_return = piece.endswith(b"\r")
+        first, *others = _LINE_END.split(piece)
+        self._feed_line(first)
         for line in others:
-            self._parts, self._is_in_string, self._is_escaped = 0, False, False
-            self.feed(line)
+            if self._is_line_empty:
+                self._parts = 0
+            # No JSON string goes over a line end, and a comment must not hide the line after it.
+            self._is_in_string = self._is_escaped = False
+            self._is_line_empty = True
+            self._feed_line(line)
+
+    def _feed_line(self, piece: bytes) -> None:
+        if piece:
+            self._is_line_empty = False
+            self.feed(piece)
 
     def _after_string(self, piece: bytes) -> bytes:
         """What follows the string that the piece begins in; nothing if it does not end here."""

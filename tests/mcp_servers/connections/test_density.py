@@ -45,15 +45,31 @@ def test_parts_are_counted_in_any_pieces(value: object, cuts: list[int]) -> None
     assert counter._parts == parts_of(value)
 
 
-def test_lines_are_counted_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """REL-43: in an event stream the bound is for each event."""
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_events_are_counted_one_by_one(monkeypatch: pytest.MonkeyPatch, end: bytes) -> None:
+    """REL-43: in an event stream the bound is for each event, whatever its lines end with."""
     monkeypatch.setattr(density, "MAX_PARTS", 5)
     counter = PartCounter()
     for _ in range(10):
-        counter.feed_lines(b"data: [1,2,3]\nda")
-        counter.feed_lines(b'ta: "[,[,[,[,"\n')
+        counter.feed_lines(b"data: [1,2,3]" + end + b"da")
+        counter.feed_lines(b'ta: "[,[,[,[,"' + end + end)
     with pytest.raises(TooLarge):
-        counter.feed_lines(b"data: [1,2,3,4,5,6]\n")
+        counter.feed_lines(b"data: [1,2,3,4,5,6]" + end)
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+@pytest.mark.parametrize("pieces", ["whole", "single bytes"])
+def test_the_lines_of_an_event_are_counted_together(
+    monkeypatch: pytest.MonkeyPatch, end: bytes, pieces: str
+) -> None:
+    """REL-43: an event spread over many lines is one message, and no comment hides its parts."""
+    monkeypatch.setattr(density, "MAX_PARTS", 5)
+    counter = PartCounter()
+    event = end.join([b'data: [1,"', b': "', b"data: 2,3,", b"data: 4,5,6]", b""])
+    step = len(event) if pieces == "whole" else 1
+    with pytest.raises(TooLarge):
+        for start in range(0, len(event), step):
+            counter.feed_lines(event[start : start + step])
 
 
 def test_a_long_text_is_no_crowd() -> None:
