@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import takewhile
 from typing import Any, Final, Literal, TypeAlias
 
 from mcp_servers.hidden_text import show_hidden
@@ -23,9 +25,11 @@ _TREE_PARTS: Final = {
     "annotations": "Hints",
     "_meta": "Metadata",
 }
-_WORDS: Final = re.compile(r"\s+|\w+|[^\w\s]")
-_MOST_WORDS: Final = 4_000
-"""Of a text that is compared word by word; a longer one is shown as replaced."""
+_WORDS: Final = re.compile(r"\s*\w+|\s*[^\w\s]|\s+")
+MOST_WORDS: Final = 300
+"""Of the part of a text that is compared word by word; a longer one is shown as replaced."""
+MOST_PAIRS: Final = 20_000
+"""Of equal words, one on each side; the comparison's work grows with them, and repetitive text has many."""
 _MOST_LINES: Final = 200
 _LONGEST_VALUE: Final = 500
 
@@ -93,16 +97,45 @@ def _text(value: object) -> str:
 
 def _words(old: str, new: str) -> Iterator[Words]:
     before, after = _WORDS.findall(old), _WORDS.findall(new)
-    if len(before) > _MOST_WORDS or len(after) > _MOST_WORDS:
-        before, after = [old], [new]
+    head = _shared(zip(before, after, strict=False))
+    tail = _shared(zip(reversed(before[head:]), reversed(after[head:]), strict=False))
+    yield from _run("same", before[:head])
+    yield from _compared(
+        before[head : len(before) - tail],
+        after[head : len(after) - tail],
+    )
+    yield from _run("same", before[len(before) - tail :])
+
+
+def _shared(pairs: Iterable[tuple[str, str]]) -> int:
+    """How many pairs are equal before the first that is not."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def _compared(before: list[str], after: list[str]) -> Iterator[Words]:
+    if not is_comparable(before, after):
+        yield from _run("removed", before)
+        yield from _run("added", after)
+        return
     for tag, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if tag == "equal":
-            yield Words(change="same", text="".join(before[a:b]))
-            continue
-        if b > a:
-            yield Words(change="removed", text="".join(before[a:b]))
-        if d > c:
-            yield Words(change="added", text="".join(after[c:d]))
+            yield from _run("same", before[a:b])
+        else:
+            yield from _run("removed", before[a:b])
+            yield from _run("added", after[c:d])
+
+
+def is_comparable(before: Sequence[str], after: Sequence[str]) -> bool:
+    """Whether these words are compared one by one: the texts are a server's, and must not keep a page waiting."""
+    if max(len(before), len(after)) > MOST_WORDS:
+        return False
+    theirs = Counter(after)
+    return sum(count * theirs[word] for word, count in Counter(before).items()) <= MOST_PAIRS
+
+
+def _run(change: Change, words: Sequence[str]) -> Iterator[Words]:
+    if words:
+        yield Words(change=change, text="".join(words))
 
 
 def _lines(old: Any, new: Any) -> Iterator[Line]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from django.db import IntegrityError, close_old_connections, transaction
+from django.db import DataError, IntegrityError, close_old_connections, transaction
 from django.utils import timezone
 
 from mcp_servers.canonical import clean_text
@@ -31,6 +32,10 @@ KEPT_FOR: Final = timedelta(hours=24)
 _TRIM_AFTER: Final = 500
 """New rows of one server after which the oldest go at once, so that a storm fills no disk between two tasks."""
 _BATCH: Final = 500
+
+_MOST_BITS: Final = 63
+_LARGEST: Final = 2**31 - 1
+"""In an integer column."""
 
 _since_trim: Counter[UUID] = Counter()
 
@@ -55,15 +60,9 @@ def store(records: Sequence[TraceRecord]) -> int:
     known = dict(
         McpServer.objects.across_workspaces().filter(pk__in=asked).values_list("pk", "workspace_id")
     )
-    rows = [
-        _row(record) for record in records if known.get(record.server_id) == record.workspace_id
-    ]
-    try:
-        with transaction.atomic():
-            TraceMessage.objects.bulk_create(rows, batch_size=_BATCH)
-    except IntegrityError:
-        logger.info("trace_dropped", extra={"rows": len(rows)})  # a server was deleted meanwhile
-        return 0
+    rows = _kept(
+        [record for record in records if known.get(record.server_id) == record.workspace_id]
+    )
     for row in rows:
         _since_trim[row.server_id] += 1
     for server_id in {row.server_id for row in rows}:
@@ -71,6 +70,41 @@ def store(records: Sequence[TraceRecord]) -> int:
             del _since_trim[server_id]
             trim_server(server_id)
     return len(rows)
+
+
+def _kept(records: Sequence[TraceRecord]) -> list[TraceMessage]:
+    """What could be stored: whatever one server sent costs nobody else's messages, nor its own other ones."""
+    rows = [row for row in map(_row_or_none, records) if row is not None]
+    if _insert(rows):
+        return rows
+    kept: list[TraceMessage] = []
+    for server_id in {row.server_id for row in rows}:
+        own = [row for row in rows if row.server_id == server_id]
+        if _insert(own):
+            kept += own
+        elif McpServer.objects.across_workspaces().filter(pk=server_id).exists():
+            kept += [row for row in own if _insert([row])]
+    logger.info("trace_dropped", extra={"rows": len(rows) - len(kept)})
+    return kept
+
+
+def _row_or_none(record: TraceRecord) -> TraceMessage | None:
+    try:
+        return _row(record)
+    except Exception:  # noqa: BLE001  whatever a server sent, it costs its own row only
+        # Without the message: what is wrong with it is in it.
+        logger.warning("trace_dropped", extra={"server": str(record.server_id), "rows": 1})
+        return None
+
+
+def _insert(rows: Sequence[TraceMessage]) -> bool:
+    """Store these rows or none; False if the database refuses one. A database that is away raises."""
+    try:
+        with transaction.atomic():
+            TraceMessage.objects.bulk_create(rows, batch_size=_BATCH)
+    except (IntegrityError, DataError, ValueError, TypeError, OverflowError):
+        return False
+    return True
 
 
 def trim() -> int:
@@ -104,7 +138,7 @@ def trim_server(server_id: UUID) -> int:
 
 
 def _row(record: TraceRecord) -> TraceMessage:
-    body = redact(record.body) if record.body is not None else None
+    body = _sound(redact(record.body)) if record.body is not None else None
     is_of_call = record.user_id is not None or record.call_id is not None
     return TraceMessage(
         workspace_id=record.workspace_id,
@@ -121,8 +155,8 @@ def _row(record: TraceRecord) -> TraceMessage:
         outline=_storable(outline_of(body, method=record.method, is_of_call=is_of_call)),
         body=clean_text(json.dumps(body, ensure_ascii=False)) if body is not None else "",
         text=_text(record, is_of_call=is_of_call),
-        size=record.size,
-        duration_ms=record.duration_ms,
+        size=min(record.size, _LARGEST),
+        duration_ms=None if record.duration_ms is None else min(record.duration_ms, _LARGEST),
     )
 
 
@@ -131,6 +165,19 @@ def _text(record: TraceRecord, *, is_of_call: bool) -> str:
     if record.kind != "event" and (is_of_call or not is_open(record.method)):
         return "The server answered with an error." if record.kind == "error" else ""
     return show_hidden(redact_text(clean_text(record.text)))[:4000]
+
+
+def _sound(value: Any) -> Any:
+    """The value without numbers that JSON, a database or a browser cannot carry."""
+    if isinstance(value, dict):
+        return {key: _sound(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_sound(inner) for inner in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        return f"a number of {value.bit_length()} bits"
+    return value
 
 
 def _storable(outline: object) -> object:

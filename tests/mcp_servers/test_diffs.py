@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from mcp_servers.diffs import Line, Words, diff_definitions
+import pytest
+
+from mcp_servers.diffs import MOST_WORDS, Line, Words, diff_definitions, is_comparable
 
 
 def definition(**parts: Any) -> dict[str, Any]:
@@ -84,3 +86,44 @@ def test_that_a_huge_text_costs_no_time() -> None:
     parts = diff_definitions(before, after)
     assert time.process_time() - started < 2
     assert parts[1].left_out == 4_800
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("a " * 1_990, "b a a b b " * 390),
+        ("ab " * 1_990, "ab ba " * 990),
+        ("a b " * 990, "b a a b b " * 390),
+        ("x" + " a" * 299, "y" + " b a" * 149 + " z"),
+    ],
+    ids=["one word", "two words", "pattern", "just short enough"],
+)
+def test_that_a_repetitive_text_costs_little(old: str, new: str) -> None:
+    """SEC-67: comparing such texts word by word would keep the page, and everybody's worker, for minutes."""
+    assert not is_comparable(old.split(" "), new.split(" "))
+    started = time.process_time()
+    (part,) = diff_definitions(definition(description=old), definition(description=new))
+    assert time.process_time() - started < 2
+    assert "".join(run.text for run in part.words if run.change != "added") == old
+    assert "".join(run.text for run in part.words if run.change != "removed") == new
+
+
+def test_that_a_small_change_of_a_long_text_stands_out() -> None:
+    """What is the same before and after it is not compared, however long."""
+    head, tail = "one word after another, " * 500, " and so on" * 500
+    (part,) = diff_definitions(
+        definition(description=f"{head}reads{tail}"), definition(description=f"{head}deletes{tail}")
+    )
+    assert part.words == (
+        Words(change="same", text=head.rstrip()),
+        Words(change="removed", text=" reads"),
+        Words(change="added", text=" deletes"),
+        Words(change="same", text=tail),
+    )
+
+
+def test_that_the_bound_is_in_words_and_in_pairs() -> None:
+    different = [str(number) for number in range(MOST_WORDS)]
+    assert is_comparable(different, different)
+    assert not is_comparable([*different, "more"], different)
+    assert not is_comparable(["a"] * 150, ["a"] * 150)

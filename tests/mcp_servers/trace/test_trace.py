@@ -291,3 +291,56 @@ async def test_the_whole_way_from_a_real_call(
     assert PRIVATE not in str(sent.outline)
     (partner,) = await asyncio.to_thread(reading.partners_of, sent)
     assert partner.pk == answered.pk
+
+
+@pytest.mark.parametrize(
+    "number", [float("nan"), float("inf"), -(10**30), 10**5000], ids=["nan", "inf", "30", "5000"]
+)
+def test_that_a_number_no_database_takes_costs_nothing(server: McpServer, number: float) -> None:
+    """A server that logs what is not JSON must not empty the trace, neither its own nor others'."""
+    body = {"params": {"level": "info", "data": {"list": [number]}, "code": number}}
+    rows = stored(
+        server,
+        a_record(server),
+        a_record(
+            server,
+            direction="received",
+            kind="notification",
+            method="notifications/message",
+            body=body,
+        ),
+        a_record(server, size=2**40, duration_ms=2**40),
+    )
+    assert len(rows) == 3
+    row = TraceMessage.objects.for_workspace(server.workspace_id).get(pk=rows[1].pk)
+    assert json.loads(json.dumps(row.outline, allow_nan=False))["params"]["level"] == "info"
+
+
+def test_that_a_row_which_is_refused_costs_one_row(
+    tenant: Tenant, server: McpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the reason, other messages and other servers' messages are kept."""
+    other = http_server(tenant, "https://other.example.org/mcp")
+    make = sink._row
+
+    def spoiled(record: TraceRecord) -> TraceMessage:
+        if record.method == "unreadable":
+            raise RecursionError
+        row = make(record)
+        if record.method == "refused":
+            row.direction = None  # type: ignore[assignment]  # a column that takes no NULL
+        return row
+
+    monkeypatch.setattr(sink, "_row", spoiled)
+    kept = sink.store(
+        [
+            a_record(server),
+            a_record(server, method="refused"),
+            a_record(server, method="unreadable"),
+            a_record(other),
+            a_record(server),
+        ]
+    )
+    assert kept == 3
+    rows = TraceMessage.objects.for_workspace(tenant.workspace)
+    assert (rows.filter(server=server).count(), rows.filter(server=other).count()) == (2, 1)
