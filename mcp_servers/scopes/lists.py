@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 Plan: TypeAlias = Literal["add", "refuse"]
 
+_ESCAPED_PARAMETER: Final = re.compile(r"\\\{([a-z][a-z0-9_]*)\\\}")
 _NOT_A_NAME: Final = re.compile(r"[^A-Za-z0-9]+")
 
 
@@ -179,14 +180,27 @@ def _parameters_of(entry: Entry, program: StdioProgram) -> dict[str, str] | None
     values: dict[str, str] = {}
     given = list(entry.args)
     for template in program.args:
-        pattern = re.sub(r"\\\{([a-z][a-z0-9_]*)\\\}", r"(?P<\1>.+)", re.escape(template))
-        match = re.fullmatch(pattern, given[0]) if given else None
+        match = re.fullmatch(_pattern_of(template), given[0]) if given else None
         if match is not None:
             values.update(match.groupdict())
             given.pop(0)
         elif "{" not in template:
             return None
     return values if not given else None
+
+
+def _pattern_of(template: str) -> str:
+    """What an argument of the catalogue looks like once it is filled in; a parameter has one value throughout."""
+    seen: set[str] = set()
+
+    def group(match: re.Match[str]) -> str:
+        name = match[1]
+        if name in seen:
+            return f"(?P={name})"
+        seen.add(name)
+        return f"(?P<{name}>.+)"
+
+    return _ESCAPED_PARAMETER.sub(group, re.escape(template))
 
 
 def _exported(row: McpServer) -> dict[str, Any]:

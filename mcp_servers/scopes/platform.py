@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
-from mcp_servers.models import GlobalServer, McpServer, ServerScope
+from mcp_servers.models import GlobalServer, McpServer, ServerScope, ServerStatus
 from mcp_servers.models.servers import MAX_NAME_LENGTH
 from mcp_servers.scopes.registry import Definition, State, registry
 from mcp_servers.services.news import drop_connections, tell
@@ -24,7 +25,19 @@ from workspaces.roles import Permission, require
 if TYPE_CHECKING:
     from mcp_servers.values import JsonValue
 
+logger = logging.getLogger(__name__)
+
 _SUFFIX: Final = " (platform)"
+_UNKNOWN: Final[dict[str, Any]] = {
+    "status": ServerStatus.DISCONNECTED,
+    "status_reason": "",
+    "consecutive_failures": 0,
+    "resolved_transport": "",
+    "protocol_revision": "",
+    "capabilities": {},
+    "latency_ms": None,
+}
+"""A server that nobody has looked at yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,19 +148,25 @@ def _keep(row: GlobalServer | None, definition: Definition, actor: Actor) -> Non
         return
     if all(getattr(row, field) == value for field, value in values.items()):
         return
+    is_another = (row.definition_hash, row.transport) != (definition.digest, values["transport"])
     with tracked_change(row, actor=actor):
         for field, value in values.items():
             setattr(row, field, value)
         row.save()
     McpServer.objects.across_workspaces().filter(global_server=row).update(transport=row.transport)
-    _changed(row)
+    _changed(row, is_another=is_another)
 
 
-def _changed(row: GlobalServer) -> None:
-    """Connections of before belong to another definition now; the next check looks anew."""
+def _changed(row: GlobalServer, *, is_another: bool = True) -> None:
+    """Connections of before belong to another definition now; the next check looks anew.
+
+    Args:
+        is_another: what was learned of the server was learned of another one.
+    """
+    forgotten = _UNKNOWN if is_another else {}
     for server in McpServer.objects.across_workspaces().filter(global_server=row):
         McpServer.objects.for_workspace(server.workspace_id).filter(pk=server.pk).update(
-            next_check_at=None
+            next_check_at=None, **forgotten
         )
         tell(server)
         transaction.on_commit(partial(drop_connections, server.pk))
@@ -168,8 +187,12 @@ def _give_required() -> None:
             )
             try:
                 _make_row(workspace.pk, required, actor)
-            except Conflict:
-                continue  # another process was first
+            except Conflict as error:
+                # Most often another process was first; anything else has to be seen by somebody.
+                logger.info(
+                    "required_server_not_given",
+                    extra={"workspace": str(workspace.pk), "reason": error.message},
+                )
 
 
 @transaction.atomic
@@ -192,11 +215,21 @@ def _make_row(workspace_id: UUID, global_server: GlobalServer, actor: Actor) -> 
 
 
 def _free_name(workspace_id: UUID, name: str) -> str:
-    """The file's name for it, or one beside it if the workspace has used that name itself."""
-    taken = McpServer.objects.for_workspace(workspace_id).shared()
-    if not taken.filter(name=name).exists():
-        return name
-    return name[: MAX_NAME_LENGTH - len(_SUFFIX)] + _SUFFIX
+    """The file's name for it, or one beside it if the workspace has used that name itself.
+
+    Raises:
+        Conflict: every such name is taken.
+    """
+    shared = McpServer.objects.for_workspace(workspace_id).shared()
+    taken = set(shared.values_list("name", flat=True))
+    # One more than there are names that could be in the way.
+    numbered = (f" (platform {number})" for number in range(2, len(taken) + 3))
+    for suffix in ("", _SUFFIX, *numbered):
+        candidate = name[: MAX_NAME_LENGTH - len(suffix)] + suffix
+        if candidate not in taken:
+            return candidate
+    logger.error("platform_server_has_no_name", extra={"workspace": str(workspace_id)})
+    raise Conflict("Every name for this server is taken here.")
 
 
 def _problem(known: GlobalServer, state: State) -> str:

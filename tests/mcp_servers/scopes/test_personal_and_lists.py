@@ -12,7 +12,7 @@ from audit.models import AuditEntry
 from mcp_servers import services
 from mcp_servers.connections import runtime
 from mcp_servers.demo.programs import TIME_SERVER
-from mcp_servers.models import ApprovalOverride, McpServer, SamplingPolicy, Transport
+from mcp_servers.models import ApprovalOverride, McpServer, SamplingPolicy, StdioProgram, Transport
 from mcp_servers.scopes import lists
 from mcp_servers.scopes.file_format import Malformed
 from mcp_servers.services import ServerDraft
@@ -209,6 +209,27 @@ def test_that_an_import_shows_what_will_happen_and_does_nothing(
     assert {row.name for row in added} == {"weather", "clock", "foreign", "later"}
     assert all(row.workspace_id == tenant.workspace.pk and not row.is_active for row in added)
     assert SECRET not in serializers.serialize("json", AuditEntry.unscoped.all())
+
+
+def test_that_a_parameter_used_twice_has_one_value(tenant: Tenant) -> None:
+    """An argument of the catalogue may name a parameter twice; both places have to agree."""
+    StdioProgram.objects.create(
+        slug="copy",
+        title="Copy",
+        command="/usr/bin/copy",
+        args=["--map={place}:{place}"],
+        parameters=[{"name": "place", "title": "Place", "required": True}],
+    )
+    text = listed(
+        same={"command": "/usr/bin/copy", "args": ["--map=/data:/data"]},
+        other={"command": "/usr/bin/copy", "args": ["--map=/data:/etc"]},
+    )
+    planned = lists.preview_import(
+        workspace_id=tenant.workspace.pk, text=text, actor=tenant.actor()
+    )
+    assert {one.name: one.plan for one in planned} == {"same": "add", "other": "refuse"}
+    draft = next(one.draft for one in planned if one.draft is not None)
+    assert draft.parameters == {"place": "/data"}
 
 
 def test_that_ten_megabytes_are_refused(tenant: Tenant) -> None:

@@ -183,6 +183,18 @@ def test_that_a_workspaces_own_name_is_not_taken_away(tenant: Tenant, write: Wri
     assert [row.name for row in rows_of(tenant)] == ["weather (platform)"]
 
 
+def test_that_no_name_keeps_a_required_server_out(tenant: Tenant, write: Write) -> None:
+    """A workspace cannot evade it by taking the names that it would get, long ones included."""
+    long = "w" * 60
+    for name in ("weather", "weather (platform)", "weather (platform 2)", long):
+        McpServer.objects.create(workspace=tenant.workspace, name=name, url="https://a.example/")
+    required = weather(trellis={"required": True})
+    write({"weather": required, long: required})
+    platform.sync()
+    names = {row.name for row in rows_of(tenant)}
+    assert names == {"weather (platform 3)", "w" * 49 + " (platform)"}
+
+
 def test_that_a_broken_file_is_told_and_changes_nothing(tenant: Tenant, write: Write) -> None:
     """With line and column; what it said before stays in force until it can be read again."""
     write({"weather": weather()})
@@ -263,6 +275,35 @@ def test_that_a_changed_definition_changes_the_connection(tenant: Tenant, write:
     write({"weather": weather(headers={"Authorization": "Bearer another"})})
     platform.sync()
     assert connection_spec(row).fingerprint != before
+
+
+def test_that_what_was_learned_goes_with_the_definition(tenant: Tenant, write: Write) -> None:
+    """Another server behind the same name is not judged by the last one; a mere flag changes nothing."""
+    write({"weather": weather()})
+    platform.sync()
+    row = platform.switch_on(
+        workspace_id=tenant.workspace.pk,
+        global_server=GlobalServer.objects.get(),
+        actor=tenant.actor(),
+    )
+    learned: dict[str, Any] = {
+        "status": "error",
+        "status_reason": "It is gone.",
+        "consecutive_failures": 7,
+        "resolved_transport": "sse",
+        "protocol_revision": "2025-06-18",
+        "capabilities": {"tools": {}},
+    }
+    McpServer.objects.for_workspace(tenant.workspace).filter(pk=row.pk).update(**learned)
+    write({"weather": weather(trellis={"required": True})})
+    platform.sync()
+    row.refresh_from_db()
+    assert {name: getattr(row, name) for name in learned} == learned
+    write({"weather": weather(url="https://elsewhere.example.org/mcp", trellis={"required": True})})
+    platform.sync()
+    row.refresh_from_db()
+    assert (row.status, row.status_reason, row.consecutive_failures) == ("disconnected", "", 0)
+    assert (row.resolved_transport, row.protocol_revision, row.capabilities) == ("", "", {})
 
 
 @pytest.mark.parametrize(
