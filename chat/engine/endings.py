@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from uuid import UUID
 
+from audit.actions import Outcome
 from chat.engine.requests import actor_of, request_of
 from chat.engine.rows import calls_of, end_call, let_go, move_call, move_turn, pending_inputs
 from chat.engine.states import OPEN_CALLS
-from chat.models import Message, ToolCall, Turn
+from chat.models import Attachment, Message, ToolCall, Turn
 from chat.recording import Changes
-from chat.values import MessageStatus, ToolCallStatus, TurnStatus
+from chat.values import AttachmentStatus, MessageStatus, ToolCallStatus, TurnStatus
 from mcp_servers import elicitation
 from mcp_servers.gate import abandon_call
 from mcp_servers.models import InputRequest
@@ -48,10 +49,10 @@ def end_turn(
         changes.message(message)
     for call in calls_of(turn, *OPEN_CALLS).select_related("decided_by"):
         withdraw_inputs(call, changes)
-        if call.checkpoint is not None and call.status != ToolCallStatus.RUNNING:
-            _abandon(call, turn)
+        record_end(call, turn)
         end_call(call, ToolCallStatus.CANCELLED, "Stopped before it ended.")
         changes.tool_call(call)
+    _withdraw_readings(turn, changes)
     turn.error_code = error_code
     turn.error_message = error_message
     turn.can_retry = can_retry
@@ -62,24 +63,51 @@ def end_turn(
     changes.turn(turn)
 
 
-def _abandon(call: ToolCall, turn: Turn) -> None:
-    """Nobody runs this call any more, so its end is recorded here. What the server was told to do is called off."""
+def record_end(
+    call: ToolCall,
+    turn: Turn,
+    *,
+    outcome: Outcome = Outcome.CANCELLED,
+    reason: str = "It was stopped before it ended.",
+) -> None:
+    """Record the end of a call that nobody runs any more, and call off what its server was told to do.
+
+    Does nothing for a call that was never sent, or whose end the gate has recorded itself.
+
+    Raises:
+        AuditUnavailable: it could not be recorded.
+    """
+    if call.tool_id is None:
+        return
     bud = turn.conversation.bud
     try:
         actor = actor_of(turn)
     except PermissionDenied:
         actor = Actor.system(label="turns", source=Source.TASK, workspace_id=turn.workspace_id)
-    abandon_call(request_of(call, turn, bud, actor))
+    abandon_call(request_of(call, turn, bud, actor), outcome=outcome, reason=reason)
 
 
 def withdraw_inputs(call: ToolCall, changes: Changes) -> None:
     """Nobody need answer what the server asked during this call."""
     if call.status not in (ToolCallStatus.WAITING_FOR_INPUT, ToolCallStatus.RUNNING):
         return
-    actor = Actor.system(label="turns", source=Source.TASK, workspace_id=call.workspace_id)
-    elicitation.withdraw_inputs(call_id=call.pk, workspace_id=call.workspace_id, actor=actor)
+    _withdraw(call.pk, call.workspace_id, changes)
+
+
+def _withdraw_readings(turn: Turn, changes: Changes) -> None:
+    """The same for what was asked while an attachment was read."""
+    attached = Attachment.objects.for_workspace(turn.workspace_id).filter(
+        message_id=turn.user_message_id, status=AttachmentStatus.QUEUED.value
+    )
+    for attachment_id in attached.values_list("pk", flat=True):
+        _withdraw(attachment_id, turn.workspace_id, changes)
+
+
+def _withdraw(call_id: UUID, workspace_id: UUID, changes: Changes) -> None:
+    actor = Actor.system(label="turns", source=Source.TASK, workspace_id=workspace_id)
+    elicitation.withdraw_inputs(call_id=call_id, workspace_id=workspace_id, actor=actor)
     # All of them: those that the gate took back itself have not been told yet.
-    for row in InputRequest.objects.for_workspace(call.workspace_id).filter(call_id=call.pk):
+    for row in InputRequest.objects.for_workspace(workspace_id).filter(call_id=call_id):
         changes.input_request(row)
 
 
@@ -92,7 +120,7 @@ def settle_calls(turn: Turn, changes: Changes, *, is_parted: bool) -> None:
     left = (ToolCallStatus.RUNNING, ToolCallStatus.WAITING_FOR_INPUT)
     for call in calls_of(turn, *left).select_related("decided_by"):
         if not (is_parted and _is_parked(call)):
-            _settle(call, changes)
+            _settle(call, turn, changes)
 
 
 def _is_parked(call: ToolCall) -> bool:
@@ -100,7 +128,7 @@ def _is_parked(call: ToolCall) -> bool:
     return has_stopped and pending_inputs(call.workspace_id, [call.pk]).exists()
 
 
-def _settle(call: ToolCall, changes: Changes) -> None:
+def _settle(call: ToolCall, turn: Turn, changes: Changes) -> None:
     """Go on from where the server was left; else repeat only what is harmless to repeat."""
     hints = call.annotations
     is_harmless = hints.get("is_trusted") and (hints.get("read_only") or hints.get("idempotent"))
@@ -113,5 +141,6 @@ def _settle(call: ToolCall, changes: Changes) -> None:
         call.save(update_fields=["status", "updated_at"])
     else:
         withdraw_inputs(call, changes)
+        record_end(call, turn, outcome=Outcome.OUTCOME_UNKNOWN, reason=UNKNOWN_OUTCOME)
         end_call(call, ToolCallStatus.OUTCOME_UNKNOWN, UNKNOWN_OUTCOME)
     changes.tool_call(call)

@@ -6,13 +6,18 @@ process can go on where another stopped.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from chat.engine.endings import end_turn, settle_calls
+from django.db import transaction
+
+from audit.actions import Outcome
+from audit.errors import AuditUnavailable
+from chat.engine.endings import end_turn, record_end, settle_calls
 from chat.engine.leases import Lease, LeaseLost, acquire
 from chat.engine.rows import end_call, fetch_call, held, let_go, move_call, move_turn
 from chat.engine.states import WAITING_CALLS
@@ -277,10 +282,25 @@ def finish_call(lease: Lease, call_id: UUID, outcome: ToolCallOutcome, *, work_m
 
 
 def refuse_call(lease: Lease, call_id: UUID, *, message: str, is_fault: bool = False) -> None:
-    """Commit that the gate did not let a call through (or, `is_fault`, that it could not be made)."""
-    with held(lease) as (changes, _):
+    """Commit that a call was not let through (or, `is_fault`, that it could not be made).
+
+    One that had been sent, and was to go on, has its end in the log too.
+    """
+    with held(lease) as (changes, turn):
         call = fetch_call(lease.workspace_id, call_id)
+        record_end(call, turn, reason=message)
         end_call(call, ToolCallStatus.FAILED if is_fault else ToolCallStatus.REFUSED, message)
+        changes.tool_call(call)
+
+
+def lose_call(lease: Lease, call_id: UUID, *, message: str) -> None:
+    """Commit that a call was made whose end the log did not take: its outcome counts as unknown."""
+    with held(lease) as (changes, turn):
+        call = fetch_call(lease.workspace_id, call_id)
+        # The gate has tried for a while, and said so in the process's log.
+        with contextlib.suppress(AuditUnavailable), transaction.atomic():
+            record_end(call, turn, outcome=Outcome.OUTCOME_UNKNOWN, reason=message)
+        end_call(call, ToolCallStatus.OUTCOME_UNKNOWN, message)
         changes.tool_call(call)
 
 

@@ -32,7 +32,12 @@ from chat.providers.errors import ProviderError
 from chat.toolset import Toolset, resolve_toolset
 from chat.values import TurnStatus
 from mcp_servers.canonical import canonical_json, parse_arguments
-from mcp_servers.errors import ApprovalMissing, InputMissing, InvalidArguments
+from mcp_servers.errors import (
+    ApprovalMissing,
+    InputMissing,
+    InvalidArguments,
+    OutcomeNotRecorded,
+)
 from mcp_servers.gate import call_tool
 from workspaces.actors import Actor
 from workspaces.database import in_database
@@ -236,6 +241,8 @@ async def _call_one(lease: Lease, call_id: UUID, port: TurnPort) -> None:
         )
     except InputMissing:
         await in_database(waiting.park_call, lease, call_id, work_ms=port.work_ms)
+    except OutcomeNotRecorded as error:
+        await in_database(ledger.lose_call, lease, call_id, message=error.message)
     except InvalidArguments as error:
         await in_database(ledger.refuse_call, lease, call_id, message=error.message, is_fault=True)
     except DomainError as error:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from uuid import UUID
 
 from chat.engine.rows import calls_of
 from chat.models import Attachment, Turn
 from chat.values import AttachmentStatus
 from mcp_servers.hidden_text import show_hidden
-from mcp_servers.models import McpServer
+from mcp_servers.models import McpTool
+from mcp_servers.values import ToolAnnotations
 
 
 def is_from_outside(annotations: Mapping[str, Any]) -> bool:
@@ -37,11 +39,23 @@ def shown(value: Any) -> Any:
 
 
 def _attached(turn: Turn) -> bool:
-    read = Attachment.objects.for_workspace(turn.workspace_id).filter(
-        message_id=turn.user_message_id, status=AttachmentStatus.READY.value
+    """Also what could not be read counts: the server has answered."""
+    asked = Attachment.objects.for_workspace(turn.workspace_id).filter(
+        message_id=turn.user_message_id,
+        status__in=[AttachmentStatus.READY.value, AttachmentStatus.FAILED.value],
     )
-    servers = set(read.values_list("server_id", flat=True))
-    trusted = McpServer.objects.for_workspace(turn.workspace_id).filter(
-        pk__in=servers, trusts_annotations=True
+    servers = set(asked.values_list("server_id", flat=True))
+    return any(not _reaches_nothing(one, turn.workspace_id) for one in servers)
+
+
+def _reaches_nothing(server_id: UUID, workspace_id: UUID) -> bool:
+    """Whether a trusted server says so of each of its tools.
+
+    Resources have no such hint of their own, and those of a mailbox hold words of strangers however much the
+    server that keeps it is trusted.
+    """
+    tools = McpTool.objects.for_workspace(workspace_id).filter(
+        server_id=server_id, server__trusts_annotations=True
     )
-    return bool(servers) and trusted.count() < len(servers)
+    hints = list(tools.values_list("annotations", flat=True))
+    return bool(hints) and all(ToolAnnotations.from_wire(one).open_world is False for one in hints)

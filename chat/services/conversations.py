@@ -12,7 +12,10 @@ from chat.recording import changing
 from chat.services.buds import check_servers
 from chat.services.turns import stop_turn
 from chat.values import McpConfigOverrides, parse_value
-from mcp_servers.models import McpServer
+from mcp_servers import elicitation
+from mcp_servers.inputs import InputKind
+from mcp_servers.models import InputRequest, InputStatus, McpServer, ToolPermission
+from mcp_servers.permissions import forget_permission
 from workspaces.actors import Actor
 from workspaces.announcements import Announcement, announce
 from workspaces.errors import InvalidInput
@@ -79,9 +82,9 @@ def update_conversation(
 
 
 def delete_conversation(*, conversation: Conversation, actor: Actor) -> None:
-    """Delete a conversation with all its messages; what runs in it is stopped first.
+    """Delete a conversation with all its messages, what servers asked in it and what was allowed for it.
 
-    The audit log keeps what was called.
+    What runs in it is stopped first. The audit log keeps what was called.
     """
     require(actor, Permission.USE_CHAT, workspace_id=conversation.workspace_id)
     turns = Turn.objects.for_workspace(conversation.workspace_id)
@@ -99,7 +102,35 @@ def delete_conversation(*, conversation: Conversation, actor: Actor) -> None:
                 user_id=str(conversation.owner_id),
             ),
         )
+        _forget_inputs(conversation, actor)
+        allowed = ToolPermission.objects.for_workspace(conversation.workspace_id).filter(
+            conversation_id=conversation.pk
+        )
+        for permission in allowed.select_related("tool__server"):
+            forget_permission(permission=permission, actor=actor)
         conversation.delete()
+
+
+def _forget_inputs(conversation: Conversation, actor: Actor) -> None:
+    """Take back what is still open, and keep nobody's answers. What sampling has cost still counts."""
+    rows = InputRequest.objects.for_workspace(conversation.workspace_id).filter(
+        conversation_id=conversation.pk
+    )
+    open_calls = rows.filter(status=InputStatus.PENDING.value).values_list("call_id", flat=True)
+    for call_id in set(open_calls):
+        elicitation.withdraw_inputs(
+            call_id=call_id, workspace_id=conversation.workspace_id, actor=actor
+        )
+    rows.exclude(kind=InputKind.SAMPLING.value).delete()
+    rows.update(
+        message="",
+        params={},
+        schema={},
+        warnings=[],
+        answer=None,
+        conversation_id=None,
+        turn_id=None,
+    )
 
 
 def active_status(conversation: Conversation) -> str | None:

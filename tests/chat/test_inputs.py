@@ -7,21 +7,27 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from uuid_utils.compat import uuid7
 
+from audit.actions import Action
+from audit.errors import AuditUnavailable
 from audit.models import AuditEntry
 from chat.engine import ledger, runner
-from chat.models import Turn
+from chat.models import ToolCall, Turn
 from chat.services.approvals import decide
+from chat.services.conversations import delete_conversation
 from chat.services.inputs import answer_input, expire_inputs
 from chat.services.turns import stop_turn
 from chat.values import Decision
 from mcp_servers.connections import runtime
 from mcp_servers.elicitation import complete_url_inputs
+from mcp_servers.gate import tools as gate_tools
 from mcp_servers.inputs import InputAction
-from mcp_servers.models import InputRequest, McpTool
+from mcp_servers.models import InputRequest, McpTool, ToolPermission
 from tests.chat.conftest import Chat
 from workspaces.database import database_now
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
+from workspaces.models import Membership
 
 ADA = {"name": "Ada", "guests": 3, "seat": "garden"}
 BOOK = ("asking__book_table", {"when": "noon"})
@@ -109,11 +115,135 @@ def test_a_stopped_call_has_its_end_in_the_log(asked: Chat) -> None:
     wait_for_question(asked)
     stop_turn(turn=turn_of(asked), actor=asked.actor)
     asked.watching.turn("cancelled")
-    entries = AuditEntry.objects.for_workspace(asked.tenant.workspace).filter(
-        call_id=asked.calls()[0].pk, action__startswith="tool_call"
+    assert log_of(asked) == [REQUESTED, CANCELLED]
+
+
+REQUESTED = ("tool_call.requested", "")
+CANCELLED = ("tool_call.finished", "cancelled")
+UNKNOWN = ("tool_call.finished", "outcome_unknown")
+
+
+def log_of(chat: Chat) -> list[tuple[str, str]]:
+    """How the audit log tells of the first call."""
+    entries = AuditEntry.objects.for_workspace(chat.tenant.workspace).filter(
+        call_id=chat.calls()[0].pk, action__startswith="tool_call"
     )
-    told = list(entries.order_by("id").values_list("action", "outcome"))
-    assert told == [("tool_call.requested", ""), ("tool_call.finished", "cancelled")]
+    return list(entries.order_by("id").values_list("action", "outcome"))
+
+
+def die_while_running(chat: Chat, **call: Any) -> Turn:
+    """Leave the turn as a process does that died in the middle of a call."""
+    wait_for_question(chat)
+    rows = ToolCall.objects.for_workspace(chat.tenant.workspace)
+    rows.filter(pk=chat.calls()[0].pk).update(status="running", **call)
+    turn = turn_of(chat)
+    Turn.objects.for_workspace(chat.tenant.workspace).filter(pk=turn.pk).update(
+        status="running", lease_until=database_now() - timedelta(seconds=1)
+    )
+    return chat.reload(turn)
+
+
+@pytest.mark.parametrize("fields", [{}, {"checkpoint": None}], ids=["checkpoint", "none"])
+@pytest.mark.parametrize("is_noticed_late", [False, True], ids=["by hand", "at take-over"])
+def test_a_call_whose_process_died_has_its_end_in_the_log_once_it_is_stopped(
+    parked: Chat, fields: dict[str, Any], is_noticed_late: bool
+) -> None:
+    """SEC-56: stopped by hand, or by whoever takes the turn over and finds that it was to stop."""
+    turn = die_while_running(parked, **fields)
+    if is_noticed_late:
+        rows = Turn.objects.for_workspace(parked.tenant.workspace).filter(pk=turn.pk)
+        rows.update(stop_requested_at=database_now())
+        assert ledger.take(turn.pk, parked.tenant.workspace.pk) is None
+    else:
+        stop_turn(turn=turn, actor=parked.actor)
+    assert parked.reload(turn).status == "cancelled"
+    assert log_of(parked) == [REQUESTED, CANCELLED]
+    assert [one.status for one in parked.asked()] == ["cancelled"]
+
+
+def test_a_call_that_is_not_repeated_after_a_crash_has_its_end_in_the_log(parked: Chat) -> None:
+    """SEC-56: as unknown, which is what the call says too."""
+    turn = die_while_running(parked, checkpoint=None, annotations={})
+    assert ledger.take(turn.pk, parked.tenant.workspace.pk) is not None
+    assert parked.calls()[0].status == "outcome_unknown"
+    assert log_of(parked) == [REQUESTED, UNKNOWN]
+
+
+def test_a_parked_call_of_a_former_member_has_its_end_in_the_log(parked: Chat) -> None:
+    """SEC-56, SEC-64: it is not gone on with, and that is on record."""
+    row = wait_for_question(parked)
+    Membership.objects.for_workspace(parked.tenant.workspace).filter(
+        user_id=row.asked_of_id
+    ).delete()
+    rows = InputRequest.objects.for_workspace(parked.tenant.workspace)
+    rows.filter(pk=row.pk).update(expires_at=database_now() - timedelta(seconds=1))
+    expire_inputs()
+    parked.watching.turn("failed")
+    assert parked.calls()[0].status == "refused"
+    assert log_of(parked) == [REQUESTED, CANCELLED]
+
+
+def test_a_parked_call_of_a_revoked_token_has_its_end_in_the_log(parked: Chat) -> None:
+    """SEC-56, SEC-64: the same where the turn cannot even be read for anybody any more."""
+    row = wait_for_question(parked)
+    Turn.objects.for_workspace(parked.tenant.workspace).filter(pk=turn_of(parked).pk).update(
+        token_id=uuid7()
+    )
+    answer(parked, row, content=ADA)
+    parked.watching.turn("failed")
+    assert parked.server.done == []
+    assert log_of(parked) == [REQUESTED, CANCELLED]
+
+
+def test_a_result_that_could_not_be_recorded_is_withheld(
+    parked: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SEC-56: the call is "outcome unknown" for people and the model, and so it is on record once that works again."""
+    row = wait_for_question(parked)
+
+    def refuse(*_: object) -> None:
+        raise AuditUnavailable
+
+    monkeypatch.setattr(gate_tools, "_write_finished", refuse)
+    answer(parked, row, content=ADA)
+    parked.watching.turn("completed")
+    assert len(parked.server.done) == 1
+    assert parked.calls()[0].status == "outcome_unknown"
+    told = parked.model.requests[1]["messages"][-1]["content"]
+    assert "Ada" not in told
+    assert "Do not simply repeat it" in told
+    assert log_of(parked)[-1] == UNKNOWN
+
+
+def test_a_deleted_conversation_leaves_no_answers_and_no_permissions(parked: Chat) -> None:
+    """SEC-62, SEC-69: also not what is still open; of sampling only the cost stays, for the daily budget."""
+    row = wait_for_question(parked)
+    answer(parked, row, content=ADA)
+    parked.watching.turn("completed")
+    parked.watching.forget()
+    wait_for_question(parked)
+    rows = InputRequest.objects.for_workspace(parked.tenant.workspace)
+    sampled = rows.get(pk=row.pk)
+    sampled.pk = uuid7()
+    sampled._state.adding = True
+    sampled.kind, sampled.tokens_used, sampled.message = "sampling", 42, "Rhyme about Ada"
+    sampled.answer = "{}"
+    sampled.save(force_insert=True)
+    ToolPermission.objects.create(
+        workspace=parked.tenant.workspace,
+        user=parked.tenant.member,
+        tool=McpTool.objects.for_workspace(parked.tenant.workspace).get(name="book_table"),
+        conversation_id=parked.conversation.pk,
+    )
+    delete_conversation(conversation=parked.conversation, actor=parked.actor)
+    [kept] = rows
+    assert (kept.tokens_used, kept.kind, kept.message) == (42, "sampling", "")
+    assert (kept.answer, kept.params, kept.schema) == (None, {}, {})
+    assert (kept.conversation_id, kept.turn_id) == (None, None)
+    assert not ToolPermission.objects.for_workspace(parked.tenant.workspace).exists()
+    told = AuditEntry.objects.for_workspace(parked.tenant.workspace)
+    assert told.filter(action="tool_call.finished").count() == 2
+    assert told.filter(action=Action.PERMISSION_FORGOTTEN.value).count() == 1
 
 
 def test_a_servers_own_word_that_a_link_is_done_wakes_the_turn(parked: Chat) -> None:
