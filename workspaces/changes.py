@@ -10,10 +10,11 @@ transaction: a change that cannot be recorded is rolled back.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from django.core.serializers.json import DjangoJSONEncoder
@@ -28,6 +29,8 @@ configuration_changed = Signal()
 SET = "(set)"
 CHANGED = "(changed)"
 _UNTOLD = frozenset({"updated_at", "created_at", "last_used_at", "password", "token_hash"})
+_URL = re.compile(r"[a-z][a-z0-9+.-]*://\S*\Z", re.IGNORECASE)
+_NOTHING: Final = object()
 _encoder = DjangoJSONEncoder()
 
 
@@ -61,7 +64,7 @@ def tracked_change(row: models.Model, *, actor: Actor) -> Iterator[None]:
                 actor,
                 "changed",
                 {name: _shown(old.get(name)) for name in changed},
-                {name: _shown(new[name], changed=True) for name in changed},
+                {name: _shown(new[name], before=old.get(name)) for name in changed},
             )
 
 
@@ -109,6 +112,14 @@ class _Hidden:
     sealed: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Address:
+    """A URL whose query, which often holds a key, is compared and never shown."""
+
+    base: str
+    query: str
+
+
 def _snapshot(row: models.Model) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for field in row._meta.concrete_fields:
@@ -119,6 +130,9 @@ def _snapshot(row: models.Model) -> dict[str, Any]:
             values[field.name] = (
                 _Hidden(value.sealed) if isinstance(value, Secret) and value else None
             )
+        elif isinstance(value, str) and "?" in value and _URL.match(value):
+            base, _, query = value.partition("?")
+            values[field.name] = _Address(base, query)
         elif value is None or isinstance(value, bool | int | float | str | list | dict):
             values[field.name] = value
         else:
@@ -129,7 +143,11 @@ def _snapshot(row: models.Model) -> dict[str, Any]:
     return values
 
 
-def _shown(value: Any, *, changed: bool = False) -> object:
+def _shown(value: Any, *, before: Any = _NOTHING) -> object:
+    """The value as it is told; of a changed one, with what it was before."""
     if isinstance(value, _Hidden):
-        return CHANGED if changed else SET
+        return SET if before is _NOTHING else CHANGED
+    if isinstance(value, _Address):
+        is_other = isinstance(before, _Address) and before.query != value.query
+        return f"{value.base}?{CHANGED if is_other else SET}"
     return value

@@ -18,10 +18,9 @@ from mcp_servers.errors import AuthenticationRequired, ConnectionFailed
 from mcp_servers.models import McpServer, ServerStatus
 from mcp_servers.rights import require_to_manage
 from mcp_servers.services.drafts import ServerDraft, apply_draft, check_auth
-from mcp_servers.services.news import drop_connections
+from mcp_servers.services.news import drop_connections, tell
 from mcp_servers.specs import connection_spec, home_of
 from workspaces.actors import Actor, Source
-from workspaces.announcements import Announcement, announce
 from workspaces.errors import DomainError
 from workspaces.redaction import redact_text
 from workspaces.roles import Permission, require
@@ -142,7 +141,7 @@ def _look(
         return _report_failure(failure, "")
     _keep_facts(server, listing)
     if _keep_lists(server, listing, actor):
-        announce(server.workspace_id, Announcement(kind="tools.changed", id=str(server.pk)))
+        tell(server, kind="tools.changed")
     health.note_reading(
         server,
         health.Reading(latency_ms=listing.latency_ms),

@@ -38,12 +38,12 @@ def drop_connections(server_id: UUID) -> None:
     runtime.current().submit(pool.drop(server_id))
 
 
-def tell(server: McpServer) -> None:
-    """Tell open pages that this server changed; of somebody's own server only its owner."""
+def tell(server: McpServer, *, kind: str = "server.changed") -> None:
+    """Tell open pages that this server, or what it offers, changed; of somebody's own server only its owner."""
     announce(
         server.workspace_id,
         Announcement(
-            kind="server.changed",
+            kind=kind,
             id=str(server.pk),
             user_id=str(server.owner_id) if server.owner_id else None,
         ),

@@ -10,7 +10,13 @@ from django.db import IntegrityError, transaction
 
 from mcp_servers.models import McpServer, ServerScope, ServerStatus, Transport
 from mcp_servers.rights import require_to_dismiss, require_to_manage, require_to_own
-from mcp_servers.services.drafts import ServerDraft, apply_draft, check_auth, target_of
+from mcp_servers.services.drafts import (
+    ServerDraft,
+    apply_draft,
+    auth_of,
+    check_auth,
+    target_of,
+)
 from mcp_servers.services.news import drop_connections, tell
 from mcp_servers.specs import home_of
 from workspaces.actors import Actor
@@ -91,9 +97,10 @@ def check_draft(*, workspace_id: UUID, draft: ServerDraft, server: McpServer | N
     """
     rows = McpServer.objects.for_workspace(workspace_id)
     row = rows.fetch(server.pk) if server is not None else McpServer(workspace_id=workspace_id)
+    auth = auth_of(row)
     lost = apply_draft(row, draft)
     row.check_values()
-    if not lost:
+    if not lost and (server is None or _touches_auth(row, draft, auth)):
         check_auth(row)
     if rows.filter(name=row.name, owner_id=row.owner_id).exclude(pk=row.pk).exists():
         raise InvalidInput(fields={"name": ["There is a server of this name already."]})
@@ -118,7 +125,7 @@ def _update(server: McpServer, draft: ServerDraft, actor: Actor) -> McpServer:
     _check_switch(server, draft)
     target = target_of(server)
     with tracked_change(server, actor=actor):
-        was_active = server.is_active
+        was_active, auth = server.is_active, auth_of(server)
         lost = apply_draft(server, draft)
         server.check_values()
         if target_of(server) != target:
@@ -130,7 +137,7 @@ def _update(server: McpServer, draft: ServerDraft, actor: Actor) -> McpServer:
             )
             server.next_check_at = None
             server.consecutive_failures = 0
-        else:
+        elif _touches_auth(server, draft, auth):
             check_auth(server)
         if was_active and not server.is_active:
             server.status = ServerStatus.DISCONNECTED
@@ -196,6 +203,14 @@ def set_server_active(*, server: McpServer, is_active: bool, actor: Actor) -> Mc
         server.is_blocked = not is_active
         server.save(update_fields=["is_blocked", "updated_at"])
     return _update(server, ServerDraft(is_active=is_active), actor)
+
+
+def _touches_auth(server: McpServer, draft: ServerDraft, before: tuple[object, ...]) -> bool:
+    """Whether the credentials have to be whole now; one that lacks them can always be renamed or switched off."""
+    if draft.auth:
+        return True
+    is_switched_off_only = not server.is_active and auth_of(server)[:-1] == before[:-1]
+    return auth_of(server) != before and not is_switched_off_only
 
 
 def _check_switch(server: McpServer, draft: ServerDraft) -> None:

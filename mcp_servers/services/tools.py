@@ -7,10 +7,10 @@ from typing import Any, Final
 from django.db import transaction
 
 from mcp_servers import discovery
-from mcp_servers.models import ApprovalOverride, McpPrompt, McpResource, McpServer, McpTool
+from mcp_servers.models import ApprovalOverride, McpPrompt, McpResource, McpTool
 from mcp_servers.rights import require_to_manage
+from mcp_servers.services.news import tell
 from workspaces.actors import Actor
-from workspaces.announcements import Announcement, announce
 from workspaces.changes import tracked_change
 from workspaces.errors import Conflict, InvalidInput
 
@@ -81,7 +81,7 @@ def accept_definition(*, tool: McpTool, actor: Actor, seen_hash: str | None = No
     with tracked_change(tool, actor=actor):
         discovery.accept(tool)
         tool.save(update_fields=["approved_hash", "approved_definition", "updated_at"])
-    _tell(tool.server)
+    tell(tool.server, kind="tools.changed")
     return tool
 
 
@@ -92,7 +92,7 @@ def set_resource_enabled(*, resource: McpResource, is_enabled: bool, actor: Acto
     with tracked_change(resource, actor=actor):
         resource.is_enabled = is_enabled
         resource.save(update_fields=["is_enabled", "updated_at"])
-    _tell(resource.server)
+    tell(resource.server, kind="tools.changed")
     return resource
 
 
@@ -103,7 +103,7 @@ def set_prompt_enabled(*, prompt: McpPrompt, is_enabled: bool, actor: Actor) -> 
     with tracked_change(prompt, actor=actor):
         prompt.is_enabled = is_enabled
         prompt.save(update_fields=["is_enabled", "updated_at"])
-    _tell(prompt.server)
+    tell(prompt.server, kind="tools.changed")
     return prompt
 
 
@@ -114,19 +114,10 @@ def _change_tool(tool: McpTool, actor: Actor, **values: Any) -> McpTool:
         for name, value in values.items():
             setattr(tool, name, value)
         tool.save(update_fields=[*values, "updated_at"])
-    _tell(tool.server)
+    tell(tool.server, kind="tools.changed")
     return tool
 
 
 def _locked(tool: McpTool) -> McpTool:
     rows = McpTool.objects.for_workspace(tool.workspace_id).select_for_update()
     return rows.fetch(tool.pk)
-
-
-def _tell(server: McpServer) -> None:
-    told = Announcement(
-        kind="tools.changed",
-        id=str(server.pk),
-        user_id=str(server.owner_id) if server.owner_id else None,
-    )
-    announce(server.workspace_id, told)

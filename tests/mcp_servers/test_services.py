@@ -11,7 +11,7 @@ from mcp_servers import services
 from mcp_servers.catalogue import Parameter, build_argv, check_program, check_values
 from mcp_servers.models import HealthCheck, McpServer, McpTool, Transport
 from mcp_servers.models.servers import AuthType
-from mcp_servers.services import ServerDraft
+from mcp_servers.services import ServerDraft, news
 from mcp_servers.specs import connection_spec, home_of
 from tests.factories import Tenant, make_tenant
 from tests.fakes.mcp_server import CountingServer
@@ -23,6 +23,7 @@ from tests.mcp_servers.factories import (
     zoo_program,
     zoo_server,
 )
+from workspaces.announcements import Announcement
 from workspaces.errors import InvalidInput, PermissionDenied
 from workspaces.redaction import MASK
 
@@ -291,3 +292,72 @@ def test_a_program_that_is_taken_off_offer_stops(tenant: Tenant) -> None:
     assert "no longer on offer" in report.message
     with pytest.raises(InvalidInput):
         zoo_server(tenant, "probe")
+
+
+@pytest.mark.parametrize(
+    "query", ["key=abc%2Bdef%2f12345==", "qk-barekey-77777", "a=1&k=abc%20def"]
+)
+def test_that_the_query_of_an_address_is_not_told(tenant: Tenant, query: str) -> None:
+    """SEC-93: a key in the address is in no entry of the log; that it changed is."""
+    server = http_server(tenant, f"https://example.org/mcp?{query}")
+    # As after a restart: this process has never seen what is stored.
+    old = "key=OLD-S3CRET-99999"
+    rows = McpServer.objects.for_workspace(tenant.workspace)
+    rows.filter(pk=server.pk).update(url=f"https://example.org/mcp?{old}")
+    server.refresh_from_db()
+    change(tenant, server, url=f"https://example.org/mcp?{query}")
+    server = change(tenant, server, url=f"https://example.org/other?{query}")
+    services.delete_server(server=server, actor=tenant.actor())
+    entries = AuditEntry.objects.for_workspace(tenant.workspace).order_by("pk")
+    told = [
+        (one.details["before"].get("url"), one.details["after"].get("url"))
+        for one in entries.filter(action="config.changed")
+        if "url" in one.details["before"] or "url" in one.details["after"]
+    ]
+    base = "https://example.org/mcp?(set)"
+    assert told == [
+        (None, base),
+        (base, "https://example.org/mcp?(changed)"),
+        (base, "https://example.org/other?(set)"),
+        ("https://example.org/other?(set)", None),
+    ]
+    everything = str(list(entries.values()))
+    for secret in ("OLD-S3CRET", "abc%2Bdef", "abc+def", "barekey", "abc%20def", "abc def"):
+        assert secret not in everything
+
+
+def test_that_a_server_without_its_credentials_can_be_renamed_and_switched_off(
+    tenant: Tenant, keyed: McpServer
+) -> None:
+    """They were dropped; only what needs them asks for them."""
+    server = change(tenant, keyed, url="https://elsewhere.example.org/mcp")
+    rows = McpServer.objects.for_workspace(tenant.workspace).filter(pk=server.pk)
+    rows.update(status="error")
+    change(tenant, server, name="renamed", auth_type=AuthType.BEARER, url=server.url)
+    assert not change(tenant, server, is_active=False).is_active
+    for fields in (
+        {"is_active": True},
+        {"auth": {"token": ""}},
+        {"auth_type": AuthType.API_KEY},
+        {"url": "https://elsewhere.example.org/other"},
+    ):
+        with pytest.raises(InvalidInput) as refused:
+            change(tenant, server, **fields)
+        assert "auth" in refused.value.fields
+    assert change(tenant, server, auth={"token": CANARY}, is_active=True).is_active
+
+
+def test_that_the_tools_of_ones_own_server_are_told_to_its_owner_only(
+    tenant: Tenant, counting: CountingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its id and its comings and goings are nobody else's business."""
+    tenant.workspace.allows_personal_servers = True
+    tenant.workspace.save()
+    told: list[Announcement] = []
+    monkeypatch.setattr(news, "announce", lambda workspace, announcement: told.append(announcement))
+    actor = tenant.actor("member")
+    draft = ServerDraft(name="mine", transport=Transport.STREAMABLE_HTTP, url=counting.url)
+    server = services.add_personal_server(workspace=tenant.workspace, draft=draft, actor=actor)
+    assert services.test_connection(server=server, actor=actor).ok
+    assert {one.kind for one in told} == {"server.changed", "tools.changed"}
+    assert {one.user_id for one in told} == {str(tenant.member.pk)}
