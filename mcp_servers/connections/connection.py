@@ -22,7 +22,7 @@ from mcp import MCPError
 
 from mcp_servers.connections.facts import ServerFacts
 from mcp_servers.connections.failures import CallFailed, call_failure, connect_failure, leaf_of
-from mcp_servers.connections.flights import CURRENT, Flight
+from mcp_servers.connections.flights import CURRENT, CallRef, Flight
 from mcp_servers.connections.opening import Opener
 from mcp_servers.connections.questions import Questions
 from mcp_servers.connections.spec import ConnectionSpec
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from mcp.client.session import ClientSession
 
     from mcp_servers.connections.deadline import Deadline
-    from mcp_servers.connections.flights import CallRef
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +48,16 @@ SOON_SECONDS: Final = 2.0
 """What remains of a connection that was opened for a single look."""
 KEEPALIVE_SECONDS: Final = 20.0
 """Silence on a connection with requests under way, after which a sign of life is sent."""
+CLOSING_SECONDS: Final = 5.0
+"""How long an owner may take to close its session and transport, before it is cut off."""
+STDIO_CLOSING_SECONDS: Final = 15.0
+"""The same for a program: its transport has deadlines of its own, and ends it in steps."""
+CLOSED_SECONDS: Final = 8.0
+"""How long others wait for an owner to end."""
+JUST_LANDED_SECONDS: Final = 2.0
+"""How long after a call a server may still say something about it."""
 
+_CUT_OFF_SECONDS: Final = 1.0
 _LOST_GRACE_SECONDS: Final = 0.2
 _LEAST_IDLE_SECONDS: Final = 0.5
 """Whoever waited for a connection to open must be able to use it before it counts as idle."""
@@ -76,7 +84,10 @@ class Connection:
         self.spec = spec
         self.facts: ServerFacts | None = None
         self.trace = ConnectionTrace(spec, buffer)
-        self.tap = Tap(self.trace, sole_flight=self._sole_flight, on_end=self.stop)
+        self.trace.bystander = self.bystander
+        self.tap = Tap(
+            self.trace, sole_flight=self._sole_flight, bystander=self.bystander, on_end=self.stop
+        )
         self.transport = OpenTransport()
         self.list_lock = asyncio.Lock()
         self.since = datetime.now(UTC)
@@ -103,6 +114,8 @@ class Connection:
         )
         self._ghosts: deque[tuple[float, Flight]] = deque(maxlen=_MOST_GHOSTS)
         self._ping: asyncio.Task[None] | None = None
+        self._cut_off_timer: asyncio.TimerHandle | None = None
+        self._just_landed: tuple[float, CallRef] | None = None
         self._stopping = asyncio.Event()
         self._landed = asyncio.Event()
         # In a context of its own: the caller's must not be what later callbacks find.
@@ -146,7 +159,7 @@ class Connection:
                 async with asyncio.timeout(seconds):
                     await self._landed.wait()
         self.stop()
-        await asyncio.wait([self.owner])
+        await asyncio.wait([self.owner], timeout=CLOSED_SECONDS)
 
     async def session(self) -> ClientSession:
         """The session, once it is open.
@@ -210,6 +223,8 @@ class Connection:
             flight.land()
             self.flights.discard(flight)
             self.last_used = asyncio.get_running_loop().time()
+            if call is not None:
+                self._just_landed = (self.last_used, call)
             if call is not None and not is_answered:
                 self._remember_unanswered(flight)
             self._note_landing()
@@ -261,6 +276,24 @@ class Connection:
         calls = [flight for flight in self.flights if flight.call is not None]
         return calls[0] if len(calls) == 1 else None
 
+    def bystander(self) -> CallRef | None:
+        """What the trace takes for the call of something that the server says without an address.
+
+        It may repeat what a person put into their call, so it is of a call as long as one could be meant: of the only
+        one, or of one of several and of nobody, so that none of their people sees what may be another's.
+        """
+        calls = [flight.call for flight in self.possible_askers() if flight.call is not None]
+        if self._just_landed is not None:
+            landed_at, landed = self._just_landed
+            if landed_at + JUST_LANDED_SECONDS < asyncio.get_running_loop().time():
+                self._just_landed = None
+            elif landed not in calls:
+                calls.append(landed)
+        if len(calls) <= 1:
+            return calls[0] if calls else None
+        call_id = next((call.call_id for call in calls if call.call_id is not None), None)
+        return CallRef(call_id=call_id)
+
     @property
     def _needs_binding(self) -> bool:
         """The server may ask without a sign of the call it asks for."""
@@ -282,6 +315,8 @@ class Connection:
     # The owner
 
     async def _own(self) -> None:
+        # Leaving the contexts may wait for the server, also those of an attempt that failed.
+        self._cut_off_after(self.spec.connect_seconds + self._closing_seconds)
         try:
             async with contextlib.AsyncExitStack() as stack:
                 async with asyncio.timeout(self.spec.connect_seconds):
@@ -292,6 +327,9 @@ class Connection:
                 stack.push_async_callback(self.watch.close)
                 stack.callback(self._end_ping)
                 self.watch.start(session)
+                self._end_cut_off()
+                # Pushed last, so that it runs first.
+                stack.callback(self._cut_off_after, self._closing_seconds)
                 await self._wait_for_end(session)
         except BaseException as error:
             if not self.opened.done():
@@ -303,6 +341,7 @@ class Connection:
             else:
                 logger.debug("connection to %s ended", self.spec.server_name, exc_info=True)
         finally:
+            self._end_cut_off()
             self.is_over = True
             self.since = datetime.now(UTC)
             if self.facts is not None:
@@ -310,6 +349,25 @@ class Connection:
             # The SDK wakes its waiters when its streams close. Whoever still waits after a moment is woken here.
             for flight in tuple(self.flights):
                 asyncio.get_running_loop().call_later(_LOST_GRACE_SECONDS, self._lose, flight)
+
+    @property
+    def _closing_seconds(self) -> float:
+        return STDIO_CLOSING_SECONDS if self.spec.is_stdio else CLOSING_SECONDS
+
+    def _cut_off_after(self, seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        self._cut_off_timer = loop.call_later(seconds, self._cut_off)
+
+    def _cut_off(self) -> None:
+        """Cancel the owner, again and again: each of the contexts that it leaves may wait for the server."""
+        logger.debug("closing the connection to %s takes too long", self.spec.server_name)
+        self.owner.cancel()
+        self._cut_off_after(_CUT_OFF_SECONDS)
+
+    def _end_cut_off(self) -> None:
+        if self._cut_off_timer is not None:
+            self._cut_off_timer.cancel()
+            self._cut_off_timer = None
 
     def _lose(self, flight: Flight) -> None:
         if flight in self.flights:

@@ -7,6 +7,7 @@ request with a JSON-RPC error body instead, which the SDK hands to that one call
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Any, Final, cast
@@ -23,6 +24,8 @@ from mcp_servers.connections.http_failures import (
 
 _TRANSPORT_FAILED_STATUS: Final = 599
 _MAX_ERROR_BODY: Final = 64 * 1024
+DELETE_SECONDS: Final = 3.0
+"""How long a server may take to take note of the end of a session."""
 
 
 class GuardTransport(httpx2.AsyncBaseTransport):
@@ -32,6 +35,8 @@ class GuardTransport(httpx2.AsyncBaseTransport):
         self._inner = inner
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if request.method == "DELETE":
+            return await self._delete(request)
         if request.method != "POST":
             return await self._inner.handle_async_request(request)
         try:
@@ -47,6 +52,8 @@ class GuardTransport(httpx2.AsyncBaseTransport):
             await response.aclose()
             return _error(request, response, "redirect")
         if response.is_success and content_type == "text/event-stream":
+            # An event stream is UTF-8; in another encoding, what is counted would not be what is read.
+            response.headers["content-type"] = content_type
             response.stream = _CountedStream(cast("httpx2.AsyncByteStream", response.stream))
             return response
         if response.is_success and content_type not in ("application/json", ""):
@@ -68,6 +75,20 @@ class GuardTransport(httpx2.AsyncBaseTransport):
                 request=request,
             )
         return _error(request, response, kind_of_status(response.status_code, body), body=body)
+
+    async def _delete(self, request: httpx2.Request) -> httpx2.Response:
+        """End the session; of the answer only the status matters.
+
+        Raises:
+            httpx2.ReadTimeout: there was none in time.
+        """
+        try:
+            async with asyncio.timeout(DELETE_SECONDS):
+                response = await self._inner.handle_async_request(request)
+                await response.aclose()
+        except TimeoutError:
+            raise httpx2.ReadTimeout("no answer to DELETE", request=request) from None
+        return httpx2.Response(response.status_code, request=request)
 
     async def aclose(self) -> None:
         await self._inner.aclose()

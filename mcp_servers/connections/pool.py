@@ -16,7 +16,7 @@ from django.conf import settings
 
 from mcp_servers.connections import runtime
 from mcp_servers.connections.backoff import JITTER, Backoff
-from mcp_servers.connections.connection import Connection, ConnectionEvents
+from mcp_servers.connections.connection import CLOSED_SECONDS, Connection, ConnectionEvents
 from mcp_servers.connections.facts import ConnectionStatus, Listing
 from mcp_servers.connections.failures import CallFailed, RpcError
 from mcp_servers.connections.listing import read_lists
@@ -332,23 +332,23 @@ class Pool:
         for connection in closing:
             connection.stop()
         if closing:
-            await asyncio.wait([connection.owner for connection in closing])
+            await asyncio.wait([connection.owner for connection in closing], timeout=CLOSED_SECONDS)
 
     async def close(self) -> None:
         """Close everything, giving running calls a moment."""
         self._news.forget()
         connections = list(self._connections.values())
         self._connections.clear()
-        await asyncio.gather(
-            *(connection.retire(CLOSE_SECONDS) for connection in connections),
-            *self._closing,
-        )
+        for connection in connections:
+            self._retire(connection, seconds=CLOSE_SECONDS)
+        if self._closing:
+            await asyncio.wait(self._closing, timeout=CLOSE_SECONDS + 1.0)
         await trace_buffer.close()
 
-    def _retire(self, connection: Connection) -> None:
+    def _retire(self, connection: Connection, *, seconds: float = RETIRE_SECONDS) -> None:
         if connection.owner.done():
             return
-        task = asyncio.get_running_loop().create_task(connection.retire(RETIRE_SECONDS))
+        task = asyncio.get_running_loop().create_task(connection.retire(seconds))
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
 

@@ -62,6 +62,7 @@ class Tap:
         trace: ConnectionTrace,
         *,
         sole_flight: Callable[[], Flight | None],
+        bystander: Callable[[], CallRef | None],
         on_end: Callable[[], None],
     ) -> None:
         self.page: list[Any] = []
@@ -70,6 +71,7 @@ class Tap:
         """At least one page of tools has come through."""
         self._trace = trace
         self._sole_flight = sole_flight
+        self._bystander = bystander
         self._asked: dict[str, _Sent] = {}
         self._asked_of_us: dict[str, tuple[str, Flight | None]] = {}
         self.on_end = on_end
@@ -114,7 +116,7 @@ class Tap:
         message = item.message
         kind, method, rpc_id = _kind_of(message)
         payload = _payload(message)
-        sent = None
+        sent = told_of = None
         if isinstance(message, JSONRPCResponse | JSONRPCError):
             sent = self._asked.pop(rpc_id, None)
         if isinstance(message, JSONRPCResponse) and sent is not None:
@@ -129,13 +131,16 @@ class Tap:
             token = (payload.get("params") or {}).get("progressToken")
             told_of = self._asked.get(str(token))
             flight = told_of.flight if told_of is not None else flight
+        call = flight.call if flight is not None else None
+        if flight is None and sent is None and told_of is None:
+            call = self._bystander()
         self._trace.message(
             "received",
             kind,
             payload,
             method=method,
             rpc_id=rpc_id,
-            call=flight.call if flight is not None else None,
+            call=call,
             duration_ms=round((time.monotonic() - sent.at) * 1000) if sent is not None else None,
         )
 

@@ -10,8 +10,10 @@ import asyncio
 import itertools
 import json
 import logging
+import math
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
@@ -41,6 +43,8 @@ MAX_NODES: Final = 4_000
 
 _HEAVY_TEXT: Final = 64 * 1024
 _LOOKED_AT: Final = 64
+_MOST_BITS: Final = 600
+_MOST_DIGITS: Final = 200
 _numbers: Final = itertools.count(1)
 
 
@@ -96,6 +100,8 @@ class ConnectionTrace:
     spec: ConnectionSpec
     buffer: TraceBuffer
     name: str = field(default_factory=lambda: f"c{next(_numbers)}")
+    bystander: Callable[[], CallRef | None] = lambda: None
+    """The call that something without an address may be about."""
     _second: int = 0
     _lines: int = 0
 
@@ -151,8 +157,14 @@ class ConnectionTrace:
         if second != self._second:
             self._second, self._lines = second, 0
         self._lines += 1
-        if self._lines <= MAX_LINES_A_SECOND:
+        if self._lines > MAX_LINES_A_SECOND:
+            return
+        call = self.bystander()
+        if call is None:
             self.event(line, method="stderr")
+        else:
+            # As a message: the words of an event are for every administrator.
+            self.message("received", "notification", {"line": line}, method="stderr", call=call)
 
 
 class TraceBuffer:
@@ -251,7 +263,7 @@ def _words_of(note: _Note) -> str:
     params = payload.get("params")
     if note.method == "notifications/message" and isinstance(params, dict):
         data = params.get("data")
-        told = data if isinstance(data, str) else json.dumps(data, default=str)[:2000]
+        told = data if isinstance(data, str) else json.dumps(cut({"data": data})[0]["data"])[:2000]
         return f"{params.get('level', '')}: {told}"
     return ""
 
@@ -318,7 +330,11 @@ class _Budget:
             return items
         self.size += 6
         self._left -= 6
-        return value if value is None or isinstance(value, bool | int | float) else str(value)[:200]
+        if value is None or isinstance(value, bool) or _is_storable(value):
+            return value
+        # Digits without end take time to write down, and Python refuses to.
+        is_endless = isinstance(value, int) and value.bit_length() > _MOST_BITS
+        return "a very long number" if is_endless else str(value)[:_MOST_DIGITS]
 
     def _is_spent(self, depth: int) -> bool:
         return self._left <= 0 or self._nodes <= 0 or depth > 60
@@ -331,6 +347,13 @@ class _Budget:
         kept = text[: max(self._left, 0)]
         self._left = 0
         return f"{kept}… {len(text) - len(kept)} more characters"
+
+
+def _is_storable(value: object) -> bool:
+    """Whether it is a number that every database takes in JSON; the SDK reads 1e999 as infinity."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, int) and -(2**63) <= value < 2**63
 
 
 buffer: Final = TraceBuffer()

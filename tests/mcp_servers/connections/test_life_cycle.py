@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import os
 import time
@@ -16,7 +17,7 @@ import pytest
 from django.conf import settings
 from django.test import override_settings
 
-from mcp_servers.connections import calls, runtime
+from mcp_servers.connections import calls, connection, guard, runtime
 from mcp_servers.connections.backoff import Backoff
 from mcp_servers.connections.facts import ConnectionState
 from mcp_servers.connections.failures import CallFailed
@@ -24,7 +25,7 @@ from mcp_servers.connections.pool import BREAKS_BEFORE_PAUSE, pool
 from mcp_servers.connections.slots import FairSlots
 from mcp_servers.errors import BackingOff, Busy, ConnectionFailed
 from mcp_servers.values import Protocol
-from tests.fakes.mcp_server import CountingServer, RawServer, reply
+from tests.fakes.mcp_server import INITIALIZED, CountingServer, RawServer, reply
 from tests.mcp_servers.connections.conftest import Everywhere
 from tests.mcp_servers.connections.helpers import (
     Person,
@@ -297,3 +298,31 @@ async def test_an_error_is_a_sign_of_life(raw: RawServer) -> None:
     raw.handlers["ping"] = refuse
     with pytest.raises(ConnectionFailed):
         await runtime.run(pool.ping(spec))
+
+
+@pytest.mark.parametrize("bound", ["the request's", "the owner's"])
+async def test_a_server_that_does_not_take_its_leave_is_left(
+    raw: RawServer, monkeypatch: pytest.MonkeyPatch, bound: str
+) -> None:
+    """REL-36: a DELETE without an answer keeps no task, socket or client beyond its time."""
+    monkeypatch.setattr(guard, "DELETE_SECONDS", 0.3 if bound == "the request's" else 60.0)
+    monkeypatch.setattr(connection, "CLOSING_SECONDS", 60.0 if bound == "the request's" else 0.3)
+    asked = []
+
+    async def initialize(body: Any, scope: Any, answer: Any) -> None:
+        result = {"jsonrpc": "2.0", "id": body["id"], "result": INITIALIZED}
+        await reply(answer, 200, json.dumps(result).encode(), headers={"mcp-session-id": "one"})
+
+    async def never(body: Any, scope: Any, answer: Any) -> None:
+        asked.append(scope["method"])
+        await asyncio.sleep(60)
+
+    raw.handlers = {"initialize": initialize, "DELETE": never}
+    spec = spec_for(raw.url, protocol=Protocol.LEGACY)
+    await runtime.run(pool.list_tools(spec))
+    owner = pool._connections[spec.key].owner
+    started = time.monotonic()
+    await runtime.run(pool.drop(spec.server_id))
+    assert asked == ["DELETE"]
+    assert owner.done()
+    assert time.monotonic() - started < 5

@@ -14,12 +14,13 @@ from uuid import uuid4
 import pytest
 
 from mcp_servers.connections import calls, runtime, tracing
+from mcp_servers.connections.flights import CallRef
 from mcp_servers.connections.hooks import hooks
 from mcp_servers.connections.pool import pool
 from mcp_servers.connections.spec import ConnectionSpec
 from mcp_servers.connections.tracing import ConnectionTrace, TraceBuffer, TraceRecord
 from mcp_servers.values import Protocol
-from tests.fakes.mcp_server import RawServer, reply_result
+from tests.fakes.mcp_server import RawServer, reply, reply_result
 from tests.fakes.sse_server import SseServer
 from tests.mcp_servers.connections.conftest import TRANSPORTS, Everywhere
 from tests.mcp_servers.connections.helpers import Person, program, send, spec_for, text_of, within
@@ -164,6 +165,106 @@ async def test_log_messages_are_noted_when_wanted(everywhere: Everywhere, traced
         await text_of(send(spec, "say", {"text": "a line"}))
         found = [one for one in await traced.settle() if one.method == "notifications/message"]
         assert [one.text for one in found] == (["info: a line"] if level else [])
+
+
+def told(text: str) -> dict[str, Any]:
+    return {
+        "jsonrpc": "2.0",
+        "method": "notifications/message",
+        "params": {"level": "info", "data": text},
+    }
+
+
+async def test_what_is_said_during_a_call_is_of_the_call(traced: Traced) -> None:
+    """On a stream of all, a log line may repeat what somebody put into their call."""
+
+    async def log_and_wait(server: SseServer, body: dict[str, Any], answer: Any) -> None:
+        await server.tell(told("found: a secret"))
+        if len([post for post in server.posts if post.get("method") == "tools/call"]) == 2:
+            await server.tell(told("found: one of two"))
+        await reply(answer, 202)
+
+    server = SseServer(on_post={"tools/call": log_and_wait})
+    try:
+        spec = spec_for(server.url, transport="sse", protocol=Protocol.LEGACY)
+        await runtime.run(pool.list_tools(spec))
+        people = [uuid4(), uuid4()]
+        permits = [
+            calls.mint_permit(
+                call_id=uuid4(),
+                server_id=spec.server_id,
+                tool_name="echo",
+                arguments=b"{}",
+                user_id=user_id,
+            )
+            for user_id in people
+        ]
+        first = asyncio.create_task(calls.send_call(spec, permits[0], limits=within(3)))
+        async with asyncio.timeout(5):
+            while not [one for one in traced.records if one.method == "notifications/message"]:
+                await asyncio.sleep(0.02)
+        second = asyncio.create_task(calls.send_call(spec, permits[1], limits=within(3)))
+        await asyncio.gather(first, second, return_exceptions=True)
+    finally:
+        server.stop()
+    records = [one for one in await traced.settle() if one.method == "notifications/message"]
+    assert (records[0].call_id, records[0].user_id) == (permits[0].call_id, people[0])
+    assert len(records) == 3
+    for record in records[1:]:
+        # Several could be meant: it is a call's, and nobody's to see.
+        assert record.call_id in {permit.call_id for permit in permits}
+        assert record.user_id is None
+
+
+async def test_a_programs_line_during_a_call_is_of_the_call(traced: Traced) -> None:
+    """Its words are a message's, which only the caller sees, and not an event's."""
+    buffer = TraceBuffer()
+    trace = ConnectionTrace(spec_of_nothing(), buffer)
+    call = CallRef(call_id=uuid4(), user_id=uuid4())
+
+    async def tell() -> None:
+        trace.stderr_line("starting")
+        trace.bystander = lambda: call
+        trace.stderr_line("searching for a secret")
+
+    await runtime.run(tell())
+    before, during = await traced.settle(buffer)
+    assert (before.kind, before.text, before.call_id) == ("event", "starting", None)
+    assert (during.kind, during.text, during.method) == ("notification", "", "stderr")
+    assert (during.call_id, during.user_id) == (call.call_id, call.user_id)
+    assert during.body == {"line": "searching for a secret"}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [float("nan"), float("inf"), float("-inf"), 2**63, -(2**70), 10**5000],
+    ids=["nan", "inf", "-inf", "2**63", "-2**70", "10**5000"],
+)
+def test_numbers_that_no_database_takes_are_kept_as_text(value: float) -> None:
+    """SEC-76: one odd number must not cost a whole batch of the trace."""
+    payload = {"params": {"data": [1, 1.5, True, None, value]}}
+    body, _ = tracing.cut(payload)
+    *others, last = body["params"]["data"]
+    assert others == [1, 1.5, True, None]
+    assert isinstance(last, str)
+    json.dumps(body, allow_nan=False)
+
+
+async def test_an_endless_number_in_a_log_line_costs_nothing(traced: Traced) -> None:
+    """SEC-76: neither its own record nor those beside it."""
+    buffer = TraceBuffer()
+    trace = ConnectionTrace(spec_of_nothing(), buffer)
+    params = {"level": "info", "data": {"n": 10**5000}}
+
+    async def tell() -> None:
+        trace.event("beside it")
+        trace.message(
+            "received", "notification", {"params": params}, method="notifications/message"
+        )
+
+    await runtime.run(tell())
+    records = await traced.settle(buffer)
+    assert [one.text for one in records] == ["beside it", 'info: {"n": "a very long number"}']
 
 
 def spec_of_nothing() -> ConnectionSpec:

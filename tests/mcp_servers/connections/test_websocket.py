@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
@@ -13,7 +15,7 @@ from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
 
 from mcp_servers import outbound
-from mcp_servers.connections import runtime
+from mcp_servers.connections import connection, runtime
 from mcp_servers.connections.failures import CallFailed
 from mcp_servers.connections.pool import pool
 from mcp_servers.errors import (
@@ -187,3 +189,28 @@ async def test_a_socket_that_closes_fails_what_waits(serve: Any) -> None:
     assert all(isinstance(result, CallFailed) for result in results), results
     server.on_call = None
     assert await text_of(send(spec, "echo")) == "done"
+
+
+async def test_a_peer_that_stops_reading_is_left(
+    serve: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-36: what cannot be sent any more, the goodbye included, keeps no task and no socket."""
+    monkeypatch.setattr(connection, "CLOSING_SECONDS", 0.5)
+    is_released = threading.Event()
+
+    async def freeze(socket: WebSocket, body: dict[str, Any]) -> None:
+        is_released.wait(30)  # on purpose: its whole loop stands still
+
+    spec = socket_spec(serve(freeze).url)
+    try:
+        with pytest.raises(TimeoutError):
+            await send(spec, "echo", limits=within(1))
+        with pytest.raises(TimeoutError):
+            await send(spec, "echo", {"text": "x" * (7 * 2**20)}, limits=within(1))
+        owner = pool._connections[spec.key].owner
+        started = time.monotonic()
+        await runtime.run(pool.drop(spec.server_id))
+        assert owner.done()
+        assert time.monotonic() - started < 5
+    finally:
+        is_released.set()
