@@ -149,17 +149,29 @@ def note_reading(
 
 
 def note_call(server: McpServer, outcome: ToolCallOutcome) -> None:
-    """Learn from a call what a check would find out later: that a sign-in is missing, or that a server is back."""
+    """Learn from a call what a check would find out later: that a sign-in is missing, or that a server is back.
+
+    Args:
+        server: read only; several calls may share it.
+    """
     kind = outcome.details.get("kind")
     if kind == "asks_back" and not server.server_info.get("asks_back"):
-        # Shown to administrators as a suggestion; only they choose the protocol.
-        server.server_info = {**server.server_info, "asks_back": True}
-        server.save(update_fields=["server_info"])
+        _note_asking_back(server)
     elif kind == "auth_required" and server.status != ServerStatus.AUTH_REQUIRED:
         note_reading(server, Reading(error=AuthenticationRequired(outcome.message)))
     elif kind in ("unreachable", "broken") and server.status == ServerStatus.CONNECTED:
         # Looked at soon instead of judged by one call.
         ask_for_check(server)
+
+
+@transaction.atomic
+def _note_asking_back(server: McpServer) -> None:
+    """Shown to administrators as a suggestion; only they choose the protocol."""
+    rows = McpServer.objects.for_workspace(server.workspace_id)
+    row = rows.select_for_update().filter(pk=server.pk).first()
+    if row is not None and not row.server_info.get("asks_back"):
+        row.server_info = {**row.server_info, "asks_back": True}
+        row.save(update_fields=["server_info"])
 
 
 def ask_for_check(server: McpServer) -> None:

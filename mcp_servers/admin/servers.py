@@ -94,6 +94,18 @@ class McpServerAdmin(WorkspaceModelAdmin):
         *("server_version", "tools_listed_at", "lists_stale_at", "instructions", "tool_list"),
     )
 
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
+        """The rows with the numbers of their tools, for the list."""
+        workspace = cast("WorkspaceRequest", request).workspace
+        rows = super().get_queryset(request)
+        if workspace is None:
+            return rows
+        tools = McpTool.objects.for_workspace(workspace)
+        counted = rows.annotate(
+            callable_count=_count_of(tools.callable()), offered_count=_count_of(tools.offered())
+        )
+        return cast("models.QuerySet[Any]", counted)
+
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Somebody's own server is theirs to change; an administrator switches it off or deletes it."""
         if obj is not None and obj.owner_id is not None:
@@ -153,8 +165,8 @@ class McpServerAdmin(WorkspaceModelAdmin):
 
     @admin.display(description="Tools")
     def tool_count(self, server: McpServer) -> str:
-        tools = McpTool.objects.for_workspace(server.workspace_id).filter(server=server)
-        return f"{tools.callable().count()} of {tools.offered().count()}"
+        counts = server.__dict__
+        return f"{counts.get('callable_count') or 0} of {counts.get('offered_count') or 0}"
 
     @admin.display(description="Stored")
     def stored_secrets(self, server: McpServer) -> str:
@@ -221,3 +233,9 @@ class McpServerAdmin(WorkspaceModelAdmin):
                 services.set_server_active(
                     server=server, is_active=is_active, actor=actor_of(request)
                 )
+
+
+def _count_of(tools: models.QuerySet[McpTool]) -> models.Subquery:
+    """How many of these belong to the server at hand; none for no rows."""
+    of_server = tools.filter(server=models.OuterRef("pk")).order_by().values("server")
+    return models.Subquery(of_server.annotate(number=models.Count("pk")).values("number"))

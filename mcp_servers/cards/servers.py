@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from django.db.models import Count
+from django.db.models import Count, OuterRef, Q, Subquery
 from django.utils import timezone
 
 from mcp_servers.cards.tools import ToolRow, tool_row
@@ -105,19 +105,41 @@ def cards_of(servers: Iterable[McpServer], *, actor: Actor) -> list[Card]:
     for tool in tools:
         tools_by_server[tool.server_id].append(tool)
     resources, prompts = (_counts(model, workspace_id, ids) for model in (McpResource, McpPrompt))
+    checks = _newest_checks(workspace_id, ids)
     return [
         _card(
             server,
             tools_by_server[server.pk],
-            list(
-                HealthCheck.objects.for_workspace(workspace_id).filter(server=server)[:CHECKS_SHOWN]
-            ),
+            checks[server.pk],
             actor=actor,
             resource_count=resources.get(server.pk, 0),
             prompt_count=prompts.get(server.pk, 0),
         )
         for server in listed
     ]
+
+
+def _newest_checks(workspace_id: UUID, ids: list[UUID]) -> dict[UUID, list[HealthCheck]]:
+    """The last looks at each server, newest first.
+
+    Two queries, however many servers; each reads from the index only what is shown, of weeks of looks.
+    """
+    checks = HealthCheck.objects.for_workspace(workspace_id)
+    of_one = checks.filter(server=OuterRef("pk")).order_by("-checked_at").values("checked_at")
+    oldest_shown = (
+        McpServer.objects.for_workspace(workspace_id)
+        .filter(pk__in=ids)
+        .order_by()
+        .values_list("pk", Subquery(of_one[CHECKS_SHOWN - 1 : CHECKS_SHOWN]))
+    )
+    shown = Q()
+    for server_id, since in oldest_shown:
+        shown |= Q(server=server_id, checked_at__gte=since) if since else Q(server=server_id)
+    by_server: dict[UUID, list[HealthCheck]] = {server_id: [] for server_id in ids}
+    newest: Iterable[HealthCheck] = checks.filter(shown).order_by("-checked_at")
+    for check in newest:
+        by_server[check.server_id].append(check)
+    return {server_id: rows[:CHECKS_SHOWN] for server_id, rows in by_server.items()}
 
 
 def _counts(model: type[Any], workspace_id: UUID, ids: list[UUID]) -> dict[UUID, int]:

@@ -6,7 +6,9 @@ import json
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from mcp_servers.models import McpServer, McpTool, StdioProgram
 from tests.factories import CANARY, Tenant, UserFactory, make_tenant
@@ -197,3 +199,17 @@ def test_a_server_is_deleted_with_its_tools(
 def test_members_have_no_admin(tenant: Tenant) -> None:
     """SEC-24: not even to look."""
     assert tenant.client("member").get(SERVERS).status_code in (302, 403)
+
+
+def test_that_the_list_counts_tools_with_few_queries(admin: Client, tenant: Tenant) -> None:
+    """As many for three servers as for one."""
+    counts = []
+    for number in range(3):
+        server = http_server(tenant, f"https://{number}.example.org/mcp")
+        for name in ("one", "two", "three")[: number + 1]:
+            stored_tool(server, name, is_enabled=name == "one")
+        with CaptureQueriesContext(connection) as captured:
+            page = admin.get(SERVERS).content.decode()
+        counts.append(len(captured))
+        assert f"1 of {number + 1}" in page
+    assert counts[1] == counts[2]

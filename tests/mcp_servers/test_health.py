@@ -5,12 +5,16 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from audit.models import AuditEntry
 from mcp_servers import health, services, tasks
+from mcp_servers.cards.servers import CHECKS_SHOWN, cards_of
 from mcp_servers.errors import AuthenticationRequired, ConnectionFailed
 from mcp_servers.models import HealthCheck, McpServer
+from mcp_servers.values import Outcome, ToolCallOutcome
 from tests.factories import Tenant
 from tests.fakes.mcp_server import CountingServer
 from tests.mcp_servers.factories import http_server, looked_at
@@ -157,3 +161,41 @@ def test_a_servers_own_word_on_its_lists_brings_a_check_forward(tenant: Tenant) 
     assert (server.workspace_id, server.pk) in health.due_servers()
     assert health.claim(server.workspace_id, server.pk)
     assert not health.claim(server.workspace_id, server.pk)
+
+
+def test_that_a_call_changes_the_row_and_not_the_object_that_calls_share(
+    tenant: Tenant, server: McpServer
+) -> None:
+    """What another process has learned meanwhile stays."""
+    asked_back = ToolCallOutcome(outcome=Outcome.TOOL_ERROR, details={"kind": "asks_back"})
+    McpServer.objects.for_workspace(tenant.workspace).filter(pk=server.pk).update(
+        server_info={"name": "learned meanwhile"}
+    )
+    health.note_call(server, asked_back)
+    assert server.server_info == {}
+    assert fresh(server).server_info == {"name": "learned meanwhile", "asks_back": True}
+    services.delete_server(server=fresh(server), actor=tenant.actor())
+    health.note_call(server, asked_back)
+
+
+def test_that_a_page_of_many_servers_costs_no_more_queries(tenant: Tenant) -> None:
+    """Each card has its own last looks, newest at the end."""
+    counts = []
+    servers: list[McpServer] = []
+    for number in range(3):
+        server = http_server(tenant, f"https://{number}.example.org/mcp")
+        servers.append(server)
+        for past in range((0, 2, CHECKS_SHOWN + 5)[number]):
+            HealthCheck.objects.create(
+                workspace=tenant.workspace,
+                server=server,
+                checked_at=timezone.now() - timedelta(minutes=past),
+                is_ok=past == 0,
+                latency_ms=number,
+            )
+        with CaptureQueriesContext(connection) as captured:
+            cards = cards_of(servers, actor=tenant.actor())
+        counts.append(len(captured))
+    assert len(set(counts)) == 1
+    assert [len(card.checks) for card in cards] == [0, 2, CHECKS_SHOWN]
+    assert [bar.ok for bar in cards[2].checks] == [False] * (CHECKS_SHOWN - 1) + [True]
