@@ -86,12 +86,8 @@ def rows(tenant: Tenant) -> list[InputRequest]:
     return list(InputRequest.objects.for_workspace(tenant.workspace).order_by("pk"))
 
 
-async def open_rows(tenant: Tenant) -> list[InputRequest]:
-    return [row for row in await sync_to_async(rows)(tenant) if row.status == InputStatus.PENDING]
-
-
 async def pending(tenant: Tenant) -> InputRequest:
-    [row] = await open_rows(tenant)
+    [row] = [row for row in await sync_to_async(rows)(tenant) if row.status == InputStatus.PENDING]
     return row
 
 
@@ -295,13 +291,13 @@ async def test_the_same_question_put_twice_needs_two_answers(
 ) -> None:
     """SEC-69: a yes is for one question."""
     server = await sync_to_async(in_era)(tenant, asking, "legacy")
-    task, first, _ = await asked_while_calling(tenant, server, "ask_twice")
+    task, first, port = await asked_while_calling(tenant, server, "ask_twice")
     await answer(first, tenant, InputAction.ACCEPT, ANSWER)
     async with asyncio.timeout(20):
-        while not (second := await open_rows(tenant)):
-            await asyncio.sleep(0.02)
-    assert second[0].pk != first.pk
-    await answer(second[0], tenant, InputAction.DECLINE)
+        assert [await port.waits.get(), await port.waits.get()] == [False, True]
+    second = await pending(tenant)
+    assert second.pk != first.pk
+    await answer(second, tenant, InputAction.DECLINE)
     assert "accept, decline" in (await asyncio.wait_for(task, 20)).as_model_text()
 
 
