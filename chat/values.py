@@ -40,6 +40,8 @@ class McpConfig(BaseModel):
     """"<server id>.<tool name>"; None offers all."""
     disabled_tools: Annotated[list[str], Field(max_length=1000)] = []
     tool_choice: ToolChoice | None = None
+    tool_choice_every_step: bool = False
+    """A forced tool is forced in the first step of a turn only, unless this is set."""
 
 
 class McpConfigOverrides(BaseModel):
@@ -115,6 +117,78 @@ class ToolCallStatus(StrEnum):
     REFUSED = "refused"
     CANCELLED = "cancelled"
     OUTCOME_UNKNOWN = "outcome_unknown"
+    """It was sent, and its end is not known: the person who asked says what becomes of it."""
+    MARKED_DONE = "marked_done"
+    GIVEN_UP = "given_up"
+    REPEATED = "repeated"
+    """Another call was made in its place."""
+
+
+class Resolution(StrEnum):
+    """What becomes of a call whose outcome is unknown."""
+
+    RUN_AGAIN = "run_again"
+    MARK_DONE = "mark_done"
+    GIVE_UP = "give_up"
+
+
+class WhenBusy(StrEnum):
+    """What becomes of a message that is sent while a turn runs."""
+
+    REFUSE = "refuse"
+    QUEUE = "queue"
+    INTERRUPT = "interrupt"
+
+
+class TitleSource(StrEnum):
+    """Who gave a conversation its title."""
+
+    NONE = ""
+    MESSAGE = "message"
+    MODEL = "model"
+    PERSON = "person"
+
+
+class ToolProtocol(StrEnum):
+    """How a model is told of tools, and asks for them."""
+
+    AUTO = "auto"
+    NATIVE = "native"
+    FENCED_JSON = "fenced_json"
+
+
+class BuiltinTool(StrEnum):
+    """Tools that the platform itself offers to a bud."""
+
+    CREATE_ARTIFACT = "create_artifact"
+    READ_ARTIFACT = "read_artifact"
+    UPDATE_ARTIFACT = "update_artifact"
+    LIST_ARTIFACTS = "list_artifacts"
+    SEND_ARTIFACT_TO_MCP = "send_artifact_to_mcp"
+    RETRIEVE_FILE_FROM_MCP = "retrieve_file_from_mcp"
+
+
+class ArtifactOrigin(StrEnum):
+    """Who made a version of an artifact."""
+
+    MODEL = "model"
+    TOOL = "tool"
+    UPLOAD = "upload"
+    EDIT = "edit"
+    RESTORE = "restore"
+
+
+class WebhookEvent(StrEnum):
+    """What programs can be told of."""
+
+    TURN_FINISHED = "turn.finished"
+    APPROVAL_WANTED = "approval.wanted"
+
+
+class DeliveryStatus(StrEnum):
+    WAITING = "waiting"
+    DELIVERED = "delivered"
+    GIVEN_UP = "given_up"
 
 
 class AttachmentStatus(StrEnum):

@@ -1,8 +1,24 @@
 """Rows of the chat: the truth that sockets only tell of."""
 
+from chat.models.artifacts import Artifact, ArtifactVersion
 from chat.models.attachments import Attachment
-from chat.models.buds import Bud, ModelProvider
-from chat.models.conversations import Conversation, Message
+from chat.models.buds import Bud, ModelProvider, ProviderModel
+from chat.models.conversations import Conversation, Message, QueuedMessage
 from chat.models.turns import ToolCall, Turn
+from chat.models.webhooks import WebhookDelivery, WebhookEndpoint
 
-__all__ = ["Attachment", "Bud", "Conversation", "Message", "ModelProvider", "ToolCall", "Turn"]
+__all__ = [
+    "Artifact",
+    "ArtifactVersion",
+    "Attachment",
+    "Bud",
+    "Conversation",
+    "Message",
+    "ModelProvider",
+    "ProviderModel",
+    "QueuedMessage",
+    "ToolCall",
+    "Turn",
+    "WebhookDelivery",
+    "WebhookEndpoint",
+]

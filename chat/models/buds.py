@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MaxLengthValidator
 from django.db import models
 
-from chat.values import McpConfig, ModelParameters, parse_value
+from chat.values import McpConfig, ModelParameters, ToolProtocol, parse_value
 from workspaces.errors import InvalidInput
 from workspaces.scoping import WorkspaceModel
 from workspaces.secrets import EncryptedTextField
@@ -40,6 +40,56 @@ class ModelProvider(WorkspaceModel):
         return f"{parts.scheme}://{parts.netloc}".lower()
 
 
+class ProviderModel(WorkspaceModel):
+    """What is known of one model of a provider: what it costs, how much it reads, which tool protocol it speaks."""
+
+    provider = models.ForeignKey(
+        ModelProvider,
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="known_models",
+        help_text="Empty: the platform's own provider.",
+    )
+    model = models.CharField(max_length=200)
+    context_tokens = models.PositiveIntegerField(
+        null=True, blank=True, help_text="How many tokens it reads and writes at most."
+    )
+    prompt_price = models.DecimalField(
+        max_digits=12, decimal_places=6, null=True, blank=True, help_text="Per million tokens."
+    )
+    cached_price = models.DecimalField(
+        max_digits=12,
+        decimal_places=6,
+        null=True,
+        blank=True,
+        help_text="Per million prompt tokens that came out of the provider's cache.",
+    )
+    completion_price = models.DecimalField(
+        max_digits=12, decimal_places=6, null=True, blank=True, help_text="Per million tokens."
+    )
+    learned_protocol = models.CharField(
+        max_length=12,
+        blank=True,
+        choices=[(p.value, p.value) for p in ToolProtocol],
+        help_text="What it was found to need; empty: nothing has been found out.",
+    )
+
+    class Meta(WorkspaceModel.Meta):
+        ordering = ["model", "id"]
+        constraints = [
+            models.UniqueConstraint(fields=["provider", "model"], name="provider_model_once"),
+            models.UniqueConstraint(
+                fields=["workspace", "model"],
+                condition=models.Q(provider=None),
+                name="platform_model_once",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.model
+
+
 class Bud(WorkspaceModel):
     """An assistant: a system prompt, a model, and the tools it may use."""
 
@@ -62,6 +112,18 @@ class Bud(WorkspaceModel):
     parameters = models.JSONField(default=dict, blank=True)
     starter_prompts = models.JSONField(default=list, blank=True)
     mcp_config = models.JSONField("MCP configuration", default=dict, blank=True)
+    tool_protocol = models.CharField(
+        max_length=12,
+        choices=[
+            (ToolProtocol.AUTO.value, "Whatever the model understands"),
+            (ToolProtocol.NATIVE.value, "Function calling"),
+            (ToolProtocol.FENCED_JSON.value, "Fenced JSON, for models without function calling"),
+        ],
+        default=ToolProtocol.AUTO.value,
+    )
+    makes_artifacts = models.BooleanField(
+        default=False, help_text="Offers tools to create and change files of the conversation."
+    )
     is_archived = models.BooleanField(default=False)
 
     class Meta(WorkspaceModel.Meta):

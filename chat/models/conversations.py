@@ -8,7 +8,13 @@ from django.conf import settings
 from django.db import models
 
 from chat.models.buds import Bud
-from chat.values import McpConfigOverrides, MessageRole, MessageStatus, parse_value
+from chat.values import (
+    McpConfigOverrides,
+    MessageRole,
+    MessageStatus,
+    TitleSource,
+    parse_value,
+)
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
 
 if TYPE_CHECKING:
@@ -29,6 +35,28 @@ class Conversation(WorkspaceModel):
     )
     bud = models.ForeignKey(Bud, on_delete=models.PROTECT, related_name="+")
     title = models.CharField(max_length=200, blank=True)
+    title_source = models.CharField(
+        max_length=10,
+        blank=True,
+        default=TitleSource.NONE.value,
+        choices=[(s.value, s.value) for s in TitleSource],
+    )
+    client_id = models.CharField(max_length=64, null=True, blank=True)  # noqa: DJ001 - absent ones are not equal
+    forked_from = models.UUIDField(null=True, editable=False)
+    leaf = models.ForeignKey(
+        "chat.Message",
+        on_delete=models.SET_NULL,
+        null=True,
+        editable=False,
+        related_name="+",
+        help_text="Where the path ends that is shown, and that the next message goes on from.",
+    )
+    prompt_tokens = models.PositiveBigIntegerField(default=0, editable=False)
+    cached_tokens = models.PositiveBigIntegerField(default=0, editable=False)
+    completion_tokens = models.PositiveBigIntegerField(default=0, editable=False)
+    cost = models.DecimalField(
+        max_digits=14, decimal_places=6, null=True, editable=False, help_text="None: no prices."
+    )
     mcp_config_overrides = models.JSONField(default=dict, blank=True)
     is_pinned = models.BooleanField(default=False)
     is_archived = models.BooleanField(default=False)
@@ -41,6 +69,9 @@ class Conversation(WorkspaceModel):
 
     class Meta(WorkspaceModel.Meta):
         ordering = ["-last_message_at", "-id"]
+        constraints = [
+            models.UniqueConstraint(fields=["owner", "client_id"], name="conversation_made_once")
+        ]
         indexes = [
             models.Index(
                 fields=["workspace", "owner", "-last_message_at", "-id"], name="conversation_list"
@@ -70,6 +101,10 @@ class Message(WorkspaceModel):
     role = models.CharField(max_length=10, choices=[(r.value, r.value) for r in MessageRole])
     step = models.PositiveSmallIntegerField(default=0, help_text="Which step of the turn.")
     text = models.TextField(blank=True)
+    reasoning = models.TextField(blank=True, help_text="What the model thought before it spoke.")
+    prompt_tokens = models.PositiveIntegerField(default=0)
+    cached_tokens = models.PositiveIntegerField(default=0)
+    completion_tokens = models.PositiveIntegerField(default=0)
     status = models.CharField(max_length=10, choices=[(s.value, s.value) for s in MessageStatus])
     order_key = models.PositiveBigIntegerField(help_text="Place within the conversation.")
     client_id = models.CharField(max_length=64, null=True, blank=True)  # noqa: DJ001 - absent ones are not equal
@@ -90,6 +125,36 @@ class Message(WorkspaceModel):
             ),
         ]
         indexes = [models.Index(fields=["conversation", "order_key"], name="message_order")]
+
+    def __str__(self) -> str:
+        return self.text[:60]
+
+
+class QueuedMessage(WorkspaceModel):
+    """What a person said while a turn ran; it is sent when that has ended."""
+
+    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="queue")
+    client_id = models.CharField(max_length=64)
+    text = models.TextField()
+    attachments = models.JSONField(default=list, help_text="References, as they were sent.")
+    is_next = models.BooleanField(
+        default=False, help_text="Sent even if the running turn is stopped: that was the wish."
+    )
+    order_key = models.PositiveIntegerField()
+
+    asked_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+"
+    )
+    source = models.CharField(max_length=10)
+    ip_address = models.GenericIPAddressField(null=True)
+    request_id = models.CharField(max_length=64, blank=True)
+    token_id = models.UUIDField(null=True)
+
+    class Meta(WorkspaceModel.Meta):
+        ordering = ["order_key", "id"]
+        constraints = [
+            models.UniqueConstraint(fields=["conversation", "client_id"], name="queued_once")
+        ]
 
     def __str__(self) -> str:
         return self.text[:60]

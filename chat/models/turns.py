@@ -42,6 +42,7 @@ class Turn(WorkspaceModel):
     ip_address = models.GenericIPAddressField(null=True)
     request_id = models.CharField(max_length=64, blank=True)
     token_id = models.UUIDField(null=True)
+    client_id = models.CharField(max_length=64, null=True, blank=True)  # noqa: DJ001 - absent ones are not equal
 
     status = models.CharField(
         max_length=20,
@@ -55,6 +56,9 @@ class Turn(WorkspaceModel):
     has_read_untrusted = models.BooleanField(
         default=False, help_text="Something from outside reached the model in this turn."
     )
+    trims_history = models.BooleanField(
+        default=False, help_text="The model could not read it all: send it less of what is older."
+    )
     stop_requested_at = models.DateTimeField(null=True)
 
     lease_owner = models.CharField(max_length=64, blank=True)
@@ -65,7 +69,9 @@ class Turn(WorkspaceModel):
     model = models.CharField(max_length=200, blank=True)
     work_ms = models.PositiveBigIntegerField(default=0, help_text="Time spent, waits left out.")
     prompt_tokens = models.PositiveIntegerField(default=0)
+    cached_tokens = models.PositiveIntegerField(default=0)
     completion_tokens = models.PositiveIntegerField(default=0)
+    cost = models.DecimalField(max_digits=14, decimal_places=6, null=True)
     finished_at = models.DateTimeField(null=True)
 
     objects = models.Manager.from_queryset(TurnQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
@@ -77,7 +83,8 @@ class Turn(WorkspaceModel):
                 fields=["conversation"],
                 condition=models.Q(status__in=ACTIVE),
                 name="turn_one_active",
-            )
+            ),
+            models.UniqueConstraint(fields=["conversation", "client_id"], name="turn_begun_once"),
         ]
         indexes = [models.Index(fields=["status", "lease_until"], name="turn_orphans")]
 
@@ -106,6 +113,9 @@ class ToolCall(WorkspaceModel):
     tool_id = models.UUIDField(null=True)
     tool_name = models.CharField(max_length=256, blank=True)
     tool_title = models.CharField(max_length=256, blank=True)
+    builtin = models.CharField(
+        max_length=40, blank=True, help_text="Name of the built-in tool that was asked for, if one."
+    )
     definition_hash = models.CharField(max_length=64, blank=True)
     annotations = models.JSONField(default=dict)
     input_schema = models.JSONField(null=True)
@@ -130,6 +140,15 @@ class ToolCall(WorkspaceModel):
     )
     decided_at = models.DateTimeField(null=True)
     decision_note = models.TextField(blank=True)
+
+    repeats = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, related_name="+")
+    resolution_note = models.TextField(blank=True)
+    resolution_due_at = models.DateTimeField(
+        null=True, help_text="Until when a person may say what becomes of it."
+    )
+    resolved_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
 
     checkpoint = EncryptedTextField()
     """Where a call that a server interrupted goes on: JSON of the gate's, from whatever process."""
