@@ -1,0 +1,90 @@
+"""The tool calls of one step, side by side through the gate."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from uuid import UUID
+
+from chat.engine import ledger, waiting
+from chat.engine.context import read_context
+from chat.engine.leases import Lease
+from chat.engine.port import TurnPort
+from chat.engine.requests import request_of
+from mcp_servers.errors import ApprovalMissing, InputMissing, InvalidArguments, OutcomeNotRecorded
+from mcp_servers.gate import call_tool
+from workspaces.database import in_database
+from workspaces.errors import DomainError
+from workspaces.roles import Permission, has_permission
+
+CALLS_SIDE_BY_SIDE = 8
+LOOK_SECONDS = 1.0
+"""How often a step with a waiting call is looked at for others that may begin."""
+
+
+async def call_tools(lease: Lease, call_ids: Sequence[UUID]) -> None:
+    """Run a step's calls side by side; one that fails disturbs no other.
+
+    While one of them waits in place for a person, those that were decided about meanwhile begin too.
+    """
+    limit = asyncio.Semaphore(CALLS_SIDE_BY_SIDE)
+    ports: list[TurnPort] = []
+
+    async def run(call_id: UUID) -> None:
+        async with limit:
+            ports.append(TurnPort(lease, call_id))
+            await _call_one(lease, call_id, ports[-1])
+
+    begun: list[asyncio.Task[None]] = []
+    newest: dict[UUID, asyncio.Task[None]] = {}
+
+    def begin(ready: Sequence[UUID]) -> None:
+        for call_id in ready:
+            # One that asked for approval has ended its first try, and may have its second.
+            if call_id not in newest or newest[call_id].done():
+                newest[call_id] = asyncio.create_task(run(call_id))
+                begun.append(newest[call_id])
+
+    begin(call_ids)
+    try:
+        while pending := [task for task in begun if not task.done()]:
+            _, left = await asyncio.wait(pending, timeout=LOOK_SECONDS)
+            if left and any(port.is_waiting for port in ports):
+                begin(await in_database(waiting.decided_calls, lease))
+    finally:
+        for task in begun:
+            task.cancel()
+        ended = await asyncio.gather(*begun, return_exceptions=True)
+    for failure in ended:
+        if failure is not None:
+            raise failure
+
+
+async def _call_one(lease: Lease, call_id: UUID, port: TurnPort) -> None:
+    """One call through the gate; whatever comes of it is committed."""
+    call = await in_database(ledger.start_call, lease, call_id)
+    task = await in_database(read_context, lease)
+    if call.tool_id is None or not has_permission(task.actor, Permission.USE_CHAT):
+        await in_database(ledger.refuse_call, lease, call_id, message="This tool is not available.")
+        return
+    request = request_of(call, task.turn, task.bud, task.actor)
+    try:
+        outcome = await call_tool(request, port=port)
+    except ApprovalMissing as missing:
+        await in_database(
+            waiting.ask_for_approval,
+            lease,
+            call_id,
+            rule=missing.decision.rule,
+            reason=missing.decision.reason,
+        )
+    except InputMissing:
+        await in_database(waiting.park_call, lease, call_id, work_ms=port.work_ms)
+    except OutcomeNotRecorded as error:
+        await in_database(ledger.lose_call, lease, call_id, message=error.message)
+    except InvalidArguments as error:
+        await in_database(ledger.refuse_call, lease, call_id, message=error.message, is_fault=True)
+    except DomainError as error:
+        await in_database(ledger.refuse_call, lease, call_id, message=error.message)
+    else:
+        await in_database(ledger.finish_call, lease, call_id, outcome, work_ms=port.work_ms)

@@ -1,0 +1,42 @@
+"""What a turn needs to know beside its ledger, read anew each time: today's rights, today's bud."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from chat.engine.leases import Lease
+from chat.engine.requests import actor_of
+from chat.models import Bud, Conversation, Turn
+from workspaces.actors import Actor
+from workspaces.errors import DomainError
+
+
+class LimitReached(DomainError):
+    """The turn has used up one of its limits."""
+
+    code = "limit_reached"
+    status = 409
+
+
+@dataclass(frozen=True, slots=True)
+class TurnContext:
+    """For whom a turn works, and with which bud."""
+
+    turn: Turn
+    bud: Bud
+    actor: Actor
+
+
+def read_context(lease: Lease) -> TurnContext:
+    """The turn with its people and its bud, as they are now.
+
+    Raises:
+        PermissionDenied: the API token that started it has been revoked.
+    """
+    turn = (
+        Turn.objects.for_workspace(lease.workspace_id)
+        .select_related("conversation__bud__provider", "asked_by", "workspace")
+        .fetch(lease.turn_id)
+    )
+    conversation: Conversation = turn.conversation
+    return TurnContext(turn, conversation.bud, actor_of(turn))
