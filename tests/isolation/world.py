@@ -17,15 +17,28 @@ from audit.actions import Action, Outcome
 from audit.models import AuditEntry
 from audit.services import EntryDraft, Ref, record
 from chat.models import (
+    Artifact,
+    ArtifactVersion,
     Attachment,
     Bud,
     Conversation,
     Message,
     ModelProvider,
+    ProviderModel,
+    QueuedMessage,
     ToolCall,
     Turn,
+    WebhookDelivery,
+    WebhookEndpoint,
 )
-from chat.values import MessageRole, MessageStatus, ToolCallStatus, TurnStatus
+from chat.values import (
+    ArtifactOrigin,
+    MessageRole,
+    MessageStatus,
+    ToolCallStatus,
+    TurnStatus,
+    WebhookEvent,
+)
 from mcp_servers.models import (
     Approval,
     HealthCheck,
@@ -113,6 +126,9 @@ def make_side(slug: str, text: str) -> Side:
         base_url=f"https://{text}-model.example.org/v1",
         api_key=f"{text}-key",
         default_model=f"{text}-model",
+    )
+    priced = ProviderModel.objects.create(
+        workspace=workspace, provider=provider, model=f"{text}-model"
     )
     bud = Bud.objects.create(
         workspace=workspace,
@@ -211,6 +227,41 @@ def make_side(slug: str, text: str) -> Side:
         title=f"{text} resource",
         model_text=f"{text} content",
     )
+    queued = QueuedMessage.objects.create(
+        workspace=workspace,
+        conversation=conversation,
+        client_id=f"{text}-queued",
+        text=f"{text} next question",
+        order_key=1,
+        asked_by=member,
+        source=Source.CHAT.value,
+    )
+    artifact = Artifact.objects.create(
+        workspace=workspace, conversation=conversation, name=f"{text}.md", newest=1
+    )
+    version = ArtifactVersion.objects.create(
+        workspace=workspace,
+        artifact=artifact,
+        number=1,
+        content_type="text/markdown",
+        size=3,
+        sha256=digest,
+        path=f"{text}/{digest}",
+        origin=ArtifactOrigin.UPLOAD.value,
+        made_by=member,
+    )
+    webhook = WebhookEndpoint.objects.create(
+        workspace=workspace,
+        url=f"https://{text}-hook.example.org/",
+        secret=f"{text}-hook-key",
+        events=[WebhookEvent.TURN_FINISHED.value],
+    )
+    delivery = WebhookDelivery.objects.create(
+        workspace=workspace,
+        endpoint=webhook,
+        event=WebhookEvent.TURN_FINISHED.value,
+        payload={"text": text},
+    )
     permission = ToolPermission.objects.create(
         workspace=workspace, user=member, tool=tool, definition_hash=digest
     )
@@ -283,6 +334,12 @@ def make_side(slug: str, text: str) -> Side:
             "tool": tool,
             "check": check,
             "provider": provider,
+            "priced": priced,
+            "queued": queued,
+            "artifact": artifact,
+            "version": version,
+            "webhook": webhook,
+            "delivery": delivery,
             "bud": bud,
             "conversation": conversation,
             "message": message,
