@@ -57,6 +57,11 @@ app.conf.beat_schedule = {
         "schedule": 30.0,
         "options": {"expires": 30},
     },
+    "remove contents of files that are gone": {
+        "task": "chat.tasks.sweep_artifacts",
+        "schedule": crontab(minute=29),
+        "options": {"expires": 3600},
+    },
     "forget old idempotency keys": {
         "task": "workspaces.tasks.trim_idempotency_keys",
         "schedule": crontab(minute=43),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 import re
 import sys
 from dataclasses import dataclass, field
@@ -157,6 +158,18 @@ class Environment(BaseSettings):
         description="`redis://host:6379/0`. Absent: cache, nudges and background tasks live inside the one server process.",
     )
 
+    artifact_storage: str | None = Field(
+        None,
+        validation_alias="TRELLIS_ARTIFACT_STORAGE",
+        description="Dotted path of a Django storage class for files of conversations. Absent: the folder `artifacts` in the data folder.",
+    )
+    artifact_storage_options: Annotated[dict[str, Any], NoDecode] = Field(
+        {},
+        validation_alias="TRELLIS_ARTIFACT_STORAGE_OPTIONS",
+        repr=False,
+        description="Options of that class, as a JSON object.",
+    )
+
     # Keys
     secret_key: SecretStr | None = Field(
         None,
@@ -301,6 +314,19 @@ class Environment(BaseSettings):
         validation_alias="TRELLIS_REQUEST_MAX_BYTES",
         description="Largest request body, in bytes.",
     )
+    artifact_max_bytes: int = Field(
+        10 * 1024 * 1024,
+        ge=64 * 1024,
+        le=100 * 1024 * 1024,
+        validation_alias="TRELLIS_ARTIFACT_MAX_BYTES",
+        description="Largest file of a conversation, in bytes.",
+    )
+    artifact_conversation_max_bytes: int = Field(
+        100 * 1024 * 1024,
+        ge=64 * 1024,
+        validation_alias="TRELLIS_ARTIFACT_CONVERSATION_MAX_BYTES",
+        description="All versions of all files of one conversation together, in bytes.",
+    )
     api_rate: str = Field(
         "600/min",
         validation_alias="TRELLIS_API_RATE",
@@ -353,6 +379,16 @@ class Environment(BaseSettings):
     @classmethod
     def _read_hosts(cls, value: object) -> object:
         return _split(value)
+
+    @field_validator("artifact_storage_options", mode="before")
+    @classmethod
+    def _read_options(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        try:
+            return json.loads(value)
+        except ValueError:
+            raise ValueError("is not a JSON object") from None
 
     @field_validator("trusted_proxies", "allowed_networks", mode="before")
     @classmethod

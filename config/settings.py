@@ -271,6 +271,13 @@ STORAGES = {
         "BACKEND": "django.core.files.storage.FileSystemStorage",
         "OPTIONS": {"location": TRELLIS.data_dir / "files"},
     },
+    # Contents of the conversations' files; rows name them, and nothing serves them but views that ask whose they are.
+    "artifacts": {
+        "BACKEND": "chat.artifacts.storage.DiskStorage",
+        "OPTIONS": {"location": TRELLIS.data_dir / "artifacts"},
+    }
+    if TRELLIS.artifact_storage is None
+    else {"BACKEND": TRELLIS.artifact_storage, "OPTIONS": TRELLIS.artifact_storage_options},
     "staticfiles": {
         # No manifest storage: it renames the files of the web build, and lazily loaded chunks would be fetched twice.
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"

@@ -38,7 +38,11 @@ class Artifact(WorkspaceModel):
     class Meta(WorkspaceModel.Meta):
         ordering = ["id"]
         constraints = [
-            models.UniqueConstraint(fields=["conversation", "name"], name="artifact_name_once")
+            models.UniqueConstraint(
+                fields=["conversation", "name"],
+                condition=models.Q(is_deleted=False),
+                name="artifact_name_once",
+            )
         ]
 
     def __str__(self) -> str:
@@ -71,8 +75,10 @@ class ArtifactVersion(WorkspaceModel):
 
     class Meta(WorkspaceModel.Meta):
         ordering = ["number"]
+        indexes = [models.Index(fields=["path"], name="artifact_version_path")]
         constraints = [
-            models.UniqueConstraint(fields=["artifact", "number"], name="artifact_version_once")
+            models.UniqueConstraint(fields=["artifact", "number"], name="artifact_version_once"),
+            models.UniqueConstraint(fields=["tool_call"], name="artifact_version_once_per_call"),
         ]
 
     def __str__(self) -> str:

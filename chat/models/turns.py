@@ -116,6 +116,9 @@ class ToolCall(WorkspaceModel):
     builtin = models.CharField(
         max_length=40, blank=True, help_text="Name of the built-in tool that was asked for, if one."
     )
+    artifact = models.JSONField(
+        null=True, help_text="The artifact's version that it sends, or that it made."
+    )
     definition_hash = models.CharField(max_length=64, blank=True)
     annotations = models.JSONField(default=dict)
     input_schema = models.JSONField(null=True)

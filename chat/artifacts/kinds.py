@@ -1,0 +1,159 @@
+"""What a file is: found in its content, never in what somebody says of it. Only among texts does the name decide.
+
+Source: PNG, JPEG, GIF, RIFF and PDF specifications, as far as how files begin and end.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from enum import StrEnum
+from typing import Final
+
+from chat.artifacts.names import ending_of
+from mcp_servers.images import Unshowable, clean_picture
+
+BINARY: Final = "application/octet-stream"
+PLAIN: Final = "text/plain"
+
+_TEXTS: Final = {
+    "md": "text/markdown",
+    "markdown": "text/markdown",
+    "html": "text/html",
+    "htm": "text/html",
+    "csv": "text/csv",
+    "tsv": "text/tab-separated-values",
+}
+_CODE: Final = frozenset(
+    re.split(
+        r"\s+",
+        "bash bat c cc cfg clj conf cpp cs css diff dockerfile ex go gradle graphql h hpp hs ini java jl js jsx kt less"
+        " lua m mjs mk pas patch php pl proto ps1 py r rb rs sass scala scss sh sol sql svelte swift tex tf toml ts tsx"
+        " vb vue xml yaml yml zig zsh",
+    )
+)
+_NOT_TEXT: Final = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f]")
+_PNG_END: Final = b"\x00\x00\x00\x00IEND\xaeB`\x82"
+_MARKUP: Final = re.compile(rb"<(?:script|html|svg|!doctype|body|iframe)\b", re.I)
+_ZIP_END: Final = b"PK\x05\x06"
+_SVG: Final = re.compile(
+    r"\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--.*?-->\s*)*(?:<!doctype[^>\[]*>\s*)?(?:<!--.*?-->\s*)*<svg[\s>]",
+    re.I | re.S,
+)
+
+
+class Kind(StrEnum):
+    """How a file is shown."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
+    CODE = "code"
+    HTML = "html"
+    SVG = "svg"
+    CSV = "csv"
+    JSON = "json"
+    IMAGE = "image"
+    PDF = "pdf"
+    BINARY = "binary"
+
+
+_KINDS: Final = {
+    "text/markdown": Kind.MARKDOWN,
+    "text/html": Kind.HTML,
+    "image/svg+xml": Kind.SVG,
+    "text/csv": Kind.CSV,
+    "text/tab-separated-values": Kind.CSV,
+    "application/json": Kind.JSON,
+    "application/pdf": Kind.PDF,
+}
+_PICTURES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
+
+
+def find_type(content: bytes, name: str) -> str:
+    """The content's type. May decode a picture, which takes up to some hundred milliseconds.
+
+    What begins as a picture or a document and goes on as something else is `BINARY`, which is only ever downloaded.
+    """
+    picture = _picture_type(content)
+    if picture is not None:
+        return picture if _is_whole_picture(content, picture) else BINARY
+    if content.startswith(b"%PDF-"):
+        return "application/pdf" if _is_whole_pdf(content) else BINARY
+    text = as_text(content)
+    return BINARY if text is None else _text_type(text, name)
+
+
+def kind_of(content_type: str, name: str) -> Kind:
+    """How a file of this type and name is shown."""
+    if content_type in _PICTURES:
+        return Kind.IMAGE
+    if content_type == PLAIN:
+        return Kind.CODE if ending_of(name) in _CODE else Kind.TEXT
+    return _KINDS.get(content_type, Kind.BINARY)
+
+
+def is_text(content_type: str) -> bool:
+    """Whether a model or an editor can read it."""
+    return kind_of(content_type, "") not in (Kind.IMAGE, Kind.PDF, Kind.BINARY)
+
+
+def as_text(content: bytes) -> str | None:
+    """The content as text; None if it is none."""
+    if _NOT_TEXT.search(content):
+        return None
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return None
+
+
+def _text_type(text: str, name: str) -> str:
+    ending = ending_of(name)
+    if ending == "svg":
+        return "image/svg+xml" if _SVG.match(text[:10_000]) else PLAIN
+    if ending == "json":
+        return "application/json" if _is_json(text) else PLAIN
+    return _TEXTS.get(ending, PLAIN)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _picture_type(content: bytes) -> str | None:
+    if content.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if content.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if content.startswith((b"GIF87a", b"GIF89a")):
+        return "image/gif"
+    if content.startswith(b"RIFF") and content[8:12] == b"WEBP":
+        return "image/webp"
+    return None
+
+
+def _is_whole_picture(content: bytes, content_type: str) -> bool:
+    ends_well = {
+        "image/png": content.endswith(_PNG_END),
+        "image/jpeg": content.endswith(b"\xff\xd9"),
+        "image/gif": content.endswith(b"\x3b"),
+        "image/webp": int.from_bytes(content[4:8], "little") + 8 == len(content),
+    }[content_type]
+    if not ends_well or _ZIP_END in content[-66_000:] or _MARKUP.search(content[:4096]):
+        return False
+    try:
+        clean_picture(base64.b64encode(content).decode())
+    except Unshowable:
+        return False
+    return True
+
+
+def _is_whole_pdf(content: bytes) -> bool:
+    if _ZIP_END in content[-66_000:] or _MARKUP.search(content[:1024]):
+        return False
+    return content[-1024:].rstrip(b"\r\n\t \0").endswith(b"%%EOF")

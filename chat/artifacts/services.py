@@ -1,0 +1,352 @@
+"""What people and buds do with a conversation's files. Each change is one transaction, and one event."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Sum
+
+from chat.artifacts import storage
+from chat.artifacts.errors import TooLarge
+from chat.artifacts.kinds import find_type
+from chat.artifacts.names import clean_name, numbered
+from chat.artifacts.rows import contents_of, drop_contents, newest_of, version_of
+from chat.models import Artifact, ArtifactVersion, Conversation, ToolCall
+from chat.recording import Changes, changing
+from chat.values import ArtifactOrigin
+from workspaces.actors import Actor
+from workspaces.errors import Conflict, DomainError, InvalidInput
+from workspaces.roles import Permission, require
+
+MOST_ARTIFACTS = 200
+MOST_VERSIONS = 500
+
+
+class WhenTaken(StrEnum):
+    """What becomes of a new file whose name another one has."""
+
+    REFUSE = "refuse"
+    NUMBER = "number"
+    """It gets another name: `note (2).md`."""
+    ADD_VERSION = "add_version"
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A file, and the version that was made."""
+
+    artifact: Artifact
+    version: ArtifactVersion
+
+
+def create_artifact(
+    *,
+    conversation: Conversation,
+    name: str,
+    content: bytes,
+    actor: Actor,
+    origin: ArtifactOrigin,
+    call: ToolCall | None = None,
+    when_taken: WhenTaken = WhenTaken.REFUSE,
+) -> Saved:
+    """Make a file with its first version.
+
+    Args:
+        call: the tool call that makes it; the same one again makes nothing, and gives what it made.
+
+    Raises:
+        PermissionDenied: the actor may not.
+        Conflict: the name is taken, or the conversation has too many files.
+        TooLarge, StorageUnavailable: its content cannot be kept.
+    """
+    require(actor, Permission.USE_CHAT, workspace_id=conversation.workspace_id)
+    name = clean_name(name)
+    if (made := _made_by(call)) is not None:
+        return made
+    with _stored(conversation.workspace_id, content) as stored:
+        content_type = find_type(content, name)
+        with changing(conversation.pk, conversation.workspace_id) as changes:
+            if (made := _made_by(call)) is not None:
+                storage.drop([stored.path])
+                return made
+            rows = Artifact.objects.for_workspace(conversation.workspace_id).filter(
+                conversation_id=conversation.pk
+            )
+            taken = rows.filter(name=name, is_deleted=False).first()
+            if taken is not None and when_taken is WhenTaken.REFUSE:
+                raise Conflict(f"There is a file named “{name}” already.")
+            if taken is not None and when_taken is WhenTaken.NUMBER:
+                name, taken = _free_name(rows, name), None
+            if taken is None:
+                if rows.count() >= MOST_ARTIFACTS:
+                    raise Conflict(f"A conversation has at most {MOST_ARTIFACTS} files.")
+                taken = Artifact(
+                    workspace_id=conversation.workspace_id,
+                    conversation_id=conversation.pk,
+                    name=name,
+                )
+                taken.save(force_insert=True)
+            version = _add(
+                taken,
+                stored,
+                changes,
+                content_type=content_type,
+                origin=origin,
+                actor=actor,
+                call=call,
+            )
+        return Saved(taken, version)
+
+
+def add_version(
+    *,
+    artifact: Artifact,
+    content: bytes,
+    actor: Actor,
+    origin: ArtifactOrigin,
+    base: int | None = None,
+    call: ToolCall | None = None,
+) -> Saved:
+    """Save new content as the next version.
+
+    Args:
+        base: the version that was read before; None saves whatever has been saved since.
+
+    Raises:
+        Conflict: somebody has saved another version meanwhile, or the file has been deleted.
+        Others as create_artifact().
+    """
+    require(actor, Permission.USE_CHAT, workspace_id=artifact.workspace_id)
+    if (made := _made_by(call)) is not None:
+        return made
+    with _stored(artifact.workspace_id, content) as stored:
+        content_type = find_type(content, artifact.name)
+        with _changing(artifact) as (changes, row):
+            if (made := _made_by(call)) is not None:
+                storage.drop([stored.path])
+                return made
+            if base is not None and base != row.newest:
+                raise Conflict(
+                    f"Somebody has saved version {row.newest} meanwhile; yours goes on from version {base}."
+                )
+            version = _add(
+                row,
+                stored,
+                changes,
+                content_type=content_type,
+                origin=origin,
+                actor=actor,
+                call=call,
+            )
+        return Saved(row, version)
+
+
+def restore_version(*, artifact: Artifact, number: int, actor: Actor) -> Saved:
+    """Make an older version the newest again, as a version of its own; that of the newest one changes nothing.
+
+    Raises:
+        NotFound: there is no such version.
+    """
+    require(actor, Permission.USE_CHAT, workspace_id=artifact.workspace_id)
+    with _changing(artifact) as (changes, row):
+        old = version_of(row, number)
+        if old.number == row.newest:
+            return Saved(row, old)
+        stored = storage.Stored(old.path, old.sha256, old.size)
+        version = _add(
+            row,
+            stored,
+            changes,
+            content_type=old.content_type,
+            origin=ArtifactOrigin.RESTORE,
+            actor=actor,
+            is_new=False,
+        )
+    return Saved(row, version)
+
+
+def rename_artifact(*, artifact: Artifact, name: str, actor: Actor) -> Artifact:
+    """Give a file another name. Its versions keep the types that were found in them.
+
+    Raises:
+        Conflict: the name is taken.
+    """
+    require(actor, Permission.USE_CHAT, workspace_id=artifact.workspace_id)
+    if not name.strip():
+        raise InvalidInput(fields={"name": ["A file needs a name."]})
+    name = clean_name(name)
+    with _changing(artifact) as (changes, row):
+        if row.name == name:
+            return row
+        others = Artifact.objects.for_workspace(row.workspace_id).filter(
+            conversation_id=row.conversation_id, name=name, is_deleted=False
+        )
+        if others.exclude(pk=row.pk).exists():
+            raise Conflict(f"There is a file named “{name}” already.")
+        row.name = name
+        row.save(update_fields=["name", "updated_at"])
+        changes.artifact(row, newest_of(row))
+    return row
+
+
+def delete_artifact(*, artifact: Artifact, actor: Actor) -> Artifact:
+    """Take a file away; `undelete_artifact` brings it back."""
+    require(actor, Permission.USE_CHAT, workspace_id=artifact.workspace_id)
+    with _changing(artifact, with_deleted=True) as (changes, row):
+        if not row.is_deleted:
+            row.is_deleted = True
+            row.save(update_fields=["is_deleted", "updated_at"])
+            changes.artifact(row, newest_of(row))
+    return row
+
+
+def undelete_artifact(*, artifact: Artifact, actor: Actor) -> Artifact:
+    """Bring a deleted file back; if another one has its name by now, under a numbered one."""
+    require(actor, Permission.USE_CHAT, workspace_id=artifact.workspace_id)
+    with _changing(artifact, with_deleted=True) as (changes, row):
+        if row.is_deleted:
+            rows = Artifact.objects.for_workspace(row.workspace_id).filter(
+                conversation_id=row.conversation_id
+            )
+            if rows.filter(name=row.name, is_deleted=False).exists():
+                row.name = _free_name(rows, row.name)
+            row.is_deleted = False
+            row.save(update_fields=["is_deleted", "name", "updated_at"])
+            changes.artifact(row, newest_of(row))
+    return row
+
+
+def copy_artifacts(*, source: Conversation, target: Conversation) -> int:
+    """Give a new conversation the files of another one, in the caller's transaction; contents are shared, not doubled."""
+    rows = Artifact.objects.for_workspace(source.workspace_id).filter(
+        conversation=source, is_deleted=False
+    )
+    copies: list[ArtifactVersion] = []
+    artifacts = list(rows)
+    for row in artifacts:
+        copy = Artifact(
+            workspace_id=row.workspace_id, conversation=target, name=row.name, newest=row.newest
+        )
+        copy.save(force_insert=True)
+        versions = ArtifactVersion.objects.for_workspace(row.workspace_id).filter(artifact=row)
+        for version in versions:
+            version.pk = ArtifactVersion._meta.pk.get_default()
+            version.artifact = copy
+            version.tool_call_id = version.message_id = None
+            copies.append(version)
+    ArtifactVersion.objects.across_workspaces().bulk_create(copies)
+    return len(artifacts)
+
+
+def forget_contents(conversation: Conversation) -> None:
+    """In the transaction that deletes a conversation, before it does: have the contents removed after."""
+    paths = contents_of(conversation)
+    if paths:
+        transaction.on_commit(partial(drop_contents, conversation.workspace_id, paths))
+
+
+@contextmanager
+def _stored(workspace_id: UUID, content: bytes) -> Iterator[storage.Stored]:
+    """Content in the storage while its row is written; it goes again if that was refused.
+
+    After any other failure it stays: whether the row was committed may not be known, and orphans are swept.
+    """
+    _check_size(len(content))
+    stored = storage.store(workspace_id, content)
+    try:
+        yield stored
+    except DomainError:
+        storage.drop([stored.path])
+        raise
+
+
+@contextmanager
+def _changing(
+    artifact: Artifact, *, with_deleted: bool = False
+) -> Iterator[tuple[Changes, Artifact]]:
+    with changing(artifact.conversation_id, artifact.workspace_id) as changes:
+        row = Artifact.objects.for_workspace(artifact.workspace_id).fetch(artifact.pk)
+        if row.is_deleted and not with_deleted:
+            raise Conflict("This file has been deleted.")
+        yield changes, row
+
+
+def _add(
+    artifact: Artifact,
+    stored: storage.Stored,
+    changes: Changes,
+    *,
+    content_type: str,
+    origin: ArtifactOrigin,
+    actor: Actor,
+    call: ToolCall | None = None,
+    is_new: bool = True,
+) -> ArtifactVersion:
+    if artifact.newest >= MOST_VERSIONS:
+        raise Conflict(f"A file has at most {MOST_VERSIONS} versions.")
+    if is_new:
+        _check_room(artifact, stored.size)
+    version = ArtifactVersion(
+        workspace_id=artifact.workspace_id,
+        artifact=artifact,
+        number=artifact.newest + 1,
+        content_type=content_type,
+        size=stored.size,
+        sha256=stored.sha256,
+        path=stored.path,
+        origin=origin.value,
+        message_id=call.message_id if call is not None else None,
+        tool_call=call,
+        made_by_id=actor.user_id,
+    )
+    version.save(force_insert=True)
+    artifact.newest = version.number
+    artifact.save(update_fields=["newest", "updated_at"])
+    version = version_of(artifact, version.number)
+    changes.artifact(artifact, version)
+    return version
+
+
+def _check_size(size: int) -> None:
+    most = settings.TRELLIS.artifact_max_bytes
+    if size > most:
+        raise TooLarge(f"A file has at most {_told(most)}; this one has {_told(size)}.")
+
+
+def _check_room(artifact: Artifact, size: int) -> None:
+    most = settings.TRELLIS.artifact_conversation_max_bytes
+    rows = ArtifactVersion.objects.for_workspace(artifact.workspace_id).filter(
+        artifact__conversation_id=artifact.conversation_id
+    )
+    counted = rows.exclude(origin=ArtifactOrigin.RESTORE.value).aggregate(total=Sum("size"))
+    if (counted["total"] or 0) + size > most:
+        raise TooLarge(f"All files of a conversation together have at most {_told(most)}.")
+
+
+def _told(size: int) -> str:
+    return f"{size / 1024 / 1024:.3g} MiB" if size >= 1024 * 1024 else f"{size / 1024:.3g} KiB"
+
+
+def _free_name(rows: Any, name: str) -> str:
+    taken = set(rows.filter(is_deleted=False).values_list("name", flat=True))
+    return next(
+        candidate
+        for number in range(2, MOST_ARTIFACTS + 3)
+        if (candidate := numbered(name, number)) not in taken
+    )
+
+
+def _made_by(call: ToolCall | None) -> Saved | None:
+    if call is None:
+        return None
+    versions = ArtifactVersion.objects.for_workspace(call.workspace_id)
+    version = versions.filter(tool_call=call).select_related("artifact", "made_by").first()
+    return Saved(version.artifact, version) if version is not None else None

@@ -1,0 +1,99 @@
+"""Where contents are kept: behind Django's storage interface, on the disk by default.
+
+Each content has a name of its own, `<workspace>/<first digits>/<SHA-256>.<random>`, so nothing is ever overwritten, and
+what one conversation loses no other one misses.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from django.core.files.base import ContentFile
+from django.core.files.storage import FileSystemStorage, Storage, storages
+
+from chat.artifacts.errors import ContentMissing, StorageUnavailable
+
+logger = logging.getLogger(__name__)
+
+
+class DiskStorage(FileSystemStorage):
+    """Files that are on the disk, and not only in the system's memory, once they are saved."""
+
+    def _save(self, name: str, content: Any) -> str:
+        saved: str = super()._save(name, content)  # type: ignore[misc]  # private in the stubs
+        path = Path(self.path(saved))
+        for one in (path, path.parent):
+            handle = os.open(one, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+        return saved
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Content that is in the storage, and in no row yet."""
+
+    path: str
+    sha256: str
+    size: int
+
+
+def artifact_storage() -> Storage:
+    """The storage of the settings."""
+    return storages["artifacts"]
+
+
+def store(workspace_id: UUID, content: bytes) -> Stored:
+    """Write content down, under a new name.
+
+    Raises:
+        StorageUnavailable: the disk is full, or the storage out of reach; nothing of it is left.
+    """
+    digest = hashlib.sha256(content).hexdigest()
+    name = f"{workspace_id}/{digest[:2]}/{digest}.{secrets.token_hex(8)}"
+    storage = artifact_storage()
+    try:
+        path = storage.save(name, ContentFile(content))
+    except Exception as error:
+        # Each backend has failures of its own; what counts is that there is no row without content.
+        logger.exception("artifact_not_stored", extra={"size": len(content)})
+        drop([name])
+        raise StorageUnavailable from error
+    return Stored(path, digest, len(content))
+
+
+def read(path: str, start: int = 0, length: int | None = None) -> bytes:
+    """Read content, or a part of it.
+
+    Raises:
+        ContentMissing: it is not there, or the storage is out of reach.
+    """
+    try:
+        with artifact_storage().open(path, "rb") as file:
+            if start:
+                file.seek(start)
+            content: bytes = file.read() if length is None else file.read(length)
+            return content
+    except Exception as error:
+        logger.exception("artifact_not_read")
+        raise ContentMissing from error
+
+
+def drop(paths: Iterable[str]) -> None:
+    """Remove contents that nothing names any more; what cannot be removed now is swept later."""
+    storage = artifact_storage()
+    for path in paths:
+        try:
+            storage.delete(path)
+        except Exception:
+            logger.warning("artifact_not_removed", exc_info=True)

@@ -1,0 +1,87 @@
+"""Contents without a row, and files that were deleted for good. The platform's own job."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from datetime import timedelta
+from itertools import islice
+
+from django.utils import timezone
+
+from chat.artifacts.storage import artifact_storage, drop
+from chat.models import Artifact, ArtifactVersion
+from chat.recording import changing
+from workspaces.errors import NotFound
+
+logger = logging.getLogger(__name__)
+
+ORPHAN_HOURS = 1
+"""Far longer than any writing takes: what is younger may be about to get its row."""
+DELETED_DAYS = 7
+MOST_AT_ONCE = 5_000
+_BATCH = 200
+
+
+def sweep() -> int:
+    """Remove what nobody can reach any more; gives how many contents."""
+    purge_deleted()
+    return sum(_sweep_batch(batch) for batch in _batches())
+
+
+def purge_deleted() -> int:
+    """Forget files that were deleted some days ago; their contents are orphans then."""
+    since = timezone.now() - timedelta(days=DELETED_DAYS)
+    rows = Artifact.objects.across_workspaces().filter(is_deleted=True, updated_at__lt=since)
+    purged = 0
+    for pk, conversation_id, workspace_id in list(
+        rows.values_list("pk", "conversation_id", "workspace_id")[:MOST_AT_ONCE]
+    ):
+        try:
+            with changing(conversation_id, workspace_id):
+                mine = Artifact.objects.for_workspace(workspace_id)
+                purged += mine.filter(pk=pk, is_deleted=True, updated_at__lt=since).delete()[0] > 0
+        except NotFound:
+            continue  # the conversation went, and the file with it
+    return purged
+
+
+def _sweep_batch(paths: list[str]) -> int:
+    rows = ArtifactVersion.objects.across_workspaces().filter(path__in=paths)
+    named = set(rows.order_by().values_list("path", flat=True))
+    orphans = [path for path in paths if path not in named]
+    drop(orphans)
+    if orphans:
+        logger.info("artifacts_swept", extra={"count": len(orphans)})
+    return len(orphans)
+
+
+def _batches() -> Iterator[list[str]]:
+    old = islice(_old_paths(), MOST_AT_ONCE)
+    while batch := list(islice(old, _BATCH)):
+        yield batch
+
+
+def _old_paths() -> Iterator[str]:
+    """Every content that is not of this hour."""
+    storage = artifact_storage()
+    limit = timezone.now() - timedelta(hours=ORPHAN_HOURS)
+    for folder in _folders():
+        for name in storage.listdir(folder)[1]:
+            path = f"{folder}/{name}"
+            try:
+                if storage.get_modified_time(path) < limit:
+                    yield path
+            except OSError:
+                continue  # removed meanwhile
+
+
+def _folders() -> Iterator[str]:
+    storage = artifact_storage()
+    try:
+        workspaces = storage.listdir("")[0]
+    except FileNotFoundError:
+        return  # nothing has ever been stored
+    for workspace in workspaces:
+        for prefix in storage.listdir(workspace)[0]:
+            yield f"{workspace}/{prefix}"

@@ -1,0 +1,386 @@
+"""Files of a conversation: names, types, versions, limits, storage, and what is left when something goes."""
+
+from __future__ import annotations
+
+import base64
+import errno
+import io
+import zipfile
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from django.core.files.storage import FileSystemStorage
+from django.test import override_settings
+from django.utils import timezone
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from chat.artifacts import rows, services, storage, sweeping
+from chat.artifacts.errors import ContentMissing, StorageUnavailable, TooLarge
+from chat.artifacts.kinds import BINARY, Kind, find_type, kind_of
+from chat.artifacts.names import MOST_BYTES, clean_name, download_name, numbered
+from chat.artifacts.services import WhenTaken
+from chat.models import Artifact, ArtifactVersion, Bud, Conversation
+from chat.services.conversations import create_conversation, delete_conversation
+from chat.snapshots import read_snapshot
+from chat.values import ArtifactOrigin
+from tests.factories import Tenant, make_tenant
+from workspaces.errors import Conflict, InvalidInput, NotFound
+
+
+def picture(form: str = "PNG", size: tuple[int, int] = (4, 4)) -> bytes:
+    out = io.BytesIO()
+    Image.new("RGB", size, "green").save(out, form)
+    return out.getvalue()
+
+
+def archive() -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as packed:
+        packed.writestr("x", "x")
+    return out.getvalue()
+
+
+PDF = b"%PDF-1.4\n1 0 obj\n<<>>\nendobj\ntrailer<<>>\n%%EOF\n"
+
+
+# Names and types -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("raw", "clean"),
+    [
+        ("../../x", "x"),
+        ("..\\..\\evil.exe", "evil.exe"),
+        ("/etc/passwd", "passwd"),
+        ("a\r\nSet-Cookie: b=c", "a__Set-Cookie_ b=c"),
+        ("invoice\u202egpj.exe", "invoicegpj.exe"),
+        ("no\u200bte.md", "note.md"),
+        ("CON", "_CON"),
+        ("nul.txt", "_nul.txt"),
+        (".htaccess", "htaccess"),
+        ("...", "file"),
+        ("", "file"),
+        (" note . ", "note"),
+        ('a:b*?"<>|.md', "a_b______.md"),
+        ("x" * 300 + ".md", "x" * 117 + ".md"),
+        ("Größe 1.md", "Größe 1.md"),
+    ],
+)
+def test_names_are_only_names(raw: str, clean: str) -> None:
+    """SEC-89: paths, line breaks, hidden marks, reserved names, leading dots and length are cleaned away."""
+    assert clean_name(raw) == clean
+
+
+@given(st.text(max_size=400))
+def test_any_name_is_safe_and_stays_what_it_is(raw: str) -> None:
+    """SEC-89: whatever is given, the name fits on disks and into headers, and cleaning it again changes nothing."""
+    name = clean_name(raw)
+    assert 0 < len(name.encode()) <= MOST_BYTES
+    assert not set(name) & set('/\\\r\n\0<>:"|?*')
+    assert not name.startswith((".", " "))
+    assert clean_name(name) == name
+    assert clean_name(numbered(name, 12)) == numbered(name, 12)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "content_type", "kind"),
+    [
+        ("a.md", b"# Hi", "text/markdown", Kind.MARKDOWN),
+        ("a.html", b"<p>x", "text/html", Kind.HTML),
+        ("a.svg", b'<?xml version="1.0"?><svg xmlns="x"/>', "image/svg+xml", Kind.SVG),
+        ("a.svg", b"no picture", "text/plain", Kind.TEXT),
+        ("a.csv", b"a,b\n1,2", "text/csv", Kind.CSV),
+        ("a.json", b'{"a": 1}', "application/json", Kind.JSON),
+        ("a.json", b"{broken", "text/plain", Kind.TEXT),
+        ("a.py", b"print(1)", "text/plain", Kind.CODE),
+        ("a", "Grüße".encode(), "text/plain", Kind.TEXT),
+        ("a.png", b"<script>alert(1)</script>", "text/plain", Kind.TEXT),
+        ("a.html", picture(), "image/png", Kind.IMAGE),
+        ("a.jpg", picture("JPEG"), "image/jpeg", Kind.IMAGE),
+        ("a.gif", picture("GIF"), "image/gif", Kind.IMAGE),
+        ("a.webp", picture("WEBP"), "image/webp", Kind.IMAGE),
+        ("a.pdf", PDF, "application/pdf", Kind.PDF),
+        ("a.txt", b"nul\0", BINARY, Kind.BINARY),
+        ("a.txt", "Grüße".encode("utf-16"), BINARY, Kind.BINARY),
+        ("a.zip", archive(), BINARY, Kind.BINARY),
+        # What is two things at once is none of them.
+        ("a.png", picture() + archive(), BINARY, Kind.BINARY),
+        ("a.png", picture() + b"<script>alert(1)</script>", BINARY, Kind.BINARY),
+        ("a.jpg", picture("JPEG")[:-2] + archive() + b"\xff\xd9", BINARY, Kind.BINARY),
+        ("a.gif", b"GIF89a/*<script>*/=1;", BINARY, Kind.BINARY),
+        ("a.webp", picture("WEBP") + b"<html>", BINARY, Kind.BINARY),
+        ("a.pdf", PDF + archive(), BINARY, Kind.BINARY),
+        ("a.pdf", b"%PDF-<html><script></script>%%EOF", BINARY, Kind.BINARY),
+        ("a.png", b"\x89PNG\r\n\x1a\nbroken" + picture()[-12:], BINARY, Kind.BINARY),
+    ],
+)
+def test_types_come_from_the_content(
+    name: str, content: bytes, content_type: str, kind: Kind
+) -> None:
+    """SEC-78: the name decides only among texts; what is two kinds at once is for downloading alone."""
+    assert find_type(content, name) == content_type
+    assert kind_of(content_type, name) is kind
+
+
+@pytest.mark.parametrize(
+    ("name", "content_type", "saved_as"),
+    [
+        ("a.html", "image/png", "a.html.png"),
+        ("a.jpeg", "image/jpeg", "a.jpeg"),
+        ("a.exe", "application/pdf", "a.exe.pdf"),
+        ("a.html", BINARY, "a.html.bin"),
+        ("a.zip", BINARY, "a.zip"),
+        ("a.html", "text/html", "a.html"),
+    ],
+)
+def test_a_saved_file_is_named_for_what_it_is(name: str, content_type: str, saved_as: str) -> None:
+    """SEC-85: nothing that was found to be a picture or unknown is saved under the name of a document or program."""
+    assert download_name(name, content_type) == saved_as
+
+
+# Services ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tenant(db: None) -> Tenant:
+    return make_tenant("acme")
+
+
+@pytest.fixture
+def conversation(tenant: Tenant) -> Conversation:
+    bud = Bud.objects.create(workspace=tenant.workspace, slug="bud", name="Bud")
+    return create_conversation(bud=bud, owner=tenant.member, actor=tenant.actor("member"))
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, settings: Any) -> Iterator[Path]:
+    """A storage of its own for each test."""
+    own = {"BACKEND": "chat.artifacts.storage.DiskStorage", "OPTIONS": {"location": tmp_path}}
+    with override_settings(STORAGES={**settings.STORAGES, "artifacts": own}):
+        yield tmp_path
+
+
+def make(tenant: Tenant, conversation: Conversation, **changes: Any) -> services.Saved:
+    values: dict[str, Any] = {
+        "name": "note.md",
+        "content": b"one",
+        "origin": ArtifactOrigin.EDIT,
+        "actor": tenant.actor("member"),
+        **changes,
+    }
+    return services.create_artifact(conversation=conversation, **values)
+
+
+def stored_files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def test_versions_follow_each_other_and_old_ones_come_back(
+    tenant: Tenant, conversation: Conversation
+) -> None:
+    """Ours: each save is a version of its own; restoring makes another, and nothing is overwritten."""
+    actor = tenant.actor("member")
+    made = make(tenant, conversation)
+    assert (made.version.number, made.version.content_type) == (1, "text/markdown")
+    second = services.add_version(
+        artifact=made.artifact, content=b"two", actor=actor, origin=ArtifactOrigin.EDIT, base=1
+    )
+    assert second.version.number == 2
+    with pytest.raises(Conflict, match="version 2 meanwhile"):
+        services.add_version(
+            artifact=made.artifact, content=b"x", actor=actor, origin=ArtifactOrigin.EDIT, base=1
+        )
+    back = services.restore_version(artifact=made.artifact, number=1, actor=actor)
+    assert (back.version.number, back.version.origin) == (3, "restore")
+    assert [storage.read(rows.version_of(back.artifact, number).path) for number in (1, 2, 3)] == [
+        b"one",
+        b"two",
+        b"one",
+    ]
+    with pytest.raises(NotFound):
+        services.restore_version(artifact=made.artifact, number=9, actor=actor)
+
+
+def test_each_change_is_an_event_and_the_snapshot_agrees(
+    tenant: Tenant, conversation: Conversation
+) -> None:
+    """REL-17: a tab that heard of every change shows what a fresh snapshot holds."""
+    actor = tenant.actor("member")
+    told: dict[str, Any] = {}
+
+    def hear(_conversation: Any, events: list[Any]) -> None:
+        for event in events:
+            row = event.as_json()["artifact"]
+            told.pop(row["id"], None)
+            if not row["is_deleted"]:
+                told[row["id"]] = row
+
+    with (
+        patch("chat.recording.hub.publish", hear),
+        patch("django.db.transaction.on_commit", lambda work: work()),
+    ):
+        first = make(tenant, conversation).artifact
+        second = make(tenant, conversation, name="b.csv", content=b"a,b").artifact
+        services.add_version(
+            artifact=first, content=b"two", actor=actor, origin=ArtifactOrigin.EDIT
+        )
+        services.rename_artifact(artifact=first, name="renamed.txt", actor=actor)
+        services.delete_artifact(artifact=second, actor=actor)
+    snapshot = read_snapshot(conversation)["artifacts"]
+    assert snapshot == list(told.values())
+    assert [(row["name"], row["version"]["number"]) for row in snapshot] == [("renamed.txt", 2)]
+
+
+def test_a_deleted_file_comes_back_and_gives_its_name_away_meanwhile(
+    tenant: Tenant, conversation: Conversation
+) -> None:
+    """Ours: delete has an undo; a name is free while its file is deleted, and numbered when both are there."""
+    actor = tenant.actor("member")
+    old = make(tenant, conversation).artifact
+    services.delete_artifact(artifact=old, actor=actor)
+    with pytest.raises(Conflict, match="deleted"):
+        services.add_version(artifact=old, content=b"x", actor=actor, origin=ArtifactOrigin.EDIT)
+    make(tenant, conversation)
+    assert services.undelete_artifact(artifact=old, actor=actor).name == "note (2).md"
+    with pytest.raises(Conflict, match="already"):
+        services.rename_artifact(artifact=old, name="note.md", actor=actor)
+    with pytest.raises(InvalidInput):
+        services.rename_artifact(artifact=old, name="  ", actor=actor)
+
+
+def test_a_taken_name_is_refused_numbered_or_gets_a_version(
+    tenant: Tenant, conversation: Conversation
+) -> None:
+    """Ours: which of the three is the caller's word."""
+    make(tenant, conversation)
+    with pytest.raises(Conflict, match="already"):
+        make(tenant, conversation, name="x/note.md")
+    other = make(tenant, conversation, when_taken=WhenTaken.NUMBER)
+    assert other.artifact.name == "note (2).md"
+    same = make(tenant, conversation, content=b"2", when_taken=WhenTaken.ADD_VERSION)
+    assert (same.artifact.name, same.version.number) == ("note.md", 2)
+
+
+def test_sizes_are_limited_and_nothing_of_what_is_refused_is_left(
+    tenant: Tenant, conversation: Conversation, folder: Path, settings: Any
+) -> None:
+    """SEC-78: one file and all files together have a limit; a refused one leaves neither row nor content."""
+    small = settings.TRELLIS.model_copy(
+        update={"artifact_max_bytes": 10, "artifact_conversation_max_bytes": 12}
+    )
+    with override_settings(TRELLIS=small):
+        with pytest.raises(TooLarge, match="at most"):
+            make(tenant, conversation, content=b"x" * 11)
+        made = make(tenant, conversation, content=b"x" * 8)
+        with pytest.raises(TooLarge, match="together"):
+            make(tenant, conversation, name="b.md", content=b"x" * 8)
+        services.restore_version(artifact=made.artifact, number=1, actor=tenant.actor("member"))
+    assert Artifact.objects.for_workspace(tenant.workspace).count() == 1
+    assert len(stored_files(folder)) == 1
+
+
+def test_a_full_disk_is_said_and_shows_no_half_version(
+    tenant: Tenant, conversation: Conversation, folder: Path
+) -> None:
+    """REL-39: the disk ends in the middle of a file: a typed error, no row, and what was written is gone."""
+    whole = FileSystemStorage._save
+
+    def full(self: Any, name: str, content: Any) -> str:
+        path = whole(self, name, content)
+        Path(self.path(path)).write_bytes(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with (
+        patch.object(FileSystemStorage, "_save", full),
+        pytest.raises(StorageUnavailable, match="full"),
+    ):
+        make(tenant, conversation)
+    assert not Artifact.objects.for_workspace(tenant.workspace).exists()
+    assert not stored_files(folder)
+    make(tenant, conversation)
+
+
+def test_content_is_on_the_disk_before_its_row(
+    tenant: Tenant, conversation: Conversation, folder: Path
+) -> None:
+    """REL-41: the file is written and synced first, so a crash leaves an orphan and never a row without content."""
+    seen: list[bool] = []
+
+    def note(*_: Any) -> None:
+        seen.append(ArtifactVersion.objects.for_workspace(tenant.workspace).exists())
+
+    with patch("chat.artifacts.storage.os.fsync", side_effect=note):
+        made = make(tenant, conversation)
+    assert seen == [False, False]
+    assert (folder / made.version.path).read_bytes() == b"one"
+    (folder / made.version.path).unlink()
+    with pytest.raises(ContentMissing):
+        storage.read(made.version.path)
+
+
+def test_deleting_a_conversation_removes_its_contents_and_no_others(
+    tenant: Tenant,
+    conversation: Conversation,
+    folder: Path,
+    django_capture_on_commit_callbacks: Any,
+) -> None:
+    """Ours: contents go with the conversation; those that a copy of it shares stay until that goes too."""
+    actor = tenant.actor("member")
+    made = make(tenant, conversation)
+    alone = make(tenant, conversation, name="alone.md", content=b"alone")
+    copy = create_conversation(bud=conversation.bud, owner=tenant.member, actor=actor)
+    services.copy_artifacts(source=conversation, target=copy)
+    [kept, other] = rows.artifacts_of(copy)
+    assert (kept[0].name, other[0].name) == ("note.md", "alone.md")
+    services.delete_artifact(artifact=alone.artifact, actor=actor)
+    # The copy loses one of the two for good.
+    Artifact.objects.for_workspace(tenant.workspace).filter(pk=other[0].pk).delete()
+    with django_capture_on_commit_callbacks(execute=True):
+        delete_conversation(conversation=conversation, actor=actor)
+    assert [path.read_bytes() for path in stored_files(folder)] == [b"one"]
+    assert storage.read(kept[1].path) == storage.read(made.version.path)
+    with django_capture_on_commit_callbacks(execute=True):
+        delete_conversation(conversation=copy, actor=actor)
+    assert not stored_files(folder)
+
+
+def test_orphans_are_swept_when_they_are_old(
+    tenant: Tenant, conversation: Conversation, folder: Path
+) -> None:
+    """REL-41: content without a row goes after an hour; what has a row, or may be about to get one, stays."""
+    made = make(tenant, conversation)
+    orphan = storage.store(tenant.workspace.pk, b"orphan")
+    assert sweeping.sweep() == 0
+    later = timezone.now() + timedelta(hours=2)
+    with patch("chat.artifacts.sweeping.timezone.now", return_value=later):
+        assert sweeping.sweep() == 1
+    assert not (folder / orphan.path).exists()
+    assert storage.read(made.version.path) == b"one"
+
+
+def test_deleted_files_are_forgotten_after_some_days(
+    tenant: Tenant, conversation: Conversation, folder: Path
+) -> None:
+    """Ours: the undo has an end; then rows and contents go."""
+    made = make(tenant, conversation)
+    services.delete_artifact(artifact=made.artifact, actor=tenant.actor("member"))
+    assert sweeping.purge_deleted() == 0
+    later = timezone.now() + timedelta(days=8)
+    with patch("chat.artifacts.sweeping.timezone.now", return_value=later):
+        assert sweeping.sweep() == 1
+    assert not Artifact.objects.for_workspace(tenant.workspace).exists()
+    assert not stored_files(folder)
+
+
+def test_a_large_picture_costs_no_more_than_its_limit() -> None:
+    """SEC-73: a picture that would need gigabytes is not decoded, and only ever downloaded."""
+    header = picture(size=(4, 4))
+    bomb = header[:16] + (30_000).to_bytes(4, "big") * 2 + header[24:]
+    assert find_type(bomb, "a.png") == BINARY
+    assert base64.b64encode(bomb)
