@@ -5,6 +5,7 @@ McpServersError(DomainError)
 ├── CallRefused              403  policy, quarantine or a person said no
 ├── ApprovalMissing          409  a person has to be asked first
 ├── OutcomeNotRecorded       503  the server acted, and its end could not be recorded
+├── CallTakenOver            409  another process has the call by now
 ├── InputMissing             409  the server wants an answer from a person first
 ├── InvalidJson              422  not JSON, or JSON that cannot be carried
 ├── InvalidArguments         422  do not fit the tool's input schema
@@ -77,6 +78,14 @@ class CallRefused(McpServersError):
         )
         self.rule = rule
         self.refused_by = refused_by
+
+
+class CallTakenOver(McpServersError):
+    """The process was held up, and another was given the call; this one writes and sends nothing more."""
+
+    code = "call_taken_over"
+    status = 409
+    default_message = "Another process has taken this call over."
 
 
 class ApprovalMissing(McpServersError):

@@ -1,12 +1,17 @@
 """Who works on a turn: a lease in its row, with a token that grows with each holder.
 
-A holder that was paused past its lease finds another token in the row, and stops.
+A holder that was paused past its lease finds another token in the row, and stops. Whether a lease has run out is
+decided by the database's clock alone; a holder also keeps a clock of its own, by which it knows for sure that it still
+holds the lease, or does not know.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import threading
+import time
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import NamedTuple
 from uuid import UUID
 
 from django.db.models import F, Q
@@ -14,21 +19,52 @@ from django.db.models import F, Q
 from chat.hub import PROCESS_ID
 from chat.models import Turn
 from chat.values import TurnStatus
+from mcp_servers.errors import CallTakenOver
+from mcp_servers.gate.port import Standing
 from workspaces.database import database_now
-from workspaces.errors import DomainError
+from workspaces.failpoints import Failpoint, failpoint
 
 LEASE = timedelta(seconds=15)
 RENEW_SECONDS = 2.0
 """Also how soon a stop asked for in another process is noticed."""
+MOST_ORPHANS = 50
+"""How many are taken over at one look."""
 _HELD = [TurnStatus.RUNNING.value, TurnStatus.WAITING_FOR_INPUT.value]
 """In which states somebody may hold a turn."""
+# This one goes on while a machine sleeps.
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
-class LeaseLost(DomainError):
+class LeaseLost(CallTakenOver):
     """Another process has taken the turn over."""
 
     code = "lease_lost"
-    status = 409
+    default_message = "Another process has taken this turn over."
+
+
+class LeaseClock:
+    """Until when a lease certainly lasts, by this machine's uninterrupted clock.
+
+    Counted from before the database was asked, so it ends sooner than the lease in the row, whatever was slow.
+    """
+
+    def __init__(self) -> None:
+        self._until = _now() + LEASE.total_seconds()
+        self._is_lost = False
+
+    def lasts(self, asked_at: float) -> None:
+        """The lease was renewed, by a question put at that moment."""
+        self._until = asked_at + LEASE.total_seconds()
+
+    def is_lost(self) -> None:
+        """The row has another holder."""
+        self._is_lost = True
+
+    def standing(self) -> Standing:
+        """What this clock says; from any thread."""
+        if self._is_lost:
+            return Standing.LOST
+        return Standing.OURS if _now() < self._until else Standing.UNSURE
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +73,11 @@ class Lease:
     conversation_id: UUID
     workspace_id: UUID
     token: int
+    clock: LeaseClock = field(default_factory=LeaseClock, compare=False, repr=False)
+
+    def standing(self) -> Standing:
+        """Whether the turn is still ours, as far as this process knows without asking."""
+        return self.clock.standing()
 
 
 def acquire(turn_id: UUID, workspace_id: UUID) -> Turn | None:
@@ -59,13 +100,21 @@ def renew(lease: Lease) -> bool:
     Raises:
         LeaseLost: it is another's now.
     """
+    asked_at = _now()
     turns = Turn.objects.for_workspace(lease.workspace_id).filter(pk=lease.turn_id)
     # Only while it runs: a renewal that comes late must not put a lease on a parked turn.
     running = turns.filter(lease_token=lease.token, lease_until__isnull=False, status__in=_HELD)
     kept = running.update(lease_until=database_now() + LEASE)
     if not kept:
+        lease.clock.is_lost()
         raise LeaseLost
+    lease.clock.lasts(asked_at)
+    failpoint(Failpoint.RENEWED)
     return turns.filter(stop_requested_at__isnull=False).exists()
+
+
+def _now() -> float:
+    return time.clock_gettime(_CLOCK)
 
 
 def _takeable(now: datetime) -> Q:
@@ -76,10 +125,37 @@ def _takeable(now: datetime) -> Q:
     return (ready & free) | left
 
 
-def find_orphans(limit: int = 100) -> list[tuple[UUID, UUID]]:
-    """(turn id, workspace id) of turns that should be worked on and are not."""
-    now = database_now()
-    # A turn that has just been queued is about to be taken by the process that queued it.
-    settled = Q(updated_at__lt=now - timedelta(seconds=5))
-    rows = Turn.objects.across_workspaces().filter(_takeable(now), settled)
-    return list(rows.order_by("pk").values_list("pk", "workspace_id")[:limit])
+class Orphan(NamedTuple):
+    """A turn that should be worked on and is not."""
+
+    turn_id: UUID
+    workspace_id: UUID
+    token: int
+    is_expired: bool
+    """Somebody held it, and did not renew; otherwise nobody has taken it yet."""
+
+
+class Orphanage:
+    """Finds turns that nobody works on, look by look.
+
+    A turn that has just been queued is about to be taken by the process that queued it, so it counts only at the
+    second look that sees it so. No clock but the database's is asked for that.
+    """
+
+    def __init__(self) -> None:
+        self._seen: set[tuple[UUID, int]] = set()
+        self._lock = threading.Lock()
+
+    def look(self, limit: int = MOST_ORPHANS) -> list[Orphan]:
+        """Those to be taken over now."""
+        now = database_now()
+        rows = Turn.objects.across_workspaces().filter(_takeable(now)).order_by("lease_until", "pk")
+        found = [
+            Orphan(turn_id, workspace_id, token, until is not None)
+            for turn_id, workspace_id, token, until in rows.values_list(
+                "pk", "workspace_id", "lease_token", "lease_until"
+            )[:limit]
+        ]
+        with self._lock:
+            known, self._seen = self._seen, {(one.turn_id, one.token) for one in found}
+        return [one for one in found if one.is_expired or (one.turn_id, one.token) in known]

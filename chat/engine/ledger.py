@@ -18,7 +18,7 @@ from django.db import transaction
 from audit.actions import Outcome
 from audit.errors import AuditUnavailable
 from chat.engine.endings import end_turn, record_end, settle_calls
-from chat.engine.leases import Lease, LeaseLost, acquire
+from chat.engine.leases import Lease, LeaseClock, LeaseLost, acquire
 from chat.engine.rows import end_call, fetch_call, held, let_go, move_call, move_turn
 from chat.engine.states import WAITING_CALLS
 from chat.engine.trust import reads_untrusted, shown
@@ -29,6 +29,7 @@ from chat.values import AttachmentStatus, MessageRole, MessageStatus, ToolCallSt
 from mcp_servers.hidden_text import show_hidden, strip_hidden
 from mcp_servers.values import ToolCallOutcome
 from workspaces.database import database_now
+from workspaces.failpoints import Failpoint, failpoint
 
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
 
@@ -97,17 +98,20 @@ def take(turn_id: UUID, workspace_id: UUID) -> tuple[Lease, Work] | None:
         return None
     with changing(conversation_id, workspace_id) as changes:
         was_released = turns.filter(lease_until=None).exists()
+        clock = LeaseClock()
         turn = acquire(turn_id, workspace_id)
         if turn is None:
             return None
-        lease = Lease(turn_id, conversation_id, workspace_id, turn.lease_token)
+        lease = Lease(turn_id, conversation_id, workspace_id, turn.lease_token, clock)
         if turn.stop_requested_at is not None:
             end_turn(turn, TurnStatus.CANCELLED, changes, can_retry=True)
             return None
         changes.turn(turn)
+        failpoint(Failpoint.TAKE_BEFORE_COMMIT)
         if turn.attempt == 1:
             return lease, _first_work(turn)
         settle_calls(turn, changes, is_parted=was_released)
+        failpoint(Failpoint.TAKE_AGAIN_BEFORE_COMMIT)
         return lease, _work_of(turn)
 
 
@@ -169,6 +173,7 @@ def start_step(lease: Lease, step: int) -> Message:
         if not turn.has_read_untrusted and reads_untrusted(turn):
             turn.has_read_untrusted = True
             turn.save(update_fields=["has_read_untrusted", "updated_at"])
+    failpoint(Failpoint.STEP_BEGUN)
     return message
 
 
@@ -182,6 +187,7 @@ def save_partial(lease: Lease, message_id: UUID, text: str) -> None:
     Message.objects.for_workspace(lease.workspace_id).filter(
         pk=message_id, status=MessageStatus.STREAMING.value
     ).update(text=text)
+    failpoint(Failpoint.PARTIAL_SAVED)
 
 
 def finish_step(
@@ -225,6 +231,8 @@ def finish_step(
         turn.save(
             update_fields=["model", "prompt_tokens", "completion_tokens", "work_ms", "updated_at"]
         )
+        failpoint(Failpoint.STEP_BEFORE_COMMIT)
+    failpoint(Failpoint.STEP_AFTER_COMMIT)
 
 
 def _allowed_name(name: str) -> str:
@@ -253,6 +261,7 @@ def start_call(lease: Lease, call_id: UUID) -> ToolCall:
             call.started_at = database_now()
         call.save(update_fields=["status", "started_at", "updated_at"])
         changes.tool_call(call)
+    failpoint(Failpoint.CALL_BEGUN)
     return call
 
 
@@ -279,6 +288,8 @@ def finish_call(lease: Lease, call_id: UUID, outcome: ToolCallOutcome, *, work_m
         changes.tool_call(call)
         turn.work_ms += work_ms
         turn.save(update_fields=["work_ms", "updated_at"])
+        failpoint(Failpoint.CALL_BEFORE_COMMIT)
+    failpoint(Failpoint.CALL_AFTER_COMMIT)
 
 
 def refuse_call(lease: Lease, call_id: UUID, *, message: str, is_fault: bool = False) -> None:
@@ -313,6 +324,8 @@ def release(lease: Lease) -> None:
         let_go(turn)
         turn.save()
         changes.turn(turn)
+        failpoint(Failpoint.RELEASE_BEFORE_COMMIT)
+    failpoint(Failpoint.RELEASE_AFTER_COMMIT)
 
 
 def finish(
@@ -337,6 +350,8 @@ def finish(
             notice=notice,
             partial=partial or {},
         )
+        failpoint(Failpoint.END_BEFORE_COMMIT)
+    failpoint(Failpoint.END_AFTER_COMMIT)
 
 
 _STATUS_OF_OUTCOME = {

@@ -7,6 +7,7 @@ begins. So a turn may stop at any line here, and go on in another process.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from chat.engine import ledger, waiting
 from chat.engine.asking import ask_model
@@ -22,8 +23,11 @@ from workspaces.errors import DomainError, PermissionDenied
 logger = logging.getLogger(__name__)
 
 
-async def run_turn(lease: Lease, work: ledger.Work) -> None:
+async def run_turn(lease: Lease, work: ledger.Work, *, leaves: Callable[[], bool]) -> None:
     """Work on a turn until it ends or waits for a person, beginning with `work`.
+
+    Args:
+        leaves: the process is going away: give the turn back instead of beginning with the next thing.
 
     Raises:
         LeaseLost: another process has it now.
@@ -46,6 +50,9 @@ async def run_turn(lease: Lease, work: ledger.Work) -> None:
                     await in_database(ledger.finish, lease, TurnStatus.COMPLETED)
                     return
             work = await in_database(ledger.next_work, lease)
+            if leaves() and isinstance(work, ledger.AskModel | ledger.CallTools):
+                await in_database(ledger.release, lease)
+                return
     except ProviderError as error:
         logger.info("turn_failed", extra={"code": error.code, **error.details})
         await _fail(lease, error, can_retry=error.can_retry)

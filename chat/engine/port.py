@@ -7,9 +7,10 @@ import time
 from uuid import UUID
 
 from chat.engine import waiting
-from chat.engine.leases import Lease
+from chat.engine.leases import Lease, renew
 from chat.events import ToolCallProgress
 from chat.hub import hub
+from mcp_servers.gate.port import Standing
 from mcp_servers.values import Progress
 from workspaces.database import in_database
 
@@ -32,6 +33,12 @@ class AttachmentPort:
 
     def hands_over(self) -> bool:
         return _hands_over(self._lease)
+
+    def standing(self) -> Standing:
+        return self._lease.standing()
+
+    async def make_sure(self) -> None:
+        await in_database(renew, self._lease)
 
 
 class TurnPort:
@@ -86,6 +93,12 @@ class TurnPort:
     def hands_over(self) -> bool:
         """The turn is not stopped, but taken up by another process."""
         return _hands_over(self._lease)
+
+    def standing(self) -> Standing:
+        return self._lease.standing()
+
+    async def make_sure(self) -> None:
+        await in_database(renew, self._lease)
 
 
 def _hands_over(lease: Lease) -> bool:

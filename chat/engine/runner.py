@@ -1,4 +1,4 @@
-"""The turns of this process: started, renewed, stopped, and handed back when the process ends.
+"""The turns of this process: started, renewed, stopped, taken over from the dead, and handed back when it ends.
 
 Turns run on the connections' loop thread, so that they work alike in a server, in a task worker
 and in a terminal command. Everything here may be called from any thread.
@@ -9,22 +9,33 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import random
 from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
 
+from django.db import InterfaceError, OperationalError
+
 from chat.engine import leases, ledger
-from chat.engine.leases import Lease, LeaseLost
+from chat.engine.leases import Lease, LeaseLost, Orphanage
 from chat.engine.loop import run_turn
 from chat.values import TurnStatus
 from mcp_servers.connections import runtime
+from mcp_servers.gate.port import Standing
 from workspaces.database import in_database
 from workspaces.errors import NotFound
+from workspaces.failpoints import Failpoint, failpoint
 
 logger = logging.getLogger(__name__)
 
 MOST_TURNS = 500
 """In one process; further ones wait in their rows for a free process."""
+WATCH_SECONDS = 3.0
+"""About how often each process looks for turns that nobody works on."""
+HAND_BACK_SECONDS = 3.0
+"""How long a turn that is cut off may take to be given back."""
+_AWAY = (OperationalError, InterfaceError)
+"""The database is gone, or was for a moment: nothing is wrong with the turn."""
 
 
 class _Reason(StrEnum):
@@ -43,15 +54,14 @@ class _Running:
 
 _running: dict[UUID, _Running] = {}
 _runtimes_drained: set[int] = set()
+_orphanage = Orphanage()
+_is_leaving = False
 
 
 def wake(turn_id: UUID, workspace_id: UUID) -> None:
-    """Take a turn that is ready, unless somebody else does."""
-    loop_thread = runtime.current()
-    if id(loop_thread) not in _runtimes_drained:
-        _runtimes_drained.add(id(loop_thread))
-        loop_thread.closers.append(_hand_back_all)
-    loop_thread.loop.call_soon_threadsafe(_start, turn_id, workspace_id)
+    """Take a turn that is ready, unless somebody else does. A process that goes away leaves it to the others."""
+    if not _is_leaving:
+        _loop().call_soon_threadsafe(_start, turn_id, workspace_id)
 
 
 def stop(turn_id: UUID) -> None:
@@ -70,11 +80,65 @@ def running_turns() -> int:
     return len(_running)
 
 
+def watch_for_orphans() -> None:
+    """From now on, take over what other processes leave behind, for as long as this one lives."""
+    loop = _loop()
+    loop.call_soon_threadsafe(lambda: _watches.append(loop.create_task(_watch())))
+
+
+_watches: list[asyncio.Task[None]] = []
+
+
+def recover() -> int:
+    """Take over turns that nobody works on; returns how many were found."""
+    orphans = _orphanage.look()
+    for orphan in orphans:
+        wake(orphan.turn_id, orphan.workspace_id)
+    return len(orphans)
+
+
+def leave() -> None:
+    """The process goes away: from now on take no turn, and begin with no further step of those that run."""
+    global _is_leaving
+    _is_leaving = True
+
+
+def stay() -> None:
+    """Take turns again, after all."""
+    global _is_leaving
+    _is_leaving = False
+
+
+async def hand_over(seconds: float) -> None:
+    """Give the steps under way this long to end, then give every turn back for others to take at once.
+
+    From any loop; afterwards nothing runs in this process.
+    """
+    leave()
+    if _runtimes_drained and runtime.is_running():
+        await runtime.run(_hand_over(seconds))
+
+
+async def _hand_over(seconds: float) -> None:
+    tasks = [running.task for running in _running.values()]
+    if tasks and seconds > 0:
+        await asyncio.wait(tasks, timeout=seconds)
+    await _hand_back_all()
+
+
+def _loop() -> asyncio.AbstractEventLoop:
+    loop_thread = runtime.current()
+    if id(loop_thread) not in _runtimes_drained:
+        _runtimes_drained.add(id(loop_thread))
+        loop_thread.closers.append(_hand_back_all)
+    return loop_thread.loop
+
+
 def _start(turn_id: UUID, workspace_id: UUID) -> None:
     if turn_id in _running:
         _running[turn_id].is_wanted_again = True
         return
-    if len(_running) >= MOST_TURNS:
+    if len(_running) >= MOST_TURNS or _is_leaving:
         return
     task = asyncio.get_running_loop().create_task(_work(turn_id, workspace_id))
     _running[turn_id] = _Running(task)
@@ -95,17 +159,25 @@ def _cancel(turn_id: UUID, reason: _Reason) -> None:
 
 
 async def _work(turn_id: UUID, workspace_id: UUID) -> None:
-    taken = await in_database(ledger.take, turn_id, workspace_id)
+    try:
+        taken = await in_database(ledger.take, turn_id, workspace_id)
+    except _AWAY:
+        logger.warning("turn_not_taken", extra={"turn": str(turn_id)})
+        return  # whoever looks for orphans finds it
     if taken is None:
         return
     lease, work = taken
+    failpoint(Failpoint.TAKE_AFTER_COMMIT)
     keeper = asyncio.create_task(_keep(lease))
     try:
-        await run_turn(lease, work)
+        await run_turn(lease, work, leaves=lambda: _is_leaving)
     except (LeaseLost, NotFound):
         logger.info("turn_left_to_others", extra={"turn": str(turn_id)})
     except asyncio.CancelledError:
         await asyncio.shield(_settle(lease, _running[turn_id].reason))
+    except _AWAY:
+        logger.warning("turn_interrupted", extra={"turn": str(turn_id)}, exc_info=True)
+        await _give_back(lease)
     except Exception as error:
         # Never a hung turn: what nobody foresaw ends it in plain words, and the log has the rest.
         logger.exception("turn_crashed", extra={"turn": str(turn_id)})
@@ -128,6 +200,20 @@ async def _keep(lease: Lease) -> None:
             logger.warning("lease_not_renewed", extra={"turn": str(lease.turn_id)})
 
 
+async def _watch() -> None:
+    """Look for orphans now and then, each process at moments of its own."""
+    while True:
+        await asyncio.sleep(WATCH_SECONDS * random.uniform(0.7, 1.3))  # noqa: S311 - no secret
+        room = MOST_TURNS - len(_running)
+        if room <= 0 or _is_leaving:
+            continue
+        try:
+            for orphan in await in_database(_orphanage.look, min(room, leases.MOST_ORPHANS)):
+                _start(orphan.turn_id, orphan.workspace_id)
+        except Exception:  # noqa: BLE001
+            logger.warning("orphans_not_looked_for")
+
+
 async def _settle(lease: Lease, reason: _Reason | None) -> None:
     """What becomes of a cancelled turn."""
     with contextlib.suppress(LeaseLost, NotFound):
@@ -135,6 +221,25 @@ async def _settle(lease: Lease, reason: _Reason | None) -> None:
             await in_database(ledger.finish, lease, TurnStatus.CANCELLED, can_retry=True)
         elif reason is not _Reason.LEASE_LOST:
             await in_database(ledger.release, lease)
+
+
+async def _give_back(lease: Lease) -> None:
+    """Release a turn that the database broke off, as soon as it answers again; then it is taken anew."""
+    pause = 0.25
+    while lease.standing() is Standing.OURS:
+        try:
+            await in_database(ledger.release, lease)
+        except (LeaseLost, NotFound):
+            return
+        except Exception:  # noqa: BLE001
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, 4.0)
+        else:
+            if lease.turn_id in _running:
+                _running[lease.turn_id].is_wanted_again = True
+            return
+    # The lease runs out, and another process takes the turn over.
+    logger.warning("turn_not_given_back", extra={"turn": str(lease.turn_id)})
 
 
 async def _crash(lease: Lease, error: Exception) -> None:
@@ -158,14 +263,6 @@ async def _hand_back_all() -> None:
     for turn_id in list(_running):
         _cancel(turn_id, _Reason.SHUTDOWN)
     if tasks:
-        await asyncio.wait(tasks, timeout=5.0)
+        await asyncio.wait(tasks, timeout=HAND_BACK_SECONDS)
     # Nothing runs on this loop any more, also where a task's last callback did not get its turn.
     _running.clear()
-
-
-def recover() -> int:
-    """Take over turns that nobody works on; returns how many were found."""
-    orphans = leases.find_orphans()
-    for turn_id, workspace_id in orphans:
-        wake(turn_id, workspace_id)
-    return len(orphans)

@@ -28,6 +28,7 @@ from chat.recording import Changes
 from chat.values import ToolCallStatus, TurnStatus
 from mcp_servers.models import InputRequest
 from workspaces.database import database_now
+from workspaces.failpoints import Failpoint, failpoint
 
 
 def ask_for_approval(lease: Lease, call_id: UUID, *, rule: str, reason: str) -> None:
@@ -42,6 +43,8 @@ def ask_for_approval(lease: Lease, call_id: UUID, *, rule: str, reason: str) -> 
         call.approval_expires_at = database_now() + timedelta(seconds=seconds)
         call.save()
         changes.tool_call(call)
+        failpoint(Failpoint.ASK_BEFORE_COMMIT)
+    failpoint(Failpoint.ASK_AFTER_COMMIT)
 
 
 def keep_checkpoint(lease: Lease, call_id: UUID, checkpoint: str) -> None:
@@ -135,6 +138,8 @@ def park(lease: Lease) -> bool:
         let_go(turn)
         turn.save()
         changes.turn(turn)
+        failpoint(Failpoint.PARK_BEFORE_COMMIT)
+    failpoint(Failpoint.PARK_AFTER_COMMIT)
     return True
 
 

@@ -19,6 +19,7 @@ from mcp_servers.schemas import check_arguments
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now
 from workspaces.errors import Conflict, DomainError, InvalidInput, PermissionDenied
+from workspaces.failpoints import Failpoint, failpoint
 from workspaces.roles import Permission, require
 
 logger = logging.getLogger(__name__)
@@ -71,6 +72,8 @@ def decide(
         call = rows.select_related("turn", "decided_by").fetch(call.pk)
         changes.tool_call(call)
         queue_again(turn, changes)
+        failpoint(Failpoint.DECIDE_BEFORE_COMMIT)
+    failpoint(Failpoint.DECIDE_AFTER_COMMIT)
     return call
 
 

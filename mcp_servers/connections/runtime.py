@@ -104,6 +104,11 @@ def current() -> Runtime:
         return _current
 
 
+def is_running() -> bool:
+    """Whether the process has a runtime by now."""
+    return _current is not None and _current.pid == os.getpid()
+
+
 def on_shutdown(close: Callable[[], Awaitable[None]]) -> None:
     """Have a coroutine function awaited on the loop before the thread ends."""
     _closers.append(close)

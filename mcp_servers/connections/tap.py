@@ -18,6 +18,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from mcp_servers.connections.flights import CURRENT
 from mcp_servers.connections.permits import PermitRefused
+from workspaces.failpoints import Failpoint, failpoint
 
 if TYPE_CHECKING:
     from mcp_servers.connections.flights import CallRef, Flight
@@ -309,6 +310,8 @@ class TapWrite:
     async def send(self, item: SessionMessage) -> None:
         self._tap.sent(item)
         await self._inner.send(item)
+        if getattr(item.message, "method", "") == "tools/call":
+            failpoint(Failpoint.GATE_AFTER_SEND)
 
     def close(self) -> None:
         self._inner.close()

@@ -25,6 +25,7 @@ from mcp_servers.models import Approval, McpServer, McpTool
 from mcp_servers.specs import principal_of
 from mcp_servers.values import Effect, ToolCallOutcome, ToolCallRequest
 from workspaces.errors import DomainError, PermissionDenied
+from workspaces.failpoints import Failpoint, failpoint
 from workspaces.roles import Permission, has_permission, require
 
 if TYPE_CHECKING:
@@ -284,6 +285,7 @@ def commit_requested(plan: Plan) -> Plan:
         with transaction.atomic() if plan.approval is not None else contextlib.nullcontext():
             if plan.approval is not None and not approvals.consume(plan.approval):
                 raise _ApprovalGone
+            failpoint(Failpoint.GATE_APPROVAL_USED)
             record(
                 replace(
                     draft(plan.request, plan.tool, Action.TOOL_CALL_REQUESTED, plan.arguments),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from enum import Enum
 from typing import Any, Protocol
 
 from mcp_servers.canonical import clean_text
@@ -11,6 +12,15 @@ from mcp_servers.hidden_text import show_hidden
 from mcp_servers.values import Progress
 
 _LONGEST_MESSAGE = 500
+
+
+class Standing(Enum):
+    """Whether a call is still its caller's, as far as he knows without asking anybody."""
+
+    OURS = "ours"
+    UNSURE = "unsure"
+    """This process may have been held up for so long that another was given the call."""
+    LOST = "lost"
 
 
 class CallPort(Protocol):
@@ -31,6 +41,16 @@ class CallPort(Protocol):
     def hands_over(self) -> bool:
         """The process is going away, and another will take the call up where it stands."""
 
+    def standing(self) -> Standing:
+        """Whether the call is still ours; costs nothing, and may be asked from any thread."""
+
+    async def make_sure(self) -> None:
+        """Ask whether the call is still ours, where that is not certain.
+
+        Raises:
+            CallTakenOver: it is another process's.
+        """
+
 
 class NoPort:
     """A caller that offers nothing."""
@@ -46,6 +66,12 @@ class NoPort:
 
     def hands_over(self) -> bool:
         return False
+
+    def standing(self) -> Standing:
+        return Standing.OURS
+
+    async def make_sure(self) -> None:
+        pass
 
 
 class PortOnItsLoop:
@@ -73,6 +99,12 @@ class PortOnItsLoop:
 
     def hands_over(self) -> bool:
         return self._port.hands_over()
+
+    def standing(self) -> Standing:
+        return self._port.standing()
+
+    async def make_sure(self) -> None:
+        await self._there(self._port.make_sure())
 
     async def _there(self, work: Coroutine[Any, Any, None]) -> None:
         if asyncio.get_running_loop() is self._loop:

@@ -17,11 +17,12 @@ from mcp_servers import results
 from mcp_servers.canonical import clean_text
 from mcp_servers.connections import calls
 from mcp_servers.connections.failures import CallFailed, RpcError
-from mcp_servers.errors import ConnectionFailed, InputMissing
+from mcp_servers.errors import CallTakenOver, ConnectionFailed, InputMissing
 from mcp_servers.gate.checkpoints import Checkpoint, InputCheckpoint, TaskCheckpoint
 from mcp_servers.gate.dialogue import MOST_ROUNDS, Dialogue
 from mcp_servers.gate.entries import draft
 from mcp_servers.gate.outcomes import facts, failed, outcome_of, since, words_of
+from mcp_servers.gate.port import Standing
 from mcp_servers.inputs import (
     Answers,
     AskedInput,
@@ -32,6 +33,7 @@ from mcp_servers.inputs import (
     TaskStarted,
 )
 from workspaces.database import in_database
+from workspaces.failpoints import Failpoint, failpoint
 
 if TYPE_CHECKING:
     from mcp_servers.gate.admission import Plan
@@ -73,12 +75,13 @@ class Exchange:
 
         Raises:
             InputMissing: the server wants an answer first; the checkpoint is kept.
+            CallTakenOver: another process has the call; nothing was sent.
         """
         plan = self._plan
         try:
             result = await self._result(checkpoint)
             return await _read(plan, result, started)
-        except InputMissing:
+        except (InputMissing, CallTakenOver):
             raise
         except TimeoutError:
             text = f"The tool did not answer within {plan.limits.seconds:g} s."
@@ -153,6 +156,9 @@ class Exchange:
                 arguments=plan.arguments,
                 user_id=plan.request.actor.user_id,
             )
+            failpoint(Failpoint.GATE_BEFORE_SEND)
+            if self._port.standing() is not Standing.OURS:
+                await self._port.make_sure()
             try:
                 return await calls.send_call(
                     plan.spec,

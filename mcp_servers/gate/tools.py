@@ -15,7 +15,7 @@ from audit.services import is_call_open, record
 from mcp_servers import elicitation, health
 from mcp_servers.canonical import canonical_json
 from mcp_servers.connections import calls
-from mcp_servers.errors import Busy, InputMissing, OutcomeNotRecorded
+from mcp_servers.errors import Busy, CallTakenOver, InputMissing, OutcomeNotRecorded
 from mcp_servers.gate import kept_results
 from mcp_servers.gate.abandoning import abandon_call
 from mcp_servers.gate.admission import Plan, commit_requested, prepare, prepare_again
@@ -23,11 +23,12 @@ from mcp_servers.gate.checkpoints import Checkpoint, read_checkpoint
 from mcp_servers.gate.dialogue import Dialogue
 from mcp_servers.gate.entries import completed, draft, refuse, told
 from mcp_servers.gate.outcomes import failed, since
-from mcp_servers.gate.port import CallPort, NoPort, PortOnItsLoop
+from mcp_servers.gate.port import CallPort, NoPort, PortOnItsLoop, Standing
 from mcp_servers.gate.sending import Exchange
 from mcp_servers.values import ToolCallOutcome, ToolCallRequest
 from workspaces.database import in_database
 from workspaces.errors import DomainError
+from workspaces.failpoints import Failpoint, failpoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,13 +56,14 @@ async def call_tool(request: ToolCallRequest, *, port: CallPort | None = None) -
         InputMissing: the server wants an answer first; the call goes on from its checkpoint once that is given.
         InvalidArguments: the arguments do not fit the tool's schema.
         Busy: no free slot in time.
+        CallTakenOver: another process has the call by now, and records its end.
         AuditUnavailable: the call could not be recorded; also if it ended and that could not be recorded, in which
             case its result is given to nobody.
     Source: MCP specification, "Tools": Calling Tools, Error Handling, Security Considerations.
     """
     own_port = PortOnItsLoop(port or NoPort())
     checkpoint = read_checkpoint(request.checkpoint) if request.checkpoint else None
-    plan = await (_readmit(request, own_port) if checkpoint else _admit(request))
+    plan = await (_readmit(request, own_port) if checkpoint else _admit(request, own_port))
     if plan.cached is not None:
         return plan.cached
     slot = _Slot(plan)
@@ -84,13 +86,21 @@ class _Slot:
             self._slots.give_back()
 
 
-async def _admit(request: ToolCallRequest) -> Plan:
+async def _admit(request: ToolCallRequest, port: PortOnItsLoop) -> Plan:
     """Let a call through: afterwards *requested* is committed, and a slot of the server is held."""
-    plan, was_cancelled = await completed(in_database(_prepare_and_commit, request))
+    try:
+        return await _admit_once(request, port)
+    except CallTakenOver:
+        await port.make_sure()  # held up, but perhaps nobody else has it
+        return await _admit_once(request, port)
+
+
+async def _admit_once(request: ToolCallRequest, port: PortOnItsLoop) -> Plan:
+    plan, was_cancelled = await completed(in_database(_prepare_and_commit, request, port))
     if not plan.is_committed and not was_cancelled:
         plan = await _take_slot(plan)
         try:
-            plan, was_cancelled = await completed(in_database(commit_requested, plan))
+            plan, was_cancelled = await completed(in_database(_commit_requested, plan, port))
         except BaseException:
             calls.slots_of(plan.spec).give_back()
             raise
@@ -99,7 +109,7 @@ async def _admit(request: ToolCallRequest) -> Plan:
             calls.slots_of(plan.spec).give_back()
             text = "The call was stopped before it was sent."
             outcome = failed(Outcome.CANCELLED, text, time.monotonic(), {})
-            await completed(_record_finished(plan, outcome))
+            await completed(_record_finished(plan, outcome, port))
         raise asyncio.CancelledError
     return plan
 
@@ -117,19 +127,29 @@ async def _take_slot(plan: Plan) -> Plan:
     return replace(plan, queue_ms=since(started))
 
 
-def _prepare_and_commit(request: ToolCallRequest) -> Plan:
+def _commit_requested(plan: Plan, port: PortOnItsLoop) -> Plan:
+    """Write *requested*, unless this process may have lost the call meanwhile: nothing is written or sent then."""
+    failpoint(Failpoint.GATE_BEFORE_REQUESTED)
+    if port.standing() is not Standing.OURS:
+        raise CallTakenOver
+    plan = commit_requested(plan)
+    failpoint(Failpoint.GATE_AFTER_REQUESTED)
+    return plan
+
+
+def _prepare_and_commit(request: ToolCallRequest, port: PortOnItsLoop) -> Plan:
     """In one crossing, as long as nobody has to wait for a slot."""
     plan = prepare(request)
     kept = kept_results.find_kept(plan)
     if kept is not None:
-        plan = replace(commit_requested(plan), cached=kept)
+        plan = replace(_commit_requested(plan, port), cached=kept)
         _write_finished(plan, kept)
         return plan
     slots = calls.slots_of(plan.spec)
     if not slots.try_take():
         return plan
     try:
-        return commit_requested(plan)
+        return _commit_requested(plan, port)
     except BaseException:
         slots.give_back()
         raise
@@ -171,18 +191,18 @@ async def _send_and_record(
     started = time.monotonic()
     try:
         outcome = await exchange.run(checkpoint, started)
-    except InputMissing:
+    except (InputMissing, CallTakenOver):
         raise
     except asyncio.CancelledError:
         if exchange.has_checkpoint and port.hands_over():
             raise  # another process goes on from there
         outcome = failed(Outcome.CANCELLED, "The call was stopped.", started, {})
         # Stop cancels this task, and the ledger still has to learn how the call ended.
-        await completed(_record_finished(plan, outcome, only_if_open=True))
+        await completed(_record_finished(plan, outcome, port, only_if_open=True))
         await completed(dialogue.withdraw())
         raise
     may_keep = checkpoint is None and not dialogue.has_asked
-    _, was_cancelled = await completed(_record_finished(plan, outcome, may_keep=may_keep))
+    _, was_cancelled = await completed(_record_finished(plan, outcome, port, may_keep=may_keep))
     await completed(dialogue.withdraw())
     if was_cancelled:
         raise asyncio.CancelledError
@@ -190,7 +210,12 @@ async def _send_and_record(
 
 
 async def _record_finished(
-    plan: Plan, outcome: ToolCallOutcome, *, may_keep: bool = False, only_if_open: bool = False
+    plan: Plan,
+    outcome: ToolCallOutcome,
+    port: PortOnItsLoop,
+    *,
+    may_keep: bool = False,
+    only_if_open: bool = False,
 ) -> None:
     """Write *finished*; tried again for a moment, because the call has happened and the ledger must learn of it.
 
@@ -203,7 +228,7 @@ async def _record_finished(
     """
     for attempt in range(1, _ENTRY_ATTEMPTS + 1):
         try:
-            await in_database(_write_end, plan, outcome, may_keep, only_if_open)
+            await in_database(_write_end, plan, outcome, port, may_keep, only_if_open)
         except AuditUnavailable as error:
             if attempt == _ENTRY_ATTEMPTS:
                 logger.exception(
@@ -216,11 +241,19 @@ async def _record_finished(
             return
 
 
-def _write_end(plan: Plan, outcome: ToolCallOutcome, may_keep: bool, only_if_open: bool) -> None:
+def _write_end(
+    plan: Plan, outcome: ToolCallOutcome, port: PortOnItsLoop, may_keep: bool, only_if_open: bool
+) -> None:
     request = plan.request
-    if only_if_open and not is_call_open(request.workspace_id, request.call_id):
+    failpoint(Failpoint.GATE_BEFORE_FINISHED)
+    standing = port.standing()
+    if standing is Standing.LOST:
+        return  # whoever has the call records its end
+    must_look = only_if_open or standing is Standing.UNSURE
+    if must_look and not is_call_open(request.workspace_id, request.call_id):
         return
     _write_finished(plan, outcome)
+    failpoint(Failpoint.GATE_AFTER_FINISHED)
     if may_keep:
         kept_results.keep(plan, outcome)
 
