@@ -1,8 +1,9 @@
 """Puts an answer together from the chunks of a stream, and forgives what servers do. Pure.
 
 Known forms: every call with index 0 and a new id; no index at all; ids and names repeated in each
-delta, or missing; arguments as null, as an object, or in one piece; usage in a last chunk without
-choices; `finish_reason` "stop" despite tool calls.
+delta, or missing; arguments as null, as an object, or in one piece; the older `function_call`; usage in
+a last chunk without choices; `finish_reason` "stop" despite tool calls; thoughts in a field of their own
+by several names, or at the start of the text; content as a list of parts; chunks without any delta.
 """
 
 from __future__ import annotations
@@ -13,10 +14,24 @@ from typing import Any
 
 from uuid_utils.compat import uuid7
 
-from chat.providers.base import AskedCall, Completion
+from chat.providers import finish_reasons
+from chat.providers.base import AskedCall, Completion, ReasoningPiece, TextPiece, TokenCount
+from chat.providers.thinking import ThinkingSplitter
 from mcp_servers.canonical import clean_text
 
 _MOST_CALLS = 128
+MOST_CHARACTERS = 4_000_000
+"""Of text and arguments together; no model writes that much in one answer."""
+MOST_REASONING = 100_000
+"""Characters of thought that are kept; the rest of it is left out."""
+_CUT = "\n[…]"
+_THOUGHT_FIELDS = ("reasoning_content", "reasoning", "thinking")
+
+Pieces = tuple[TextPiece | ReasoningPiece, ...]
+
+
+class AnswerTooLong(ValueError):
+    """The answer is longer than anything sensible."""
 
 
 class _Slot:
@@ -34,49 +49,65 @@ class Accumulator:
 
     def __init__(self) -> None:
         self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._reasoning_length = 0
+        self._splitter: ThinkingSplitter | None = ThinkingSplitter()
         self._slots: list[_Slot] = []
         self.finish_reason = ""
-        self.prompt_tokens = 0
-        self.completion_tokens = 0
+        self.usage = TokenCount()
+        self.progress = 0
+        """Characters of text, thought and arguments so far: what stands still has stalled."""
+        self.ignored = 0
 
     @property
     def has_content(self) -> bool:
-        return bool(self._text or self._slots)
+        """Whether anything of an answer has come."""
+        return self.progress > 0 or bool(self._slots)
 
-    def take(self, chunk: Mapping[str, Any]) -> str:
-        """Take one chunk; returns the text that it adds."""
+    def take(self, chunk: Mapping[str, Any]) -> Pieces:
+        """Take one chunk; returns what it adds to text and reasoning.
+
+        Raises:
+            AnswerTooLong: there is no end to it.
+        """
         usage = chunk.get("usage")
         if isinstance(usage, Mapping):
-            self.prompt_tokens = _count(usage.get("prompt_tokens"), self.prompt_tokens)
-            self.completion_tokens = _count(usage.get("completion_tokens"), self.completion_tokens)
+            self._count(usage)
         choices = chunk.get("choices")
-        if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
-            return ""
+        if not isinstance(choices, list):
+            if not isinstance(usage, Mapping):
+                # JSON-RPC, and whatever else is not an answer's.
+                self.ignored += 1
+            return ()
+        if not choices or not isinstance(choices[0], Mapping):
+            return ()
         choice = choices[0]
         reason = choice.get("finish_reason")
         if isinstance(reason, str) and reason:
-            self.finish_reason = reason
+            self.finish_reason = finish_reasons.plain_reason(reason)
         delta = choice.get("delta")
         if not isinstance(delta, Mapping):
-            return ""
-        calls = delta.get("tool_calls")
-        if isinstance(calls, list):
-            for call in calls:
-                if isinstance(call, Mapping):
-                    self._take_call(call)
-        text = delta.get("content")
-        if isinstance(text, str) and text:
-            text = clean_text(text)
-            self._text.append(text)
-            return text
-        return ""
+            # A server that does not stream sends the whole message.
+            delta = choice.get("message")
+            if not isinstance(delta, Mapping):
+                return ()
+        self._take_calls(delta)
+        return self._take_texts(delta)
+
+    def close(self) -> Pieces:
+        """What was held back because more might have come."""
+        if self._splitter is None:
+            return ()
+        text, thought = self._splitter.close()
+        self._splitter = None
+        return (*self._think(thought), *self._say(text))
 
     def text(self) -> str:
         """The answer's text so far."""
         return "".join(self._text)
 
-    def completion(self) -> Completion:
-        """The whole answer."""
+    def completion(self, ignored: int = 0) -> Completion:
+        """The whole answer; `ignored` events more than it has seen itself."""
         calls = tuple(
             AskedCall(
                 id=slot.id or f"call_{uuid7().hex}",
@@ -88,11 +119,84 @@ class Accumulator:
         )
         return Completion(
             text=self.text(),
+            reasoning="".join(self._reasoning),
             calls=calls,
             finish_reason=self.finish_reason,
-            prompt_tokens=self.prompt_tokens,
-            completion_tokens=self.completion_tokens,
+            prompt_tokens=self.usage.prompt,
+            cached_tokens=self.usage.cached,
+            completion_tokens=self.usage.completion,
+            ignored_events=ignored + self.ignored,
         )
+
+    def _take_texts(self, delta: Mapping[str, Any]) -> Pieces:
+        pieces: Pieces = ()
+        for name in _THOUGHT_FIELDS:
+            thought = delta.get(name)
+            if isinstance(thought, str) and thought:
+                # Some servers send the same thought under two names.
+                pieces = self._think(thought)
+                break
+        content = delta.get("content") or delta.get("refusal")
+        if isinstance(content, list):
+            content, thought = _joined(content)
+            pieces += self._think(thought)
+        if not isinstance(content, str) or not content:
+            return pieces
+        if self._splitter is not None:
+            content, thought = self._splitter.feed(content)
+            pieces += self._think(thought)
+            if self._splitter.is_done:
+                self._splitter = None
+        return pieces + self._say(content)
+
+    def _say(self, text: str) -> Pieces:
+        if not text:
+            return ()
+        text = clean_text(text)
+        self._text.append(text)
+        self._add(len(text))
+        return (TextPiece(text),)
+
+    def _think(self, thought: str) -> Pieces:
+        if not thought:
+            return ()
+        self._add(len(thought))
+        left = MOST_REASONING - self._reasoning_length
+        if left <= 0:
+            return ()
+        thought = clean_text(thought if len(thought) <= left else thought[:left] + _CUT)
+        self._reasoning_length += len(thought)
+        self._reasoning.append(thought)
+        return (ReasoningPiece(thought),)
+
+    def _add(self, characters: int) -> None:
+        self.progress += characters
+        if self.progress > MOST_CHARACTERS:
+            raise AnswerTooLong
+
+    def _count(self, usage: Mapping[str, Any]) -> None:
+        details = usage.get("prompt_tokens_details")
+        cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
+        if cached is None:
+            # DeepSeek's own name for it.
+            cached = usage.get("prompt_cache_hit_tokens")
+        before = self.usage
+        prompt = _number(usage.get("prompt_tokens"), before.prompt)
+        self.usage = TokenCount(
+            prompt=prompt,
+            cached=min(prompt, _number(cached, before.cached)),
+            completion=_number(usage.get("completion_tokens"), before.completion),
+        )
+
+    def _take_calls(self, delta: Mapping[str, Any]) -> None:
+        calls = delta.get("tool_calls")
+        if isinstance(calls, list):
+            for call in calls:
+                if isinstance(call, Mapping):
+                    self._take_call(call)
+        older = delta.get("function_call")
+        if isinstance(older, Mapping):
+            self._take_call({"index": 0, "function": older})
 
     def _take_call(self, call: Mapping[str, Any]) -> None:
         function = call.get("function")
@@ -105,17 +209,21 @@ class Accumulator:
         slot.id = slot.id or call_id
         slot.name = slot.name or name
         arguments = function.get("arguments")
-        if isinstance(arguments, str):
-            slot.arguments.append(arguments)
-        elif isinstance(arguments, Mapping):
-            slot.arguments.append(json.dumps(arguments))
+        if isinstance(arguments, Mapping):
+            arguments = json.dumps(arguments)
+        if isinstance(arguments, str) and arguments:
+            slot.arguments.append(clean_text(arguments))
+            self._add(len(arguments))
 
     def _slot_for(self, index: int | None, call_id: str, name: str) -> _Slot:
         if index is not None:
             slot = next((s for s in reversed(self._slots) if s.index == index), None)
-            # One index for all calls: another id means another call.
-            is_other = slot is not None and call_id and slot.id and call_id != slot.id
-            if slot is not None and not is_other:
+            # One index for all calls: another id, or without ids another whole call, means another call.
+            is_other = slot is not None and bool(call_id) and bool(slot.id) and call_id != slot.id
+            is_next = (
+                slot is not None and bool(name) and not call_id and not slot.id and _is_whole(slot)
+            )
+            if slot is not None and not is_other and not is_next:
                 return slot
         elif self._slots:
             slot = self._slots[-1]
@@ -130,5 +238,32 @@ class Accumulator:
         return new
 
 
-def _count(value: object, before: int) -> int:
-    return value if isinstance(value, int) and value >= 0 else before
+def _is_whole(slot: _Slot) -> bool:
+    """Whether its arguments are complete."""
+    try:
+        json.loads("".join(slot.arguments))
+    except ValueError:
+        return False
+    return True
+
+
+def _joined(parts: list[Any]) -> tuple[str, str]:
+    """(text, thought) of content that comes as a list of parts."""
+    texts: list[str] = []
+    thoughts: list[str] = []
+    for part in parts:
+        if not isinstance(part, Mapping):
+            continue
+        if isinstance(part.get("text"), str):
+            texts.append(part["text"])
+        thought = part.get("thinking")
+        if isinstance(thought, list):
+            thought = _joined(thought)[0]
+        if isinstance(thought, str):
+            thoughts.append(thought)
+    return "".join(texts), "".join(thoughts)
+
+
+def _number(value: object, before: int) -> int:
+    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31
+    return value if is_count and isinstance(value, int) else before

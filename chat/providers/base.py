@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+from uuid import UUID
 
 from workspaces.secrets import Secret
 
@@ -28,6 +29,23 @@ class TextPiece:
 
 
 @dataclass(frozen=True, slots=True)
+class ReasoningPiece:
+    """Some more of what the model thinks before it speaks."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenCount:
+    """What one request cost in tokens, as the provider counts them."""
+
+    prompt: int = 0
+    cached: int = 0
+    """Of the prompt's: those that came out of the provider's cache."""
+    completion: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class AskedCall:
     """A tool call in the model's own words; the arguments may be broken JSON."""
 
@@ -43,14 +61,32 @@ class Completion:
     text: str
     calls: tuple[AskedCall, ...]
     finish_reason: str
-    prompt_tokens: int
-    completion_tokens: int
+    """One of `finish_reasons`' words."""
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+    reasoning: str = ""
+    ignored_events: int = 0
+    """Events of kinds that no answer is made of; nothing was done with them."""
+
+    @property
+    def usage(self) -> TokenCount:
+        """What it cost."""
+        return TokenCount(
+            prompt=self.prompt_tokens,
+            cached=self.cached_tokens,
+            completion=self.completion_tokens,
+        )
+
+
+Piece = TextPiece | ReasoningPiece | TokenCount
+"""What comes before the whole: counts too, so that they are known if it breaks off."""
 
 
 class ModelClient(Protocol):
     """A model that can be asked."""
 
-    def stream(self, request: CompletionRequest) -> AsyncIterator[TextPiece | Completion]:
+    def stream(self, request: CompletionRequest) -> AsyncIterator[Piece | Completion]:
         """Answer piece by piece, and at last with the whole.
 
         Raises:
@@ -67,6 +103,8 @@ class ProviderSpec:
     base_url: str
     model: str
     api_key: Secret | None = None
+    provider_id: UUID | None = None
+    """None: the platform's own."""
     is_demo: bool = False
     is_platforms: bool = False
     """Chosen by the platform's owner, whose word also allows private addresses."""

@@ -44,6 +44,7 @@ def provider_for(bud: Bud) -> ProviderSpec:
             base_url=bud.provider.base_url,
             model=bud.model or bud.provider.default_model,
             api_key=bud.provider.api_key,
+            provider_id=bud.provider.pk,
         )
     spec = platform_provider()
     if bud.model and not spec.is_demo:

@@ -2,12 +2,16 @@
 ├── ProviderSwitchedOff              502  an admin has switched it off
 ├── ProviderKeyRefused               502  bad or missing API key
 ├── ProviderModelUnknown             502  no such model
+├── ProviderCreditSpent              502  the account behind the key has nothing left
 ├── ProviderRateLimited              502  too many requests; says when to come back
 ├── ContextTooLong                   502  the conversation is longer than the model reads
+├── ContentFiltered                  502  the provider's content filter stepped in
+├── ToolsRefused                     502  this model takes no tools
 ├── ProviderRefusedRequest           502  anything else the provider finds wrong with the request
-├── ProviderUnreachable              502  no connection
+├── ProviderUnreachable              502  no connection, or its own failure
 ├── ProviderStalled                  502  it stopped sending
-└── ProviderBadAnswer                502  what came is not an answer, or broke off
+├── ProviderBadAnswer                502  what came is not an answer, or broke off
+└── BrokenArguments                  502  tool calls that cannot be read, again and again
 """
 
 from __future__ import annotations
@@ -41,6 +45,11 @@ class ProviderModelUnknown(ProviderError):
     default_message = "The model provider does not know this bud's model."
 
 
+class ProviderCreditSpent(ProviderError):
+    code = "provider_credit_spent"
+    default_message = "The account at the model provider has no credit left. A workspace admin can look after that."
+
+
 class ProviderRateLimited(ProviderError):
     code = "provider_rate_limited"
     default_message = "The model provider is receiving too many requests. Try again in a moment."
@@ -49,9 +58,22 @@ class ProviderRateLimited(ProviderError):
 class ContextTooLong(ProviderError):
     code = "context_too_long"
     default_message = (
-        "This conversation has become longer than the model can read. Start a new one to go on."
+        "This conversation has become longer than the model can read. "
+        "Try again: then less of what is older is sent."
     )
-    can_retry = False
+
+
+class ContentFiltered(ProviderError):
+    code = "content_filtered"
+    default_message = "The model provider's content filter stopped this answer. Word the question differently to go on."
+
+
+class ToolsRefused(ProviderError):
+    code = "provider_refused_tools"
+    default_message = (
+        "This model cannot call functions. A workspace admin can set the bud's tool protocol to fenced JSON, "
+        "or choose another model."
+    )
 
 
 class ProviderRefusedRequest(ProviderError):
@@ -72,3 +94,8 @@ class ProviderStalled(ProviderError):
 class ProviderBadAnswer(ProviderError):
     code = "provider_bad_answer"
     default_message = "The model provider sent something that is not an answer."
+
+
+class BrokenArguments(ProviderError):
+    code = "broken_arguments"
+    default_message = "The model asked for a tool in a form that cannot be read, twice. What it did before is kept."

@@ -10,6 +10,10 @@ import codecs
 from collections.abc import Iterator
 
 _MOST_CHARACTERS = 4 * 1024 * 1024
+_OWN_KINDS = frozenset(
+    {"", "message", "error", "data", "chunk", "completion", "completion.chunk", "delta"}
+)
+"""Names that servers give to parts of an answer; mostly they give none."""
 
 
 class EventTooLong(ValueError):
@@ -17,13 +21,16 @@ class EventTooLong(ValueError):
 
 
 class EventStreamReader:
-    """Feed it chunks; it gives the data of each event that is complete."""
+    """Feed it chunks; it gives the data of each event that is complete, and counts those of foreign kinds."""
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._rest = ""
         self._data: list[str] = []
         self._size = 0
+        self._kind = ""
+        self.ignored = 0
+        """How many events named something that no answer is made of."""
 
     def feed(self, chunk: bytes) -> Iterator[str]:
         """The events that end within this chunk.
@@ -42,7 +49,9 @@ class EventStreamReader:
             if line:
                 self._take(line)
             elif self._data:
-                yield self._complete()
+                yield from self._complete()
+            else:
+                self._kind = ""
 
     def close(self) -> Iterator[str]:
         """The last event, of a server that does not end it with an empty line."""
@@ -50,11 +59,17 @@ class EventStreamReader:
             self._take(self._rest.rstrip("\r"))
             self._rest = ""
         if self._data:
-            yield self._complete()
+            yield from self._complete()
 
     def _take(self, line: str) -> None:
         name, _, value = line.partition(":")
-        if name != "data":
+        if name == "event":
+            self._kind = value.strip()
+            return
+        if name == "error" and value.lstrip().startswith("{"):
+            # Older llama.cpp servers report a failure in a field of this name.
+            value = f'{{"error":{value.strip()}}}'
+        elif name != "data":
             return
         value = value.removeprefix(" ")
         self._size += len(value)
@@ -62,8 +77,12 @@ class EventStreamReader:
             raise EventTooLong
         self._data.append(value)
 
-    def _complete(self) -> str:
+    def _complete(self) -> Iterator[str]:
         data = "\n".join(self._data)
+        kind, self._kind = self._kind, ""
         self._data.clear()
         self._size = 0
-        return data
+        if kind in _OWN_KINDS:
+            yield data
+        else:
+            self.ignored += 1

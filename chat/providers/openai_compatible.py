@@ -1,15 +1,15 @@
 """Any OpenAI-compatible endpoint, by the openai client and our own reader of its stream.
 
-The client brings keys, headers, retries before the first byte and typed errors. The stream is read
-by us: the client's chunk objects cost more than all the rest of relaying a token, and its
-accumulating helper breaks on streams of common servers.
+The client brings keys, headers and typed errors. The stream is read by us: the client's chunk objects cost
+more than all the rest of relaying a token, and its accumulating helper breaks on streams of common servers.
+Repeating is ours too: only before anything of an answer came, a few times, and as long as the provider asks.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Mapping
+import logging
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx2
@@ -17,25 +17,30 @@ import openai
 from openai import AsyncOpenAI
 from openai._response import AsyncAPIResponse
 
-from chat.providers.accumulator import Accumulator
-from chat.providers.base import Completion, CompletionRequest, ProviderSpec, TextPiece
+from chat.providers.adapting import adapt, habits_told
+from chat.providers.answer_reader import AnswerReader
+from chat.providers.base import Completion, CompletionRequest, Piece, ProviderSpec
 from chat.providers.errors import (
-    ContextTooLong,
     ProviderBadAnswer,
     ProviderError,
-    ProviderKeyRefused,
-    ProviderModelUnknown,
     ProviderRateLimited,
-    ProviderRefusedRequest,
     ProviderStalled,
     ProviderUnreachable,
 )
-from chat.providers.event_stream import EventStreamReader, EventTooLong
+from chat.providers.failures import error_of, read_error, wait_of
+
+logger = logging.getLogger(__name__)
 
 FIRST_PIECE_SECONDS = 120.0
 """A local model may have to be loaded first."""
 BETWEEN_PIECES_SECONDS = 60.0
+LONGEST_WAIT_SECONDS = 20.0
+"""A provider that wants to be left alone for longer is not waited for; the person is told when to come back."""
+MOST_ATTEMPTS = 3
+PAUSE_SECONDS = 1.0
+"""Before another attempt where the provider does not say how long; then twice as long."""
 _CONNECT_SECONDS = 15.0
+_MOST_BODY = 4 * 1024 * 1024
 
 
 class OpenAICompatible:
@@ -47,75 +52,90 @@ class OpenAICompatible:
             # The client insists on a key; servers without keys ignore it.
             api_key=spec.api_key.reveal("model request") if spec.api_key else "none",
             http_client=http,
-            max_retries=1,
+            max_retries=0,
             timeout=httpx2.Timeout(
                 FIRST_PIECE_SECONDS, connect=_CONNECT_SECONDS, read=FIRST_PIECE_SECONDS
             ),
         )
+        self._habits: dict[str, frozenset[str]] = {}
+        """What this endpoint's models were found not to take; the endpoint's client is short-lived."""
 
-    async def stream(self, request: CompletionRequest) -> AsyncIterator[TextPiece | Completion]:
+    async def stream(self, request: CompletionRequest) -> AsyncIterator[Piece | Completion]:
         """Answer piece by piece, and at last with the whole.
 
         Raises:
             ProviderError: in all its kinds.
         """
-        accumulator = Accumulator()
-        try:
-            async for text in self._pieces(request, accumulator):
-                yield TextPiece(text)
-        except ProviderError:
-            raise
-        except TimeoutError as error:
-            raise ProviderStalled from error
-        except openai.OpenAIError as error:
-            raise _provider_error(error) from error
-        except httpx2.TimeoutException as error:
-            raise ProviderStalled from error
-        except httpx2.HTTPError as error:
-            raise ProviderUnreachable from error
-        yield accumulator.completion()
+        attempt = 0
+        cause: Exception
+        while True:
+            reader = AnswerReader(has_tools=bool(request.tools))
+            try:
+                async for piece in self._pieces(request, reader):
+                    yield piece
+                break
+            except openai.APIStatusError as error:
+                if self._learns(request, error):
+                    continue
+                failure, cause = _status_error(error, request), error
+            except Exception as error:  # noqa: BLE001 - what is not known goes on its way
+                failure, cause = _failure_of(error), error
+            attempt += 1
+            pause = None if reader.has_content else _pause_before(failure, attempt)
+            if pause is None:
+                raise failure from cause
+            logger.info("provider_asked_again", extra={"code": failure.code, "pause": pause})
+            await asyncio.sleep(pause)
+        whole = reader.completion()
+        if whole.ignored_events:
+            logger.info("provider_events_ignored", extra={"count": whole.ignored_events})
+        yield whole
 
     async def _pieces(
-        self, request: CompletionRequest, accumulator: Accumulator
-    ) -> AsyncIterator[str]:
+        self, request: CompletionRequest, reader: AnswerReader
+    ) -> AsyncIterator[Piece]:
         loop = asyncio.get_running_loop()
+        arguments = adapt(_arguments(request), self._habits.get(request.model, frozenset()))
         async with (
             asyncio.timeout(FIRST_PIECE_SECONDS) as deadline,
-            self._client.chat.completions.with_streaming_response.create(
-                **_arguments(request)
-            ) as response,
+            self._client.chat.completions.with_streaming_response.create(**arguments) as response,
         ):
-            if "text/event-stream" not in response.headers.get("content-type", ""):
+            kind = response.headers.get("content-type", "").lower()
+            if "application/json" in kind:
+                for piece in reader.feed_whole(await _whole_body(response)):
+                    yield piece
+            elif "text/event-stream" not in kind:
                 raise ProviderBadAnswer
-            async for data in _events(response):
-                had_content = accumulator.has_content
-                text = _take(data, accumulator)
-                if text or accumulator.has_content != had_content:
-                    # Comments and empty chunks are no progress: only content moves this.
-                    deadline.reschedule(loop.time() + BETWEEN_PIECES_SECONDS)
-                if text:
-                    yield text
-        if not accumulator.finish_reason:
-            # Cut off without an error: an answer ends with its reason.
-            if accumulator.has_content:
-                raise ProviderStalled("The model's answer broke off.")
+            else:
+                async for chunk in response.iter_bytes():
+                    progress = reader.progress
+                    for piece in reader.feed(chunk):
+                        yield piece
+                    if reader.is_done:
+                        break
+                    if reader.progress != progress:
+                        # Comments and empty chunks are no progress: only content moves this.
+                        deadline.reschedule(loop.time() + BETWEEN_PIECES_SECONDS)
+        for piece in reader.close():
+            yield piece
+
+    def _learns(self, request: CompletionRequest, error: openai.APIStatusError) -> bool:
+        """Whether the request can be sent in a form that this model takes; then it is from now on."""
+        known = self._habits.get(request.model, frozenset())
+        now = known | habits_told(
+            read_error(error.body).words, _arguments(request), error.status_code
+        )
+        self._habits[request.model] = now
+        return now != known
+
+
+async def _whole_body(response: AsyncAPIResponse[Any]) -> bytes:
+    body = bytearray()
+    async for chunk in response.iter_bytes():
+        body += chunk
+        if len(body) > _MOST_BODY:
             raise ProviderBadAnswer
-
-
-async def _events(response: AsyncAPIResponse[Any]) -> AsyncIterator[str]:
-    """The data of each event, up to the one that says that no more come."""
-    reader = EventStreamReader()
-    try:
-        async for chunk in response.iter_bytes():
-            for data in reader.feed(chunk):
-                if data == "[DONE]":
-                    return
-                yield data
-        for data in reader.close():
-            if data != "[DONE]":
-                yield data
-    except EventTooLong as error:
-        raise ProviderBadAnswer from error
+    return bytes(body)
 
 
 def _arguments(request: CompletionRequest) -> dict[str, Any]:
@@ -133,54 +153,45 @@ def _arguments(request: CompletionRequest) -> dict[str, Any]:
     return arguments
 
 
-def _take(data: str, accumulator: Accumulator) -> str:
-    try:
-        chunk = json.loads(data)
-    except ValueError as error:
-        raise ProviderBadAnswer from error
-    if not isinstance(chunk, Mapping):
-        raise ProviderBadAnswer
-    if chunk.get("error"):
-        raise _error_in_stream(chunk["error"])
-    return accumulator.take(chunk)
+def _pause_before(failure: ProviderError, attempt: int) -> float | None:
+    """For how long to wait before the next attempt; None: there is none."""
+    if isinstance(failure, ProviderRateLimited):
+        wait = failure.details.get("wait")
+        pause = (
+            float(wait) if isinstance(wait, (int, float)) else PAUSE_SECONDS * 2 ** (attempt - 1)
+        )
+        return pause if attempt < MOST_ATTEMPTS and pause <= LONGEST_WAIT_SECONDS else None
+    return PAUSE_SECONDS / 2 if isinstance(failure, ProviderUnreachable) and attempt < 2 else None
 
 
-def _error_in_stream(error: object) -> ProviderError:
-    code = str(error.get("code") or error.get("type") or "") if isinstance(error, Mapping) else ""
-    if "rate" in code or code == "429":
-        return ProviderRateLimited()
-    if "context" in code:
-        return ContextTooLong()
-    return ProviderRefusedRequest(details={"code": code[:100]})
+def _failure_of(error: Exception) -> ProviderError:
+    """The kind of failure, in our words: what the other side wrote may hold its secrets.
+
+    Raises:
+        Exception: what is no failure of the provider's is let through.
+    """
+    match error:
+        case ProviderError():
+            return error
+        case openai.APITimeoutError():
+            return ProviderStalled("The model provider did not answer in time.")
+        case openai.APIConnectionError():
+            return ProviderUnreachable()
+        case openai.OpenAIError():
+            return ProviderBadAnswer()
+        case TimeoutError() | httpx2.TimeoutException():
+            return ProviderStalled()
+        case httpx2.HTTPError():
+            return ProviderUnreachable("The connection to the model provider broke.")
+        case _:
+            raise error
 
 
-def _provider_error(error: openai.OpenAIError) -> ProviderError:
-    """The kind of failure, in our words: what the other side wrote may hold its secrets."""
-    if isinstance(error, openai.APITimeoutError):
-        return ProviderStalled("The model provider did not answer in time.")
-    if isinstance(error, openai.APIConnectionError):
-        return ProviderUnreachable()
-    if isinstance(error, openai.APIStatusError):
-        return _status_error(error)
-    return ProviderBadAnswer()
-
-
-def _status_error(error: openai.APIStatusError) -> ProviderError:
-    status = error.status_code
-    details = {"status": status, "request_id": str(error.request_id or "")[:100]}
-    if status in (401, 403):
-        return ProviderKeyRefused(details=details)
-    if status == 404:
-        return ProviderModelUnknown(details=details)
-    if status == 429:
-        wait = error.response.headers.get("retry-after", "")
-        when = f" Try again in {wait} seconds." if wait.isdigit() else " Try again in a moment."
-        message = "The model provider is receiving too many requests." + when
-        return ProviderRateLimited(message, details=details)
-    code = str(getattr(error, "code", "") or "")
-    if status in (400, 413, 422) and ("context" in code or "context length" in str(error).lower()):
-        return ContextTooLong(details=details)
-    if status >= 500:
-        return ProviderUnreachable("The model provider has a problem of its own.", details=details)
-    message = f"The model provider did not accept the request (status {status})."
-    return ProviderRefusedRequest(message, details=details)
+def _status_error(error: openai.APIStatusError, request: CompletionRequest) -> ProviderError:
+    return error_of(
+        read_error(error.body),
+        status=error.status_code,
+        wait=wait_of(error.response.headers),
+        has_tools=bool(request.tools),
+        details={"request_id": str(error.request_id or "")[:100]},
+    )

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
+import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
@@ -17,31 +20,42 @@ from chat.providers.accumulator import Accumulator
 from chat.providers.base import Completion, CompletionRequest, ProviderSpec, TextPiece
 from chat.providers.errors import ProviderError
 from chat.providers.event_stream import EventStreamReader
+from chat.providers.failures import error_of, read_error, wait_of
 from chat.providers.openai_compatible import OpenAICompatible
 from mcp_servers import outbound
+from tests.chat.streams import bytes_of, recorded
 from tests.fakes.scripted_model import DONE, Answer, ScriptedModel, chunk, event, usage
 from workspaces.secrets import Secret
 
 KEY = "sk-canary-canary-canary-0123456789"
 
 
-@pytest.fixture
-def model() -> Iterator[ScriptedModel]:
+@pytest.fixture(scope="module")
+def server() -> Iterator[ScriptedModel]:
     scripted = ScriptedModel()
     yield scripted
     scripted.stop()
 
 
-async def ask(model: ScriptedModel) -> tuple[list[str], Completion]:
+@pytest.fixture
+def model(server: ScriptedModel, monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
+    """The same server for all tests here, with an empty script; it is asked again at once."""
+    monkeypatch.setattr(openai_compatible, "PAUSE_SECONDS", 0.01)
+    server.clear()
+    return server
+
+
+async def ask(model: ScriptedModel, **parameters: Any) -> tuple[list[str], Completion]:
     """One request; the pieces of text, and the whole."""
     spec = ProviderSpec(name="t", base_url=model.base_url, model="m", api_key=Secret(KEY))
     pieces: list[str] = []
     async with outbound.client() as http:
-        request = CompletionRequest(model="m", messages=[{"role": "user", "content": "?"}])
+        messages = [{"role": "user", "content": "?"}]
+        request = CompletionRequest(model="m", messages=messages, parameters=parameters)
         async for piece in OpenAICompatible(spec, http).stream(request):
             if isinstance(piece, TextPiece):
                 pieces.append(piece.text)
-            else:
+            elif isinstance(piece, Completion):
                 return pieces, piece
     raise AssertionError("no completion came")
 
@@ -109,6 +123,15 @@ async def test_text_usage_and_odd_chunks(model: ScriptedModel) -> None:
     assert (whole.prompt_tokens, whole.completion_tokens) == (7, 5)
 
 
+RATE = "provider_rate_limited"
+
+
+def refusal(status: int, error: dict[str, Any], **headers: str) -> Answer:
+    """An error as a JSON body."""
+    kind = {"content-type": "application/json", **headers}
+    return Answer([json.dumps({"error": error}).encode()], status=status, headers=kind)
+
+
 FAILURES: dict[str, tuple[Answer, str]] = {
     "bad key": (Answer([b"{}"], status=401), "provider_key_refused"),
     "forbidden": (Answer([b"{}"], status=403), "provider_key_refused"),
@@ -138,6 +161,98 @@ FAILURES: dict[str, tuple[Answer, str]] = {
     "cut without a reason": (Answer([chunk({"content": "a"})]), "provider_stalled"),
     "done without content": (Answer([DONE]), "provider_bad_answer"),
     "nothing at all": (Answer([]), "provider_bad_answer"),
+    "request timeout": (Answer([b"{}"], status=408), "provider_stalled"),
+    "no credit": (Answer([b"{}"], status=402), "provider_credit_spent"),
+    "quota spent, told as too many requests": (
+        refusal(429, {"code": "insufficient_quota", "message": "You exceeded your current quota"}),
+        "provider_credit_spent",
+    ),
+    "overloaded": (Answer([b"{}"], status=529, headers={"retry-after": "60"}), RATE),
+    "overloaded, told as not available": (
+        refusal(503, {"message": "Overloaded"}, **{"retry-after": "99"}),
+        RATE,
+    ),
+    "a page of a gateway": (
+        Answer(
+            [b"<html>502 Bad Gateway</html>"], status=502, headers={"content-type": "text/html"}
+        ),
+        "provider_unreachable",
+    ),
+    "the connection is reset": (
+        Answer([chunk({"content": "a"})], breaks=True),
+        "provider_unreachable",
+    ),
+    "a cut character, and no end": (Answer([b'data: {"choices": "\xc3']), "provider_bad_answer"),
+    "an answer that is no stream, with an error": (
+        Answer(
+            [b'{"error": {"message": "rate limit exceeded", "code": 429}}'],
+            headers={"content-type": "application/json"},
+        ),
+        RATE,
+    ),
+    "context, vLLM": (
+        refusal(400, {"message": "This model's maximum context length is 4096 tokens."}),
+        "context_too_long",
+    ),
+    "context, llama.cpp": (
+        refusal(
+            400,
+            {"type": "exceed_context_size_error", "message": "the request exceeds", "n_ctx": 2048},
+        ),
+        "context_too_long",
+    ),
+    "context, Anthropic": (
+        refusal(400, {"message": "prompt is too long: 210000 tokens > 200000 maximum"}),
+        "context_too_long",
+    ),
+    "context, Gemini": (
+        refusal(
+            400,
+            {
+                "message": "The input token count (1200000) exceeds the maximum number of tokens allowed"
+            },
+        ),
+        "context_too_long",
+    ),
+    "context, Groq": (refusal(413, {"message": "Request Entity Too Large"}), "context_too_long"),
+    "content filter, Azure": (
+        refusal(
+            400,
+            {
+                "code": "content_filter",
+                "message": "triggering Azure OpenAI's content management policy",
+            },
+        ),
+        "content_filtered",
+    ),
+    "content filter, OpenRouter": (
+        refusal(403, {"message": "Your input was flagged", "metadata": {"reasons": ["x"]}}),
+        "content_filtered",
+    ),
+    "a model that is told as a bad request": (
+        refusal(400, {"message": "model 'x' not found"}),
+        "provider_model_unknown",
+    ),
+}
+
+# As each says it (status, words) when it is offered tools that it cannot take.
+NO_TOOLS = {
+    "Ollama": (400, "registry.ollama.ai/library/gemma:2b does not support tools"),
+    "vLLM": (
+        400,
+        '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set',
+    ),
+    "OpenRouter": (
+        404,
+        "No endpoints found that support tool use. To learn more about provider routing, visit",
+    ),
+    "llama.cpp": (500, "tools param requires --jinja flag"),
+    "Groq": (
+        400,
+        "`tool calling` is not supported with this model: function calling is not supported",
+    ),
+    "OpenAI": (400, "Unsupported parameter: 'tools' is not supported with this model."),
+    "a strict one": (422, "Extra inputs are not permitted: extra fields: tools"),
 }
 
 
@@ -145,12 +260,163 @@ FAILURES: dict[str, tuple[Answer, str]] = {
 async def test_each_failure_has_its_own_words(model: ScriptedModel, failure: str) -> None:
     """REL-33, SEC-34: typed, in plain words, and never the other side's text."""
     answer, code = FAILURES[failure]
-    model.give(answer)
+    for _ in range(openai_compatible.MOST_ATTEMPTS):
+        model.give(answer)
     with pytest.raises(ProviderError) as caught:
         await ask(model)
     assert caught.value.code == code
     assert KEY not in caught.value.message
     assert "secret text" not in caught.value.message
+    assert KEY not in str(caught.value.details)
+    assert caught.value.message.endswith(".")
+    assert caught.value.can_retry
+
+
+@pytest.mark.parametrize("who", NO_TOOLS)
+def test_a_model_that_takes_no_tools_is_told_from_other_refusals(who: str) -> None:
+    """REL-33: in each provider's words; without tools in the request the same words mean something else."""
+    status, words = NO_TOOLS[who]
+    told = read_error({"error": {"message": words}})
+    assert error_of(told, status=status, has_tools=True).code == "provider_refused_tools"
+    assert error_of(told, status=status).code != "provider_refused_tools"
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "3"}, 3.0),
+        ({"retry-after": "1.5"}, 1.5),
+        ({"retry-after-ms": "250", "retry-after": "1"}, 0.25),
+        ({"retry-after": "Sat, 21 Nov 2026 12:00:30 GMT"}, 30.0),
+        ({"retry-after": "Sat, 21 Nov 2026 11:00:00 GMT"}, 0.0),
+        ({"retry-after": "-4"}, 0.0),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "nan"}, None),
+        ({}, None),
+    ],
+)
+def test_how_long_a_provider_wants_to_be_left_alone(
+    headers: dict[str, str], seconds: float | None
+) -> None:
+    """REL-33: milliseconds, seconds, a date, or nothing that can be read."""
+    assert wait_of(headers, datetime(2026, 11, 21, 12, tzinfo=UTC)) == seconds
+
+
+async def test_a_short_wait_is_waited_for(model: ScriptedModel) -> None:
+    """REL-33: before anything came, the request is repeated by itself, and not before it is time."""
+    model.give(refusal(429, {"message": "slow down"}, **{"retry-after-ms": "150"}))
+    model.give(Answer([chunk({"content": "there"}, "stop"), DONE]))
+    started = time.monotonic()
+    assert (await ask(model))[0] == ["there"]
+    assert time.monotonic() - started >= 0.15
+    assert len(model.requests) == 2
+
+
+async def test_it_is_not_asked_for_ever(model: ScriptedModel) -> None:
+    """REL-33: a bounded number of attempts, then the person is told when to come back."""
+    for _ in range(5):
+        model.give(refusal(429, {"message": "slow down"}, **{"retry-after-ms": "10"}))
+    with pytest.raises(ProviderError, match="Try again in 1 seconds") as caught:
+        await ask(model)
+    assert caught.value.code == RATE
+    assert len(model.requests) == openai_compatible.MOST_ATTEMPTS
+
+
+async def test_a_long_wait_is_told(model: ScriptedModel) -> None:
+    """REL-33: nobody sits before a silent page for a quarter of an hour."""
+    model.give(refusal(429, {"message": "slow down"}, **{"retry-after": "900"}))
+    with pytest.raises(ProviderError, match="Try again in 15 minutes"):
+        await ask(model)
+    assert len(model.requests) == 1
+
+
+async def test_what_has_begun_is_not_repeated(model: ScriptedModel) -> None:
+    """REL-33: after the first piece the beginning is kept, and the person decides."""
+    limit = event({"error": {"code": 429, "message": "slow down"}})
+    model.give(Answer([chunk({"content": "a"}), limit]))
+    with pytest.raises(ProviderError):
+        await ask(model)
+    assert len(model.requests) == 1
+
+
+async def test_an_error_in_the_stream_before_anything_else_is_repeated(
+    model: ScriptedModel,
+) -> None:
+    """REL-33: as OpenRouter words a provider of its own that is down."""
+    model.give(
+        Answer([b": OPENROUTER PROCESSING\n\n", event({"error": {"code": 502, "message": "down"}})])
+    )
+    model.give(Answer([chunk({"content": "there"}, "stop"), DONE]))
+    assert (await ask(model))[0] == ["there"]
+
+
+async def test_a_request_takes_the_form_that_a_server_takes(model: ScriptedModel) -> None:
+    """REL-33: without `stream_options`, and with the newer name of `max_tokens`, once that has been said."""
+    model.give(refusal(400, {"message": "Unrecognized request argument supplied: stream_options"}))
+    model.give(
+        refusal(400, {"message": "Unsupported parameter: use 'max_completion_tokens' instead."})
+    )
+    model.give(Answer([chunk({"content": "there"}, "stop"), DONE]))
+    assert (await ask(model, max_tokens=50))[0] == ["there"]
+    assert "stream_options" not in model.requests[-1]
+    assert model.requests[-1]["max_completion_tokens"] == 50
+    assert "max_tokens" not in model.requests[-1]
+
+
+async def test_a_server_that_does_not_stream(model: ScriptedModel) -> None:
+    """REL-33: the whole answer in one body is an answer too."""
+    message = {"role": "assistant", "content": "all at once"}
+    body = {
+        "choices": [{"message": message, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 3},
+    }
+    model.give(Answer([json.dumps(body).encode()], headers={"content-type": "application/json"}))
+    _, whole = await ask(model)
+    assert (whole.text, whole.prompt_tokens) == ("all at once", 3)
+
+
+async def test_done_ends_it_though_the_connection_stays_open(model: ScriptedModel) -> None:
+    """REL-32: nobody waits for a close that does not come."""
+    model.give(Answer([chunk({"content": "a"}, "stop"), DONE], hangs=True))
+    async with asyncio.timeout(5):
+        assert (await ask(model))[0] == ["a"]
+
+
+async def test_long_arguments_and_thoughts_are_progress(
+    model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-32: a model that writes a long argument has not stalled."""
+    monkeypatch.setattr(openai_compatible, "BETWEEN_PIECES_SECONDS", 0.4)
+    pause = threading.Event()
+    timer = threading.Timer(0.3, pause.set)
+    second = threading.Event()
+    later = threading.Timer(0.6, second.set)
+    parts: list[Any] = [chunk({"reasoning": "hm"}), pause]
+    parts += [call_delta(index=0, id="a", function={"name": "f", "arguments": '{"x":'}), second]
+    parts += [call_delta(index=0, function={"arguments": "1}"}), chunk({}, "tool_calls"), DONE]
+    model.give(Answer(parts))
+    timer.start()
+    later.start()
+    assert (await ask(model))[1].calls[0].arguments == '{"x":1}'
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "azure: empty choices first, filter results without a delta",
+        "ollama: every call whole, all with index 0, finish stop",
+        "openrouter: comments while it waits, reasoning with details, cost beside usage",
+    ],
+)
+async def test_recorded_streams_over_real_http(model: ScriptedModel, name: str) -> None:
+    """REL-33: the same through sockets, in small pieces."""
+    case = recorded()[name]
+    raw = bytes_of(case)
+    model.give(Answer([raw[at : at + 37] for at in range(0, len(raw), 37)]))
+    pieces, whole = await ask(model)
+    assert "".join(pieces) == case["expect"].get("text", "")
+    assert whole.reasoning == case["expect"].get("reasoning", "")
+    assert [[call.name, call.arguments] for call in whole.calls] == case["expect"].get("calls", [])
 
 
 async def test_a_stalled_stream_ends_in_time(

@@ -47,6 +47,8 @@ class Answer:
     headers: dict[str, str] = field(default_factory=lambda: {"content-type": "text/event-stream"})
     hangs: bool = False
     """After the parts, the connection stays open and silent."""
+    breaks: bool = False
+    """After the parts, the connection is torn down."""
 
 
 class ScriptedModel:
@@ -64,6 +66,12 @@ class ScriptedModel:
     def stop(self) -> None:
         """End the server."""
         self._listening.stop()
+
+    def clear(self) -> None:
+        """Begin anew: nothing has been asked, and nothing is to be said."""
+        self.requests.clear()
+        self.closed.clear()
+        self._script.clear()
 
     def say(self, text: str, *, hold: threading.Event | None = None) -> None:
         """Answer with a text, word by word; with `hold`, wait for it before the last word."""
@@ -120,6 +128,8 @@ class ScriptedModel:
                     yield part
             if answer.hangs:
                 await asyncio.sleep(60)
+            if answer.breaks:
+                raise ConnectionResetError
         except (asyncio.CancelledError, GeneratorExit):
             self.closed.set()
             raise

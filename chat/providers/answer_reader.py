@@ -1,0 +1,114 @@
+"""From the bytes of a response to the pieces of an answer, or to what went wrong. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+
+from chat.providers import finish_reasons
+from chat.providers.accumulator import Accumulator, AnswerTooLong
+from chat.providers.base import Completion, Piece
+from chat.providers.errors import (
+    ContentFiltered,
+    ProviderBadAnswer,
+    ProviderStalled,
+    ProviderUnreachable,
+)
+from chat.providers.event_stream import EventStreamReader, EventTooLong
+from chat.providers.failures import error_of, read_error
+
+_DONE = "[DONE]"
+
+
+class AnswerReader:
+    """Feed it a response's bytes until `is_done`, or until they end; then close it."""
+
+    def __init__(self, *, has_tools: bool = False) -> None:
+        self._events = EventStreamReader()
+        self._accumulator = Accumulator()
+        self._usage = self._accumulator.usage
+        self._has_tools = has_tools
+        self.is_done = False
+        """The server has said that nothing more comes."""
+
+    @property
+    def has_content(self) -> bool:
+        """Whether anything of an answer has come."""
+        return self._accumulator.has_content
+
+    @property
+    def progress(self) -> int:
+        """Grows with the answer, and with nothing else."""
+        return self._accumulator.progress
+
+    def feed(self, chunk: bytes) -> Iterator[Piece]:
+        """What these bytes of an event stream add.
+
+        Raises:
+            ProviderError: they hold an error, or are no answer.
+        """
+        try:
+            for data in self._events.feed(chunk):
+                yield from self._take(data)
+                if self.is_done:
+                    return
+        except EventTooLong as error:
+            raise ProviderBadAnswer from error
+
+    def feed_whole(self, body: bytes) -> Iterator[Piece]:
+        """The answer of a server that does not stream, or that found out too late that it cannot answer."""
+        yield from self._take(body.decode("utf-8", "replace"))
+        self.is_done = True
+
+    def close(self) -> Iterator[Piece]:
+        """The rest, once the bytes have ended.
+
+        Raises:
+            ProviderError: this was not the end of an answer.
+        """
+        if not self.is_done:
+            try:
+                for data in self._events.close():
+                    yield from self._take(data)
+            except EventTooLong as error:
+                raise ProviderBadAnswer from error
+        yield from self._accumulator.close()
+        self._check_end()
+
+    def completion(self) -> Completion:
+        """The whole answer."""
+        return self._accumulator.completion(self._events.ignored)
+
+    def _take(self, data: str) -> Iterator[Piece]:
+        if data.strip() == _DONE:
+            self.is_done = True
+            return
+        try:
+            chunk = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            raise ProviderBadAnswer from error
+        if not isinstance(chunk, Mapping):
+            raise ProviderBadAnswer
+        if chunk.get("object") == "error" or (chunk.get("error") and "jsonrpc" not in chunk):
+            raise error_of(read_error(chunk), has_tools=self._has_tools)
+        try:
+            yield from self._accumulator.take(chunk)
+        except AnswerTooLong as error:
+            raise ProviderBadAnswer("The model's answer had no end, and was cut.") from error
+        if self._accumulator.usage is not self._usage:
+            self._usage = self._accumulator.usage
+            yield self._usage
+
+    def _check_end(self) -> None:
+        """An answer ends with its reason, or at least with the word that nothing more comes."""
+        answer = self._accumulator
+        if not answer.finish_reason and self.is_done and answer.has_content:
+            answer.finish_reason = finish_reasons.STOP
+        if answer.finish_reason == finish_reasons.FILTERED:
+            raise ContentFiltered
+        if answer.finish_reason == finish_reasons.FAILED:
+            raise ProviderUnreachable("The model provider broke off with a problem of its own.")
+        if not answer.finish_reason:
+            if answer.has_content:
+                raise ProviderStalled("The model's answer broke off.")
+            raise ProviderBadAnswer
