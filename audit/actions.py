@@ -12,6 +12,7 @@ class Action(StrEnum):
     TOOL_CALL_FINISHED = "tool_call.finished"
     TOOL_CALL_REFUSED = "tool_call.refused"
     TOOL_CALL_RESUMED = "tool_call.resumed"
+    TOOL_CALL_RESOLVED = "tool_call.resolved"
     RESOURCE_READ_REQUESTED = "resource_read.requested"
     RESOURCE_READ_FINISHED = "resource_read.finished"
     RESOURCE_READ_REFUSED = "resource_read.refused"
@@ -38,6 +39,8 @@ class Action(StrEnum):
     AUTH_FAILED = "auth.failed"
     EXPORT_CREATED = "export.created"
     BODY_OPENED = "body.opened"
+    RESTORE_FOUND = "restore.found"
+    RESTORE_CONFIRMED = "restore.confirmed"
     LOG_STARTED = "log.started"
     LOG_STOPPED = "log.stopped"
 
@@ -47,6 +50,7 @@ SENTENCES: dict[Action, str] = {
     Action.TOOL_CALL_FINISHED: "A tool call ended.",
     Action.TOOL_CALL_REFUSED: "A tool call was refused; nothing was sent.",
     Action.TOOL_CALL_RESUMED: "A tool call that waited for an answer or a task went on.",
+    Action.TOOL_CALL_RESOLVED: "A person said what becomes of a call whose outcome is unknown.",
     Action.RESOURCE_READ_REQUESTED: "Reading a resource was let through and is about to be sent.",
     Action.RESOURCE_READ_FINISHED: "Reading a resource ended.",
     Action.RESOURCE_READ_REFUSED: "Reading a resource was refused; nothing was sent.",
@@ -73,6 +77,8 @@ SENTENCES: dict[Action, str] = {
     Action.AUTH_FAILED: "Somebody failed to sign in.",
     Action.EXPORT_CREATED: "The log was exported.",
     Action.BODY_OPENED: "The arguments and result of a call were read.",
+    Action.RESTORE_FOUND: "The database was found to be older than the installation; nothing runs by itself.",
+    Action.RESTORE_CONFIRMED: "A person let a restored installation go on.",
     Action.LOG_STARTED: "The log began.",
     Action.LOG_STOPPED: "The log was stopped in an orderly way.",
 }
@@ -83,6 +89,7 @@ TITLES: dict[Action, str] = {
     Action.TOOL_CALL_FINISHED: "Tool call finished",
     Action.TOOL_CALL_REFUSED: "Tool call refused",
     Action.TOOL_CALL_RESUMED: "Tool call resumed",
+    Action.TOOL_CALL_RESOLVED: "Unknown outcome settled",
     Action.RESOURCE_READ_REQUESTED: "Resource requested",
     Action.RESOURCE_READ_FINISHED: "Resource read",
     Action.RESOURCE_READ_REFUSED: "Resource refused",
@@ -109,6 +116,8 @@ TITLES: dict[Action, str] = {
     Action.AUTH_FAILED: "Sign-in failed",
     Action.EXPORT_CREATED: "Log exported",
     Action.BODY_OPENED: "Call's bodies read",
+    Action.RESTORE_FOUND: "Restored from a backup",
+    Action.RESTORE_CONFIRMED: "Restore confirmed",
     Action.LOG_STARTED: "Log began",
     Action.LOG_STOPPED: "Log stopped",
 }

@@ -77,6 +77,12 @@ def record(draft: EntryDraft) -> AuditEntry:
     return entry
 
 
+def was_requested(workspace_id: UUID, call_id: UUID) -> bool:
+    """Whether a call was recorded as let through, ended or not."""
+    entries = AuditEntry.objects.for_workspace(workspace_id).filter(call_id=call_id)
+    return entries.filter(action=Action.TOOL_CALL_REQUESTED.value).exists()
+
+
 def is_call_open(workspace_id: UUID, call_id: UUID) -> bool:
     """Whether a call was recorded as requested, and not as finished."""
     actions = set(

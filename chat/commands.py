@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from chat.values import Remember
+from chat.values import Remember, Resolution, WhenBusy
 from mcp_servers.inputs import InputAction
 from workspaces.errors import InvalidInput
 
@@ -47,6 +47,56 @@ class Send(_Command):
     client_id: str
     text: str
     attachments: Annotated[list[ResourceName], Field(max_length=20)] = []
+    when_busy: WhenBusy = WhenBusy.REFUSE
+
+
+class EditMessage(_Command):
+    """Ask differently; the conversation branches."""
+
+    type: Literal["edit_message"]
+    message_id: UUID
+    client_id: str
+    text: str
+
+
+class Regenerate(_Command):
+    """Answer again; the conversation branches."""
+
+    type: Literal["regenerate"]
+    turn_id: UUID
+    client_id: str
+
+
+class ShowBranch(_Command):
+    type: Literal["show_branch"]
+    message_id: UUID
+
+
+class EditQueued(_Command):
+    type: Literal["edit_queued"]
+    queued_id: UUID
+    text: str
+
+
+class RemoveQueued(_Command):
+    type: Literal["remove_queued"]
+    queued_id: UUID
+
+
+class SendQueued(_Command):
+    """Now, and not when the running turn has ended."""
+
+    type: Literal["send_queued"]
+    queued_id: UUID
+
+
+class Resolve(_Command):
+    """What becomes of a call whose outcome is unknown."""
+
+    type: Literal["resolve"]
+    tool_call_id: UUID
+    resolution: Resolution
+    note: str = ""
 
 
 class Stop(_Command):
@@ -79,16 +129,48 @@ class Ping(_Command):
     type: Literal["ping"]
 
 
-Command = Subscribe | Unsubscribe | Send | Stop | Retry | Decide | AnswerInput | Ping
+class Ack(_Command):
+    """The page has read everything up to this `check`."""
+
+    type: Literal["ack"]
+    number: Annotated[int, Field(ge=0)]
+
+
+Command = (
+    Subscribe
+    | Unsubscribe
+    | Send
+    | EditMessage
+    | Regenerate
+    | ShowBranch
+    | EditQueued
+    | RemoveQueued
+    | SendQueued
+    | Resolve
+    | Stop
+    | Retry
+    | Decide
+    | AnswerInput
+    | Ping
+    | Ack
+)
 COMMANDS: tuple[type[_Command], ...] = (
     Subscribe,
     Unsubscribe,
     Send,
+    EditMessage,
+    Regenerate,
+    ShowBranch,
+    EditQueued,
+    RemoveQueued,
+    SendQueued,
+    Resolve,
     Stop,
     Retry,
     Decide,
     AnswerInput,
     Ping,
+    Ack,
 )
 
 _adapter: TypeAdapter[Command] = TypeAdapter(Annotated[Command, Field(discriminator="type")])

@@ -8,7 +8,7 @@ UTF-16 units, as browsers count) says where they belong, so a lost or doubled on
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -21,6 +21,8 @@ class RowKind(StrEnum):
     TOOL_CALL = "tool_call"
     CONVERSATION = "conversation"
     INPUT_REQUEST = "input_request"
+    QUEUE = "queue"
+    ARTIFACT = "artifact"
 
 
 _TYPE_OF = {
@@ -29,6 +31,8 @@ _TYPE_OF = {
     RowKind.TOOL_CALL: "tool_call.changed",
     RowKind.CONVERSATION: "conversation.changed",
     RowKind.INPUT_REQUEST: "input_request.changed",
+    RowKind.QUEUE: "queue.changed",
+    RowKind.ARTIFACT: "artifact.changed",
 }
 
 
@@ -37,7 +41,7 @@ class RowEvent:
     conversation_id: UUID
     seq: int
     kind: RowKind
-    row: Mapping[str, Any]
+    row: Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
     def as_json(self) -> dict[str, Any]:
         return {

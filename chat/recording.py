@@ -19,13 +19,23 @@ from django.db import transaction
 
 from chat.events import RowEvent, RowKind
 from chat.hub import hub
-from chat.models import Conversation, Message, ToolCall, Turn
+from chat.models import (
+    Artifact,
+    ArtifactVersion,
+    Conversation,
+    Message,
+    QueuedMessage,
+    ToolCall,
+    Turn,
+)
 from chat.models.turns import ACTIVE
 from chat.wire import (
+    artifact_json,
     attachments_of,
     conversation_json,
     input_request_json,
     message_json,
+    queued_json,
     tool_call_json,
     turn_json,
 )
@@ -64,6 +74,15 @@ class Changes:
     def input_request(self, request: InputRequest) -> None:
         self._add(RowKind.INPUT_REQUEST, input_request_json(request))
 
+    def queue(self) -> None:
+        """The messages that wait changed: all of them are told, for they are few."""
+        rows = QueuedMessage.objects.for_workspace(self.conversation.workspace_id)
+        waiting = rows.filter(conversation=self.conversation)
+        self._add(RowKind.QUEUE, [queued_json(row) for row in waiting])
+
+    def artifact(self, artifact: Artifact, newest: ArtifactVersion) -> None:
+        self._add(RowKind.ARTIFACT, artifact_json(artifact, newest))
+
     def conversation_row(self, *, turn_status: str | None) -> None:
         row = conversation_json(self.conversation, turn_status=turn_status)
         self._add(RowKind.CONVERSATION, row)
@@ -76,7 +95,7 @@ class Changes:
             ),
         )
 
-    def _add(self, kind: RowKind, row: dict[str, object]) -> None:
+    def _add(self, kind: RowKind, row: dict[str, object] | list[dict[str, object]]) -> None:
         self.conversation.event_seq += 1
         seq = self.conversation.event_seq
         self.events.append(RowEvent(self.conversation.pk, seq, kind, row))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from chat.consumers import WorkspaceConsumer
+from chat.sockets.consumer import WorkspaceConsumer
 
 websocket_urlpatterns = [
     path("ws/w/<slug:workspace_slug>/", WorkspaceConsumer.as_asgi()),

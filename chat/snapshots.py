@@ -5,16 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 
+from chat.artifacts.rows import artifacts_of
 from chat.live import live_text
-from chat.models import Conversation, Message, ToolCall, Turn
+from chat.models import Conversation, Message, QueuedMessage, ToolCall, Turn
 from chat.models.turns import ACTIVE
 from chat.values import MessageStatus
 from chat.wire import (
+    artifact_json,
     attachments_of,
     conversation_json,
     input_request_json,
     message_json,
+    queued_json,
     tool_call_json,
     turn_json,
 )
@@ -44,7 +48,10 @@ def read_snapshot(conversation: Conversation) -> dict[str, Any]:
         messages = list(newest)[::-1]
         turns = list(
             Turn.objects.for_workspace(workspace_id)
-            .filter(pk__in={message.turn_id for message in messages})
+            .filter(
+                Q(pk__in={message.turn_id for message in messages})
+                | Q(user_message__in=[message.pk for message in messages])
+            )
             .order_by("pk")
         )
         calls = list(
@@ -54,6 +61,10 @@ def read_snapshot(conversation: Conversation) -> dict[str, Any]:
             .order_by("message__order_key", "position")
         )
         attached = attachments_of(workspace_id, messages)
+        queue = list(
+            QueuedMessage.objects.for_workspace(workspace_id).filter(conversation=conversation)
+        )
+        artifacts = artifacts_of(conversation)
         asked = list(
             InputRequest.objects.for_workspace(workspace_id)
             .filter(conversation_id=conversation.pk)
@@ -71,6 +82,8 @@ def read_snapshot(conversation: Conversation) -> dict[str, Any]:
         ],
         "turns": [turn_json(turn) for turn in turns],
         "tool_calls": [tool_call_json(call) for call in calls],
+        "queue": [queued_json(row) for row in queue],
+        "artifacts": [artifact_json(artifact, newest) for artifact, newest in artifacts],
         "input_requests": [input_request_json(request) for request in asked],
     }
 

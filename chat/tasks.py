@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from celery import shared_task
 
+from chat.artifacts import sweeping
 from chat.engine import runner
-from chat.services import approvals, inputs
+from chat.services import approvals, inputs, resolutions
 
 
 @shared_task
@@ -16,11 +17,17 @@ def recover_turns() -> int:
 
 @shared_task
 def expire_approvals() -> int:
-    """End requests for approval that nobody answered in time."""
-    return approvals.expire_approvals()
+    """End requests for approval, and wait no longer for a word on calls of unknown outcome."""
+    return approvals.expire_approvals() + resolutions.expire_resolutions()
 
 
 @shared_task
 def expire_inputs() -> int:
     """End questions of servers that nobody answered in time."""
     return inputs.expire_inputs()
+
+
+@shared_task
+def sweep_artifacts() -> int:
+    """Remove contents of files that no row names any more."""
+    return sweeping.sweep()

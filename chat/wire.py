@@ -7,7 +7,19 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from chat.models import Attachment, Bud, Conversation, Message, ToolCall, Turn
+from chat.artifacts.kinds import kind_of
+from chat.artifacts.tools import arguments_for_people
+from chat.models import (
+    Artifact,
+    ArtifactVersion,
+    Attachment,
+    Bud,
+    Conversation,
+    Message,
+    QueuedMessage,
+    ToolCall,
+    Turn,
+)
 from chat.sampling import model_for
 from chat.values import MessageRole, ToolCallStatus, TurnStatus
 from mcp_servers.elicitation import input_json
@@ -16,6 +28,12 @@ from mcp_servers.inputs import InputKind
 from mcp_servers.models import InputRequest, McpResource
 from mcp_servers.policy import may_remember_rule
 
+_UNKNOWN = {
+    ToolCallStatus.OUTCOME_UNKNOWN.value,
+    ToolCallStatus.MARKED_DONE.value,
+    ToolCallStatus.GIVEN_UP.value,
+    ToolCallStatus.REPEATED.value,
+}
 _SHOWS_SCHEMA = {ToolCallStatus.QUEUED.value, ToolCallStatus.WAITING_FOR_APPROVAL.value}
 
 
@@ -31,6 +49,8 @@ def conversation_json(conversation: Conversation, *, turn_status: str | None) ->
         "bud": bud_brief(conversation.bud),
         "is_pinned": conversation.is_pinned,
         "is_archived": conversation.is_archived,
+        "leaf_id": _id(conversation.leaf_id),
+        "forked_from": _id(conversation.forked_from),
         "status": conversation_status(turn_status),
         "created_at": moment(conversation.created_at),
         "updated_at": moment(conversation.last_message_at),
@@ -96,6 +116,50 @@ def attachment_json(row: Attachment) -> dict[str, Any]:
     }
 
 
+def artifact_json(artifact: Artifact, newest: ArtifactVersion) -> dict[str, Any]:
+    """A file of the conversation with its newest version."""
+    return {
+        "id": str(artifact.pk),
+        "conversation_id": str(artifact.conversation_id),
+        "name": artifact.name,
+        "is_deleted": artifact.is_deleted,
+        "version": artifact_version_json(artifact, newest),
+        "created_at": moment(artifact.created_at),
+        "updated_at": moment(artifact.updated_at),
+    }
+
+
+def artifact_version_json(artifact: Artifact, version: ArtifactVersion) -> dict[str, Any]:
+    """One version of a file, without its content. Needs `made_by` loaded."""
+    return {
+        "number": version.number,
+        "kind": kind_of(version.content_type, artifact.name).value,
+        "content_type": version.content_type,
+        "size": version.size,
+        "sha256": version.sha256,
+        "origin": version.origin,
+        "made_by": version.made_by.display_name if version.made_by else None,
+        "tool_call_id": _id(version.tool_call_id),
+        "message_id": _id(version.message_id),
+        "created_at": moment(version.created_at),
+    }
+
+
+def queued_json(row: QueuedMessage) -> dict[str, Any]:
+    """A message that waits for the running turn to end."""
+    return {
+        "id": str(row.pk),
+        "conversation_id": str(row.conversation_id),
+        "client_id": row.client_id,
+        "text": row.text,
+        "attachments": [
+            {"server_id": one["server_id"], "uri": one["uri"]} for one in row.attachments
+        ],
+        "is_next": row.is_next,
+        "created_at": moment(row.created_at),
+    }
+
+
 def turn_json(turn: Turn) -> dict[str, Any]:
     error = None
     if turn.error_code:
@@ -126,6 +190,7 @@ def turn_json(turn: Turn) -> dict[str, Any]:
 def tool_call_json(call: ToolCall) -> dict[str, Any]:
     """Needs `decided_by` loaded where there was a decision."""
     server = {"id": _id(call.server_id), "name": call.server_name} if call.server_name else None
+    sent = arguments_for_people(call)
     return {
         "id": str(call.pk),
         "turn_id": str(call.turn_id),
@@ -137,12 +202,16 @@ def tool_call_json(call: ToolCall) -> dict[str, Any]:
             "name": show_hidden(call.tool_name or call.function_name),
             "title": show_hidden(call.tool_title),
         },
+        "builtin": call.builtin or None,
+        "artifact": call.artifact,
         "annotations": call.annotations,
-        "arguments": call.arguments,
-        "proposed_arguments": call.proposed_arguments,
+        "arguments": call.arguments if sent is None else sent,
+        "proposed_arguments": call.proposed_arguments if sent is None else sent,
         "input_schema": call.input_schema if call.status in _SHOWS_SCHEMA else None,
         "status": call.status,
         "approval": _approval_json(call),
+        "resolution": _resolution_json(call),
+        "repeats": _id(call.repeats_id),
         "result": call.result,
         "cached_at": (call.result or {}).get("cached_at"),
         "error": call.error or None,
@@ -173,6 +242,13 @@ def _approval_json(call: ToolCall) -> dict[str, Any] | None:
         "edited": call.arguments != call.proposed_arguments,
         "can_remember": may_remember_rule(call.approval_rule),
     }
+
+
+def _resolution_json(call: ToolCall) -> dict[str, Any] | None:
+    """Of a call whose outcome is or was unknown: until when somebody may say what becomes of it, and what they said."""
+    if call.status not in _UNKNOWN:
+        return None
+    return {"due_at": moment(call.resolution_due_at), "note": call.resolution_note or None}
 
 
 def moment(value: datetime | None) -> str | None:

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat.api.offers import OffersOfConversation
-from chat.api.shapes import ConversationOutput, MessageOutput, SentOutput
+from chat.api.shapes import ConversationOutput, MessageOutput, SentOutput, sent_json
 from chat.models import Bud, Conversation, Message, Turn
 from chat.models.turns import ACTIVE
 from chat.services.attachments import LONGEST_URI, ResourceRef
@@ -23,7 +23,8 @@ from chat.services.conversations import (
     delete_conversation,
     update_conversation,
 )
-from chat.services.turns import send_message
+from chat.services.turns import send_or_queue
+from chat.values import WhenBusy
 from chat.wire import attachments_of
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
 from workspaces.scoping import WorkspaceQuerySet
@@ -31,6 +32,11 @@ from workspaces.scoping import WorkspaceQuerySet
 
 class NewConversation(serializers.Serializer[Any]):
     bud_id = serializers.UUIDField()
+    client_id = serializers.CharField(
+        max_length=64,
+        required=False,
+        help_text="Your own id: the same one again gives the same conversation.",
+    )
 
 
 class ConversationChanges(serializers.Serializer[Any]):
@@ -54,6 +60,11 @@ class NewMessage(serializers.Serializer[Any]):
     )
     text = serializers.CharField(max_length=100_000, trim_whitespace=False)
     attachments = ResourceName(many=True, required=False)
+    when_busy = serializers.ChoiceField(
+        [choice.value for choice in WhenBusy],
+        default=WhenBusy.REFUSE.value,
+        help_text="While a turn runs: refuse this message, queue it, or interrupt the turn.",
+    )
 
 
 class ConversationFilters(RowFilterSet):
@@ -84,8 +95,11 @@ class ConversationViewSet(OffersOfConversation, ListRows, RetrieveRow, Workspace
     @extend_schema(request=NewConversation, responses={201: ConversationOutput})
     def create(self, request: Request) -> Response:
         """Open a conversation with a bud."""
-        bud = Bud.objects.for_workspace(self.workspace).fetch(self.read(NewConversation)["bud_id"])
-        conversation = create_conversation(bud=bud, owner=self.person, actor=self.actor)
+        values = self.read(NewConversation)
+        bud = Bud.objects.for_workspace(self.workspace).fetch(values["bud_id"])
+        conversation = create_conversation(
+            bud=bud, owner=self.person, actor=self.actor, client_id=values.get("client_id")
+        )
         return self.answer(conversation, status=201)
 
     @extend_schema(request=ConversationChanges, responses=ConversationOutput)
@@ -115,16 +129,15 @@ class ConversationViewSet(OffersOfConversation, ListRows, RetrieveRow, Workspace
             context = {"attachments": attachments_of(self.workspace.pk, page)}
             return self.get_paginated_response(MessageOutput(page, many=True, context=context).data)
         values = self.read(NewMessage)
-        sent = send_message(
+        sent = send_or_queue(
             conversation=conversation,
             client_id=values["client_id"],
             text=values["text"],
             attachments=[ResourceRef(**one) for one in values.get("attachments", ())],
+            when_busy=WhenBusy(values["when_busy"]),
             actor=self.actor,
         )
-        context = {"attachments": attachments_of(self.workspace.pk, [sent.message])}
-        shown = SentOutput({"message": sent.message, "turn": sent.turn}, context=context)
-        return Response(shown.data, status=202)
+        return Response(sent_json(sent), status=202)
 
     parameters: ClassVar[Any] = {
         **OffersOfConversation.parameters,

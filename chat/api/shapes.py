@@ -8,7 +8,8 @@ from typing import Any
 from rest_framework import serializers
 
 from chat import wire
-from chat.models import Conversation, Message, ToolCall, Turn
+from chat.models import Conversation, Message, QueuedMessage, ToolCall, Turn
+from chat.services.turns import Queued, Sent
 from chat.values import (
     AttachmentStatus,
     Decision,
@@ -37,6 +38,10 @@ class ConversationOutput(serializers.Serializer[Conversation]):
     bud = BudBrief()
     is_pinned = serializers.BooleanField()
     is_archived = serializers.BooleanField()
+    leaf_id = serializers.UUIDField(
+        allow_null=True, help_text="The message that the shown path ends with."
+    )
+    forked_from = serializers.UUIDField(allow_null=True)
     status = serializers.ChoiceField(["idle", "running", "waiting"])
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
@@ -129,6 +134,13 @@ class ApprovalOutput(serializers.Serializer[Any]):
     can_remember = serializers.BooleanField()
 
 
+class ResolutionOutput(serializers.Serializer[Any]):
+    """What becomes of a call whose outcome is not known."""
+
+    due_at = serializers.DateTimeField(allow_null=True)
+    note = serializers.CharField(allow_null=True)
+
+
 class ToolResultOutput(serializers.Serializer[Any]):
     content = serializers.ListField(child=serializers.DictField())
     truncated = serializers.BooleanField()
@@ -150,6 +162,10 @@ class ToolCallOutput(serializers.Serializer[Any]):
     input_schema = serializers.DictField(allow_null=True)
     status = serializers.ChoiceField(_choices(ToolCallStatus))
     approval = ApprovalOutput(allow_null=True)
+    resolution = ResolutionOutput(allow_null=True)
+    repeats = serializers.UUIDField(
+        allow_null=True, help_text="The call in whose place this one was made."
+    )
     result = ToolResultOutput(allow_null=True)
     cached_at = serializers.DateTimeField(allow_null=True)
     error = serializers.CharField(allow_null=True)
@@ -159,6 +175,26 @@ class ToolCallOutput(serializers.Serializer[Any]):
 
     def to_representation(self, instance: ToolCall) -> dict[str, Any]:
         return wire.tool_call_json(instance)
+
+
+class QueuedAttachment(serializers.Serializer[Any]):
+    server_id = serializers.UUIDField()
+    uri = serializers.CharField()
+
+
+class QueuedOutput(serializers.Serializer[QueuedMessage]):
+    """A message that waits for the running turn to end."""
+
+    id = serializers.UUIDField()
+    conversation_id = serializers.UUIDField()
+    client_id = serializers.CharField()
+    text = serializers.CharField()
+    attachments = QueuedAttachment(many=True)
+    is_next = serializers.BooleanField(help_text="It interrupts what runs.")
+    created_at = serializers.DateTimeField()
+
+    def to_representation(self, instance: QueuedMessage) -> dict[str, Any]:
+        return wire.queued_json(instance)
 
 
 class InputRequestOutput(serializers.Serializer[Any]):
@@ -187,7 +223,17 @@ class InputRequestOutput(serializers.Serializer[Any]):
 
 
 class SentOutput(serializers.Serializer[Mapping[str, Any]]):
-    """A message that was taken in, and the turn that answers it."""
+    """A message that was taken in with the turn that answers it, or that waits in the queue."""
 
-    message = MessageOutput()
-    turn = TurnOutput()
+    message = MessageOutput(allow_null=True)
+    turn = TurnOutput(allow_null=True)
+    queued = QueuedOutput(allow_null=True)
+
+
+def sent_json(sent: Sent | Queued) -> dict[str, Any]:
+    """What `SentOutput` describes."""
+    if isinstance(sent, Queued):
+        return {"message": None, "turn": None, "queued": wire.queued_json(sent.message)}
+    attached = wire.attachments_of(sent.message.workspace_id, [sent.message])
+    message = wire.message_json(sent.message, attachments=attached.get(sent.message.pk, ()))
+    return {"message": message, "turn": wire.turn_json(sent.turn), "queued": None}

@@ -6,14 +6,23 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from audit.actions import Outcome
-from chat.engine.requests import actor_of, request_of
-from chat.engine.rows import calls_of, end_call, let_go, move_call, move_turn, pending_inputs
+from chat.engine.beginning import send_next
+from chat.engine.requests import actor_of, builtin_request, request_of
+from chat.engine.rows import (
+    calls_of,
+    end_call,
+    leave_unknown,
+    let_go,
+    move_call,
+    move_turn,
+    pending_inputs,
+)
 from chat.engine.states import OPEN_CALLS
 from chat.models import Attachment, Message, ToolCall, Turn
 from chat.recording import Changes
 from chat.values import AttachmentStatus, MessageStatus, ToolCallStatus, TurnStatus
 from mcp_servers import elicitation
-from mcp_servers.gate import abandon_call
+from mcp_servers.gate import abandon_builtin, abandon_call
 from mcp_servers.models import InputRequest
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now
@@ -36,7 +45,7 @@ def end_turn(
     notice: str = "",
     partial: Mapping[UUID, str] | None = None,
 ) -> None:
-    """End a turn with all that hangs on it, inside the caller's transaction."""
+    """End a turn with all that hangs on it, and begin the next one if a message waits; in the caller's transaction."""
     move_turn(turn, status)
     streaming = Message.objects.for_workspace(turn.workspace_id).filter(
         turn=turn, status=MessageStatus.STREAMING.value
@@ -61,6 +70,7 @@ def end_turn(
     let_go(turn)
     turn.save()
     changes.turn(turn)
+    send_next(turn, changes)
 
 
 def record_end(
@@ -77,13 +87,16 @@ def record_end(
     Raises:
         AuditUnavailable: it could not be recorded.
     """
-    if call.tool_id is None:
+    if call.tool_id is None and not call.builtin:
         return
     bud = turn.conversation.bud
     try:
         actor = actor_of(turn)
     except PermissionDenied:
         actor = Actor.system(label="turns", source=Source.TASK, workspace_id=turn.workspace_id)
+    if call.tool_id is None:
+        abandon_builtin(builtin_request(call, turn, bud, actor), outcome=outcome, reason=reason)
+        return
     abandon_call(request_of(call, turn, bud, actor), outcome=outcome, reason=reason)
 
 
@@ -142,5 +155,5 @@ def _settle(call: ToolCall, turn: Turn, changes: Changes) -> None:
     else:
         withdraw_inputs(call, changes)
         record_end(call, turn, outcome=Outcome.OUTCOME_UNKNOWN, reason=UNKNOWN_OUTCOME)
-        end_call(call, ToolCallStatus.OUTCOME_UNKNOWN, UNKNOWN_OUTCOME)
+        leave_unknown(call, UNKNOWN_OUTCOME)
     changes.tool_call(call)

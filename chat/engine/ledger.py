@@ -17,9 +17,19 @@ from django.db import transaction
 
 from audit.actions import Outcome
 from audit.errors import AuditUnavailable
+from chat.engine.beginning import next_order_key
 from chat.engine.endings import end_turn, record_end, settle_calls
 from chat.engine.leases import Lease, LeaseClock, LeaseLost, acquire
-from chat.engine.rows import end_call, fetch_call, held, let_go, move_call, move_turn
+from chat.engine.rows import (
+    await_word,
+    end_call,
+    fetch_call,
+    held,
+    leave_unknown,
+    let_go,
+    move_call,
+    move_turn,
+)
 from chat.engine.states import WAITING_CALLS
 from chat.engine.trust import reads_untrusted, shown
 from chat.models import Attachment, Message, ToolCall, Turn
@@ -79,6 +89,8 @@ class ProposedCall:
     """None: the text is no JSON object."""
     tool: OfferedTool | None
     """None: no such tool was offered."""
+    target: OfferedTool | None = None
+    """The server's tool that a built-in one is to call in its place."""
     error: str = ""
     """Why it cannot be run at all, in words for the model."""
 
@@ -156,16 +168,19 @@ def start_step(lease: Lease, step: int) -> Message:
         messages = Message.objects.for_workspace(lease.workspace_id)
         message = messages.filter(turn=turn, step=step, role=MessageRole.ASSISTANT.value).first()
         if message is None:
-            before = messages.filter(conversation_id=turn.conversation_id).last()
+            answers = messages.filter(turn=turn, role=MessageRole.ASSISTANT.value)
+            before = answers.order_by("-step").values_list("pk", flat=True).first()
             message = Message(
                 workspace_id=lease.workspace_id,
                 conversation_id=turn.conversation_id,
                 turn=turn,
-                parent=before,
+                parent_id=before or turn.user_message_id,
                 role=MessageRole.ASSISTANT.value,
                 step=step,
-                order_key=(before.order_key if before else 0) + 1,
+                order_key=next_order_key(changes),
             )
+            changes.conversation.leaf_id = message.pk
+            changes.save_with_number("leaf_id")
         message.text = ""
         message.status = MessageStatus.STREAMING.value
         message.save()
@@ -279,11 +294,17 @@ def finish_call(lease: Lease, call_id: UUID, outcome: ToolCallOutcome, *, work_m
             "cached_at": outcome.cached_at.isoformat() if outcome.cached_at else None,
         }
         call.was_cached = outcome.cached_at is not None
+        call.artifact = outcome.details.get("artifact") or call.artifact
+        if outcome.details.get("from_outside"):
+            # A file that was fetched or uploaded may hold anybody's words.
+            call.annotations = {**call.annotations, "open_world": None}
         call.checkpoint = None
         call.model_text = strip_hidden(outcome.as_model_text())
         call.error = show_hidden(outcome.message) if outcome.is_error else ""
         call.duration_ms = outcome.duration_ms
         call.finished_at = database_now()
+        if status is ToolCallStatus.OUTCOME_UNKNOWN:
+            await_word(call)
         call.save()
         changes.tool_call(call)
         turn.work_ms += work_ms
@@ -311,7 +332,7 @@ def lose_call(lease: Lease, call_id: UUID, *, message: str) -> None:
         # The gate has tried for a while, and said so in the process's log.
         with contextlib.suppress(AuditUnavailable), transaction.atomic():
             record_end(call, turn, outcome=Outcome.OUTCOME_UNKNOWN, reason=message)
-        end_call(call, ToolCallStatus.OUTCOME_UNKNOWN, message)
+        leave_unknown(call, message)
         changes.tool_call(call)
 
 
@@ -375,6 +396,8 @@ def _call_of(proposal: ProposedCall, turn: Turn, message: Message, position: int
         proposed_arguments=arguments,
     )
     if tool is not None:
+        call.builtin = tool.builtin
+        tool = proposal.target or tool
         call.server_id = tool.server_id
         call.server_name = tool.server_name
         call.tool_id = tool.tool_id

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
+
+from django.conf import settings
 
 from chat.engine.leases import Lease, LeaseLost
 from chat.engine.states import ACTIVE_TURNS, check_call_move, check_turn_move
@@ -67,6 +70,18 @@ def end_call(call: ToolCall, status: ToolCallStatus, message: str) -> None:
     call.checkpoint = None
     call.finished_at = database_now()
     call.save()
+
+
+def leave_unknown(call: ToolCall, message: str) -> None:
+    """Nobody knows how a call ended: it waits for a person's word, inside the caller's transaction."""
+    await_word(call)
+    end_call(call, ToolCallStatus.OUTCOME_UNKNOWN, message)
+
+
+def await_word(call: ToolCall) -> None:
+    """Until when a person may say what becomes of a call whose outcome is unknown; the caller saves."""
+    seconds = settings.TRELLIS.approval_ttl_seconds
+    call.resolution_due_at = database_now() + timedelta(seconds=seconds)
 
 
 def pending_inputs(workspace_id: UUID, call_ids: Iterable[UUID]) -> Any:

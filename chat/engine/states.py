@@ -62,7 +62,11 @@ CALL_MOVES: dict[Call, frozenset[Call]] = {
     Call.FAILED: frozenset(),
     Call.REFUSED: frozenset(),
     Call.CANCELLED: frozenset(),
-    Call.OUTCOME_UNKNOWN: frozenset(),
+    # The person who asked says what becomes of it; running it again is another call.
+    Call.OUTCOME_UNKNOWN: frozenset({Call.MARKED_DONE, Call.GIVEN_UP, Call.REPEATED}),
+    Call.MARKED_DONE: frozenset(),
+    Call.GIVEN_UP: frozenset(),
+    Call.REPEATED: frozenset(),
 }
 
 ACTIVE_TURNS = frozenset(
@@ -72,7 +76,8 @@ WAITING_TURNS = frozenset({Turn.WAITING_FOR_APPROVAL, Turn.WAITING_FOR_INPUT})
 OPEN_CALLS = frozenset(
     {Call.QUEUED, Call.WAITING_FOR_APPROVAL, Call.WAITING_FOR_INPUT, Call.RUNNING}
 )
-WAITING_CALLS = frozenset({Call.WAITING_FOR_APPROVAL, Call.WAITING_FOR_INPUT})
+WAITING_CALLS = frozenset({Call.WAITING_FOR_APPROVAL, Call.WAITING_FOR_INPUT, Call.OUTCOME_UNKNOWN})
+"""Nothing goes on before a person has said something."""
 RETRYABLE_TURNS = frozenset({Turn.FAILED, Turn.CANCELLED, Turn.INTERRUPTED})
 
 

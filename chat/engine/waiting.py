@@ -125,7 +125,9 @@ def park(lease: Lease) -> bool:
         if calls_of(turn, ToolCallStatus.QUEUED).exists():
             return False
         waits_for_approval = calls_of(turn, ToolCallStatus.WAITING_FOR_APPROVAL).exists()
-        waits_for_input = calls_of(turn, ToolCallStatus.WAITING_FOR_INPUT).exists()
+        waits_for_input = calls_of(
+            turn, ToolCallStatus.WAITING_FOR_INPUT, ToolCallStatus.OUTCOME_UNKNOWN
+        ).exists()
         if not waits_for_approval and not waits_for_input:
             return False
         if turn.stop_requested_at is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
@@ -26,6 +26,21 @@ class ResourceRef:
     resource_id: UUID | None = None
     """The listed resource, or the template that the address was made of."""
 
+    def as_json(self) -> dict[str, str | None]:
+        """As a queued message keeps it."""
+        resource_id = str(self.resource_id) if self.resource_id else None
+        return {"server_id": str(self.server_id), "uri": self.uri, "resource_id": resource_id}
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> ResourceRef:
+        """What `as_json` gave."""
+        resource_id = raw.get("resource_id")
+        return cls(
+            server_id=UUID(raw["server_id"]),
+            uri=raw["uri"],
+            resource_id=UUID(resource_id) if resource_id else None,
+        )
+
 
 def check_refs(conversation: Conversation, refs: Sequence[ResourceRef]) -> list[ResourceRef]:
     """The references without doubles. Needs `bud` loaded.
@@ -45,6 +60,14 @@ def check_refs(conversation: Conversation, refs: Sequence[ResourceRef]) -> list[
         if ref.server_id not in usable:
             raise InvalidInput(fields={"attachments": ["This chat does not use that server."]})
     return unique
+
+
+def usable_refs(conversation: Conversation, refs: Sequence[ResourceRef]) -> list[ResourceRef]:
+    """Those of once checked references whose servers the conversation may still use."""
+    if not refs:
+        return []
+    usable = {one.server_id for one in servers_of(conversation.bud, conversation) if one.is_usable}
+    return [ref for ref in refs if ref.server_id in usable]
 
 
 def attach(message: Message, conversation: Conversation, refs: Sequence[ResourceRef]) -> None:

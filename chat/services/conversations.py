@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
-from chat.models import Bud, Conversation, Turn
+from chat.artifacts.services import forget_contents
+from chat.engine import runner
+from chat.engine.endings import end_turn
+from chat.models import Bud, Conversation, QueuedMessage, Turn
 from chat.models.turns import ACTIVE
 from chat.recording import changing
 from chat.services.buds import check_servers
-from chat.services.turns import stop_turn
-from chat.values import McpConfigOverrides, parse_value
+from chat.services.turns import check_client_id
+from chat.values import McpConfigOverrides, TitleSource, TurnStatus, parse_value
 from mcp_servers import elicitation
 from mcp_servers.inputs import InputKind
 from mcp_servers.models import InputRequest, InputStatus, McpServer, ToolPermission
@@ -25,13 +29,38 @@ from workspaces.roles import Permission, require
 LONGEST_TITLE = 200
 
 
-@transaction.atomic
-def create_conversation(*, bud: Bud, owner: User, actor: Actor) -> Conversation:
-    """Open a conversation with a bud."""
+def create_conversation(
+    *, bud: Bud, owner: User, actor: Actor, client_id: str | None = None
+) -> Conversation:
+    """Open a conversation with a bud.
+
+    Args:
+        client_id: the caller's own id for it; the same one again gives the same conversation.
+
+    Raises:
+        InvalidInput: the bud is archived, or a malformed client id.
+    """
     require(actor, Permission.USE_CHAT, workspace_id=bud.workspace_id)
+    if client_id is not None:
+        check_client_id(client_id)
+    mine = Conversation.objects.for_workspace(bud.workspace_id).filter(owner=owner)
+    made = mine.select_related("bud").filter(client_id=client_id).first() if client_id else None
+    if made is not None:
+        return made
     if bud.is_archived:
         raise InvalidInput(fields={"bud_id": ["This bud is archived."]})
-    conversation = Conversation.objects.create(workspace_id=bud.workspace_id, bud=bud, owner=owner)
+    try:
+        return _create(bud, owner, client_id)
+    except IntegrityError:
+        # The same command came twice at once, and the other was first.
+        return mine.select_related("bud").get(client_id=client_id)
+
+
+@transaction.atomic
+def _create(bud: Bud, owner: User, client_id: str | None) -> Conversation:
+    conversation = Conversation.objects.create(
+        workspace_id=bud.workspace_id, bud=bud, owner=owner, client_id=client_id
+    )
     announce(
         conversation.workspace_id,
         Announcement(kind="conversation.changed", id=str(conversation.pk), user_id=str(owner.pk)),
@@ -54,6 +83,7 @@ def update_conversation(
         row = changes.conversation
         if title is not None:
             row.title = title.strip()[:LONGEST_TITLE]
+            row.title_source = TitleSource.PERSON.value
         if is_pinned is not None:
             row.is_pinned = is_pinned
         if is_archived is not None:
@@ -71,6 +101,7 @@ def update_conversation(
         row.save(
             update_fields=[
                 "title",
+                "title_source",
                 "is_pinned",
                 "is_archived",
                 "mcp_config_overrides",
@@ -87,27 +118,24 @@ def delete_conversation(*, conversation: Conversation, actor: Actor) -> None:
     What runs in it is stopped first. The audit log keeps what was called.
     """
     require(actor, Permission.USE_CHAT, workspace_id=conversation.workspace_id)
-    turns = Turn.objects.for_workspace(conversation.workspace_id)
-    for turn in turns.filter(conversation=conversation, status__in=ACTIVE):
-        stop_turn(turn=turn, actor=actor)
-    with transaction.atomic():
-        # The engine's writes take this lock first too, so that neither stands in the other's way.
-        rows = Conversation.objects.for_workspace(conversation.workspace_id)
-        conversation = rows.select_for_update(of=("self",)).fetch(conversation.pk)
-        announce(
-            conversation.workspace_id,
-            Announcement(
-                kind="conversation.changed",
-                id=str(conversation.pk),
-                user_id=str(conversation.owner_id),
-            ),
-        )
+    workspace_id = conversation.workspace_id
+    # The engine's writes take this lock first too, so that neither stands in the other's way.
+    with changing(conversation.pk, workspace_id) as changes:
+        conversation = changes.conversation
+        QueuedMessage.objects.for_workspace(workspace_id).filter(conversation=conversation).delete()
+        turns = Turn.objects.for_workspace(workspace_id)
+        for turn in turns.filter(conversation=conversation, status__in=ACTIVE):
+            # Ended here, and not by its holder: the log has to learn of the end while the rows are there.
+            end_turn(turn, TurnStatus.CANCELLED, changes)
+            transaction.on_commit(partial(runner.stop, turn.pk))
         _forget_inputs(conversation, actor)
         allowed = ToolPermission.objects.for_workspace(conversation.workspace_id).filter(
             conversation_id=conversation.pk
         )
         for permission in allowed.select_related("tool__server"):
             forget_permission(permission=permission, actor=actor)
+        changes.conversation_row(turn_status=None)
+        forget_contents(conversation)
         conversation.delete()
 
 

@@ -8,22 +8,25 @@ from dataclasses import dataclass
 from functools import partial
 
 from django.db import transaction
-from uuid_utils.compat import uuid7
+from django.db.models import Max, Min
 
 from chat.engine import runner
+from chat.engine.beginning import Asker, begin_turn, path_end, wake
 from chat.engine.endings import end_turn
 from chat.engine.states import ACTIVE_TURNS, RETRYABLE_TURNS, WAITING_TURNS
-from chat.models import Conversation, Message, Turn
+from chat.models import Conversation, Message, QueuedMessage, Turn
 from chat.models.turns import ACTIVE
+from chat.providers.errors import ContextTooLong
 from chat.recording import Changes, changing
-from chat.services.attachments import ResourceRef, attach, check_refs
-from chat.values import MessageRole, MessageStatus, TurnStatus
+from chat.services.attachments import ResourceRef, check_refs
+from chat.values import TurnStatus, WhenBusy
 from workspaces.actors import Actor
 from workspaces.database import database_now
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 from workspaces.roles import Permission, require
 
 LONGEST_MESSAGE = 100_000
+MOST_QUEUED = 20
 _CLIENT_ID = re.compile(r"^[A-Za-z0-9_.:-]{1,64}$")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
@@ -32,6 +35,14 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 class Sent:
     message: Message
     turn: Turn
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """The message waits for the running turn to end."""
+
+    message: QueuedMessage
     is_new: bool
 
 
@@ -51,50 +62,114 @@ def send_message(
         InvalidInput: no text, too much of it, a malformed client id, or resources that cannot be attached.
         Conflict: the conversation is still being answered.
     """
+    sent = send_or_queue(
+        conversation=conversation,
+        client_id=client_id,
+        text=text,
+        actor=actor,
+        attachments=attachments,
+        when_busy=WhenBusy.REFUSE,
+    )
+    if isinstance(sent, Queued):
+        raise Conflict("This message waits for the running answer to end.")
+    return sent
+
+
+def send_or_queue(
+    *,
+    conversation: Conversation,
+    client_id: str,
+    text: str,
+    actor: Actor,
+    when_busy: WhenBusy,
+    attachments: Sequence[ResourceRef] = (),
+) -> Sent | Queued:
+    """The same; and while a turn runs, let the message wait for its end, or stop that turn for it.
+
+    Raises:
+        InvalidInput: as above.
+        Conflict: a turn runs and the message shall not wait, or too many wait already.
+    """
     require(actor, Permission.USE_CHAT, workspace_id=conversation.workspace_id)
-    _check(client_id, text)
+    check_client_id(client_id)
+    check_text(text)
     with changing(conversation.pk, conversation.workspace_id) as changes:
-        messages = Message.objects.for_workspace(conversation.workspace_id)
-        in_conversation = messages.filter(conversation=conversation)
-        known = in_conversation.filter(client_id=client_id).select_related("turn").first()
-        if known is not None and known.turn is not None:
-            return Sent(known, known.turn, is_new=False)
-        turns = Turn.objects.for_workspace(conversation.workspace_id)
-        if turns.filter(conversation=conversation, status__in=ACTIVE).exists():
-            raise Conflict("Please wait until the answer is complete, or stop it.")
+        known = _find_sent(conversation, client_id)
+        if known is not None:
+            return known
         refs = check_refs(changes.conversation, attachments)
-        before = in_conversation.last()
-        # Each names the other; the database checks that when the transaction ends.
-        turn_id = uuid7()
-        message = Message.objects.create(
-            workspace_id=conversation.workspace_id,
-            conversation=conversation,
-            turn_id=turn_id,
-            parent=before,
-            role=MessageRole.USER.value,
-            text=text,
-            status=MessageStatus.COMPLETE.value,
-            order_key=(before.order_key if before else 0) + 1,
-            client_id=client_id,
-        )
-        assert actor.user_id is not None  # require() lets no anonymous one through
-        turn = Turn.objects.create(
-            id=turn_id,
-            workspace_id=conversation.workspace_id,
-            conversation=conversation,
-            user_message=message,
-            asked_by_id=actor.user_id,
-            source=actor.source.value,
-            ip_address=actor.ip_address,
-            request_id=actor.request_id,
-            token_id=actor.token_id,
-        )
-        attach(message, changes.conversation, refs)
-        _touch(changes, text)
-        changes.message(message)
-        changes.turn(turn)
-        _wake(turn)
-    return Sent(message, turn, is_new=True)
+        asker = Asker.from_actor(actor)
+        running = active_turn(conversation)
+        if running is None:
+            message, turn = begin_turn(
+                changes,
+                client_id=client_id,
+                text=text,
+                asker=asker,
+                refs=refs,
+                parent=path_end(changes),
+            )
+            return Sent(message, turn, is_new=True)
+        if when_busy is WhenBusy.REFUSE:
+            raise Conflict("Please wait until the answer is complete, or stop it.")
+        queued = _put_in_queue(changes, client_id, text, refs, asker)
+        if when_busy is WhenBusy.INTERRUPT:
+            interrupt(running, queued, changes)
+            return _find_sent(conversation, client_id) or Queued(queued, is_new=True)
+        return Queued(queued, is_new=True)
+
+
+def interrupt(turn: Turn, queued: QueuedMessage, changes: Changes) -> None:
+    """Stop a turn for the sake of a message that waits; that one is sent as soon as the turn has ended."""
+    rows = QueuedMessage.objects.for_workspace(queued.workspace_id)
+    first = rows.filter(conversation=changes.conversation).aggregate(first=Min("order_key"))
+    queued.is_next = True
+    queued.order_key = max(0, first["first"] - 1)
+    queued.save(update_fields=["is_next", "order_key", "updated_at"])
+    changes.queue()
+    _stop(turn, changes)
+
+
+def _find_sent(conversation: Conversation, client_id: str) -> Sent | Queued | None:
+    """What has become of the message with this id, if it has come before."""
+    messages = Message.objects.for_workspace(conversation.workspace_id)
+    known = messages.filter(conversation=conversation, client_id=client_id)
+    message = known.select_related("turn").first()
+    if message is not None and message.turn is not None:
+        return Sent(message, message.turn, is_new=False)
+    rows = QueuedMessage.objects.for_workspace(conversation.workspace_id)
+    queued = rows.filter(conversation=conversation, client_id=client_id).first()
+    return Queued(queued, is_new=False) if queued is not None else None
+
+
+def _put_in_queue(
+    changes: Changes,
+    client_id: str,
+    text: str,
+    refs: Sequence[ResourceRef],
+    asker: Asker,
+) -> QueuedMessage:
+    conversation = changes.conversation
+    rows = QueuedMessage.objects.for_workspace(conversation.workspace_id)
+    waiting = rows.filter(conversation=conversation)
+    if waiting.count() >= MOST_QUEUED:
+        raise Conflict(f"{MOST_QUEUED} messages wait already.")
+    last = waiting.aggregate(last=Max("order_key"))["last"] or _MIDDLE
+    queued = QueuedMessage.objects.create(
+        workspace_id=conversation.workspace_id,
+        conversation=conversation,
+        client_id=client_id,
+        text=text,
+        attachments=[ref.as_json() for ref in refs],
+        order_key=last + 1,
+        **asker.columns(),
+    )
+    changes.queue()
+    return queued
+
+
+_MIDDLE = 1_000_000
+"""Where a queue begins, so that there is room before it."""
 
 
 def stop_turn(*, turn: Turn, actor: Actor) -> Turn:
@@ -103,16 +178,20 @@ def stop_turn(*, turn: Turn, actor: Actor) -> Turn:
     _require_own(turn, actor)
     with changing(turn.conversation_id, turn.workspace_id) as changes:
         turn = Turn.objects.for_workspace(turn.workspace_id).fetch(turn.pk)
-        if TurnStatus(turn.status) not in ACTIVE_TURNS:
-            return turn
-        turn.stop_requested_at = database_now()
-        turn.save(update_fields=["stop_requested_at", "updated_at"])
-        is_held = turn.lease_until is not None and turn.lease_until > database_now()
-        if is_held:
-            transaction.on_commit(partial(runner.stop, turn.pk))
-        else:
-            end_turn(turn, TurnStatus.CANCELLED, changes, can_retry=True)
+        if TurnStatus(turn.status) in ACTIVE_TURNS:
+            _stop(turn, changes)
     return turn
+
+
+def _stop(turn: Turn, changes: Changes) -> None:
+    """Whoever holds the turn ends it; where nobody does, it ends here."""
+    turn.stop_requested_at = database_now()
+    turn.save(update_fields=["stop_requested_at", "updated_at"])
+    is_held = turn.lease_until is not None and turn.lease_until > database_now()
+    if is_held:
+        transaction.on_commit(partial(runner.stop, turn.pk))
+    else:
+        end_turn(turn, TurnStatus.CANCELLED, changes, can_retry=True)
 
 
 def retry_turn(*, turn: Turn, actor: Actor) -> Turn:
@@ -128,17 +207,18 @@ def retry_turn(*, turn: Turn, actor: Actor) -> Turn:
         turn = turns.fetch(turn.pk)
         if TurnStatus(turn.status) not in RETRYABLE_TURNS or not turn.can_retry:
             raise Conflict("This cannot be tried again.")
-        others = turns.filter(conversation_id=turn.conversation_id)
-        if others.filter(status__in=ACTIVE).exists() or others.filter(pk__gt=turn.pk).exists():
+        if active_turn(changes.conversation) is not None or not _is_at_end(turn, changes):
             raise Conflict("The conversation has gone on since.")
         turn.status = TurnStatus.QUEUED.value
+        # What was too long once is too long again, unless less of it is sent.
+        turn.trims_history = turn.trims_history or turn.error_code == ContextTooLong.code
         turn.error_code = turn.error_message = turn.notice = ""
         turn.can_retry = False
         turn.stop_requested_at = turn.finished_at = None
         turn.work_ms = 0
         turn.save()
         changes.turn(turn)
-        _wake(turn)
+        wake(turn)
     return turn
 
 
@@ -152,11 +232,22 @@ def queue_again(turn: Turn, changes: Changes) -> None:
     turn.status = TurnStatus.QUEUED.value
     turn.save(update_fields=["status", "updated_at"])
     changes.turn(turn)
-    _wake(turn)
+    wake(turn)
 
 
-def _wake(turn: Turn) -> None:
-    transaction.on_commit(partial(runner.wake, turn.pk, turn.workspace_id))
+def active_turn(conversation: Conversation) -> Turn | None:
+    """The turn that is under way, if there is one."""
+    turns = Turn.objects.for_workspace(conversation.workspace_id)
+    return turns.filter(conversation=conversation, status__in=ACTIVE).first()
+
+
+def _is_at_end(turn: Turn, changes: Changes) -> bool:
+    """Whether the shown path ends with this turn."""
+    leaf_id = path_end(changes)
+    if leaf_id is None or leaf_id == turn.user_message_id:
+        return True
+    messages = Message.objects.for_workspace(turn.workspace_id)
+    return messages.filter(pk=leaf_id, turn=turn).exists()
 
 
 def _require_own(turn: Turn, actor: Actor) -> None:
@@ -164,33 +255,20 @@ def _require_own(turn: Turn, actor: Actor) -> None:
         raise PermissionDenied("Only the person who asked can do that.")
 
 
-def _check(client_id: str, text: str) -> None:
-    fields: dict[str, list[str]] = {}
+def check_client_id(client_id: str) -> None:
+    """Raise InvalidInput unless a page's own id for what it does can be stored."""
     if not _CLIENT_ID.match(client_id):
-        fields["client_id"] = ["1 to 64 letters, digits or . : _ -"]
+        raise InvalidInput(fields={"client_id": ["1 to 64 letters, digits or . : _ -"]})
+
+
+def check_text(text: str) -> None:
+    """Raise InvalidInput unless this can be a message."""
+    fault = ""
     if not text.strip():
-        fields["text"] = ["Write something first."]
+        fault = "Write something first."
     elif len(text) > LONGEST_MESSAGE:
-        fields["text"] = [f"At most {LONGEST_MESSAGE} characters."]
+        fault = f"At most {LONGEST_MESSAGE} characters."
     elif _UNSTORABLE.search(text):
-        fields["text"] = ["This text holds characters that cannot be stored."]
-    if fields:
-        raise InvalidInput(fields=fields)
-
-
-def _touch(changes: Changes, text: str) -> None:
-    """The conversation moves to the top, and takes its title from the first message."""
-    conversation = changes.conversation
-    conversation.last_message_at = database_now()
-    if not conversation.title:
-        conversation.title = title_from(text)
-    changes.save_with_number("last_message_at", "title")
-
-
-def title_from(text: str, *, longest: int = 60) -> str:
-    """A title out of a message: its first line, cut at a word."""
-    line = " ".join(text.strip().splitlines()[0].split()) if text.strip() else ""
-    if len(line) <= longest:
-        return line
-    cut = line[:longest].rsplit(" ", 1)[0] or line[:longest]
-    return f"{cut}…"
+        fault = "This text holds characters that cannot be stored."
+    if fault:
+        raise InvalidInput(fields={"text": [fault]})

@@ -124,6 +124,11 @@ class Chat:
         """The turn as its row says now."""
         return Turn.objects.for_workspace(self.tenant.workspace).fetch(turn.pk)
 
+    def reload_conversation(self) -> Conversation:
+        """The conversation as its row says now."""
+        rows = Conversation.objects.for_workspace(self.tenant.workspace)
+        return rows.select_related("bud").fetch(self.conversation.pk)
+
     def calls(self) -> list[ToolCall]:
         """All tool calls, in order."""
         rows = ToolCall.objects.for_workspace(self.tenant.workspace)

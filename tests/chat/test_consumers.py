@@ -16,8 +16,9 @@ from django.conf import settings
 from django.test import Client
 from uuid_utils.compat import uuid7
 
-from chat import consumers
 from chat.models import Message, ToolCall
+from chat.sockets.consumer import COMMAND_BURST, PROTOCOL_ABUSE
+from chat.sockets.door import NOT_A_MEMBER, SIGN_IN_AGAIN
 from config.asgi import application
 from tests.chat.conftest import Chat
 from tests.factories import Tenant, make_tenant
@@ -133,11 +134,11 @@ async def test_strangers_and_non_members_are_turned_away() -> None:
     headers = [(b"host", b"testserver"), (b"origin", ORIGIN)]
     communicator = WebsocketCommunicator(application, "/ws/w/acme/", headers=headers)
     await communicator.connect()
-    assert await Socket(communicator).close_code() == consumers.SIGN_IN_AGAIN
+    assert await Socket(communicator).close_code() == SIGN_IN_AGAIN
     mine = await sync_to_async(make_tenant)("mine")
     other = await sync_to_async(make_tenant)("other")
     async with opened(mine, slug=other.workspace.slug) as socket:
-        assert await socket.close_code() == consumers.NOT_A_MEMBER
+        assert await socket.close_code() == NOT_A_MEMBER
 
 
 async def test_a_turn_over_the_socket(chat: Chat) -> None:
@@ -353,7 +354,7 @@ async def test_malformed_messages_close_the_socket(text: str) -> None:
         await socket.raw.send_to(text_data=text)
         error = await socket.until(lambda e: e["type"] == "error")
         assert error["code"] == "malformed"
-        assert await socket.close_code() == consumers.PROTOCOL_ABUSE
+        assert await socket.close_code() == PROTOCOL_ABUSE
 
 
 @pytest.mark.django_db(transaction=True)
@@ -362,7 +363,7 @@ async def test_binary_messages_close_the_socket() -> None:
     tenant = await sync_to_async(make_tenant)("acme")
     async with opened(tenant) as socket:
         await socket.raw.send_to(bytes_data=b"\x00\xff")
-        assert await socket.close_code() == consumers.PROTOCOL_ABUSE
+        assert await socket.close_code() == PROTOCOL_ABUSE
 
 
 @pytest.mark.django_db(transaction=True)
@@ -370,9 +371,9 @@ async def test_a_flood_of_messages_closes_the_socket() -> None:
     """SEC-77: a burst is allowed, a flood is not."""
     tenant = await sync_to_async(make_tenant)("acme")
     async with opened(tenant) as socket:
-        for _ in range(int(consumers.COMMAND_BURST) + 40):
+        for _ in range(int(COMMAND_BURST) + 40):
             await socket.raw.send_to(text_data='{"type":"ping"}')
-        assert await socket.close_code() == consumers.PROTOCOL_ABUSE
+        assert await socket.close_code() == PROTOCOL_ABUSE
 
 
 @pytest.mark.django_db(transaction=True)
@@ -389,7 +390,7 @@ async def test_a_removed_member_is_out_within_five_seconds() -> None:
         await sync_to_async(remove_member)(
             membership=row, actor=await sync_to_async(tenant.actor)("owner")
         )
-        assert await socket.close_code(5) == consumers.NOT_A_MEMBER
+        assert await socket.close_code(5) == NOT_A_MEMBER
 
 
 @pytest.mark.django_db(transaction=True)
@@ -401,7 +402,7 @@ async def test_signing_out_closes_the_socket() -> None:
         from django.contrib.sessions.models import Session
 
         await sync_to_async(Session.objects.all().delete)()
-        assert await socket.close_code(5) == consumers.SIGN_IN_AGAIN
+        assert await socket.close_code(5) == SIGN_IN_AGAIN
 
 
 @pytest.mark.django_db(transaction=True)
@@ -416,7 +417,7 @@ async def test_a_changed_password_closes_the_socket() -> None:
     async with opened(tenant) as socket:
         await socket.answer(type="ping")
         await sync_to_async(change)()
-        assert await socket.close_code(5) == consumers.SIGN_IN_AGAIN
+        assert await socket.close_code(5) == SIGN_IN_AGAIN
 
 
 @pytest.mark.django_db(transaction=True)

@@ -35,7 +35,19 @@ SAMPLES: Mapping[str, Callable[[Side], dict[str, Any] | None]] = {
         "input_request_id": str(side["input"].pk),
         "action": "decline",
     },
+    "edit_message": lambda side: {
+        "message_id": str(side["message"].pk),
+        "client_id": "c",
+        "text": "hello",
+    },
+    "regenerate": lambda side: {"turn_id": str(side["turn"].pk), "client_id": "c"},
+    "show_branch": lambda side: {"message_id": str(side["message"].pk)},
+    "edit_queued": lambda side: {"queued_id": str(side["queued"].pk), "text": "hello"},
+    "remove_queued": lambda side: {"queued_id": str(side["queued"].pk)},
+    "send_queued": lambda side: {"queued_id": str(side["queued"].pk)},
+    "resolve": lambda side: {"tool_call_id": str(side["call"].pk), "resolution": "give_up"},
     "ping": lambda _side: None,  # names nothing
+    "ack": lambda _side: None,
 }
 NAMES = [str(command.model_fields["type"].annotation.__args__[0]) for command in COMMANDS]  # type: ignore[union-attr]
 

@@ -1,0 +1,204 @@
+"""How a turn begins: with a message at the end of a path, or anew below one that was answered before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from uuid_utils.compat import uuid7
+
+from chat.models import Message, QueuedMessage, Turn
+from chat.recording import Changes
+from chat.services.attachments import ResourceRef, attach, usable_refs
+from chat.values import MessageRole, MessageStatus, TitleSource, TurnStatus
+from workspaces.actors import Actor
+from workspaces.database import database_now
+from workspaces.failpoints import Failpoint, failpoint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asker:
+    """Who asked, and by which way; a turn keeps it, since it may run after they have gone."""
+
+    user_id: UUID
+    source: str
+    ip_address: str | None
+    request_id: str
+    token_id: UUID | None
+
+    @classmethod
+    def from_actor(cls, actor: Actor) -> Asker:
+        """The person behind a command, whose right to it has been checked."""
+        assert actor.user_id is not None
+        return cls(
+            user_id=actor.user_id,
+            source=actor.source.value,
+            ip_address=actor.ip_address,
+            request_id=actor.request_id,
+            token_id=actor.token_id,
+        )
+
+    @classmethod
+    def from_queued(cls, queued: QueuedMessage) -> Asker:
+        """The person who left a message to be sent later."""
+        return cls(
+            user_id=queued.asked_by_id,
+            source=queued.source,
+            ip_address=queued.ip_address,
+            request_id=queued.request_id,
+            token_id=queued.token_id,
+        )
+
+    def columns(self) -> dict[str, Any]:
+        """As turns and queued messages store it."""
+        return {
+            "asked_by_id": self.user_id,
+            "source": self.source,
+            "ip_address": self.ip_address,
+            "request_id": self.request_id,
+            "token_id": self.token_id,
+        }
+
+
+def begin_turn(
+    changes: Changes,
+    *,
+    client_id: str,
+    text: str,
+    asker: Asker,
+    refs: Sequence[ResourceRef],
+    parent: UUID | None,
+) -> tuple[Message, Turn]:
+    """Store a message below `parent`, with the turn that answers it. In the caller's transaction."""
+    conversation = changes.conversation
+    # Each names the other; the database checks that when the transaction ends.
+    turn_id = uuid7()
+    message = Message.objects.create(
+        workspace_id=conversation.workspace_id,
+        conversation=conversation,
+        turn_id=turn_id,
+        parent_id=parent,
+        role=MessageRole.USER.value,
+        text=text,
+        status=MessageStatus.COMPLETE.value,
+        order_key=next_order_key(changes),
+        client_id=client_id,
+    )
+    turn = Turn.objects.create(
+        id=turn_id,
+        workspace_id=conversation.workspace_id,
+        conversation=conversation,
+        user_message=message,
+        **asker.columns(),
+    )
+    attach(message, conversation, refs)
+    _touch(changes, message, text)
+    changes.message(message)
+    changes.turn(turn)
+    failpoint(Failpoint.SEND_BEFORE_COMMIT)
+    transaction.on_commit(partial(failpoint, Failpoint.SEND_AFTER_COMMIT))
+    wake(turn)
+    return message, turn
+
+
+def answer_again(changes: Changes, *, question: Message, client_id: str, asker: Asker) -> Turn:
+    """Another turn for a message that has been answered: its answer becomes a sibling of the earlier one."""
+    conversation = changes.conversation
+    turn = Turn.objects.create(
+        workspace_id=conversation.workspace_id,
+        conversation=conversation,
+        user_message=question,
+        client_id=client_id,
+        **asker.columns(),
+    )
+    _touch(changes, question, question.text)
+    changes.turn(turn)
+    wake(turn)
+    return turn
+
+
+def send_next(turn: Turn, changes: Changes) -> Turn | None:
+    """A turn has ended: begin with what waits in the queue.
+
+    After an answer the first in the queue is sent. After a failure or a stop only one that was meant to interrupt:
+    the others wait until the person has seen what happened.
+    """
+    rows = QueuedMessage.objects.for_workspace(turn.workspace_id).filter(
+        conversation_id=turn.conversation_id
+    )
+    queued = rows.order_by("order_key", "pk").first()
+    if queued is None:
+        return None
+    if turn.status != TurnStatus.COMPLETED and not queued.is_next:
+        return None
+    return send_queued(queued, changes)
+
+
+def send_queued(queued: QueuedMessage, changes: Changes) -> Turn:
+    """Take a message out of the queue and begin its turn. In the caller's transaction; no turn may be active."""
+    conversation = changes.conversation
+    refs = [ResourceRef.from_json(one) for one in queued.attachments]
+    client_id, text, asker = queued.client_id, queued.text, Asker.from_queued(queued)
+    queued.delete()
+    _, turn = begin_turn(
+        changes,
+        client_id=client_id,
+        text=text,
+        asker=asker,
+        refs=usable_refs(conversation, refs),
+        parent=path_end(changes),
+    )
+    changes.queue()
+    failpoint(Failpoint.QUEUE_BEFORE_COMMIT)
+    return turn
+
+
+def path_end(changes: Changes) -> UUID | None:
+    """The message that the next one goes on from."""
+    if changes.conversation.leaf_id is not None:
+        return changes.conversation.leaf_id
+    last = _messages(changes).last()
+    return last.pk if last is not None else None
+
+
+def next_order_key(changes: Changes) -> int:
+    """The place of a new message; branches share one run of places."""
+    last = _messages(changes).last()
+    return (last.order_key if last is not None else 0) + 1
+
+
+def wake(turn: Turn) -> None:
+    """Have the turn taken, by this process or another, as soon as the transaction is committed."""
+    from chat.engine import runner
+
+    transaction.on_commit(partial(runner.wake, turn.pk, turn.workspace_id))
+
+
+def title_from(text: str, *, longest: int = 60) -> str:
+    """A title out of a message: its first line, cut at a word."""
+    line = " ".join(text.strip().splitlines()[0].split()) if text.strip() else ""
+    if len(line) <= longest:
+        return line
+    cut = line[:longest].rsplit(" ", 1)[0] or line[:longest]
+    return f"{cut}…"
+
+
+def _messages(changes: Changes) -> Any:
+    conversation = changes.conversation
+    rows = Message.objects.for_workspace(conversation.workspace_id)
+    return rows.filter(conversation=conversation)
+
+
+def _touch(changes: Changes, leaf: Message, text: str) -> None:
+    """The conversation moves to the top, goes on from here, and takes its title from the first message."""
+    conversation = changes.conversation
+    conversation.last_message_at = database_now()
+    conversation.leaf_id = leaf.pk
+    if not conversation.title:
+        conversation.title = title_from(text)
+        conversation.title_source = TitleSource.MESSAGE.value
+    changes.save_with_number("last_message_at", "title", "title_source", "leaf_id")

@@ -1,0 +1,250 @@
+"""The tree of a conversation: another wording of a question, another answer, another path, another conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+from uuid_utils.compat import uuid7
+
+from chat.engine.beginning import Asker, answer_again, begin_turn
+from chat.engine.states import ACTIVE_TURNS
+from chat.models import Attachment, Conversation, Message, ToolCall, Turn
+from chat.paths import newest_leaf, path_to
+from chat.recording import Changes, changing
+from chat.services.attachments import ResourceRef, usable_refs
+from chat.services.turns import Sent, active_turn, check_client_id, check_text
+from chat.values import MessageRole, TitleSource, TurnStatus
+from workspaces.actors import Actor
+from workspaces.announcements import Announcement, announce
+from workspaces.errors import Conflict, InvalidInput
+from workspaces.models import User
+from workspaces.roles import Permission, require
+
+LONGEST_FORK = 1_000
+"""Messages of one path; a fork is one transaction."""
+
+
+def edit_message(*, message: Message, client_id: str, text: str, actor: Actor) -> Sent:
+    """Ask differently: the new wording is a sibling of the old one, with the same attachments, and is answered.
+
+    The same `client_id` again gives the same message and turn.
+
+    Raises:
+        InvalidInput: not a person's message, or no text.
+        Conflict: the conversation is still being answered.
+    """
+    require(actor, Permission.USE_CHAT, workspace_id=message.workspace_id)
+    check_client_id(client_id)
+    check_text(text)
+    if message.role != MessageRole.USER:
+        raise InvalidInput("Only what a person wrote can be edited.")
+    with changing(message.conversation_id, message.workspace_id) as changes:
+        messages = Message.objects.for_workspace(message.workspace_id)
+        known = messages.filter(conversation_id=message.conversation_id, client_id=client_id)
+        before = known.select_related("turn").first()
+        if before is not None and before.turn is not None:
+            return Sent(before, before.turn, is_new=False)
+        _must_be_idle(changes)
+        written, turn = begin_turn(
+            changes,
+            client_id=client_id,
+            text=text,
+            asker=Asker.from_actor(actor),
+            refs=usable_refs(changes.conversation, _refs_of(message)),
+            parent=message.parent_id,
+        )
+        return Sent(written, turn, is_new=True)
+
+
+def regenerate(*, turn: Turn, client_id: str, actor: Actor) -> Turn:
+    """Answer a question again; the new answer is a sibling of the earlier one.
+
+    The same `client_id` again gives the same turn.
+
+    Raises:
+        Conflict: the conversation is still being answered.
+    """
+    require(actor, Permission.USE_CHAT, workspace_id=turn.workspace_id)
+    check_client_id(client_id)
+    with changing(turn.conversation_id, turn.workspace_id) as changes:
+        turns = Turn.objects.for_workspace(turn.workspace_id)
+        begun = turns.filter(conversation_id=turn.conversation_id, client_id=client_id).first()
+        if begun is not None:
+            return begun
+        _must_be_idle(changes)
+        question = Message.objects.for_workspace(turn.workspace_id).fetch(turn.user_message_id)
+        return answer_again(
+            changes, question=question, client_id=client_id, asker=Asker.from_actor(actor)
+        )
+
+
+def show_branch(*, message: Message, actor: Actor) -> Conversation:
+    """Show the path through this message, down to the newest message below it; the next one goes on from there.
+
+    Raises:
+        Conflict: the conversation is still being answered.
+    """
+    require(actor, Permission.USE_CHAT, workspace_id=message.workspace_id)
+    with changing(message.conversation_id, message.workspace_id) as changes:
+        _must_be_idle(changes)
+        rows = Message.objects.for_workspace(message.workspace_id).filter(
+            conversation_id=message.conversation_id
+        )
+        tree = list(rows.only("pk", "parent_id", "order_key", "workspace_id"))
+        changes.conversation.leaf_id = newest_leaf(tree, message.pk)
+        changes.save_with_number("leaf_id")
+        changes.conversation_row(turn_status=None)
+        return changes.conversation
+
+
+def fork_conversation(
+    *, message: Message, client_id: str, owner: User, actor: Actor
+) -> Conversation:
+    """A new conversation with a copy of the path that ends with this answer. Nothing is run again.
+
+    The same `client_id` again gives the same conversation.
+
+    Raises:
+        InvalidInput: not an answer, or a path too long to copy.
+        Conflict: the answer is not complete.
+    """
+    require(actor, Permission.USE_CHAT, workspace_id=message.workspace_id)
+    check_client_id(client_id)
+    if message.role != MessageRole.ASSISTANT:
+        raise InvalidInput("Fork from an answer.")
+    workspace_id = message.workspace_id
+    mine = Conversation.objects.for_workspace(workspace_id).filter(owner=owner)
+    made = mine.select_related("bud").filter(client_id=client_id).first()
+    if made is not None:
+        return made
+    turn = Turn.objects.for_workspace(workspace_id).fetch(message.turn_id)
+    if TurnStatus(turn.status) in ACTIVE_TURNS:
+        raise Conflict("Please wait until the answer is complete, or stop it.")
+    try:
+        with transaction.atomic():
+            return _fork(message, client_id, owner)
+    except IntegrityError:
+        # The same command came twice at once, and the other was first.
+        return mine.select_related("bud").get(client_id=client_id)
+
+
+def _fork(message: Message, client_id: str, owner: User) -> Conversation:
+    workspace_id = message.workspace_id
+    old = Conversation.objects.for_workspace(workspace_id).fetch(message.conversation_id)
+    rows = list(Message.objects.for_workspace(workspace_id).filter(conversation=old))
+    path = path_to(rows, _end_of_turn(rows, message).pk)
+    if len(path) > LONGEST_FORK:
+        raise InvalidInput(f"At most {LONGEST_FORK} messages can be copied.")
+    new = Conversation.objects.create(
+        workspace_id=workspace_id,
+        owner=owner,
+        bud_id=old.bud_id,
+        title=old.title,
+        title_source=old.title_source or TitleSource.MESSAGE.value,
+        client_id=client_id,
+        forked_from=old.pk,
+        mcp_config_overrides=old.mcp_config_overrides,
+    )
+    messages = _copy_path(path, new)
+    _copy_turns(path, messages, new)
+    Conversation.objects.for_workspace(workspace_id).filter(pk=new.pk).update(
+        leaf=messages[path[-1].pk]
+    )
+    announce(
+        workspace_id,
+        Announcement(kind="conversation.changed", id=str(new.pk), user_id=str(owner.pk)),
+    )
+    return Conversation.objects.for_workspace(workspace_id).select_related("bud").fetch(new.pk)
+
+
+def _end_of_turn(rows: Iterable[Message], message: Message) -> Message:
+    """A turn is forked whole: the last of its messages."""
+    return max(
+        (row for row in rows if row.turn_id == message.turn_id and row.role == message.role),
+        key=lambda row: row.step,
+    )
+
+
+def _copy_path(path: Sequence[Message], new: Conversation) -> dict[UUID, Message]:
+    """Copies of the messages, by the originals' ids; their turns are set when those exist."""
+    copies: dict[UUID, Message] = {}
+    for place, row in enumerate(path, start=1):
+        parent = copies.get(row.parent_id) if row.parent_id else None
+        copies[row.pk] = _copy(
+            row, conversation=new, parent=parent, turn=None, order_key=place, client_id=None
+        )
+    Message.objects.bulk_create(copies.values())
+    _copy_all(
+        Attachment.objects.for_workspace(new.workspace_id).filter(message__in=list(copies)),
+        lambda row: {"message": copies[row.message_id]},
+    )
+    return copies
+
+
+def _copy_turns(path: Sequence[Message], messages: dict[UUID, Message], new: Conversation) -> None:
+    """The turns that answered, as they ended, with their calls as cards. What they cost was paid elsewhere."""
+    workspace_id = new.workspace_id
+    ids = {row.turn_id for row in path if row.turn_id and row.role == MessageRole.ASSISTANT}
+    turns: dict[UUID, Turn] = {}
+    for turn in Turn.objects.for_workspace(workspace_id).filter(pk__in=ids).order_by("pk"):
+        turns[turn.pk] = _copy(
+            turn,
+            conversation=new,
+            user_message=messages[turn.user_message_id],
+            client_id=None,
+            can_retry=False,
+            prompt_tokens=0,
+            cached_tokens=0,
+            completion_tokens=0,
+            cost=None,
+        )
+    Turn.objects.bulk_create(turns.values())
+    answered = {turn.user_message_id: turn for turn in turns.values()}
+    for row in path:
+        copy = messages[row.pk]
+        own = turns.get(row.turn_id) if row.role == MessageRole.ASSISTANT and row.turn_id else None
+        copy.turn = own or answered.get(copy.pk)
+    Message.objects.for_workspace(workspace_id).bulk_update(messages.values(), ["turn"])
+    _copy_all(
+        ToolCall.objects.for_workspace(workspace_id).filter(message__in=list(messages)),
+        lambda row: {
+            "message": messages[row.message_id],
+            "turn": turns[row.turn_id],
+            "approval_id": None,
+            "checkpoint": None,
+            "repeats": None,
+        },
+    )
+
+
+def _copy_all(rows: Any, changes_of: Any) -> None:
+    copies = [_copy(row, **changes_of(row)) for row in rows]
+    if copies:
+        type(copies[0])._default_manager.bulk_create(copies)
+
+
+def _copy(row: Any, **changed: Any) -> Any:
+    """A row with the same values but these, under an id of its own."""
+    values = {field.attname: getattr(row, field.attname) for field in row._meta.concrete_fields}
+    for name in ("id", "created_at", "updated_at"):
+        del values[name]
+    copy = type(row)(id=uuid7(), **values)
+    for name, value in changed.items():
+        setattr(copy, name, value)
+    return copy
+
+
+def _refs_of(message: Message) -> list[ResourceRef]:
+    rows = Attachment.objects.for_workspace(message.workspace_id).filter(message=message)
+    return [
+        ResourceRef(server_id=row.server_id, uri=row.uri, resource_id=row.resource_id)
+        for row in rows
+    ]
+
+
+def _must_be_idle(changes: Changes) -> None:
+    if active_turn(changes.conversation) is not None:
+        raise Conflict("Please wait until the answer is complete, or stop it.")

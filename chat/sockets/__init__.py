@@ -1,0 +1,1 @@
+"""The socket of an open page: commands in, events out."""

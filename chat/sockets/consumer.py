@@ -1,0 +1,296 @@
+"""One socket per open page: reads a command, calls a service, sends events."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, cast
+from uuid import UUID
+
+from channels.generic.websocket import AsyncWebsocketConsumer
+
+from chat import commands
+from chat.events import encode
+from chat.hub import PROCESS_ID, conversation_group
+from chat.models import Conversation
+from chat.services.offers import warm_up
+from chat.sockets.door import NOT_A_MEMBER, SIGN_IN_AGAIN, Door
+from chat.sockets.following import Following
+from chat.sockets.frames import Malformed, parse_frame
+from chat.sockets.handlers import HANDLERS
+from chat.sockets.outbox import Outbox
+from mcp_servers.canonical import clean_text
+from workspaces.announcements import serve_from, workspace_group
+from workspaces.database import in_database
+from workspaces.errors import DomainError, InvalidInput, NotFound
+from workspaces.sessions import user_group
+
+logger = logging.getLogger(__name__)
+
+MOST_CONVERSATIONS = 20
+COMMANDS_PER_SECOND = 20.0
+COMMAND_BURST = 60.0
+MOST_FAULTS = 10
+CHECK_SECONDS = 2.0
+"""How often membership and missed events are looked for."""
+
+PROTOCOL_ABUSE = 1008
+INTERNAL_ERROR = 1011
+TRY_AGAIN_LATER = 1013
+
+
+class WorkspaceConsumer(AsyncWebsocketConsumer):
+    """A person's page in one workspace."""
+
+    door: Door
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._outbox = Outbox()
+        self._following = Following(self._outbox)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._budget = COMMAND_BURST
+        self._budget_at = 0.0
+        self._faults = 0
+        self._groups: set[str] = set()
+        self._own_handlers: Mapping[type[Any], Callable[[Any], Awaitable[None]]] = {
+            commands.Subscribe: self.subscribe,
+            commands.Unsubscribe: self.unsubscribe,
+            commands.Ping: self.ping,
+            commands.Ack: self.ack,
+        }
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            # However the socket ended, also by a fault of ours: nothing of it lives on.
+            await self._tear_down()
+
+    async def connect(self) -> None:
+        await self.accept()
+        user = self.scope.get("user")
+        if user is None or not user.is_authenticated:
+            await self.close(SIGN_IN_AGAIN)
+            return
+        try:
+            self.door = await in_database(self._enter, user)
+        except NotFound:
+            await self.close(NOT_A_MEMBER)
+            return
+        serve_from(asyncio.get_running_loop())
+        for group in (workspace_group(self.door.workspace.pk), user_group(user.pk)):
+            await self._join(group)
+        self._run(self._write())
+        self._run(self._check_now_and_then())
+
+    def _enter(self, user: Any) -> Door:
+        client = self.scope.get("client")
+        return Door(
+            user,
+            self.scope["url_route"]["kwargs"]["workspace_slug"],
+            ip_address=str(client[0]) if client else None,
+            session_key=self.scope["session"].session_key,
+        )
+
+    async def _tear_down(self) -> None:
+        for task in list(self._tasks):
+            task.cancel()
+        self._following.end_all()
+        for group in self._groups:
+            with contextlib.suppress(Exception):
+                await self.channel_layer.group_discard(group, self.channel_name)
+
+    # Commands
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        if not hasattr(self, "door"):
+            return
+        ref: str | None = None
+        try:
+            self._spend()
+            content = parse_frame(text_data)
+            if isinstance(content, dict) and isinstance(content.get("ref"), str):
+                ref = clean_text(content["ref"][:64])
+            await self._handle(commands.parse_command(content))
+            self._faults = 0
+        except _Abuse:
+            await self._tell_error("rate_limited", "Too many messages.", None)
+            await self.close(PROTOCOL_ABUSE)
+        except Malformed as fault:
+            await self._tell_error("malformed", str(fault), None)
+            await self.close(PROTOCOL_ABUSE)
+        except DomainError as error:
+            fields = error.fields if isinstance(error, InvalidInput) else None
+            await self._tell_error(error.code, error.message, ref, fields)
+            if isinstance(error, InvalidInput):
+                self._faults += 1
+                if self._faults > MOST_FAULTS:
+                    await self.close(PROTOCOL_ABUSE)
+        except Exception:
+            logger.exception("socket_command_crashed")
+            await self._tell_error("internal_error", "Something went wrong on our side.", ref)
+
+    async def _handle(self, command: commands.Command) -> None:
+        own = self._own_handlers.get(type(command))
+        if own is not None:
+            await own(command)
+            return
+        told = await in_database(HANDLERS[type(command)], self.door, command)
+        self._push({"type": "accepted", "ref": command.ref, **told})
+
+    async def subscribe(self, command: commands.Subscribe) -> None:
+        conversation = await in_database(self.door.conversation, command.conversation_id)
+        following = self._following
+        if conversation.pk not in following and len(following) >= MOST_CONVERSATIONS:
+            raise InvalidInput("Too many conversations are open on this page.")
+        following.begin(conversation.pk)
+        await self._join(conversation_group(conversation.pk))
+        is_streaming = await in_database(self.door.is_active, conversation)
+        if command.seq == conversation.event_seq and not is_streaming:
+            following.is_current(conversation.pk, conversation.event_seq)
+            current = {
+                "type": "current",
+                "ref": command.ref,
+                "conversation_id": str(conversation.pk),
+                "seq": conversation.event_seq,
+            }
+            self._push(current)
+            return
+        await following.send_snapshot(conversation, command.ref)
+        # Behind the snapshot: whoever opens a conversation is about to say something.
+        self._run(in_database(self._warm_up, conversation.pk))
+
+    def _warm_up(self, conversation_id: UUID) -> None:
+        rows = Conversation.objects.for_workspace(self.door.workspace).select_related("bud")
+        try:
+            warm_up(rows.fetch(conversation_id))
+        except DomainError:
+            logger.info("not_warmed_up", exc_info=True)
+
+    async def unsubscribe(self, command: commands.Unsubscribe) -> None:
+        self._following.end(command.conversation_id)
+        await self._leave(conversation_group(command.conversation_id))
+        self._push({"type": "accepted", "ref": command.ref})
+
+    async def ping(self, command: commands.Ping) -> None:
+        self._push({"type": "pong", "ref": command.ref})
+
+    async def ack(self, command: commands.Ack) -> None:
+        self._outbox.heard(command.number)
+
+    # Events
+
+    async def conversation_frames(self, message: Mapping[str, Any]) -> None:
+        """From another process, by the channel layer."""
+        if message["origin"] != PROCESS_ID:
+            for frame, seq in message["frames"]:
+                self._following.offer(UUID(message["conversation_id"]), frame, seq)
+
+    async def workspace_changed(self, message: Mapping[str, Any]) -> None:
+        """A nudge: look at something again."""
+        if message.get("user_id") in (None, str(self.door.user.pk)):
+            nudge = {"type": "workspace.changed", "kind": message["kind"], "id": message["id"]}
+            self._push(nudge)
+
+    async def access_changed(self, message: Mapping[str, Any]) -> None:
+        """Rights have changed: may this socket stay?"""
+        await self._close_unless_welcome()
+
+    def _push(self, event: Mapping[str, Any]) -> None:
+        # What does not fit any more is an answer that nobody reads, or a nudge that the next snapshot makes needless.
+        self._outbox.push(encode(event))
+
+    async def _tell_error(
+        self,
+        code: str,
+        message: str,
+        ref: str | None,
+        details: Mapping[str, Any] | None = None,
+    ) -> None:
+        error = {"type": "error", "ref": ref, "code": code, "message": message}
+        if details:
+            error["details"] = cast("Any", details)
+        await self.send(encode(error))
+
+    async def _write(self) -> None:
+        """The one place that sends events, in order."""
+        try:
+            while True:
+                await self._outbox.wait()
+                while (frame := self._outbox.take()) is not None:
+                    await self.send(frame)
+                for conversation_id in list(self._following.stale):
+                    self._following.stale.discard(conversation_id)
+                    await self._heal(conversation_id)
+        except Exception:
+            # A socket that cannot be written to is of no use: the page opens another one.
+            logger.exception("socket_writer_failed")
+            await self.close(INTERNAL_ERROR)
+
+    async def _heal(self, conversation_id: UUID) -> None:
+        try:
+            conversation = await in_database(self.door.conversation, conversation_id)
+            await self._following.send_snapshot(conversation)
+        except DomainError:
+            self._following.end(conversation_id)
+
+    async def _check_now_and_then(self) -> None:
+        """Heals what the channel layer lost, ends what membership no longer allows, and who does not listen."""
+        before: dict[UUID, int] = {}
+        while True:
+            await asyncio.sleep(CHECK_SECONDS)
+            if self._outbox.is_stalled:
+                await self.close(TRY_AGAIN_LATER)
+                return
+            check = self._outbox.check_now()
+            if check is not None:
+                await self.send(check)
+            try:
+                await self._close_unless_welcome()
+                newest = await in_database(
+                    self.door.newest_events, self._following.conversation_ids
+                )
+            except Exception:
+                logger.warning("socket_check_failed", exc_info=True)
+                continue
+            self._following.note_missed(newest, before)
+            before = newest
+
+    async def _close_unless_welcome(self) -> None:
+        code = await in_database(self.door.reason_to_close)
+        if code is not None:
+            await self.close(code)
+
+    # Housekeeping
+
+    def _run(self, work: Awaitable[None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _join(self, group: str) -> None:
+        if group not in self._groups:
+            self._groups.add(group)
+            with contextlib.suppress(OSError):
+                await self.channel_layer.group_add(group, self.channel_name)
+
+    async def _leave(self, group: str) -> None:
+        self._groups.discard(group)
+        with contextlib.suppress(OSError):
+            await self.channel_layer.group_discard(group, self.channel_name)
+
+    def _spend(self) -> None:
+        """A bucket of commands that refills with time."""
+        now = asyncio.get_running_loop().time()
+        refill = (now - self._budget_at) * COMMANDS_PER_SECOND
+        self._budget = min(COMMAND_BURST, self._budget + refill) - 1
+        self._budget_at = now
+        if self._budget < 0:
+            raise _Abuse
+
+
+class _Abuse(Exception):
+    """More messages than any page sends."""

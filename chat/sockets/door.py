@@ -1,0 +1,122 @@
+"""What a page may reach: rows of its workspace and its person, with today's membership; and whether it may stay."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, TypeVar
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib.auth import HASH_SESSION_KEY
+from django.utils.crypto import constant_time_compare
+from uuid_utils.compat import uuid7
+
+from chat.models import Conversation, Message, QueuedMessage, ToolCall, Turn
+from chat.models.turns import ACTIVE
+from mcp_servers.models import InputRequest
+from workspaces.actors import Actor, Source
+from workspaces.errors import NotFound, PermissionDenied
+from workspaces.middleware import actor_for
+from workspaces.models import Membership, User, Workspace
+from workspaces.scoping import WorkspaceModel
+
+SIGN_IN_AGAIN = 4401
+NOT_A_MEMBER = 4403
+
+_Row = TypeVar("_Row", bound=WorkspaceModel)
+
+
+class Door:
+    """One person in one workspace, from one address. Every method reads the database."""
+
+    def __init__(
+        self, user: User, slug: str, *, ip_address: str | None, session_key: str | None
+    ) -> None:
+        """Enter.
+
+        Raises:
+            NotFound: not a workspace that is open to this person.
+        """
+        self.user = user
+        self._ip_address = ip_address
+        self._session_key = session_key
+        workspace = Workspace.objects.open_to(user).filter(slug=slug).first()
+        if workspace is None:
+            raise NotFound
+        self.workspace: Workspace = workspace
+        self.actor: Actor = self._actor()
+
+    def conversation(self, pk: UUID) -> Conversation:
+        return self._fetch(Conversation, pk)
+
+    def message(self, pk: UUID) -> Message:
+        self._require_member()
+        rows = Message.objects.for_workspace(self.workspace)
+        return rows.filter(conversation__owner=self.user).fetch(pk)
+
+    def turn(self, pk: UUID) -> Turn:
+        return self._fetch(Turn, pk)
+
+    def tool_call(self, pk: UUID) -> ToolCall:
+        self._require_member()
+        rows = ToolCall.objects.for_workspace(self.workspace).visible_to(self.user)
+        return rows.select_related("turn").fetch(pk)
+
+    def input_request(self, pk: UUID) -> InputRequest:
+        return self._fetch(InputRequest, pk)
+
+    def queued(self, pk: UUID) -> QueuedMessage:
+        self._require_member()
+        rows = QueuedMessage.objects.for_workspace(self.workspace)
+        return rows.filter(conversation__owner=self.user).fetch(pk)
+
+    def is_active(self, conversation: Conversation) -> bool:
+        """Whether a turn runs in it."""
+        turns = Turn.objects.for_workspace(self.workspace)
+        return turns.filter(conversation=conversation, status__in=ACTIVE).exists()
+
+    def newest_events(self, conversation_ids: list[UUID]) -> dict[UUID, int]:
+        """The number of the newest event of each conversation that is still there."""
+        if not conversation_ids:
+            return {}
+        rows = Conversation.objects.for_workspace(self.workspace).visible_to(self.user)
+        return dict(rows.filter(pk__in=conversation_ids).values_list("pk", "event_seq"))
+
+    def reason_to_close(self) -> int | None:
+        """The code to close the socket with, or None if the person may stay."""
+        if not self._is_signed_in():
+            return SIGN_IN_AGAIN
+        members = Membership.objects.for_workspace(self.workspace.pk)
+        is_member = members.filter(
+            user_id=self.user.pk, user__is_active=True, workspace__is_active=True
+        ).exists()
+        return None if is_member else NOT_A_MEMBER
+
+    def _fetch(self, model: type[_Row], pk: UUID) -> _Row:
+        self._require_member()
+        rows: Any = model.objects.for_workspace(self.workspace)
+        found: _Row = rows.visible_to(self.user).filter(workspace=self.workspace).fetch(pk)
+        return found
+
+    def _require_member(self) -> None:
+        self.actor = self._actor()
+        if self.actor.role is None:
+            raise PermissionDenied("You are no longer a member of this workspace.")
+
+    def _actor(self) -> Actor:
+        return actor_for(
+            self.user,
+            self.workspace,
+            source=Source.CHAT,
+            ip_address=self._ip_address,
+            request_id=str(uuid7()),
+        )
+
+    def _is_signed_in(self) -> bool:
+        """Whether the session still lives, and was not ended by a change of the password."""
+        store = import_module(settings.SESSION_ENGINE).SessionStore(self._session_key)
+        data = store.load()  # empty when it has run out
+        user = User.objects.filter(pk=self.user.pk).first()
+        return user is not None and constant_time_compare(
+            data.get(HASH_SESSION_KEY, ""), user.get_session_auth_hash()
+        )

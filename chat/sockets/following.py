@@ -1,0 +1,132 @@
+"""The conversations that a page follows: nothing missed, nothing out of order, and nothing piled up without end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from chat.events import TextDelta, encode, utf16_length
+from chat.hub import hub
+from chat.live import live_text
+from chat.models import Conversation
+from chat.snapshots import read_snapshot
+from chat.sockets.outbox import Outbox
+from chat.values import MessageStatus
+from workspaces.database import in_database
+
+logger = logging.getLogger(__name__)
+
+
+class Following:
+    """A hub's watcher that writes into a page's outbox; used on the loop that serves the page."""
+
+    def __init__(self, outbox: Outbox) -> None:
+        self._outbox = outbox
+        # Conversation → number of the newest event told.
+        self._told: dict[UUID, int] = {}
+        # Conversation → what has come while its snapshot is being read.
+        self._held: dict[UUID, list[tuple[str, int]]] = {}
+        self.stale: set[UUID] = set()
+        """Those that need a fresh snapshot, since something of them was not told."""
+
+    def __contains__(self, conversation_id: UUID) -> bool:
+        return conversation_id in self._told
+
+    def __len__(self) -> int:
+        return len(self._told)
+
+    @property
+    def conversation_ids(self) -> list[UUID]:
+        return list(self._told)
+
+    def begin(self, conversation_id: UUID) -> None:
+        """Watch before reading: what happens in between comes twice, and never not at all."""
+        self._told.setdefault(conversation_id, -1)
+        hub.watch(conversation_id, self, asyncio.get_running_loop())
+
+    def end(self, conversation_id: UUID) -> None:
+        self._told.pop(conversation_id, None)
+        self.stale.discard(conversation_id)
+        hub.unwatch(conversation_id, self)
+
+    def end_all(self) -> None:
+        for conversation_id in self.conversation_ids:
+            self.end(conversation_id)
+
+    def is_current(self, conversation_id: UUID, seq: int) -> None:
+        """The page has everything up to this number."""
+        self._told[conversation_id] = seq
+
+    def offer(self, conversation_id: UUID, frame: str, seq: int | None) -> None:
+        """From the hub: one encoded event."""
+        if conversation_id not in self._told or conversation_id in self.stale:
+            return
+        held = self._held.get(conversation_id)
+        if held is not None:
+            # A snapshot is on its way: it holds the texts, and of the rows what comes before its number.
+            if seq is not None:
+                held.append((frame, seq))
+            return
+        if seq is not None:
+            self._told[conversation_id] = max(seq, self._told[conversation_id])
+        if not self._outbox.push(frame):
+            self._start_over()
+
+    def note_missed(self, newest: Mapping[UUID, int], before: Mapping[UUID, int]) -> None:
+        """What rows say against what was told; what is only just committed is left to arrive by itself."""
+        for conversation_id, seq in newest.items():
+            is_old = before.get(conversation_id) == seq
+            if is_old and self._told.get(conversation_id, seq) < seq:
+                self.stale.add(conversation_id)
+                self._outbox.nudge()
+
+    async def send_snapshot(self, conversation: Conversation, ref: str | None = None) -> None:
+        """Send a snapshot, then what has happened while it was read."""
+        held = self._held.setdefault(conversation.pk, [])
+        try:
+            # Encoded off the loop: a long conversation is megabytes.
+            frame, seq, streaming = await in_database(_encoded_snapshot, conversation, ref)
+        finally:
+            self._held.pop(conversation.pk, None)
+        self._told[conversation.pk] = seq
+        frames = [frame, *_since(conversation.pk, streaming)]
+        for later, number in held:
+            if number > seq:
+                self._told[conversation.pk] = number
+                frames.append(later)
+        if not all(self._outbox.push(one) for one in frames):
+            self._start_over()
+
+    def _start_over(self) -> None:
+        """A slow reader is given fresh snapshots instead of an endless queue."""
+        logger.warning("socket_reads_slowly", extra={"conversations": len(self._told)})
+        self._outbox.clear()
+        self.stale |= set(self._told)
+        self._outbox.nudge()
+
+
+def _encoded_snapshot(
+    conversation: Conversation, ref: str | None
+) -> tuple[str, int, dict[UUID, str]]:
+    """A snapshot as it goes over the wire, its number, and the texts that still stream."""
+    snapshot: dict[str, Any] = read_snapshot(conversation)
+    streaming = {
+        UUID(message["id"]): message["text"]
+        for message in snapshot["messages"]
+        if message["status"] == MessageStatus.STREAMING.value
+    }
+    return encode({**snapshot, "ref": ref}), snapshot["seq"], streaming
+
+
+def _since(conversation_id: UUID, streaming: Mapping[UUID, str]) -> list[str]:
+    """What has been said since the snapshot was read, by messages that stream in this process."""
+    frames = []
+    for message_id, text in streaming.items():
+        said = live_text(message_id)
+        if said is not None and len(said) > len(text):
+            delta = TextDelta(conversation_id, message_id, utf16_length(text), said[len(text) :])
+            frames.append(encode(delta.as_json()))
+    return frames

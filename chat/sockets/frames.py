@@ -1,0 +1,59 @@
+"""Frames of the socket, as text: what comes in is bounded and JSON; what piles up on its way out is joined. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from chat.events import encode, utf16_length
+
+LARGEST_FRAME_BYTES = 64 * 1024
+_DELTAS = ('{"type":"text.delta"', '{"type":"reasoning.delta"')
+
+
+class Malformed(Exception):
+    """Not a message of ours at all."""
+
+
+def parse_frame(text: str | None) -> object:
+    """The JSON of a frame that has come in.
+
+    Raises:
+        Malformed: binary, too long, or no JSON.
+    """
+    if text is None:
+        raise Malformed("Only text messages are understood.")
+    if len(text) > LARGEST_FRAME_BYTES or len(text.encode()) > LARGEST_FRAME_BYTES:
+        raise Malformed("This message is too long.")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Malformed("This message is not JSON.") from error
+
+
+def join_deltas(frames: Iterable[str]) -> list[str]:
+    """The same frames with pieces of one text that follow each other made one.
+
+    Only neighbours are joined, so the order in which things are told stays as it was.
+    """
+    joined: list[str] = []
+    last: dict[str, Any] | None = None
+    for frame in frames:
+        if not frame.startswith(_DELTAS):
+            joined.append(frame)
+            last = None
+            continue
+        piece: dict[str, Any] = json.loads(frame)
+        if last is not None and _follows(last, piece):
+            last["text"] += piece["text"]
+            joined[-1] = encode(last)
+        else:
+            joined.append(frame)
+            last = piece
+    return joined
+
+
+def _follows(before: dict[str, Any], piece: dict[str, Any]) -> bool:
+    is_same_text = (before["type"], before["message_id"]) == (piece["type"], piece["message_id"])
+    return is_same_text and before["offset"] + utf16_length(before["text"]) == piece["offset"]

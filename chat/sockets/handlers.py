@@ -1,0 +1,126 @@
+"""What each command does: one service each, with the page's own rows. Gives what the page is told on success."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from chat import commands
+from chat.services.approvals import decide
+from chat.services.attachments import ResourceRef
+from chat.services.branches import edit_message, regenerate, show_branch
+from chat.services.inputs import answer_input
+from chat.services.queue import edit_queued, remove_queued, send_queued_now
+from chat.services.resolutions import resolve_call
+from chat.services.turns import Queued, retry_turn, send_or_queue, stop_turn
+from chat.sockets.door import Door
+from chat.values import Decision, Remember
+
+Answer = dict[str, str]
+
+
+def _send(door: Door, command: commands.Send) -> Answer:
+    sent = send_or_queue(
+        conversation=door.conversation(command.conversation_id),
+        client_id=command.client_id,
+        text=command.text,
+        attachments=[ResourceRef(**one.model_dump()) for one in command.attachments],
+        when_busy=command.when_busy,
+        actor=door.actor,
+    )
+    if isinstance(sent, Queued):
+        return {"queued_id": str(sent.message.pk)}
+    return {"message_id": str(sent.message.pk), "turn_id": str(sent.turn.pk)}
+
+
+def _edit_message(door: Door, command: commands.EditMessage) -> Answer:
+    message = door.message(command.message_id)
+    sent = edit_message(
+        message=message, client_id=command.client_id, text=command.text, actor=door.actor
+    )
+    return {"message_id": str(sent.message.pk), "turn_id": str(sent.turn.pk)}
+
+
+def _regenerate(door: Door, command: commands.Regenerate) -> Answer:
+    turn = door.turn(command.turn_id)
+    begun = regenerate(turn=turn, client_id=command.client_id, actor=door.actor)
+    return {"turn_id": str(begun.pk)}
+
+
+def _show_branch(door: Door, command: commands.ShowBranch) -> Answer:
+    message = door.message(command.message_id)
+    show_branch(message=message, actor=door.actor)
+    return {}
+
+
+def _edit_queued(door: Door, command: commands.EditQueued) -> Answer:
+    queued = door.queued(command.queued_id)
+    edit_queued(queued=queued, text=command.text, actor=door.actor)
+    return {}
+
+
+def _remove_queued(door: Door, command: commands.RemoveQueued) -> Answer:
+    queued = door.queued(command.queued_id)
+    remove_queued(queued=queued, actor=door.actor)
+    return {}
+
+
+def _send_queued(door: Door, command: commands.SendQueued) -> Answer:
+    queued = door.queued(command.queued_id)
+    send_queued_now(queued=queued, actor=door.actor)
+    return {}
+
+
+def _resolve(door: Door, command: commands.Resolve) -> Answer:
+    call = door.tool_call(command.tool_call_id)
+    resolve_call(call=call, resolution=command.resolution, note=command.note, actor=door.actor)
+    return {}
+
+
+def _stop(door: Door, command: commands.Stop) -> Answer:
+    turn = door.turn(command.turn_id)
+    stop_turn(turn=turn, actor=door.actor)
+    return {}
+
+
+def _retry(door: Door, command: commands.Retry) -> Answer:
+    turn = door.turn(command.turn_id)
+    retry_turn(turn=turn, actor=door.actor)
+    return {}
+
+
+def _decide(door: Door, command: commands.Decide) -> Answer:
+    call = door.tool_call(command.tool_call_id)
+    is_approval = command.decision == "approve"
+    decide(
+        call=call,
+        decision=Decision.APPROVED if is_approval else Decision.REFUSED,
+        actor=door.actor,
+        arguments=command.arguments if is_approval else None,
+        note=command.note,
+        remember=command.remember if is_approval else Remember.NOT,
+    )
+    return {}
+
+
+def _answer_input(door: Door, command: commands.AnswerInput) -> Answer:
+    request = door.input_request(command.input_request_id)
+    answer_input(request=request, action=command.action, content=command.content, actor=door.actor)
+    return {}
+
+
+HANDLERS: Mapping[type[Any], Callable[[Door, Any], Answer]] = {
+    commands.Send: _send,
+    commands.EditMessage: _edit_message,
+    commands.Regenerate: _regenerate,
+    commands.ShowBranch: _show_branch,
+    commands.EditQueued: _edit_queued,
+    commands.RemoveQueued: _remove_queued,
+    commands.SendQueued: _send_queued,
+    commands.Resolve: _resolve,
+    commands.Stop: _stop,
+    commands.Retry: _retry,
+    commands.Decide: _decide,
+    commands.AnswerInput: _answer_input,
+}
+"""Commands that change rows; those about the page's own view are the consumer's."""

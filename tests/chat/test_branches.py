@@ -1,0 +1,179 @@
+"""The tree of a conversation: edits, other answers, paths, forks."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from uuid_utils.compat import uuid7
+
+from chat.models import Message, ToolCall, Turn
+from chat.paths import newest_leaf, path_to
+from chat.services.branches import edit_message, fork_conversation, regenerate, show_branch
+from chat.services.turns import retry_turn, stop_turn
+from tests.chat.conftest import Chat
+from workspaces.errors import Conflict, InvalidInput
+
+
+def said(chat: Chat) -> list[str]:
+    """The shown path, as texts."""
+    conversation = chat.reload_conversation()
+    rows = list(
+        Message.objects.for_workspace(chat.tenant.workspace).filter(conversation=conversation)
+    )
+    return [row.text for row in path_to(rows, conversation.leaf_id)]
+
+
+def message_of(chat: Chat, text: str) -> Message:
+    rows = Message.objects.for_workspace(chat.tenant.workspace)
+    return rows.get(conversation=chat.conversation, text=text)
+
+
+def ask(chat: Chat, question: str, answer: str) -> Turn:
+    chat.model.say(answer)
+    chat.watching.forget()
+    return chat.ask(question)
+
+
+def asked_of_the_model(chat: Chat) -> list[str]:
+    """The texts of the last request."""
+    return [message["content"] for message in chat.model.requests[-1]["messages"]]
+
+
+def test_an_edited_question_is_a_sibling_and_the_model_reads_its_path_alone(chat: Chat) -> None:
+    """REL-01: and the same edit again stores nothing twice."""
+    ask(chat, "one", "first")
+    ask(chat, "two", "second")
+    chat.model.say("instead")
+    chat.watching.forget()
+    for _ in range(2):
+        sent = edit_message(
+            message=message_of(chat, "two"), client_id="edit", text="deux", actor=chat.actor
+        )
+    chat.watching.turn("completed")
+    assert said(chat) == ["one", "first", "deux", "instead"]
+    assert asked_of_the_model(chat) == ["one", "first", "deux"]
+    assert sent.message.parent_id == message_of(chat, "two").parent_id
+    assert len(chat.model.requests) == 3
+
+
+def test_another_answer_is_a_sibling_of_the_first(chat: Chat) -> None:
+    """And the first can be shown again; the next question goes on from what is shown."""
+    turn = ask(chat, "one", "first")
+    chat.model.say("again")
+    chat.watching.forget()
+    begun = {regenerate(turn=turn, client_id="more", actor=chat.actor).pk for _ in range(2)}
+    chat.watching.turn("completed")
+    assert len(begun) == 1
+    assert said(chat) == ["one", "again"]
+    assert asked_of_the_model(chat) == ["one"]
+    assert message_of(chat, "again").parent_id == message_of(chat, "first").parent_id
+    show_branch(message=message_of(chat, "first"), actor=chat.actor)
+    assert said(chat) == ["one", "first"]
+    ask(chat, "two", "second")
+    assert said(chat) == ["one", "first", "two", "second"]
+    assert asked_of_the_model(chat) == ["one", "first", "two"]
+    show_branch(message=message_of(chat, "again"), actor=chat.actor)
+    assert said(chat) == ["one", "again"]
+
+
+def test_a_branch_is_shown_down_to_its_newest_end(chat: Chat) -> None:
+    """Whoever goes back to a question sees what came of it."""
+    ask(chat, "one", "first")
+    ask(chat, "two", "second")
+    chat.model.say("other")
+    chat.watching.forget()
+    edit_message(message=message_of(chat, "one"), client_id="e", text="uno", actor=chat.actor)
+    chat.watching.turn("completed")
+    assert said(chat) == ["uno", "other"]
+    show_branch(message=message_of(chat, "one"), actor=chat.actor)
+    assert said(chat) == ["one", "first", "two", "second"]
+
+
+def test_nothing_branches_while_an_answer_is_being_written(chat: Chat) -> None:
+    """REL-12: one running turn; a branch is told to wait."""
+    first = ask(chat, "one", "first")
+    hold = threading.Event()
+    chat.model.say("slow answer", hold=hold)
+    sent = chat.send("two")
+    chat.watching.until(lambda event: event["type"] == "text.delta")
+    for act in (
+        lambda: edit_message(message=sent.message, client_id="e", text="x", actor=chat.actor),
+        lambda: regenerate(turn=first, client_id="r", actor=chat.actor),
+        lambda: show_branch(message=message_of(chat, "first"), actor=chat.actor),
+    ):
+        with pytest.raises(Conflict):
+            act()
+    hold.set()
+    chat.watching.turn("completed")
+
+
+def test_only_what_a_person_wrote_can_be_edited(chat: Chat) -> None:
+    """SEC-61: an answer cannot be put into the model's mouth."""
+    ask(chat, "one", "first")
+    with pytest.raises(InvalidInput):
+        edit_message(
+            message=message_of(chat, "first"), client_id="e", text="forged", actor=chat.actor
+        )
+
+
+def test_a_turn_on_another_path_cannot_be_retried(chat: Chat) -> None:
+    """What would come of it would not be seen."""
+    chat.model.fail(400)
+    failed = chat.ask("one")
+    chat.model.say("fine")
+    chat.watching.forget()
+    edit_message(message=failed.user_message, client_id="e", text="uno", actor=chat.actor)
+    chat.watching.turn("completed")
+    with pytest.raises(Conflict):
+        retry_turn(turn=failed, actor=chat.actor)
+
+
+def test_a_fork_copies_the_path_and_runs_nothing(chat: Chat) -> None:
+    """The copy goes on by itself, with its cards, and the old conversation stays as it was."""
+    chat.model.call(("counting__plain", {"text": "boom"}))
+    sent = chat.send("one")
+    chat.watching.turn("waiting_for_approval")
+    with pytest.raises(Conflict):
+        fork_conversation(
+            message=chat.calls()[0].message,
+            client_id="f",
+            owner=chat.tenant.member,
+            actor=chat.actor,
+        )
+    stop_turn(turn=sent.turn, actor=chat.actor)
+    ask(chat, "two", "refused then")
+    old = chat.snapshot()
+    new, again = (
+        fork_conversation(
+            message=message_of(chat, "refused then"),
+            client_id="f",
+            owner=chat.tenant.member,
+            actor=chat.actor,
+        )
+        for _ in range(2)
+    )
+    assert again == new
+    assert new.forked_from == chat.conversation.pk
+    rows = list(Message.objects.for_workspace(chat.tenant.workspace).filter(conversation=new))
+    assert [row.text for row in path_to(rows, new.leaf_id)] == said(chat)
+    calls = ToolCall.objects.for_workspace(chat.tenant.workspace).filter(turn__conversation=new)
+    assert [call.status for call in calls] == ["cancelled"]
+    assert chat.snapshot() == old
+    assert chat.server.calls == []
+
+
+def test_paths_through_a_tree() -> None:
+    """Pure: the newest branch below each message is taken, and a path that is not there is empty."""
+
+    def row(number: int, parent: Message | None, key: int) -> Message:
+        return Message(id=uuid7(), parent_id=parent.pk if parent else None, order_key=key)
+
+    a = row(1, None, 1)
+    b, c = row(2, a, 2), row(3, a, 5)
+    d = row(4, b, 3)
+    rows = [a, b, c, d]
+    assert newest_leaf(rows, a.pk) == c.pk
+    assert newest_leaf(rows, b.pk) == d.pk
+    assert path_to(rows, d.pk) == [a, b, d]
+    assert path_to(rows, None) == path_to(rows, uuid7()) == []

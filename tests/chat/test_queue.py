@@ -1,0 +1,162 @@
+"""Messages that wait for the running turn: sent in order, interrupting if they are to, never lost, never twice."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from chat.models import Message, QueuedMessage, Turn
+from chat.services.conversations import delete_conversation
+from chat.services.queue import edit_queued, remove_queued, send_queued_now
+from chat.services.turns import MOST_QUEUED, Queued, Sent, send_or_queue, stop_turn
+from chat.values import WhenBusy
+from tests.chat.conftest import Chat
+from workspaces.errors import Conflict, NotFound
+
+
+def say(chat: Chat, text: str, when_busy: WhenBusy = WhenBusy.QUEUE) -> Sent | Queued:
+    return send_or_queue(
+        conversation=chat.conversation,
+        client_id=text.replace(" ", "-"),
+        text=text,
+        actor=chat.actor,
+        when_busy=when_busy,
+    )
+
+
+def busy(chat: Chat) -> threading.Event:
+    """A turn that answers as long as the event is not set."""
+    hold = threading.Event()
+    chat.model.say("slow answer", hold=hold)
+    chat.send("first")
+    chat.watching.until(lambda event: event["type"] == "text.delta")
+    return hold
+
+
+def queued(chat: Chat) -> list[str]:
+    rows = QueuedMessage.objects.for_workspace(chat.tenant.workspace)
+    return [row.text for row in rows]
+
+
+def questions(chat: Chat) -> list[str]:
+    rows = Message.objects.for_workspace(chat.tenant.workspace).filter(role="user")
+    return [row.text for row in rows]
+
+
+def until_answered(chat: Chat, answer: str) -> None:
+    chat.watching.until(
+        lambda event: (
+            event["type"] == "message.saved"
+            and (event["message"]["text"], event["message"]["status"]) == (answer, "complete")
+        )
+    )
+    chat.watching.until(lambda event: event["type"] == "turn.changed")
+
+
+def test_messages_wait_in_order_and_are_sent_one_after_the_other(chat: Chat) -> None:
+    """REL-12, REL-01: two tabs that send at once wait in line; the same message again is not another one."""
+    hold = busy(chat)
+    chat.model.say("to second")
+    chat.model.say("to third")
+    assert isinstance(say(chat, "second"), Queued)
+    assert isinstance(say(chat, "third"), Queued)
+    repeated = say(chat, "second")
+    assert isinstance(repeated, Queued)
+    assert not repeated.is_new
+    assert [one["text"] for one in chat.snapshot()["queue"]] == ["second", "third"]
+    hold.set()
+    until_answered(chat, "to third")
+    assert questions(chat) == ["first", "second", "third"]
+    assert queued(chat) == []
+    late = say(chat, "second")
+    assert isinstance(late, Sent)
+    assert not late.is_new
+
+
+def test_fifty_sends_at_once_are_one_message(chat: Chat) -> None:
+    """REL-01: whatever the interleaving, one message and one turn, and the same ids for everybody."""
+    chat.model.say("hello")
+    with ThreadPoolExecutor(8) as pool:
+        sent = list(pool.map(lambda _: say(chat, "same"), range(50)))
+    ids = {(one.message.pk, one.turn.pk) for one in sent if isinstance(one, Sent)}
+    assert len(ids) == 1
+    assert sum(one.is_new for one in sent) == 1
+    chat.watching.turn("completed")
+    assert questions(chat) == ["same"]
+
+
+def test_a_message_that_interrupts_stops_the_turn_and_is_answered_next(chat: Chat) -> None:
+    """What was said so far is kept; what waited before goes after it."""
+    busy(chat)
+    chat.model.say("to now")
+    chat.model.say("to later")
+    say(chat, "later")
+    say(chat, "now", WhenBusy.INTERRUPT)
+    until_answered(chat, "to later")
+    assert questions(chat) == ["first", "now", "later"]
+    assert chat.model.closed.wait(5)
+    stopped = [m for m in chat.snapshot()["messages"] if m["status"] == "stopped"]
+    assert [m["text"] for m in stopped] == ["slow"]
+
+
+def test_a_parked_turn_is_interrupted_at_once(chat: Chat) -> None:
+    """Nobody holds it, so nobody is waited for."""
+    chat.model.call(("counting__plain", {"text": "boom"}))
+    chat.send("first")
+    chat.watching.turn("waiting_for_approval")
+    chat.model.say("done")
+    sent = say(chat, "rather this", WhenBusy.INTERRUPT)
+    assert isinstance(sent, Sent)
+    chat.watching.turn("completed")
+    assert chat.calls()[0].status == "cancelled"
+    assert chat.server.calls == []
+
+
+def test_after_a_stop_the_queue_waits_for_the_person(chat: Chat) -> None:
+    """A stop is no wish to hear the next answer; sending it is one press."""
+    busy(chat)
+    held = say(chat, "second")
+    assert isinstance(held, Queued)
+    running = Turn.objects.for_workspace(chat.tenant.workspace).get(status="running")
+    stop_turn(turn=running, actor=chat.actor)
+    chat.watching.turn("cancelled")
+    assert queued(chat) == ["second"]
+    chat.model.say("now then")
+    turn = send_queued_now(queued=held.message, actor=chat.actor)
+    assert turn is not None
+    chat.watching.turn("completed")
+    assert questions(chat) == ["first", "second"]
+
+
+def test_what_waits_can_be_changed_and_taken_back(chat: Chat) -> None:
+    """Until it is sent; then it is not there any more."""
+    hold = busy(chat)
+    chat.model.say("to changed")
+    first, second = say(chat, "a"), say(chat, "b")
+    assert isinstance(first, Queued)
+    assert isinstance(second, Queued)
+    edit_queued(queued=first.message, text="changed", actor=chat.actor)
+    remove_queued(queued=second.message, actor=chat.actor)
+    hold.set()
+    until_answered(chat, "to changed")
+    assert questions(chat) == ["first", "changed"]
+    with pytest.raises(NotFound):
+        edit_queued(queued=first.message, text="too late", actor=chat.actor)
+    with pytest.raises(NotFound):
+        remove_queued(queued=second.message, actor=chat.actor)
+
+
+def test_the_queue_is_bounded_and_goes_with_its_conversation(chat: Chat) -> None:
+    """REL-12: the one too many is told so; nothing of a deleted conversation is sent."""
+    busy(chat)
+    for number in range(MOST_QUEUED):
+        say(chat, f"m{number}")
+    with pytest.raises(Conflict):
+        say(chat, "one more")
+    delete_conversation(conversation=chat.conversation, actor=chat.actor)
+    assert questions(chat) == []
+    assert queued(chat) == []
+    assert chat.model.closed.wait(5)
+    assert len(chat.model.requests) == 1
