@@ -5,15 +5,7 @@ import { ApiProblem, createApi } from "./net/api";
 import { CommandError, LiveSocket, type SocketStatus } from "./net/socket";
 import { emptyConversation, type LocalEvent, reduce } from "./store/conversation";
 import { activeTurn, timeline, waitingCalls } from "./store/timeline";
-import type {
-  Boot,
-  Bud,
-  Conversation,
-  ConversationEvent,
-  InputAction,
-  JsonObject,
-  ServerEvent,
-} from "./wire";
+import type { Boot, Bud, Conversation, ConversationEvent, InputAction, JsonObject, PageEvent } from "./wire";
 
 export const boot: Boot = JSON.parse(document.getElementById("boot")?.textContent ?? "null") as Boot;
 export const api = createApi(boot.urls.api, boot.csrf_token, boot.workspace.slug);
@@ -391,7 +383,7 @@ function nudge(key: string, refresh: () => unknown): void {
   nudgeTimers = { ...nudgeTimers, [key]: setTimeout(refresh, 250) };
 }
 
-function take(event: ServerEvent): void {
+function take(event: PageEvent): void {
   switch (event.type) {
     case "workspace.changed":
       if (event.kind === "conversation.changed") nudge(`c-${event.id}`, () => refreshConversation(event.id));

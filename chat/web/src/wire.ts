@@ -49,6 +49,9 @@ export interface Conversation {
   bud: { id: string; slug: string; name: string; avatar: string };
   is_pinned: boolean;
   is_archived: boolean;
+  /** The message that the shown path ends with. */
+  leaf_id: string | null;
+  forked_from: string | null;
   status: "idle" | "running" | "waiting";
   created_at: string;
   updated_at: string;
@@ -199,7 +202,10 @@ export type ToolCallStatus =
   | "failed"
   | "refused"
   | "cancelled"
-  | "outcome_unknown";
+  | "outcome_unknown"
+  | "marked_done"
+  | "given_up"
+  | "repeated";
 
 export interface ToolCall {
   id: string;
@@ -214,6 +220,10 @@ export interface ToolCall {
   input_schema: JsonObject | null;
   status: ToolCallStatus;
   approval: Approval | null;
+  /** Of a call whose outcome is or was unknown. */
+  resolution: { due_at: string | null; note: string | null } | null;
+  /** The call in whose place this one was made. */
+  repeats: string | null;
   result: {
     content: ContentPart[];
     truncated: boolean;
@@ -227,6 +237,20 @@ export interface ToolCall {
   started_at: string | null;
   finished_at: string | null;
   duration_ms: number | null;
+}
+
+/** What becomes of a call whose outcome is unknown. */
+export type Resolution = "run_again" | "mark_done" | "give_up";
+
+/** A message that waits for the running turn to end. */
+export interface QueuedMessage {
+  id: string;
+  conversation_id: string;
+  client_id: string;
+  text: string;
+  attachments: { server_id: string; uri: string }[];
+  is_next: boolean;
+  created_at: string;
 }
 
 /** What a server asked the person during a call, and what became of it. */
@@ -282,8 +306,16 @@ export type Command =
       client_id: string;
       text: string;
       attachments?: ResourceName[];
+      when_busy?: "refuse" | "queue" | "interrupt";
       ref?: string;
     }
+  | { type: "edit_message"; message_id: string; client_id: string; text: string; ref?: string }
+  | { type: "regenerate"; turn_id: string; client_id: string; ref?: string }
+  | { type: "show_branch"; message_id: string; ref?: string }
+  | { type: "edit_queued"; queued_id: string; text: string; ref?: string }
+  | { type: "remove_queued"; queued_id: string; ref?: string }
+  | { type: "send_queued"; queued_id: string; ref?: string }
+  | { type: "resolve"; tool_call_id: string; resolution: Resolution; note?: string; ref?: string }
   | { type: "stop"; turn_id: string; ref?: string }
   | { type: "retry"; turn_id: string; ref?: string }
   | {
@@ -302,7 +334,8 @@ export type Command =
       content?: JsonObject;
       ref?: string;
     }
-  | { type: "ping"; ref?: string };
+  | { type: "ping"; ref?: string }
+  | { type: "ack"; number: number; ref?: string };
 
 export interface Snapshot {
   type: "snapshot";
@@ -313,6 +346,7 @@ export interface Snapshot {
   turns: Turn[];
   tool_calls: ToolCall[];
   input_requests: InputRequest[];
+  queue: QueuedMessage[];
 }
 
 interface Numbered {
@@ -325,6 +359,7 @@ export type RowEvent =
   | ({ type: "turn.changed"; turn: Turn } & Numbered)
   | ({ type: "tool_call.changed"; tool_call: ToolCall } & Numbered)
   | ({ type: "input_request.changed"; input_request: InputRequest } & Numbered)
+  | ({ type: "queue.changed"; queue: QueuedMessage[] } & Numbered)
   | ({ type: "conversation.changed"; conversation: Conversation } & Numbered);
 
 export interface TextDelta {
@@ -362,6 +397,13 @@ export interface Accepted {
   ref: string | null;
   message_id?: string;
   turn_id?: string;
+  queued_id?: string;
+}
+
+/** The server asks whether the page still reads; answered by an `ack` with the same number. */
+export interface Check {
+  type: "check";
+  number: number;
 }
 
 export interface WireError {
@@ -375,7 +417,16 @@ export interface WireError {
 
 /** What belongs to one conversation and goes through its reducer. */
 export type ConversationEvent = Snapshot | Current | RowEvent | TextDelta | ToolCallProgress;
-export type ServerEvent = ConversationEvent | WorkspaceChanged | Accepted | WireError | { type: "pong" };
+export type ServerEvent =
+  | ConversationEvent
+  | WorkspaceChanged
+  | Accepted
+  | WireError
+  | Check
+  | { type: "pong" };
+
+/** What a page hears of; checks are answered before. */
+export type PageEvent = Exclude<ServerEvent, Check>;
 
 const TYPES: ReadonlySet<string> = new Set<ServerEvent["type"]>([
   "snapshot",
@@ -385,12 +436,14 @@ const TYPES: ReadonlySet<string> = new Set<ServerEvent["type"]>([
   "tool_call.changed",
   "conversation.changed",
   "input_request.changed",
+  "queue.changed",
   "text.delta",
   "tool_call.progress",
   "workspace.changed",
   "accepted",
   "error",
   "pong",
+  "check",
 ]);
 
 /** Read one frame; null for anything outside the closed set of our own events. */

@@ -236,4 +236,23 @@ describe("any interleaving", () => {
       expect(state.seq).toBe(last.seq);
     }
   });
+
+  it("keeps a queued message once: outgoing until the server shows it in the queue", () => {
+    let state = reduce(emptyConversation(CONVERSATION), snapshot({}));
+    state = reduce(state, { type: "local.sending", client_id: "q1", text: "next", sent_at: "" });
+    const queued = {
+      id: "q",
+      conversation_id: CONVERSATION,
+      client_id: "q1",
+      text: "next",
+      attachments: [],
+      is_next: false,
+      created_at: "",
+    };
+    state = reduce(state, { type: "queue.changed", conversation_id: CONVERSATION, seq: 2, queue: [queued] });
+    expect(state.outgoing).toEqual([]);
+    expect(state.queue).toEqual([queued]);
+    state = reduce(state, { type: "queue.changed", conversation_id: CONVERSATION, seq: 3, queue: [] });
+    expect(state.queue).toEqual([]);
+  });
 });

@@ -127,6 +127,13 @@ describe("LiveSocket", () => {
     expect(statuses.at(-1)).toBe("reconnecting");
   });
 
+  it("says what it has read when it is asked, and bothers nobody with it", () => {
+    newest().accept();
+    newest().say({ type: "check", number: 7 });
+    expect(newest().sent).toEqual(['{"type":"ack","number":7}']);
+    expect(events).toEqual([]);
+  });
+
   it("SEC-86: takes in nothing but its own closed set of events", () => {
     newest().accept();
     for (const frame of [

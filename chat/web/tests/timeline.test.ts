@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { emptyConversation, reduce } from "../src/store/conversation";
+import { siblings } from "../src/store/paths";
 import { activeTurn, timeline, waitingCalls } from "../src/store/timeline";
 import type { Snapshot } from "../src/wire";
-import { CONVERSATION, message, snapshot, toolCall, turn } from "./rows";
+import { CONVERSATION, conversation, message, snapshot, toolCall, turn } from "./rows";
 
 const state = (over: Partial<Snapshot>) => reduce(emptyConversation(CONVERSATION), snapshot(over));
 const question = message({
@@ -80,5 +81,42 @@ describe("timeline", () => {
     });
     expect(activeTurn(s)?.id).toBe("t1");
     expect(waitingCalls(s).map((c) => c.id)).toEqual(["c2"]);
+  });
+
+  it("shows one path of the tree, and a turn that has only begun below its question", () => {
+    const old = message({ id: "m1", parent_id: "u1", text: "First", status: "complete" });
+    const fresh = turn({ id: "t2", created_at: "2026-11-21T08:01:00Z" });
+    const begun = state({
+      conversation: conversation({ leaf_id: "u1" }),
+      messages: [question, old],
+      turns: [turn({ status: "completed" }), fresh],
+    });
+    const shown = (items: ReturnType<typeof timeline>) =>
+      items.map((item) => (item.kind === "answer" ? `${item.turn?.id}:${item.segments.length}` : item.kind));
+    expect(shown(timeline(begun))).toEqual(["user", "t2:0"]);
+
+    const grown = reduce(begun, {
+      type: "message.saved",
+      conversation_id: CONVERSATION,
+      seq: 2,
+      message: message({
+        id: "m2",
+        turn_id: "t2",
+        parent_id: "u1",
+        text: "Second",
+        created_at: "2026-11-21T08:01:01Z",
+      }),
+    });
+    expect(grown.conversation?.leaf_id).toBe("m2");
+    expect(shown(timeline(grown))).toEqual(["user", "t2:1"]);
+    expect(siblings(grown.messages, old).map((m) => m.id)).toEqual(["m1", "m2"]);
+
+    const back = reduce(grown, {
+      type: "conversation.changed",
+      conversation_id: CONVERSATION,
+      seq: 3,
+      conversation: conversation({ leaf_id: "m1" }),
+    });
+    expect(shown(timeline(back))).toEqual(["user", "t1:1"]);
   });
 });

@@ -20,6 +20,9 @@ const FACES: Record<ToolCall["status"], { icon: IconName; tone: string; word: st
   refused: { icon: "circleX", tone: "warn", word: "refused" },
   cancelled: { icon: "close", tone: "muted", word: "cancelled" },
   outcome_unknown: { icon: "question", tone: "warn", word: "outcome unknown" },
+  marked_done: { icon: "circleCheck", tone: "ok", word: "done, you said" },
+  given_up: { icon: "circleX", tone: "muted", word: "given up" },
+  repeated: { icon: "refresh", tone: "muted", word: "run again" },
 };
 
 function Elapsed({ call }: { call: ToolCall }) {

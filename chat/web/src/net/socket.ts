@@ -1,5 +1,5 @@
 /** The one WebSocket of the page: keeps itself connected, matches replies to commands, hands events on. */
-import { type Accepted, type Command, parseEvent, type ServerEvent } from "../wire";
+import { type Accepted, type Command, type PageEvent, parseEvent, type ServerEvent } from "../wire";
 import { reconnectDelay } from "./backoff";
 
 export type SocketStatus = "connecting" | "open" | "reconnecting" | "signed_out" | "forbidden" | "refused";
@@ -23,7 +23,7 @@ interface Waiting {
 
 export interface LiveSocketOptions {
   url: string;
-  onEvent: (event: ServerEvent) => void;
+  onEvent: (event: PageEvent) => void;
   onStatus: (status: SocketStatus) => void;
   /** Runs after every successful connection: subscribe again, send again what was not acknowledged. */
   onOpen: () => void;
@@ -143,6 +143,10 @@ export class LiveSocket {
   }
 
   private take(event: ServerEvent): void {
+    if (event.type === "check") {
+      this.tell({ type: "ack", number: event.number });
+      return;
+    }
     const ref = (event.type === "accepted" || event.type === "error") && event.ref;
     const waiting = ref ? this.waiting.get(ref) : undefined;
     if (ref && waiting) {

@@ -12,6 +12,7 @@ import {
   type ConversationEvent,
   type InputRequest,
   type Message,
+  type QueuedMessage,
   type RowEvent,
   type Snapshot,
   type TextDelta,
@@ -44,6 +45,7 @@ export interface ConversationState {
   turns: readonly Turn[];
   toolCalls: readonly ToolCall[];
   inputRequests: readonly InputRequest[];
+  queue: readonly QueuedMessage[];
   progress: Readonly<Record<string, Progress>>;
   outgoing: readonly Outgoing[];
 }
@@ -70,6 +72,7 @@ export function emptyConversation(id: string): ConversationState {
     turns: [],
     toolCalls: [],
     inputRequests: [],
+    queue: [],
     progress: {},
     outgoing: [],
   };
@@ -87,6 +90,7 @@ export function reduce(state: ConversationState, event: ConversationEvent | Loca
     case "tool_call.changed":
     case "conversation.changed":
     case "input_request.changed":
+    case "queue.changed":
       return applyRow(state, event);
     case "text.delta":
       return applyDelta(state, event);
@@ -127,7 +131,7 @@ function applySnapshot(state: ConversationState, event: Snapshot): ConversationS
   // A snapshot that was read before events we already have; a newer picture is worth more, unless ours is broken.
   if (!state.stale && state.seq !== null && event.seq < state.seq) return state;
   const messages = [...event.messages].sort(byMessageOrder);
-  const known = new Set(messages.map((m) => m.client_id));
+  const known = new Set([...messages, ...event.queue].map((m) => m.client_id));
   return {
     ...state,
     seq: event.seq,
@@ -137,6 +141,7 @@ function applySnapshot(state: ConversationState, event: Snapshot): ConversationS
     turns: [...event.turns].sort(byCreation),
     toolCalls: [...event.tool_calls].sort(byPosition),
     inputRequests: [...event.input_requests].sort(byId),
+    queue: event.queue,
     outgoing: state.outgoing.filter((o) => !known.has(o.client_id)),
   };
 }
@@ -149,6 +154,7 @@ function applyRow(state: ConversationState, event: RowEvent): ConversationState 
   switch (event.type) {
     case "message.saved":
       next.messages = upsert(state.messages, event.message, byMessageOrder);
+      next.conversation = grown(state, event.message);
       if (event.message.client_id !== null) {
         next.outgoing = state.outgoing.filter((o) => o.client_id !== event.message.client_id);
       }
@@ -166,10 +172,24 @@ function applyRow(state: ConversationState, event: RowEvent): ConversationState 
     case "input_request.changed":
       next.inputRequests = upsert(state.inputRequests, event.input_request, byId);
       return next;
+    case "queue.changed": {
+      const waiting = new Set(event.queue.map((m) => m.client_id));
+      next.queue = event.queue;
+      next.outgoing = state.outgoing.filter((o) => !waiting.has(o.client_id));
+      return next;
+    }
     case "conversation.changed":
       next.conversation = event.conversation;
       return next;
   }
+}
+
+/** A new message below the end of the shown path is the path's new end. */
+function grown(state: ConversationState, message: Message): Conversation | null {
+  const { conversation } = state;
+  if (!conversation || message.parent_id !== conversation.leaf_id) return conversation;
+  if (state.messages.some((m) => m.id === message.id)) return conversation;
+  return { ...conversation, leaf_id: message.id };
 }
 
 function applyDelta(state: ConversationState, event: TextDelta): ConversationState {

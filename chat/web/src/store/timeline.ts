@@ -1,6 +1,7 @@
 /** What the message list draws, derived from rows alone: text never decides what looks like a card. */
 import { CALL_IS_ACTIVE, type Message, type ToolCall, TURN_IS_ACTIVE, type Turn } from "../wire";
 import type { ConversationState, Outgoing } from "./conversation";
+import { pathTo } from "./paths";
 
 export type Segment =
   | { kind: "text"; key: string; message: Message }
@@ -22,9 +23,14 @@ export function activeTurn(state: ConversationState): Turn | null {
   return state.turns.findLast((turn) => TURN_IS_ACTIVE.has(turn.status)) ?? null;
 }
 
+/** Calls that a person has to say something about before the turn goes on. */
 export function waitingCalls(state: ConversationState): ToolCall[] {
+  const isActive = new Set(state.turns.filter((t) => TURN_IS_ACTIVE.has(t.status)).map((t) => t.id));
   return state.toolCalls.filter(
-    (call) => call.status === "waiting_for_approval" || call.status === "waiting_for_input",
+    (call) =>
+      call.status === "waiting_for_approval" ||
+      call.status === "waiting_for_input" ||
+      (call.status === "outcome_unknown" && isActive.has(call.turn_id)),
   );
 }
 
@@ -50,13 +56,14 @@ export function timeline(state: ConversationState): TimelineItem[] {
     return item;
   };
 
-  for (const message of state.messages) {
+  const path = pathTo(state.messages, state.conversation?.leaf_id ?? null);
+  for (const [place, message] of path.entries()) {
     if (message.role === "user") {
       items.push({ kind: "user", key: message.id, message });
-      // A retried or failed turn may have no message of its own yet; its state still has a place to show.
-      const turn = state.turns.findLast((t) => t.user_message_id === message.id);
-      if (turn && !state.messages.some((m) => m.role === "assistant" && m.turn_id === turn.id)) {
-        answer(turn.id, `turn-${turn.id}`);
+      // A turn that has only begun, or failed at once, has no message yet; its state still has a place to show.
+      if (path[place + 1]?.role !== "assistant") {
+        const turn = state.turns.findLast((t) => t.user_message_id === message.id);
+        if (turn) answer(turn.id, `turn-${turn.id}`);
       }
       continue;
     }
