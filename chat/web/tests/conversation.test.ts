@@ -249,10 +249,10 @@ describe("any interleaving", () => {
       is_next: false,
       created_at: "",
     };
-    state = reduce(state, { type: "queue.changed", conversation_id: CONVERSATION, seq: 2, queue: [queued] });
+    state = reduce(state, { type: "queue.changed", conversation_id: CONVERSATION, seq: 1, queue: [queued] });
     expect(state.outgoing).toEqual([]);
     expect(state.queue).toEqual([queued]);
-    state = reduce(state, { type: "queue.changed", conversation_id: CONVERSATION, seq: 3, queue: [] });
+    state = reduce(state, { type: "queue.changed", conversation_id: CONVERSATION, seq: 2, queue: [] });
     expect(state.queue).toEqual([]);
   });
 });

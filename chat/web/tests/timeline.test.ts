@@ -98,7 +98,7 @@ describe("timeline", () => {
     const grown = reduce(begun, {
       type: "message.saved",
       conversation_id: CONVERSATION,
-      seq: 2,
+      seq: 1,
       message: message({
         id: "m2",
         turn_id: "t2",
@@ -114,7 +114,7 @@ describe("timeline", () => {
     const back = reduce(grown, {
       type: "conversation.changed",
       conversation_id: CONVERSATION,
-      seq: 3,
+      seq: 2,
       conversation: conversation({ leaf_id: "m1" }),
     });
     expect(shown(timeline(back))).toEqual(["user", "t1:1"]);
