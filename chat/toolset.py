@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from chat.artifacts.tools import SPECS, TRANSFERS
 from chat.effective import servers_of
 from chat.models import Bud, Conversation
 from chat.tool_names import NamedTool, name_tools
@@ -30,25 +31,27 @@ class OfferedTool:
     """A tool as one request to the model offers it."""
 
     function_name: str
-    server_id: UUID
+    server_id: UUID | None
+    """None for a built-in one."""
     server_name: str
-    tool_id: UUID
+    tool_id: UUID | None
     tool_name: str
     title: str
     description: str
     input_schema: dict[str, Any]
     annotations: dict[str, Any]
     definition_hash: str
+    builtin: str = ""
 
     @property
     def full_name(self) -> str:
-        """`server.tool`, as people see it."""
-        return f"{self.server_name}.{self.tool_name}"
+        """`server.tool`, as people see it; a built-in one has no server."""
+        return f"{self.server_name}.{self.tool_name}" if self.server_name else self.tool_name
 
     def as_function(self) -> dict[str, Any]:
         """OpenAI's form of a tool."""
         words = self.description or self.title or self.tool_name
-        described = strip_hidden(f"[{self.server_name}] {words}")
+        described = strip_hidden(f"[{self.server_name or 'files'}] {words}")
         return {
             "type": "function",
             "function": {
@@ -102,7 +105,7 @@ def resolve_toolset(bud: Bud, conversation: Conversation | None) -> Toolset:
     servers = servers_of(bud, conversation)
     choice = overrides.tool_choice or config.tool_choice or "auto"
     if not servers:
-        return Toolset(tool_choice=choice)
+        return _toolset(built_in_tools(bud, []), choice)
     rows = list(
         McpTool.objects.for_workspace(bud.workspace_id)
         .callable()
@@ -115,14 +118,42 @@ def resolve_toolset(bud: Bud, conversation: Conversation | None) -> Toolset:
         NamedTool(row.server_id, row.server.name, row.pk, row.name) for row in chosen
     )
     by_tool = {tool_id: name for name, tool_id in names.items()}
-    tools = tuple(_offer(row, by_tool[row.pk]) for row in chosen)
-    return Toolset(
-        tools=tools,
-        tool_choice=choice,
-        by_name={tool.function_name: tool for tool in tools},
+    offered = [_offer(row, by_tool[row.pk]) for row in chosen]
+    tools = [*offered, *built_in_tools(bud, offered)]
+    return _toolset(
+        tools,
+        choice,
         notices=tuple(_notices(servers, choice, tools)),
         instructions=tuple(_instructions(servers)),
     )
+
+
+def built_in_tools(bud: Bud, others: Sequence[OfferedTool]) -> list[OfferedTool]:
+    """The platform's own tools, for a bud that makes files; those that move files where there is a tool to move them to."""
+    if not bud.makes_artifacts:
+        return []
+    return [
+        OfferedTool(
+            function_name=spec.name.value,
+            server_id=None,
+            server_name="",
+            tool_id=None,
+            tool_name=spec.name.value,
+            title=spec.title,
+            description=spec.description,
+            input_schema=spec.input_schema,
+            annotations=spec.annotations,
+            definition_hash="",
+            builtin=spec.name.value,
+        )
+        for spec in SPECS
+        if others or spec.name.value not in TRANSFERS
+    ]
+
+
+def _toolset(tools: Sequence[OfferedTool], choice: ToolChoice, **more: Any) -> Toolset:
+    by_name = {tool.function_name: tool for tool in tools}
+    return Toolset(tools=tuple(tools), tool_choice=choice, by_name=by_name, **more)
 
 
 def select_tools(

@@ -55,7 +55,19 @@ class _Budget:
     left: int
     pixels: int = MAX_PIXELS
     """How many points of pictures may still be decoded."""
+    files: int = 0
+    """How many bytes of binary resources may still be kept; they are no part of what is shown."""
     is_exceeded: bool = False
+
+    def __post_init__(self) -> None:
+        self.files = self.left
+
+    def file(self, data: str) -> str | None:
+        """Base64 that fits and is sound."""
+        if len(data) > self.files or not _is_base64(data):
+            return None
+        self.files -= len(data)
+        return data
 
     def text(self, text: str) -> str:
         raw = clean_text(text).encode()
@@ -165,7 +177,9 @@ def _resource(
         )
     if (mime_type or "").startswith("image/"):
         return _picture(contents.blob, budget)
-    return EmbeddedResourcePart(uri=budget.text(str(contents.uri)), mime_type=mime_type)
+    return EmbeddedResourcePart(
+        uri=budget.text(str(contents.uri)), mime_type=mime_type, data=budget.file(contents.blob)
+    )
 
 
 def _picture(data: str, budget: _Budget) -> ContentPart:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -222,15 +223,20 @@ class EmbeddedResourcePart:
     uri: str
     mime_type: str | None = None
     text: str | None = None
-    """None: the resource is binary, and its bytes are not kept."""
+    """None: the resource is binary."""
+    data: str | None = field(default=None, repr=False)
+    """A binary one's bytes in base64, for whoever saves them; neither rows nor the log hold them."""
 
     def as_json(self) -> dict[str, JsonValue]:
-        return {
+        told: dict[str, JsonValue] = {
             "type": "resource",
             "uri": self.uri,
             "mime_type": self.mime_type,
             "text": self.text,
         }
+        if self.data is not None:
+            told["sha256"] = hashlib.sha256(self.data.encode()).hexdigest()
+        return told
 
     def as_model_text(self) -> str:
         return self.text if self.text is not None else f"[binary resource {self.uri}]"

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from django.conf import settings
 
+from chat.artifacts.tools import TRANSFERS, find_target
 from chat.engine import ledger
 from chat.engine.context import LimitReached, read_context
 from chat.engine.history import read_history
@@ -22,7 +23,7 @@ from chat.models import Bud, Message, ToolCall, Turn
 from chat.providers.base import AskedCall, Completion, CompletionRequest, ProviderSpec
 from chat.providers.choosing import model_client, provider_for
 from chat.providers.errors import ProviderError
-from chat.toolset import Toolset, resolve_toolset
+from chat.toolset import OfferedTool, Toolset, resolve_toolset
 from mcp_servers.canonical import canonical_json, parse_arguments
 from mcp_servers.errors import InvalidArguments
 from workspaces.actors import Actor
@@ -123,6 +124,7 @@ def _propose(task: StepTask, calls: Sequence[AskedCall]) -> list[ledger.Proposed
     for position, call in enumerate(calls):
         tool = task.toolset.by_name.get(call.name)
         arguments: dict[str, Any] | None = None
+        target: OfferedTool | None = None
         error = ""
         if tool is None:
             error = f"There is no tool named {call.name!r} here."
@@ -135,6 +137,9 @@ def _propose(task: StepTask, calls: Sequence[AskedCall]) -> list[ledger.Proposed
                 schema = json.dumps(tool.input_schema)[:2000]
                 error = f"{fault.message} The arguments must fit this schema: {schema}"
             else:
+                if tool.builtin in TRANSFERS:
+                    found = find_target(task.toolset.tools, tool.builtin, arguments)
+                    target, error = (None, found) if isinstance(found, str) else (found, "")
                 identity = (tool.function_name, canonical_json(arguments))
                 seen[identity] += 1
                 if seen[identity] > MOST_IDENTICAL_CALLS:
@@ -151,6 +156,7 @@ def _propose(task: StepTask, calls: Sequence[AskedCall]) -> list[ledger.Proposed
                 arguments_text=call.arguments if arguments is not None else "{}",
                 arguments=arguments,
                 tool=tool,
+                target=target,
                 error=error,
             )
         )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from chat.engine import ledger, waiting
+from chat.engine.builtins import call_built_in
 from chat.engine.context import read_context
 from chat.engine.leases import Lease
 from chat.engine.port import TurnPort
@@ -64,12 +65,16 @@ async def _call_one(lease: Lease, call_id: UUID, port: TurnPort) -> None:
     """One call through the gate; whatever comes of it is committed."""
     call = await in_database(ledger.start_call, lease, call_id)
     task = await in_database(read_context, lease)
-    if call.tool_id is None or not has_permission(task.actor, Permission.USE_CHAT):
+    is_known = call.tool_id is not None or bool(call.builtin)
+    if not is_known or not has_permission(task.actor, Permission.USE_CHAT):
         await in_database(ledger.refuse_call, lease, call_id, message="This tool is not available.")
         return
-    request = request_of(call, task.turn, task.bud, task.actor)
     try:
-        outcome = await call_tool(request, port=port)
+        if call.builtin:
+            outcome = await call_built_in(lease, call, task, port)
+        else:
+            request = request_of(call, task.turn, task.bud, task.actor)
+            outcome = await call_tool(request, port=port)
     except ApprovalMissing as missing:
         await in_database(
             waiting.ask_for_approval,

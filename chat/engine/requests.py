@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from audit.services import Ref
+from chat.artifacts.tools import SPEC_OF
 from chat.models import Bud, ToolCall, Turn
+from mcp_servers.gate import BuiltinRequest
 from mcp_servers.values import ToolCallRequest
 from workspaces.actors import Actor, Source
 from workspaces.errors import PermissionDenied
@@ -30,6 +32,23 @@ def request_of(call: ToolCall, turn: Turn, bud: Bud, actor: Actor) -> ToolCallRe
         has_read_untrusted=turn.has_read_untrusted,
         can_wait_elsewhere=True,
         checkpoint=_checkpoint_of(call),
+    )
+
+
+def builtin_request(call: ToolCall, turn: Turn, bud: Bud, actor: Actor) -> BuiltinRequest:
+    """The request for a call of a built-in tool."""
+    return BuiltinRequest(
+        call_id=call.pk,
+        workspace_id=call.workspace_id,
+        name=call.builtin,
+        arguments=call.arguments,
+        input_schema=SPEC_OF[call.builtin].input_schema,
+        actor=actor,
+        is_enabled=bud.makes_artifacts,
+        bud=Ref(id=bud.pk, name=bud.name),
+        conversation_id=turn.conversation_id,
+        turn_id=turn.pk,
+        model=turn.model,
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
+from chat.artifacts.transfers import arguments_for_gate, arguments_for_log
 from chat.engine.rows import end_call
 from chat.models import ToolCall, Turn
 from chat.recording import changing
@@ -101,7 +102,9 @@ def _expire(call_id: UUID, workspace_id: UUID, conversation_id: UUID) -> None:
         tool = _tool_of(call)
         if tool is not None:
             actor = Actor.system(label="approvals", source=Source.TASK, workspace_id=workspace_id)
-            expire_approval(call_id=call.pk, tool=tool, arguments=call.arguments, requester=actor)
+            expire_approval(
+                call_id=call.pk, tool=tool, arguments=arguments_for_log(call), requester=actor
+            )
         end_call(call, ToolCallStatus.REFUSED, "Nobody approved this call in time. It was not run.")
         changes.tool_call(call)
         queue_again(call.turn, changes)
@@ -114,13 +117,15 @@ def _approve(call: ToolCall, arguments: Mapping[str, Any] | None, actor: Actor) 
     if tool.definition_hash != call.definition_hash:
         raise Conflict("This tool has changed since it was shown to you. Please ask again.")
     if arguments is not None:
+        if call.builtin:
+            raise InvalidInput(fields={"arguments": ["What is sent here cannot be edited."]})
         check_arguments(tool.input_schema, arguments)
         call.arguments = dict(arguments)
     assert call.approval_expires_at is not None
     approval = grant_approval(
         call_id=call.pk,
         tool=tool,
-        arguments=call.arguments,
+        arguments=arguments_for_gate(call),
         requester=actor,
         approver=actor,
         expires_at=call.approval_expires_at,
@@ -145,7 +150,7 @@ def _refuse(call: ToolCall, actor: Actor) -> None:
         refuse_approval(
             call_id=call.pk,
             tool=tool,
-            arguments=call.arguments,
+            arguments=arguments_for_log(call),
             requester=actor,
             approver=actor,
             note=call.decision_note,

@@ -6,8 +6,24 @@ what cannot be recorded does not happen. Resources and prompts take the same roa
 """
 
 from mcp_servers.gate.abandoning import abandon_call
+from mcp_servers.gate.builtin import (
+    BuiltinRequest,
+    abandon_builtin,
+    call_builtin,
+    refuse_builtin,
+)
 from mcp_servers.gate.port import CallPort
 from mcp_servers.gate.reads import get_prompt, read_resource
 from mcp_servers.gate.tools import call_tool
 
-__all__ = ["CallPort", "abandon_call", "call_tool", "get_prompt", "read_resource"]
+__all__ = [
+    "BuiltinRequest",
+    "CallPort",
+    "abandon_builtin",
+    "abandon_call",
+    "call_builtin",
+    "call_tool",
+    "get_prompt",
+    "read_resource",
+    "refuse_builtin",
+]

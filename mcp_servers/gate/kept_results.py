@@ -16,7 +16,7 @@ from django.core.cache import cache
 from django.utils import timezone
 
 from audit.actions import Outcome
-from mcp_servers.values import ToolCallOutcome
+from mcp_servers.values import ContentPart, EmbeddedResourcePart, ToolCallOutcome
 
 if TYPE_CHECKING:
     from mcp_servers.gate.admission import Plan
@@ -53,12 +53,17 @@ def keep(plan: Plan, outcome: ToolCallOutcome) -> None:
     """Keep a good result, if the tool's are. Not for an event loop, and not for one that rests on a person's answers."""
     if not _is_kept(plan) or outcome.outcome is not Outcome.OK or outcome.truncated:
         return
-    if sum(len(str(part.as_json())) for part in outcome.content) <= MAX_KEPT_BYTES:
+    if sum(_size(part) for part in outcome.content) <= MAX_KEPT_BYTES:
         kept = KeptResult(outcome=outcome, at=timezone.now())
         try:
             cache.set(_key(plan), kept, timeout=plan.tool.cache_seconds)
         except Exception:
             logger.exception("kept_results_unreachable")
+
+
+def _size(part: ContentPart) -> int:
+    files = part.data if isinstance(part, EmbeddedResourcePart) else None
+    return len(str(part.as_json())) + len(files or "")
 
 
 def _is_kept(plan: Plan) -> bool:

@@ -1,0 +1,184 @@
+"""What the built-in tools do. Synchronous, in a thread with the database; the gate runs it and keeps the record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from audit.actions import Outcome
+from chat.artifacts import storage
+from chat.artifacts.kinds import as_text, is_text, kind_of
+from chat.artifacts.names import clean_name
+from chat.artifacts.rows import artifacts_of, newest_of, version_of
+from chat.artifacts.services import Saved, add_version, create_artifact
+from chat.models import Artifact, ArtifactVersion, Conversation, ToolCall
+from chat.values import ArtifactOrigin, BuiltinTool
+from mcp_servers.values import TextPart, ToolCallOutcome
+from workspaces.actors import Actor
+from workspaces.errors import Conflict, InvalidInput, NotFound
+
+MOST_READ_CHARACTERS: Final = 60_000
+"""Of one reading by a model; it can ask for the lines that follow."""
+# What came from a server or a person's disk may hold anybody's words.
+_FROM_OUTSIDE: Final = [ArtifactOrigin.TOOL.value, ArtifactOrigin.UPLOAD.value]
+
+
+def run_builtin(call: ToolCall, conversation: Conversation, actor: Actor) -> ToolCallOutcome:
+    """Do what the call asks for.
+
+    Raises:
+        DomainError: it does not work, in words for the model.
+    """
+    return _RUN[call.builtin](call, conversation, actor)
+
+
+def find_artifact(conversation: Conversation, name: object) -> Artifact:
+    """The file of that name.
+
+    Raises:
+        NotFound: there is none; the message names those that there are.
+    """
+    rows = Artifact.objects.for_workspace(conversation.workspace_id).filter(
+        conversation_id=conversation.pk, is_deleted=False
+    )
+    found = rows.filter(name=name).first() or rows.filter(name=clean_name(str(name))).first()
+    if found is None:
+        names = ", ".join(rows.order_by("pk").values_list("name", flat=True)[:50])
+        raise NotFound(
+            f"There is no file named {str(name)[:200]!r} here. There are: {names or 'none'}."
+        )
+    return found
+
+
+def reference(artifact: Artifact, version: ArtifactVersion) -> dict[str, Any]:
+    """A version as calls and the log name it."""
+    return {
+        "id": str(artifact.pk),
+        "name": artifact.name,
+        "version": version.number,
+        "kind": kind_of(version.content_type, artifact.name).value,
+        "content_type": version.content_type,
+        "size": version.size,
+        "sha256": version.sha256,
+    }
+
+
+def told_size(size: int) -> str:
+    """A size in words."""
+    if size < 1024:
+        return f"{size} bytes"
+    return f"{size / 1024:.1f} KiB" if size < 1024 * 1024 else f"{size / 1024 / 1024:.1f} MiB"
+
+
+def saved_outcome(saved: Saved, *, verb: str) -> ToolCallOutcome:
+    """The result of a call that made a version."""
+    version = saved.version
+    text = (
+        f"{verb} {saved.artifact.name}, version {version.number} "
+        f"({version.content_type}, {told_size(version.size)}). The user can see it."
+    )
+    return ToolCallOutcome(
+        outcome=Outcome.OK,
+        content=(TextPart(text=text),),
+        details={"artifact": reference(saved.artifact, version)},
+    )
+
+
+def _create(call: ToolCall, conversation: Conversation, actor: Actor) -> ToolCallOutcome:
+    try:
+        saved = create_artifact(
+            conversation=conversation,
+            name=call.arguments["name"],
+            content=call.arguments["content"].encode(),
+            actor=actor,
+            origin=ArtifactOrigin.MODEL,
+            call=call,
+        )
+    except Conflict as error:
+        raise Conflict(f"{error.message} Change it with update_artifact.") from error
+    return saved_outcome(saved, verb="Created")
+
+
+def _update(call: ToolCall, conversation: Conversation, actor: Actor) -> ToolCallOutcome:
+    content, passage = call.arguments.get("content"), call.arguments.get("replace")
+    if (content is None) == (passage is None):
+        raise InvalidInput("Give either the whole content, or a passage to replace.")
+    artifact = find_artifact(conversation, call.arguments["name"])
+    base = None
+    if passage is not None:
+        newest = newest_of(artifact)
+        base = newest.number
+        made = ArtifactVersion.objects.for_workspace(call.workspace_id).filter(tool_call=call)
+        if not made.exists():
+            content = _replaced(_text_of(artifact, newest), passage)
+    saved = add_version(
+        artifact=artifact,
+        content=(content or "").encode(),
+        actor=actor,
+        origin=ArtifactOrigin.MODEL,
+        base=base,
+        call=call,
+    )
+    return saved_outcome(saved, verb="Saved")
+
+
+def _replaced(text: str, passage: Mapping[str, str]) -> str:
+    found = text.count(passage["old"])
+    if found != 1:
+        times = "not at all" if found == 0 else f"{found} times"
+        raise InvalidInput(f"The passage to replace occurs {times}; it has to occur exactly once.")
+    return text.replace(passage["old"], passage["new"])
+
+
+def _read(call: ToolCall, conversation: Conversation, actor: Actor) -> ToolCallOutcome:
+    artifact = find_artifact(conversation, call.arguments["name"])
+    version = version_of(artifact, call.arguments.get("version") or artifact.newest)
+    lines = _text_of(artifact, version).splitlines(keepends=True)
+    first = call.arguments.get("first_line") or 1
+    last = min(call.arguments.get("last_line") or len(lines), len(lines))
+    text = "".join(lines[first - 1 : last])
+    note = ""
+    if len(text) > MOST_READ_CHARACTERS:
+        text = text[:MOST_READ_CHARACTERS]
+        last = first + text.count("\n")
+        note = "\n[cut here]"
+    head = f"{artifact.name}, version {version.number} of {artifact.newest}, lines {first} to {last} of {len(lines)}:\n"
+    outside = ArtifactVersion.objects.for_workspace(call.workspace_id).filter(
+        artifact=artifact, number__lte=version.number, origin__in=_FROM_OUTSIDE
+    )
+    return ToolCallOutcome(
+        outcome=Outcome.OK,
+        content=(TextPart(text=f"{head}{text}{note}"),),
+        details={
+            "artifact": reference(artifact, version),
+            **({"from_outside": True} if outside.exists() else {}),
+        },
+    )
+
+
+def _list(call: ToolCall, conversation: Conversation, actor: Actor) -> ToolCallOutcome:
+    lines = [
+        f"- {artifact.name}: version {version.number}, {version.content_type}, {told_size(version.size)}"
+        for artifact, version in artifacts_of(conversation)
+    ]
+    text = "\n".join(lines) or "This conversation has no files."
+    return ToolCallOutcome(outcome=Outcome.OK, content=(TextPart(text=text),))
+
+
+def _text_of(artifact: Artifact, version: ArtifactVersion) -> str:
+    text = None
+    if is_text(version.content_type):
+        text = as_text(storage.read(version.path))
+    if text is None:
+        raise InvalidInput(
+            f"{artifact.name} is no text: {version.content_type}, {told_size(version.size)}."
+        )
+    return text
+
+
+_RUN: Final[Mapping[str, Callable[[ToolCall, Conversation, Actor], ToolCallOutcome]]] = {
+    BuiltinTool.CREATE_ARTIFACT.value: _create,
+    BuiltinTool.READ_ARTIFACT.value: _read,
+    BuiltinTool.UPDATE_ARTIFACT.value: _update,
+    BuiltinTool.LIST_ARTIFACTS.value: _list,
+}

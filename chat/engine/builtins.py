@@ -1,0 +1,119 @@
+"""Calls of built-in tools within a turn: each through the gate, as itself or as the server's tool that it stands for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from audit.actions import Outcome
+from audit.services import Ref
+from chat.artifacts.calls import run_builtin, saved_outcome
+from chat.artifacts.tools import RESOURCE, TRANSFERS, is_sending
+from chat.artifacts.transfers import arguments_for_gate, keep_received, pin
+from chat.engine.context import TurnContext
+from chat.engine.leases import Lease
+from chat.engine.requests import builtin_request, request_of
+from chat.engine.rows import fetch_call, held
+from chat.models import ToolCall
+from mcp_servers.gate import (
+    BuiltinRequest,
+    CallPort,
+    call_builtin,
+    call_tool,
+    read_resource,
+    refuse_builtin,
+)
+from mcp_servers.values import ResourceRequest, ToolCallOutcome
+from workspaces.database import in_database
+from workspaces.errors import DomainError
+
+
+async def call_built_in(
+    lease: Lease, call: ToolCall, task: TurnContext, port: CallPort
+) -> ToolCallOutcome:
+    """Run a built-in tool.
+
+    Raises:
+        As gate.call_tool() and gate.call_builtin().
+    """
+    request = builtin_request(call, task.turn, task.bud, task.actor)
+    if call.builtin not in TRANSFERS:
+        run = partial(run_builtin, call, task.turn.conversation, task.actor)
+        return await call_builtin(request, run)
+    call = await in_database(_prepare, lease, call, task, request)
+    outcome = await _transfer(call, task, port)
+    if is_sending(call) or outcome.is_error:
+        return outcome
+    return await in_database(_keep, call, task, outcome)
+
+
+def _prepare(lease: Lease, call: ToolCall, task: TurnContext, request: BuiltinRequest) -> ToolCall:
+    """Settle what is sent, and keep it in the row before anybody is asked."""
+    if not task.bud.makes_artifacts:
+        refuse_builtin(request, "This assistant makes no files.")
+    if call.artifact is not None or not is_sending(call):
+        return call
+    try:
+        with held(lease) as (changes, _):
+            row = fetch_call(lease.workspace_id, call.pk)
+            row.artifact = pin(row, task.turn.conversation)
+            row.save(update_fields=["artifact", "updated_at"])
+            changes.tool_call(row)
+    except DomainError as error:
+        refuse_builtin(request, error.message)
+    return row
+
+
+async def _transfer(call: ToolCall, task: TurnContext, port: CallPort) -> ToolCallOutcome:
+    if call.tool_id is not None:
+        request = request_of(call, task.turn, task.bud, task.actor)
+        arguments = await in_database(arguments_for_gate, call)
+        return await call_tool(replace(request, arguments=arguments), port=port)
+    assert call.server_id is not None
+    assert call.tool_name == RESOURCE
+    read = await read_resource(
+        ResourceRequest(
+            call_id=call.pk,
+            workspace_id=call.workspace_id,
+            server_id=call.server_id,
+            uri=str(call.arguments["resource"]),
+            actor=task.actor,
+            bud=Ref(id=task.bud.pk, name=task.bud.name),
+            conversation_id=task.turn.conversation_id,
+            turn_id=task.turn.pk,
+        ),
+        port=port,
+    )
+    return ToolCallOutcome(
+        outcome=read.outcome,
+        content=read.content,
+        message=read.message,
+        duration_ms=read.duration_ms,
+        truncated=read.truncated,
+        details=read.details,
+    )
+
+
+def _keep(call: ToolCall, task: TurnContext, outcome: ToolCallOutcome) -> ToolCallOutcome:
+    """What the server gave becomes a file, and the model reads only that it did."""
+    told: dict[str, Any] = {"content": (), "structured": None, "truncated": False}
+    if outcome.truncated:
+        message = "The result is larger than this server's results may be, and was not saved."
+        return replace(outcome, outcome=Outcome.TOOL_ERROR, message=message, **told)
+    try:
+        saved = keep_received(
+            call,
+            task.turn.conversation,
+            task.actor,
+            content=outcome.content,
+            structured=outcome.structured,
+        )
+    except DomainError as error:
+        return replace(outcome, outcome=Outcome.TOOL_ERROR, message=error.message, **told)
+    made = saved_outcome(saved, verb="Saved")
+    return replace(
+        outcome,
+        **{**told, "content": made.content},
+        details={**outcome.details, **made.details},
+    )
