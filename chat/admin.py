@@ -50,6 +50,7 @@ class BudForm(forms.ModelForm):
             "model",
             "parameters",
             "mcp_config",
+            "makes_artifacts",
             "is_archived",
         ]
 
@@ -85,7 +86,7 @@ class BudAdmin(WorkspaceModelAdmin):
         (None, {"fields": ["name", "slug", "avatar", "description", "is_archived"]}),
         ("What it says", {"fields": ["system_prompt", "starter_prompts_text"]}),
         ("Model", {"fields": ["provider", "model", "parameters"]}),
-        ("Tools", {"fields": ["servers", "mcp_config"]}),
+        ("Tools", {"fields": ["servers", "makes_artifacts", "mcp_config"]}),
     ]
 
     def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import Any, Protocol
@@ -152,6 +153,96 @@ class OriginGuard:
         return origin in self.origins and bool(domain) and validate_host(domain, self.hosts)
 
 
+class _BodyTooLarge(Exception):
+    """More came than is read."""
+
+
+class BodyLimit:
+    """Read no more of a request than anybody may send, whatever length it says or does not say.
+
+    Servers of the ASGI kind hand a body on piece by piece, and Django collects it before a view is asked.
+    """
+
+    def __init__(self, app: Application, *, most_bytes: int) -> None:
+        self.app = app
+        self.most_bytes = most_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        if any(self._is_too_long(value) for value in header_values(scope, b"content-length")):
+            await _refuse(scope, send, 413)
+            return
+        read = 0
+        has_begun = False
+
+        async def counted() -> Message:
+            nonlocal read
+            message = await receive()
+            read += len(message.get("body", b""))
+            if read > self.most_bytes:
+                raise _BodyTooLarge
+            return message
+
+        async def noted(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
+        try:
+            await self.app(scope, counted, noted)
+        except _BodyTooLarge:
+            if not has_begun:
+                await _refuse(scope, send, 413)
+
+    def _is_too_long(self, value: bytes) -> bool:
+        return value.isdigit() and (len(value) > 15 or int(value) > self.most_bytes)
+
+
+def limit_bodies_of_daphne(most_bytes: int) -> None:
+    """The same for Daphne, if this process is Daphne: it keeps a whole request on its disk before it calls anybody."""
+    protocol: Any = sys.modules.get("daphne.http_protocol")
+    if protocol is None:
+        return
+    request = protocol.WebRequest
+
+    class LimitedRequest(request):  # type: ignore[misc, valid-type]  # known at run time alone
+        _received = 0
+        _is_refused = False
+
+        def gotLength(self, length: int | None) -> None:  # noqa: N802 - Twisted's name
+            super().gotLength(length)
+            if length is not None and length > most_bytes:
+                self._refuse()
+
+        def handleContentChunk(self, data: bytes) -> None:  # noqa: N802 - Twisted's name
+            self._received += len(data)
+            if self._received > most_bytes:
+                self._refuse()
+            if not self._is_refused:
+                super().handleContentChunk(data)
+
+        def requestReceived(self, *args: Any) -> None:  # noqa: N802 - Twisted's name
+            if not self._is_refused:
+                super().requestReceived(*args)
+
+        def _refuse(self) -> None:
+            if self._is_refused:
+                return
+            self._is_refused = True
+            self.content.close()
+            self.channel.transport.write(
+                b"HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+            )
+            self.channel.loseConnection()
+
+    protocol.WebRequest = LimitedRequest
+
+
+_PHRASES = {400: b"Bad request\n", 413: b"The request body is too large.\n"}
+
+
 async def _refuse(scope: Scope, send: Send, status: int) -> None:
     """End the connection before any of our code sees it."""
     if scope["type"] == "websocket":
@@ -164,4 +255,5 @@ async def _refuse(scope: Scope, send: Send, status: int) -> None:
         (b"referrer-policy", b"no-referrer"),
     ]
     await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": b"Bad request\n"})
+    body = _PHRASES.get(status, _PHRASES[400])
+    await send({"type": "http.response.body", "body": body})

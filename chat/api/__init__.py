@@ -1,5 +1,6 @@
 """The chat for programs: the same services and shapes as the web app's."""
 
+from chat.api.artifacts import ArtifactViewSet
 from chat.api.buds import BudViewSet
 from chat.api.conversations import ConversationViewSet
 from chat.api.inputs import InputRequestViewSet
@@ -9,6 +10,7 @@ from chat.api.turns import ToolCallViewSet, TurnViewSet
 routes = [
     ("buds", BudViewSet),
     ("conversations", ConversationViewSet),
+    ("artifacts", ArtifactViewSet),
     ("turns", TurnViewSet),
     ("tool-calls", ToolCallViewSet),
     ("input-requests", InputRequestViewSet),

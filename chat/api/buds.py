@@ -56,6 +56,7 @@ class BudOutput(serializers.ModelSerializer[Bud]):
             "parameters",
             "mcp_config",
             "servers",
+            "makes_artifacts",
             "is_archived",
             "created_at",
             "updated_at",
@@ -94,6 +95,9 @@ class BudInput(serializers.Serializer[Any]):
         child=serializers.CharField(max_length=300), max_length=12, required=False
     )
     mcp_config = serializers.DictField(required=False)
+    makes_artifacts = serializers.BooleanField(
+        required=False, help_text="Offers tools to create and change files of the conversation."
+    )
     is_archived = serializers.BooleanField(required=False)
 
 

@@ -12,6 +12,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from chat.api.artifacts import ArtifactsOfConversation
 from chat.api.offers import OffersOfConversation
 from chat.api.shapes import ConversationOutput, MessageOutput, SentOutput, sent_json
 from chat.models import Bud, Conversation, Message, Turn
@@ -73,7 +74,9 @@ class ConversationFilters(RowFilterSet):
     bud = django_filters.UUIDFilter(field_name="bud_id")
 
 
-class ConversationViewSet(OffersOfConversation, ListRows, RetrieveRow, WorkspaceViewSet):
+class ConversationViewSet(
+    ArtifactsOfConversation, OffersOfConversation, ListRows, RetrieveRow, WorkspaceViewSet
+):
     """The caller's own conversations."""
 
     model = Conversation

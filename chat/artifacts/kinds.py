@@ -38,7 +38,7 @@ _PNG_END: Final = b"\x00\x00\x00\x00IEND\xaeB`\x82"
 _MARKUP: Final = re.compile(rb"<(?:script|html|svg|!doctype|body|iframe)\b", re.I)
 _ZIP_END: Final = b"PK\x05\x06"
 _SVG: Final = re.compile(
-    r"\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--.*?-->\s*)*(?:<!doctype[^>\[]*>\s*)?(?:<!--.*?-->\s*)*<svg[\s>]",
+    r"\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--.*?-->\s*)*(?:<!doctype[^>\[]*>\s*)?(?:<!--.*?-->\s*)*<svg[\s/>]",
     re.I | re.S,
 )
 

@@ -28,6 +28,7 @@ FIELDS = (
     "parameters",
     "starter_prompts",
     "mcp_config",
+    "makes_artifacts",
     "is_archived",
 )
 

@@ -33,6 +33,8 @@ class Sample:
     """Answers people who are not signed in."""
     reads: bool = True
     """GET gives a page or data to somebody of the workspace; False: it only takes changes."""
+    gives_content: bool = False
+    """Gives a file of a person's, under a policy of its own that is narrower than the pages'."""
     writes_on_get: frozenset[str] = field(default_factory=frozenset)
     """Tables that a GET may write to, each with a good reason given here."""
 
@@ -75,6 +77,14 @@ def _mcp_config(side: Side) -> dict[str, Any]:
 
 def _overrides(side: Side) -> dict[str, Any]:
     return {"mcp_config_overrides": {"additional_servers": [str(side["server"].pk)]}}
+
+
+def _content(side: Side) -> dict[str, Any]:
+    return {"pk": side["artifact"].pk, "number": 1}
+
+
+def _file(side: Side) -> dict[str, Any]:
+    return {**_slug(side), "artifact_id": side["artifact"].pk, "number": 1}
 
 
 _server = _in_workspace(server_id="server")
@@ -179,6 +189,14 @@ SAMPLES: dict[str, Sample] = {
         reads=False,
     ),
     "api:buds-servers": Sample(ids=_pk("bud")),
+    "api:conversations-artifacts": Sample(ids=_pk("conversation")),
+    "api:artifacts-detail": Sample(ids=_pk("artifact"), bodies=(_body(name="=renamed.html"),)),
+    "api:artifacts-undelete": Sample(ids=_pk("artifact"), reads=False),
+    "api:artifacts-versions": Sample(ids=_pk("artifact"), bodies=(_body(content="=new"),)),
+    "api:artifacts-restore": Sample(
+        ids=_pk("artifact"), bodies=(lambda _: {"version": 1},), reads=False
+    ),
+    "api:artifacts-content": Sample(ids=_content, gives_content=True),
     "api:turns-detail": Sample(ids=_pk("turn")),
     "api:turns-retry": Sample(ids=_pk("turn"), reads=False),
     "api:turns-stop": Sample(ids=_pk("turn"), reads=False),
@@ -278,6 +296,8 @@ SAMPLES: dict[str, Sample] = {
     "chat:conversation": Sample(
         ids=_in_workspace(conversation_id="conversation"), writes_on_get=_SESSION
     ),
+    "chat:artifact": Sample(ids=_file, writes_on_get=_SESSION, gives_content=True),
+    "chat:artifact_preview": Sample(ids=_file, writes_on_get=_SESSION, gives_content=True),
 }
 
 

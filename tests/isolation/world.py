@@ -16,6 +16,7 @@ from uuid_utils.compat import uuid7
 from audit.actions import Action, Outcome
 from audit.models import AuditEntry
 from audit.services import EntryDraft, Ref, record
+from chat.artifacts.storage import store
 from chat.models import (
     Artifact,
     ArtifactVersion,
@@ -237,16 +238,17 @@ def make_side(slug: str, text: str) -> Side:
         source=Source.CHAT.value,
     )
     artifact = Artifact.objects.create(
-        workspace=workspace, conversation=conversation, name=f"{text}.md", newest=1
+        workspace=workspace, conversation=conversation, name=f"{text}.html", newest=1
     )
+    page = store(workspace.pk, f"<p>{text} page</p>".encode())
     version = ArtifactVersion.objects.create(
         workspace=workspace,
         artifact=artifact,
         number=1,
-        content_type="text/markdown",
-        size=3,
-        sha256=digest,
-        path=f"{text}/{digest}",
+        content_type="text/html",
+        size=page.size,
+        sha256=page.sha256,
+        path=page.path,
         origin=ArtifactOrigin.UPLOAD.value,
         made_by=member,
     )

@@ -10,6 +10,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, cast
 
+from django.core.files.uploadedfile import UploadedFile
 from django.db import IntegrityError, transaction
 from rest_framework.exceptions import APIException, ParseError
 from rest_framework.renderers import JSONRenderer
@@ -88,6 +89,17 @@ def finish(row: IdempotentRequest, response: Response) -> None:
 
 def _fingerprint(request: Request) -> str:
     """Hash what makes two requests the same: the canonical form of the parsed body, not its spelling."""
-    body = json.dumps(request.data, sort_keys=True, ensure_ascii=True, default=str)
+    body = json.dumps(request.data, sort_keys=True, ensure_ascii=True, default=_stand_in)
     text = f"{request.method} {request.get_full_path()}\n{body}"
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _stand_in(value: object) -> str:
+    """What JSON does not know; of an uploaded file what is in it."""
+    if not isinstance(value, UploadedFile):
+        return str(value)
+    digest = hashlib.sha256()
+    for chunk in value.chunks():
+        digest.update(chunk)
+    value.seek(0)
+    return f"{value.name} {digest.hexdigest()}"

@@ -1,0 +1,153 @@
+"""Giving content away: as a download, or to be looked at in a frame that can do nothing.
+
+Every answer says what it is and that nobody shall guess, is meant for our own pages alone, and has a policy of its own
+under which nothing runs and nothing is fetched. Whoever calls has asked whose file it is, each time.
+
+Source: RFC 9110, sections 13 (conditional requests) and 14 (ranges); HTML, "sandboxing"; CSP level 3.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from django.http import HttpResponse
+from django.utils.http import content_disposition_header, parse_etags
+
+from chat.artifacts import storage
+from chat.artifacts.kinds import Kind, is_text, kind_of
+from chat.artifacts.names import download_name
+from mcp_servers.images import Unshowable, clean_picture
+from workspaces.errors import NotFound
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+    from chat.models import Artifact, ArtifactVersion
+
+_RANGE = re.compile(r"bytes=(\d{0,19})-(\d{0,19})")
+
+DOWNLOAD_POLICY = (
+    "sandbox; default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_PREVIEW_POLICY = (
+    "default-src 'none'; {scripts}style-src 'unsafe-inline'; img-src data:; font-src data:; media-src data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'self'; webrtc 'block'"
+)
+FRAME_POLICY = "sandbox allow-scripts; " + _PREVIEW_POLICY.format(
+    scripts="script-src 'unsafe-inline'; "
+)
+PAGE_POLICY = "sandbox; " + _PREVIEW_POLICY.format(scripts="")
+"""For a preview that is opened by itself: not even its own scripts run."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    start: int
+    length: int
+
+
+def download(request: HttpRequest, artifact: Artifact, version: ArtifactVersion) -> HttpResponse:
+    """The content as it was saved, whole or in part, to be saved.
+
+    Raises:
+        ContentMissing: the storage does not have it.
+    """
+    etag = f'"{version.sha256}"'
+    if _is_known(request, etag):
+        return _with_headers(HttpResponse(status=304), etag, DOWNLOAD_POLICY)
+    part = _part_of(request, etag, version.size)
+    if part is not None and part.length <= 0:
+        response = HttpResponse(status=416)
+        response["Content-Range"] = f"bytes */{version.size}"
+        return _with_headers(response, etag, DOWNLOAD_POLICY)
+    start, length = (part.start, part.length) if part else (0, version.size)
+    content = b"" if request.method == "HEAD" else storage.read(version.path, start, length)
+    kind = version.content_type
+    response = HttpResponse(
+        content,
+        content_type=f"{kind}; charset=utf-8" if is_text(kind) else kind,
+        status=206 if part else 200,
+    )
+    response["Content-Length"] = str(length)
+    if part is not None:
+        response["Content-Range"] = f"bytes {start}-{start + length - 1}/{version.size}"
+    name = download_name(artifact.name, kind)
+    response["Content-Disposition"] = content_disposition_header(True, name) or "attachment"
+    response["Accept-Ranges"] = "bytes"
+    return _with_headers(response, etag, DOWNLOAD_POLICY)
+
+
+def preview(request: HttpRequest, artifact: Artifact, version: ArtifactVersion) -> HttpResponse:
+    """An HTML page or a drawing for a sandboxed frame; a picture, drawn anew.
+
+    Raises:
+        NotFound: nothing that is looked at this way.
+        ContentMissing: the storage does not have it.
+    """
+    kind = kind_of(version.content_type, artifact.name)
+    if kind is Kind.IMAGE:
+        return _picture(request, version)
+    if kind not in (Kind.HTML, Kind.SVG):
+        raise NotFound
+    response = HttpResponse(
+        storage.read(version.path), content_type=f"{version.content_type}; charset=utf-8"
+    )
+    is_page = request.headers.get("Sec-Fetch-Dest") == "document"
+    _with_headers(response, f'"{version.sha256}"', PAGE_POLICY if is_page else FRAME_POLICY)
+    response["X-Frame-Options"] = "SAMEORIGIN"
+    response["X-DNS-Prefetch-Control"] = "off"
+    response["Vary"] = "Sec-Fetch-Dest, Cookie"
+    return response
+
+
+def _picture(request: HttpRequest, version: ArtifactVersion) -> HttpResponse:
+    etag = f'"{version.sha256}-drawn"'
+    if _is_known(request, etag):
+        return _with_headers(HttpResponse(status=304), etag, DOWNLOAD_POLICY)
+    try:
+        picture = clean_picture(base64.b64encode(storage.read(version.path)).decode())
+    except Unshowable as error:
+        raise NotFound("This picture cannot be shown.") from error
+    response = HttpResponse(base64.b64decode(picture.data), content_type=picture.mime_type)
+    return _with_headers(response, etag, DOWNLOAD_POLICY)
+
+
+def _with_headers(response: HttpResponse, etag: str, policy: str) -> HttpResponse:
+    response["Content-Security-Policy"] = policy
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Cross-Origin-Resource-Policy"] = "same-origin"
+    response["ETag"] = etag
+    # May be kept, and is asked for again each time: whose it is is decided anew.
+    response["Cache-Control"] = "private, no-cache"
+    return response
+
+
+def _is_known(request: HttpRequest, etag: str) -> bool:
+    known = request.headers.get("If-None-Match")
+    if not known:
+        return False
+    tags = [tag.removeprefix("W/") for tag in parse_etags(known)]
+    return "*" in tags or etag in tags
+
+
+def _part_of(request: HttpRequest, etag: str, size: int) -> _Part | None:
+    """The one range that is asked for; None for the whole, and for what is not understood."""
+    match = _RANGE.fullmatch(request.headers.get("Range", "").strip())
+    if match is None or request.method not in ("GET", "HEAD"):
+        return None
+    if (condition := request.headers.get("If-Range")) and condition.strip() != etag:
+        return None
+    first, last = match.groups()
+    if not first and not last:
+        return None
+    if not first:
+        length = min(int(last), size)
+        return _Part(size - length, length)
+    start = int(first)
+    end = min(int(last), size - 1) if last else size - 1
+    if last and int(last) < start:
+        return None
+    return _Part(start, end - start + 1)
