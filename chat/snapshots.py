@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from chat.artifacts.rows import artifacts_of
-from chat.live import live_text
+from chat.live import Said, live_said
 from chat.models import Conversation, Message, QueuedMessage, ToolCall, Turn
 from chat.models.turns import ACTIVE
 from chat.values import MessageStatus
@@ -77,7 +77,7 @@ def read_snapshot(conversation: Conversation) -> dict[str, Any]:
         "seq": conversation.event_seq,
         "conversation": conversation_json(conversation, turn_status=active),
         "messages": [
-            message_json(message, text=_text(message), attachments=attached.get(message.pk, ()))
+            message_json(message, said=_said(message), attachments=attached.get(message.pk, ()))
             for message in messages
         ],
         "turns": [turn_json(turn) for turn in turns],
@@ -88,8 +88,37 @@ def read_snapshot(conversation: Conversation) -> dict[str, Any]:
     }
 
 
-def _text(message: Message) -> str:
+def read_turn(turn: Turn) -> dict[str, Any] | None:
+    """The same for one turn alone; None if its conversation is gone."""
+    workspace_id = turn.workspace_id
+    with transaction.atomic():
+        rows = Conversation.objects.for_workspace(workspace_id)
+        conversation = rows.select_for_update(of=("self",)).find(turn.conversation_id)
+        if conversation is None:
+            return None
+        turn = Turn.objects.for_workspace(workspace_id).fetch(turn.pk)
+        messages = list(Message.objects.for_workspace(workspace_id).filter(turn=turn))
+        calls = list(
+            ToolCall.objects.for_workspace(workspace_id)
+            .filter(turn=turn)
+            .select_related("decided_by")
+        )
+        asked = list(InputRequest.objects.for_workspace(workspace_id).filter(turn_id=turn.pk))
+    return {
+        "type": "snapshot",
+        "conversation_id": str(conversation.pk),
+        "seq": conversation.event_seq,
+        "messages": [message_json(message, said=_said(message)) for message in messages],
+        "turns": [turn_json(turn)],
+        "tool_calls": [tool_call_json(call) for call in calls],
+        "input_requests": [input_request_json(request) for request in asked],
+    }
+
+
+def _said(message: Message) -> Said | None:
+    """What is newer than the row's, where the message streams in this process."""
     if message.status != MessageStatus.STREAMING:
-        return message.text
-    live = live_text(message.pk)
-    return live if live is not None and len(live) > len(message.text) else message.text
+        return None
+    live = live_said(message.pk)
+    is_newer = live is not None and sum(map(len, live)) > len(message.text) + len(message.reasoning)
+    return live if is_newer else None

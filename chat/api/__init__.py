@@ -4,12 +4,15 @@ from chat.api.artifacts import ArtifactViewSet
 from chat.api.buds import BudViewSet
 from chat.api.conversations import ConversationViewSet
 from chat.api.inputs import InputRequestViewSet
+from chat.api.messages import MessageViewSet, QueuedMessageViewSet
 from chat.api.permissions import ToolPermissionViewSet
 from chat.api.turns import ToolCallViewSet, TurnViewSet
 
 routes = [
     ("buds", BudViewSet),
     ("conversations", ConversationViewSet),
+    ("messages", MessageViewSet),
+    ("queued-messages", QueuedMessageViewSet),
     ("artifacts", ArtifactViewSet),
     ("turns", TurnViewSet),
     ("tool-calls", ToolCallViewSet),

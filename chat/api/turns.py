@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from drf_spectacular.utils import extend_schema
+from django.http import StreamingHttpResponse
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
+from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat.api.shapes import ToolCallOutput, TurnOutput
+from chat.feed.access import may_follow
+from chat.feed.streaming import check_room, follow_turn
+from chat.feed.telling import Position
 from chat.models import ToolCall, Turn
 from chat.services.approvals import LONGEST_NOTE, decide
+from chat.services.branches import regenerate
+from chat.services.resolutions import resolve_call
 from chat.services.turns import retry_turn, stop_turn
-from chat.values import Decision, Remember
+from chat.values import Decision, Remember, Resolution
 from workspaces.api import RetrieveRow, Scopes, WorkspaceViewSet
 from workspaces.scoping import WorkspaceQuerySet
+
+
+class EventStream(BaseRenderer):
+    """Lets a client say `Accept: text/event-stream`; the pieces are text already."""
+
+    media_type = "text/event-stream"
+    format = "events"
+
+    def render(self, data: Any, *args: Any, **kwargs: Any) -> bytes:
+        """An error that came before the stream began."""
+        return JSONRenderer().render(data)
 
 
 class DecisionInput(serializers.Serializer[Any]):
@@ -30,6 +49,17 @@ class DecisionInput(serializers.Serializer[Any]):
         required=False,
         help_text="With an approval: let this tool run without asking from now on.",
     )
+
+
+class RegenerateInput(serializers.Serializer[Any]):
+    client_id = serializers.CharField(
+        max_length=64, help_text="Your own id: the same one again answers nothing twice."
+    )
+
+
+class ResolutionInput(serializers.Serializer[Any]):
+    resolution = serializers.ChoiceField([choice.value for choice in Resolution])
+    note = serializers.CharField(max_length=LONGEST_NOTE, allow_blank=True, required=False)
 
 
 class TurnViewSet(RetrieveRow, WorkspaceViewSet):
@@ -56,6 +86,46 @@ class TurnViewSet(RetrieveRow, WorkspaceViewSet):
         """Go on with a turn that failed or was stopped."""
         return self.answer(retry_turn(turn=self.get_object(), actor=self.actor))
 
+    @extend_schema(request=RegenerateInput, responses={202: TurnOutput})
+    @action(detail=True, methods=["post"])
+    def regenerate(self, request: Request, pk: str) -> Response:
+        """Answer the same question again, on a branch of its own."""
+        values = self.read(RegenerateInput)
+        turn = regenerate(turn=self.get_object(), client_id=values["client_id"], actor=self.actor)
+        return self.answer(turn, status=202)
+
+    @extend_schema(
+        request=None,
+        parameters=[
+            OpenApiParameter("Last-Event-ID", str, OpenApiParameter.HEADER, description="Resume.")
+        ],
+        responses={(200, "text/event-stream"): str},
+        filters=False,
+    )
+    @action(detail=True, methods=["get"], pagination_class=None, renderer_classes=[EventStream])
+    def events(self, request: Request, pk: str) -> StreamingHttpResponse:
+        """Follow a turn as server-sent events: content, tool_call, approval, input, outcome_unknown, tool_result, error, done.
+
+        Every event has an id; with the last one as `Last-Event-ID` nothing is missed and nothing told twice. The
+        stream ends with `done`, or by itself after a while: then come back.
+        """
+        turn = self.get_object()
+        last = request.headers.get("Last-Event-ID", "")
+        position = Position.parse(last) if last else Position()
+        check_room(self.person.pk)
+        pieces = follow_turn(
+            turn,
+            position,
+            person_id=self.person.pk,
+            may_stay=partial(may_follow, self.actor, turn, self._session_key()),
+        )
+        headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+        return StreamingHttpResponse(pieces, content_type="text/event-stream", headers=headers)
+
+    def _session_key(self) -> str | None:
+        is_token = self.actor.token_id is not None
+        return None if is_token else self.request._request.session.session_key
+
     @extend_schema(request=None, responses=ToolCallOutput(many=True), filters=False)
     @action(detail=True, methods=["get"], url_path="tool-calls", pagination_class=None)
     def tool_calls(self, request: Request, pk: str) -> Response:
@@ -80,7 +150,7 @@ class ToolCallViewSet(RetrieveRow, WorkspaceViewSet):
         if getattr(self, "swagger_fake_view", False):
             return super().get_queryset()
         rows = super().get_queryset().filter(turn__conversation__owner=self.person)
-        return rows.select_related("decided_by")
+        return rows.select_related("decided_by", "turn")
 
     @extend_schema(request=DecisionInput, responses=ToolCallOutput)
     @action(detail=True, methods=["post"])
@@ -96,5 +166,22 @@ class ToolCallViewSet(RetrieveRow, WorkspaceViewSet):
             arguments=values.get("arguments") if is_approval else None,
             note=values.get("note", ""),
             remember=Remember(values.get("remember", "")) if is_approval else Remember.NOT,
+        )
+        return self.answer(call)
+
+    @extend_schema(request=ResolutionInput, responses=ToolCallOutput)
+    @action(detail=True, methods=["post"])
+    def resolve(self, request: Request, pk: str) -> Response:
+        """Say what becomes of a call whose outcome is unknown: run it again, take it as done, or give it up.
+
+        Answers with the call, or with the new one that was made in its place.
+        """
+        call = self.get_object()
+        values = self.read(ResolutionInput)
+        call = resolve_call(
+            call=call,
+            resolution=Resolution(values["resolution"]),
+            note=values.get("note", ""),
+            actor=self.actor,
         )
         return self.answer(call)

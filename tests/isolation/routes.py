@@ -197,6 +197,19 @@ SAMPLES: dict[str, Sample] = {
         ids=_pk("artifact"), bodies=(lambda _: {"version": 1},), reads=False
     ),
     "api:artifacts-content": Sample(ids=_content, gives_content=True),
+    "api:messages-detail": Sample(ids=_pk("message")),
+    "api:messages-edit": Sample(
+        ids=_pk("message"), bodies=(_body(client_id="=e", text="=hello"),), reads=False
+    ),
+    "api:messages-show": Sample(ids=_pk("message"), reads=False),
+    "api:messages-fork": Sample(ids=_pk("answer"), bodies=(_body(client_id="=f"),), reads=False),
+    "api:queued-messages-detail": Sample(ids=_pk("queued"), bodies=(_body(text="=changed"),)),
+    "api:queued-messages-send": Sample(ids=_pk("queued"), reads=False),
+    "api:turns-regenerate": Sample(ids=_pk("turn"), bodies=(_body(client_id="=r"),), reads=False),
+    "api:turns-events": Sample(ids=_pk("turn")),
+    "api:tool-calls-resolve": Sample(
+        ids=_pk("call"), bodies=(lambda _: {"resolution": "give_up"},), reads=False
+    ),
     "api:turns-detail": Sample(ids=_pk("turn")),
     "api:turns-retry": Sample(ids=_pk("turn"), reads=False),
     "api:turns-stop": Sample(ids=_pk("turn"), reads=False),

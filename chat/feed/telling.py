@@ -1,0 +1,169 @@
+"""What a follower of a turn has been told, and what comes next: both from the rows alone. Pure.
+
+A turn tells its steps one after the other: the text of the model's answer, then for each call what was asked, what
+people were asked about it, and its result. So a position is a step, a place in its text, and what each of its calls
+has told; it is the `id` of every event, and whoever comes back with the last one misses nothing and hears nothing
+twice.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from chat.feed.picture import Picture, Row
+from chat.values import ToolCallStatus, TurnStatus
+from workspaces.errors import InvalidInput
+
+_FINAL_TURNS: Final = {
+    TurnStatus.COMPLETED.value,
+    TurnStatus.FAILED.value,
+    TurnStatus.CANCELLED.value,
+    TurnStatus.INTERRUPTED.value,
+}
+_OPEN_CALLS: Final = {
+    ToolCallStatus.QUEUED.value,
+    ToolCallStatus.RUNNING.value,
+    ToolCallStatus.WAITING_FOR_APPROVAL.value,
+    ToolCallStatus.WAITING_FOR_INPUT.value,
+    ToolCallStatus.OUTCOME_UNKNOWN.value,
+}
+_CALL, _APPROVAL, _UNKNOWN, _RESULT = 1, 2, 4, 8
+_POSITION: Final = re.compile(
+    r"^(\d{1,5})\.(\d{1,9})\.([0-9a-f]{8})\.((?:[0-9a-f]\d{0,3}(?:,|$))*)([?!]?)$"
+)
+MOST_CALLS: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What one call has told so far."""
+
+    parts: int = 0
+    inputs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """How far a follower has come."""
+
+    step: int = 0
+    length: int = 0
+    """Characters of the step's text."""
+    fingerprint: int = 0
+    """CRC-32 of those characters: an answer that began anew is told anew."""
+    calls: tuple[Told, ...] = ()
+    end: str = ""
+    """"?" once the turn's error has been told, "!" once all has."""
+
+    @property
+    def is_done(self) -> bool:
+        return self.end == "!"
+
+    def __str__(self) -> str:
+        calls = ",".join(f"{one.parts:x}{one.inputs or ''}" for one in self.calls)
+        return f"{self.step}.{self.length}.{self.fingerprint:08x}.{calls}{self.end}"
+
+    @classmethod
+    def parse(cls, text: str) -> Position:
+        """The position of an event id.
+
+        Raises:
+            InvalidInput: it is none of ours.
+        """
+        found = _POSITION.match(text) if len(text) <= 2_000 else None
+        if found is None:
+            raise InvalidInput(fields={"Last-Event-ID": ["This is not the id of an event."]})
+        step, length, fingerprint, calls, end = found.groups()
+        told = [Told(int(one[0], 16), int(one[1:] or 0)) for one in calls.split(",") if one]
+        if len(told) > MOST_CALLS:
+            raise InvalidInput(fields={"Last-Event-ID": ["This is not the id of an event."]})
+        return cls(int(step), int(length), int(fingerprint, 16), tuple(told), end)
+
+
+@dataclass(frozen=True, slots=True)
+class FeedEvent:
+    """One event, and where its hearer stands afterwards."""
+
+    name: str
+    data: Row
+    position: Position
+
+
+def tell(picture: Picture, turn_id: str, position: Position) -> Iterator[FeedEvent]:
+    """Everything of this turn that the picture holds beyond the position, in order."""
+    turn = picture.turns.get(turn_id)
+    if turn is None:
+        return
+    steps = {
+        row["step"]: row
+        for row in picture.messages.values()
+        if row["turn_id"] == turn_id and row["role"] == "assistant"
+    }
+    while True:
+        message = steps.get(position.step)
+        if message is not None:
+            for event in _tell_step(picture, message, position):
+                position = event.position
+                yield event
+        if position.step + 1 not in steps:
+            break
+        position = Position(step=position.step + 1)
+    if turn["status"] in _FINAL_TURNS and not position.is_done:
+        if turn["error"] is not None and not position.end:
+            position = replace(position, end="?")
+            yield FeedEvent("error", {"turn_id": turn_id, **turn["error"]}, position)
+        yield FeedEvent("done", {"turn": turn}, replace(position, end="!"))
+
+
+def _tell_step(picture: Picture, message: Row, position: Position) -> Iterator[FeedEvent]:
+    text: str = message["text"]
+    told = text[: position.length]
+    is_replaced = len(told) < position.length or zlib.crc32(told.encode()) != position.fingerprint
+    if is_replaced and position.length:
+        position = replace(position, length=0, fingerprint=0)
+    if len(text) > position.length or (is_replaced and not text):
+        piece = text[position.length :]
+        position = replace(
+            position, length=len(text), fingerprint=zlib.crc32(text.encode()) if text else 0
+        )
+        data = {"message_id": message["id"], "text": piece, "replaces": is_replaced}
+        yield FeedEvent("content", data, position)
+    calls = sorted(
+        (row for row in picture.tool_calls.values() if row["message_id"] == message["id"]),
+        key=lambda row: row["position"],
+    )
+    for place, call in enumerate(calls[:MOST_CALLS]):
+        for event in _tell_call(picture, call, place, position):
+            position = event.position
+            yield event
+
+
+def _tell_call(picture: Picture, call: Row, place: int, position: Position) -> Iterator[FeedEvent]:
+    def mark(told: Told) -> Position:
+        calls = [*position.calls, *([Told()] * (place + 1 - len(position.calls)))]
+        calls[place] = told
+        return replace(position, calls=tuple(calls))
+
+    told = position.calls[place] if place < len(position.calls) else Told()
+    if not told.parts & _CALL:
+        told = replace(told, parts=told.parts | _CALL)
+        yield FeedEvent("tool_call", {"tool_call": call}, position := mark(told))
+    is_asking = call["status"] == ToolCallStatus.WAITING_FOR_APPROVAL
+    if is_asking and not told.parts & _APPROVAL:
+        told = replace(told, parts=told.parts | _APPROVAL)
+        yield FeedEvent("approval", {"tool_call": call}, position := mark(told))
+    asked = [row for row in picture.input_requests.values() if row["call_id"] == call["id"]]
+    for row in sorted(asked, key=lambda row: str(row["id"]))[told.inputs :]:
+        told = replace(told, inputs=told.inputs + 1)
+        yield FeedEvent("input", {"input_request": row}, position := mark(told))
+    is_unknown = call["status"] == ToolCallStatus.OUTCOME_UNKNOWN
+    if is_unknown and not told.parts & _UNKNOWN:
+        told = replace(told, parts=told.parts | _UNKNOWN)
+        yield FeedEvent("outcome_unknown", {"tool_call": call}, position := mark(told))
+    if call["status"] not in _OPEN_CALLS and not told.parts & _RESULT:
+        told = replace(told, parts=told.parts | _RESULT)
+        yield FeedEvent("tool_result", {"tool_call": call}, position := mark(told))
