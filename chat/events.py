@@ -61,13 +61,30 @@ class TextDelta:
     text: str
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "type": "text.delta",
-            "conversation_id": str(self.conversation_id),
-            "message_id": str(self.message_id),
-            "offset": self.offset,
-            "text": self.text,
-        }
+        return _delta_json("text.delta", self)
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningDelta:
+    """As TextDelta, of what the model thinks before it speaks."""
+
+    conversation_id: UUID
+    message_id: UUID
+    offset: int
+    text: str
+
+    def as_json(self) -> dict[str, Any]:
+        return _delta_json("reasoning.delta", self)
+
+
+def _delta_json(kind: str, delta: TextDelta | ReasoningDelta) -> dict[str, Any]:
+    return {
+        "type": kind,
+        "conversation_id": str(delta.conversation_id),
+        "message_id": str(delta.message_id),
+        "offset": delta.offset,
+        "text": delta.text,
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +106,7 @@ class ToolCallProgress:
         }
 
 
-ConversationEvent = RowEvent | TextDelta | ToolCallProgress
+ConversationEvent = RowEvent | TextDelta | ReasoningDelta | ToolCallProgress
 
 
 def encode(event: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The text of a message while it streams, and the deltas that tell of it.
+"""What a message says and thinks while it streams, and the deltas that tell of it.
 
 A delta goes out at once when the last one is older than the window, else it waits for the window
 to end: joining costs no delay at reading speed. Other processes get joined pieces that reach back
@@ -8,9 +8,10 @@ to the text saved before last, so that whoever starts from the row finds the sea
 from __future__ import annotations
 
 import asyncio
+from typing import NamedTuple
 from uuid import UUID
 
-from chat.events import TextDelta, utf16_length
+from chat.events import ReasoningDelta, TextDelta, utf16_length
 from chat.hub import encode_frame, has_other_processes, hub
 
 WINDOW_SECONDS = 0.025
@@ -18,11 +19,54 @@ ACROSS_WINDOW_SECONDS = 0.1
 
 _live: dict[UUID, LiveText] = {}
 
+Delta = TextDelta | ReasoningDelta
 
-def live_text(message_id: UUID) -> str | None:
+
+class Said(NamedTuple):
+    """All that a message holds so far."""
+
+    text: str
+    reasoning: str
+
+
+def live_said(message_id: UUID) -> Said | None:
     """What a message says right now, if it streams in this process."""
     live = _live.get(message_id)
-    return live.text if live is not None else None
+    return live.said if live is not None else None
+
+
+def missed_deltas(conversation_id: UUID, message_id: UUID, known: Said) -> list[Delta]:
+    """What has been said since this much was known, by a message that streams in this process."""
+    live = _live.get(message_id)
+    if live is None:
+        return []
+    now = live.said
+    return [
+        kind(conversation_id, message_id, utf16_length(old), new[len(old) :])
+        for kind, old, new in (
+            (ReasoningDelta, known.reasoning, now.reasoning),
+            (TextDelta, known.text, now.text),
+        )
+        if len(new) > len(old)
+    ]
+
+
+class _Channel:
+    """One of the two texts of a message."""
+
+    __slots__ = ("across_base", "kind", "pending", "pieces", "saved", "sent_length")
+
+    def __init__(self, kind: type[Delta]) -> None:
+        self.kind = kind
+        self.pieces: list[str] = []
+        self.pending: list[str] = []
+        self.sent_length = 0
+        self.saved = ""
+        self.across_base = ""
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
 
 
 class LiveText:
@@ -31,11 +75,8 @@ class LiveText:
     def __init__(self, conversation_id: UUID, message_id: UUID) -> None:
         self.conversation_id = conversation_id
         self.message_id = message_id
-        self._pieces: list[str] = []
-        self._pending: list[str] = []
-        self._sent_length = 0
-        self._saved = ""
-        self._across_base = ""
+        self._said = _Channel(TextDelta)
+        self._thought = _Channel(ReasoningDelta)
         self._last_sent = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._across_timer: asyncio.TimerHandle | None = None
@@ -45,15 +86,27 @@ class LiveText:
 
     @property
     def text(self) -> str:
-        """All of it so far."""
-        return "".join(self._pieces)
+        """All that it has said so far."""
+        return self._said.text
+
+    @property
+    def said(self) -> Said:
+        """The same, with what it has thought."""
+        return Said(self._said.text, self._thought.text)
 
     def append(self, piece: str) -> None:
         """Add what the model has just said."""
+        self._add(self._said, piece)
+
+    def append_reasoning(self, piece: str) -> None:
+        """Add what the model has just thought."""
+        self._add(self._thought, piece)
+
+    def _add(self, channel: _Channel, piece: str) -> None:
         if not piece:
             return
-        self._pieces.append(piece)
-        self._pending.append(piece)
+        channel.pieces.append(piece)
+        channel.pending.append(piece)
         now = self._loop.time()
         if now - self._last_sent >= WINDOW_SECONDS:
             self.flush()
@@ -67,19 +120,22 @@ class LiveText:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if not self._pending:
-            return
-        piece = "".join(self._pending)
-        self._pending.clear()
-        delta = TextDelta(self.conversation_id, self.message_id, self._sent_length, piece)
-        self._sent_length += utf16_length(piece)
-        self._last_sent = self._loop.time()
-        hub.publish_here(self.conversation_id, delta)
+        for channel in (self._thought, self._said):
+            if channel.pending:
+                piece = "".join(channel.pending)
+                channel.pending.clear()
+                delta = channel.kind(
+                    self.conversation_id, self.message_id, channel.sent_length, piece
+                )
+                channel.sent_length += utf16_length(piece)
+                self._last_sent = self._loop.time()
+                hub.publish_here(self.conversation_id, delta)
 
-    def mark_saved(self, text: str) -> None:
+    def mark_saved(self, said: Said) -> None:
         """The row now holds this much; watchers elsewhere surely have what it held before."""
-        self._across_base = self._saved
-        self._saved = text
+        for channel, text in ((self._said, said.text), (self._thought, said.reasoning)):
+            channel.across_base = channel.saved
+            channel.saved = text
 
     def close(self) -> None:
         """The row tells the rest; nothing more comes from here."""
@@ -90,8 +146,13 @@ class LiveText:
 
     def _flush_across(self) -> None:
         self._across_timer = None
-        piece = self.text[len(self._across_base) :]
-        if piece:
-            offset = utf16_length(self._across_base)
-            delta = TextDelta(self.conversation_id, self.message_id, offset, piece)
-            hub.send_across(self.conversation_id, [encode_frame(delta)])
+        frames = []
+        for channel in (self._thought, self._said):
+            piece = channel.text[len(channel.across_base) :]
+            if piece:
+                offset = utf16_length(channel.across_base)
+                frames.append(
+                    encode_frame(channel.kind(self.conversation_id, self.message_id, offset, piece))
+                )
+        if frames:
+            hub.send_across(self.conversation_id, frames)

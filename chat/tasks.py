@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from celery import shared_task
 
 from chat.artifacts import sweeping
 from chat.engine import runner
-from chat.services import approvals, inputs, resolutions
+from chat.services import approvals, inputs, resolutions, titles
 
 
 @shared_task
@@ -31,3 +33,9 @@ def expire_inputs() -> int:
 def sweep_artifacts() -> int:
     """Remove contents of files that no row names any more."""
     return sweeping.sweep()
+
+
+@shared_task
+def title_conversation(workspace_id: str, conversation_id: str) -> bool:
+    """Have a conversation named by its bud's model; whether it has a new title."""
+    return titles.title_conversation(UUID(workspace_id), UUID(conversation_id))

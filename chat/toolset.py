@@ -80,18 +80,33 @@ class Toolset:
     """What is wrong with the configuration, in words for the person."""
     by_name: dict[str, OfferedTool] = field(default_factory=dict)
     instructions: tuple[ServerInstructions, ...] = ()
+    forces_every_step: bool = False
 
-    def choice_for_model(self) -> str | dict[str, Any] | None:
-        """`tool_choice` as the API wants it; None when nothing is offered."""
+    def choice_for_step(self, step: int) -> str | dict[str, Any] | None:
+        """`tool_choice` as the API wants it for this step of a turn; None when nothing is offered.
+
+        What is forced is forced in the first step: in every one the model could never say that it is done.
+        """
         if not self.tools:
             return None
-        if isinstance(self.tool_choice, NamedToolChoice):
-            wanted = self.tool_choice.function.name
-            for tool in self.tools:
-                if wanted in (tool.full_name, tool.tool_name, tool.function_name):
-                    return {"type": "function", "function": {"name": tool.function_name}}
+        choice = self.tool_choice
+        if step and not self.forces_every_step and choice != "none":
             return "auto"
-        return self.tool_choice
+        if isinstance(choice, NamedToolChoice):
+            tool = _named(choice, self.tools)
+            if tool is None:
+                return "auto"
+            return {"type": "function", "function": {"name": tool.function_name}}
+        return choice
+
+
+def _named(choice: NamedToolChoice, tools: Sequence[OfferedTool]) -> OfferedTool | None:
+    """The tool that a choice names, in any of the forms that people and models know it by."""
+    wanted = choice.function.name
+    known = (
+        tool for tool in tools if wanted in (tool.full_name, tool.tool_name, tool.function_name)
+    )
+    return next(known, None)
 
 
 def resolve_toolset(bud: Bud, conversation: Conversation | None) -> Toolset:
@@ -105,7 +120,8 @@ def resolve_toolset(bud: Bud, conversation: Conversation | None) -> Toolset:
     servers = servers_of(bud, conversation)
     choice = overrides.tool_choice or config.tool_choice or "auto"
     if not servers:
-        return _toolset(built_in_tools(bud, []), choice)
+        tools = built_in_tools(bud, [])
+        return _toolset(tools, choice, config, notices=tuple(_notices([], choice, tools)))
     rows = list(
         McpTool.objects.for_workspace(bud.workspace_id)
         .callable()
@@ -123,6 +139,7 @@ def resolve_toolset(bud: Bud, conversation: Conversation | None) -> Toolset:
     return _toolset(
         tools,
         choice,
+        config,
         notices=tuple(_notices(servers, choice, tools)),
         instructions=tuple(_instructions(servers)),
     )
@@ -151,9 +168,16 @@ def built_in_tools(bud: Bud, others: Sequence[OfferedTool]) -> list[OfferedTool]
     ]
 
 
-def _toolset(tools: Sequence[OfferedTool], choice: ToolChoice, **more: Any) -> Toolset:
-    by_name = {tool.function_name: tool for tool in tools}
-    return Toolset(tools=tuple(tools), tool_choice=choice, by_name=by_name, **more)
+def _toolset(
+    tools: Sequence[OfferedTool], choice: ToolChoice, config: McpConfig, **more: Any
+) -> Toolset:
+    return Toolset(
+        tools=tuple(tools),
+        tool_choice=choice,
+        by_name={tool.function_name: tool for tool in tools},
+        forces_every_step=config.tool_choice_every_step,
+        **more,
+    )
 
 
 def select_tools(
@@ -206,10 +230,10 @@ def _notices(
         for one in servers
         if not one.is_usable and one.code not in ("unknown", "off", "off_here")
     ]
-    if isinstance(choice, NamedToolChoice):
-        names = {name for tool in tools for name in (tool.full_name, tool.tool_name)}
-        if choice.function.name not in names:
-            notices.append(f"The tool “{choice.function.name}” is required but not available.")
+    if isinstance(choice, NamedToolChoice) and _named(choice, tools) is None:
+        notices.append(f"The tool “{choice.function.name}” is required but not available.")
+    if choice == "required" and not tools:
+        notices.append("A tool is required, but none is available.")
     return notices
 
 

@@ -52,6 +52,7 @@ def conversation_json(conversation: Conversation, *, turn_status: str | None) ->
         "leaf_id": _id(conversation.leaf_id),
         "forked_from": _id(conversation.forked_from),
         "status": conversation_status(turn_status),
+        "usage": usage_json(conversation),
         "created_at": moment(conversation.created_at),
         "updated_at": moment(conversation.last_message_at),
     }
@@ -81,9 +82,13 @@ def attachments_of(workspace_id: UUID, messages: Iterable[Message]) -> dict[UUID
 
 
 def message_json(
-    message: Message, *, text: str | None = None, attachments: Iterable[Attachment] = ()
+    message: Message,
+    *,
+    said: tuple[str, str] | None = None,
+    attachments: Iterable[Attachment] = (),
 ) -> dict[str, Any]:
-    """`text` stands in for the row's where this process knows a newer partial text."""
+    """`said` (text, reasoning) stands in for the row's where this process knows newer partial ones."""
+    text, reasoning = said or (message.text, message.reasoning)
     return {
         "id": str(message.pk),
         "conversation_id": str(message.conversation_id),
@@ -91,11 +96,27 @@ def message_json(
         "parent_id": _id(message.parent_id),
         "role": message.role,
         "step": message.step,
-        "text": message.text if text is None else text,
+        "text": text,
+        "reasoning": reasoning,
         "status": message.status,
         "client_id": message.client_id,
         "attachments": [attachment_json(row) for row in attachments],
+        "usage": usage_json(message),
+        "context_window": message.json_meta.get("context"),
         "created_at": moment(message.created_at),
+    }
+
+
+def usage_json(row: Message | Turn | Conversation) -> dict[str, Any] | None:
+    """What has been counted for it; None: nothing yet. The cost is None where no prices are known."""
+    if not row.prompt_tokens and not row.completion_tokens:
+        return None
+    cost = None if isinstance(row, Message) else row.cost
+    return {
+        "prompt_tokens": row.prompt_tokens,
+        "cached_tokens": row.cached_tokens,
+        "completion_tokens": row.completion_tokens,
+        "cost": str(cost) if cost is not None else None,
     }
 
 
@@ -168,12 +189,6 @@ def turn_json(turn: Turn) -> dict[str, Any]:
             "message": turn.error_message,
             "can_retry": turn.can_retry,
         }
-    usage = None
-    if turn.prompt_tokens or turn.completion_tokens:
-        usage = {
-            "prompt_tokens": turn.prompt_tokens,
-            "completion_tokens": turn.completion_tokens,
-        }
     return {
         "id": str(turn.pk),
         "conversation_id": str(turn.conversation_id),
@@ -183,7 +198,7 @@ def turn_json(turn: Turn) -> dict[str, Any]:
         "notice": turn.notice or None,
         "created_at": moment(turn.created_at),
         "finished_at": moment(turn.finished_at),
-        "usage": usage,
+        "usage": usage_json(turn),
     }
 
 

@@ -25,6 +25,24 @@ def _choices(kind: Any) -> list[str]:
     return [member.value for member in kind]
 
 
+class UsageOutput(serializers.Serializer[Any]):
+    prompt_tokens = serializers.IntegerField()
+    cached_tokens = serializers.IntegerField(
+        help_text="Of the prompt's: those that came out of the provider's cache."
+    )
+    completion_tokens = serializers.IntegerField()
+    cost = serializers.CharField(
+        allow_null=True, help_text="A decimal number; null: no prices are known."
+    )
+
+
+class ContextOutput(serializers.Serializer[Any]):
+    """How much of what the model reads is used."""
+
+    used = serializers.IntegerField()
+    limit = serializers.IntegerField(allow_null=True, help_text="Null: not known.")
+
+
 class BudBrief(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     slug = serializers.CharField()
@@ -43,6 +61,7 @@ class ConversationOutput(serializers.Serializer[Conversation]):
     )
     forked_from = serializers.UUIDField(allow_null=True)
     status = serializers.ChoiceField(["idle", "running", "waiting"])
+    usage = UsageOutput(allow_null=True)
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
 
@@ -81,9 +100,14 @@ class MessageOutput(serializers.Serializer[Any]):
     role = serializers.ChoiceField(_choices(MessageRole))
     step = serializers.IntegerField()
     text = serializers.CharField(allow_blank=True)
+    reasoning = serializers.CharField(
+        allow_blank=True, help_text="What the model thought before it spoke."
+    )
     status = serializers.ChoiceField(_choices(MessageStatus))
     client_id = serializers.CharField(allow_null=True)
     attachments = AttachmentOutput(many=True)
+    usage = UsageOutput(allow_null=True)
+    context_window = ContextOutput(allow_null=True)
     created_at = serializers.DateTimeField()
 
     def to_representation(self, instance: Message) -> dict[str, Any]:
@@ -95,11 +119,6 @@ class TurnErrorOutput(serializers.Serializer[Any]):
     code = serializers.CharField()
     message = serializers.CharField()
     can_retry = serializers.BooleanField()
-
-
-class UsageOutput(serializers.Serializer[Any]):
-    prompt_tokens = serializers.IntegerField()
-    completion_tokens = serializers.IntegerField()
 
 
 class TurnOutput(serializers.Serializer[Turn]):
@@ -156,6 +175,12 @@ class ToolCallOutput(serializers.Serializer[Any]):
     position = serializers.IntegerField()
     server = NamedRef(allow_null=True)
     tool = ToolRef()
+    builtin = serializers.CharField(
+        allow_null=True, help_text="The platform's own tool that was asked for, if it was one."
+    )
+    artifact = serializers.DictField(
+        allow_null=True, help_text="The file's version that the call sends, read or made."
+    )
     annotations = serializers.DictField()
     arguments = serializers.DictField()
     proposed_arguments = serializers.DictField()

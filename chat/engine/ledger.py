@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
@@ -18,6 +18,7 @@ from django.db import transaction
 from audit.actions import Outcome
 from audit.errors import AuditUnavailable
 from chat.engine.beginning import next_order_key
+from chat.engine.counting import COUNTED, believed_usage, count
 from chat.engine.endings import end_turn, record_end, settle_calls
 from chat.engine.leases import Lease, LeaseClock, LeaseLost, acquire
 from chat.engine.rows import (
@@ -33,7 +34,10 @@ from chat.engine.rows import (
 from chat.engine.states import WAITING_CALLS
 from chat.engine.trust import reads_untrusted, shown
 from chat.models import Attachment, Message, ToolCall, Turn
+from chat.providers.base import TokenCount
+from chat.providers.known_models import Prices
 from chat.recording import changing
+from chat.services.titles import wish_title
 from chat.toolset import OfferedTool
 from chat.values import AttachmentStatus, MessageRole, MessageStatus, ToolCallStatus, TurnStatus
 from mcp_servers.hidden_text import show_hidden, strip_hidden
@@ -91,14 +95,29 @@ class ProposedCall:
     """None: no such tool was offered."""
     target: OfferedTool | None = None
     """The server's tool that a built-in one is to call in its place."""
+    is_broken: bool = False
+    """The arguments of a known tool could not be read."""
     error: str = ""
     """Why it cannot be run at all, in words for the model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
+class AnsweredStep:
+    """An answer of the model, whole or as far as it came."""
+
+    text: str
+    reasoning: str = ""
+    usage: TokenCount = field(default_factory=TokenCount)
+    prices: Prices = field(default_factory=Prices)
+    work_ms: int = 0
+    model: str = ""
+    proposals: Sequence[ProposedCall] = ()
+    estimated_tokens: int = 0
+    """What its prompt was believed to be; beside the provider's count it sets later estimates right."""
+    context_used: int = 0
+    context_limit: int | None = None
+    notice: str = ""
+    """What the person should know of how it ended."""
 
 
 def take(turn_id: UUID, workspace_id: UUID) -> tuple[Lease, Work] | None:
@@ -162,11 +181,24 @@ def _first_work(turn: Turn) -> Work:
     return ReadAttachments(unread) if unread else AskModel(0)
 
 
-def start_step(lease: Lease, step: int) -> Message:
-    """The message that the model's answer goes into; one that was cut off begins anew."""
+def start_step(
+    lease: Lease,
+    step: int,
+    *,
+    notices: Sequence[str] = (),
+    prompt_tokens: int = 0,
+    prices: Prices | None = None,
+) -> Message:
+    """The message that the model's answer goes into; one that was cut off begins anew.
+
+    Args:
+        notices: what the person should know of what is sent; they take the place of earlier ones.
+        prompt_tokens: about how many are sent, and so were by an attempt whose process died.
+    """
     with held(lease) as (changes, turn):
         messages = Message.objects.for_workspace(lease.workspace_id)
         message = messages.filter(turn=turn, step=step, role=MessageRole.ASSISTANT.value).first()
+        changed = {"has_read_untrusted"}
         if message is None:
             answers = messages.filter(turn=turn, role=MessageRole.ASSISTANT.value)
             before = answers.order_by("-step").values_list("pk", flat=True).first()
@@ -181,18 +213,30 @@ def start_step(lease: Lease, step: int) -> Message:
             )
             changes.conversation.leaf_id = message.pk
             changes.save_with_number("leaf_id")
-        message.text = ""
+        elif message.status == MessageStatus.STREAMING and not message.json_meta.get("is_counted"):
+            # The process that asked has died without a word of what it cost.
+            lost = believed_usage(prompt_tokens, message.text + message.reasoning)
+            count(changes, turn, message, lost, prices or Prices())
+            changed |= {*COUNTED, "cost"}
+        message.text = message.reasoning = ""
+        message.json_meta = {}
         message.status = MessageStatus.STREAMING.value
         message.save()
         changes.message(message)
+        is_told = turn.notice == " ".join(notices)
+        if not is_told:
+            turn.notice = " ".join(notices)
+            changed.add("notice")
         if not turn.has_read_untrusted and reads_untrusted(turn):
             turn.has_read_untrusted = True
-            turn.save(update_fields=["has_read_untrusted", "updated_at"])
+        turn.save(update_fields=[*changed, "updated_at"])
+        if not is_told:
+            changes.turn(turn)
     failpoint(Failpoint.STEP_BEGUN)
     return message
 
 
-def save_partial(lease: Lease, message_id: UUID, text: str) -> None:
+def save_partial(lease: Lease, message_id: UUID, text: str, reasoning: str = "") -> None:
     """Keep what has been said so far, for tabs that come later and for a crash."""
     kept = Turn.objects.for_workspace(lease.workspace_id).filter(
         pk=lease.turn_id, lease_token=lease.token
@@ -201,53 +245,74 @@ def save_partial(lease: Lease, message_id: UUID, text: str) -> None:
         raise LeaseLost
     Message.objects.for_workspace(lease.workspace_id).filter(
         pk=message_id, status=MessageStatus.STREAMING.value
-    ).update(text=text)
+    ).update(text=text, reasoning=reasoning)
     failpoint(Failpoint.PARTIAL_SAVED)
 
 
-def finish_step(
-    lease: Lease,
-    message_id: UUID,
-    *,
-    text: str,
-    proposals: Sequence[ProposedCall],
-    usage: Usage,
-    model: str,
-    work_ms: int,
-) -> None:
+def leave_step(lease: Lease, message_id: UUID, answer: AnsweredStep) -> None:
+    """Keep what has been said and what it cost when an answer is cut off; whoever settles the turn decides the rest."""
+    with held(lease) as (changes, turn):
+        message = Message.objects.for_workspace(lease.workspace_id).fetch(message_id)
+        if message.status != MessageStatus.STREAMING:
+            return
+        message.text, message.reasoning = answer.text, answer.reasoning
+        message.json_meta = {"is_counted": True}
+        count(changes, turn, message, answer.usage, answer.prices)
+        message.save(update_fields=["text", "reasoning", "json_meta", *COUNTED, "updated_at"])
+        turn.save(update_fields=[*COUNTED, "cost", "updated_at"])
+        changes.conversation_row(turn_status=turn.status)
+
+
+def finish_step(lease: Lease, message_id: UUID, answer: AnsweredStep) -> None:
     """Commit an answer of the model with the calls it asks for, before any of them runs."""
     with held(lease) as (changes, turn):
         message = Message.objects.for_workspace(lease.workspace_id).fetch(message_id)
-        message.text = text
+        message.text, message.reasoning = answer.text, answer.reasoning
         message.status = MessageStatus.COMPLETE.value
-        message.json_meta = {
-            "tool_calls": [
-                {
-                    "id": proposal.provider_call_id,
-                    "type": "function",
-                    "function": {
-                        "name": _allowed_name(proposal.function_name),
-                        "arguments": proposal.arguments_text,
-                    },
-                }
-                for proposal in proposals
-            ]
-        }
-        message.save(update_fields=["text", "status", "json_meta", "updated_at"])
+        message.json_meta = _meta_of(answer)
+        count(changes, turn, message, answer.usage, answer.prices)
+        message.save(
+            update_fields=["text", "reasoning", "status", "json_meta", *COUNTED, "updated_at"]
+        )
         changes.message(message)
-        for position, proposal in enumerate(proposals):
+        for position, proposal in enumerate(answer.proposals):
             call = _call_of(proposal, turn, message, position)
             call.save(force_insert=True)
             changes.tool_call(call)
-        turn.model = model
-        turn.prompt_tokens += usage.prompt_tokens
-        turn.completion_tokens += usage.completion_tokens
-        turn.work_ms += work_ms
-        turn.save(
-            update_fields=["model", "prompt_tokens", "completion_tokens", "work_ms", "updated_at"]
-        )
+        turn.model = answer.model
+        turn.work_ms += answer.work_ms
+        turn.notice = " ".join(part for part in (turn.notice, answer.notice) if part)
+        turn.save(update_fields=["model", "work_ms", "notice", *COUNTED, "cost", "updated_at"])
+        if answer.proposals:
+            # Of the last answer the end of the turn tells, which comes at once.
+            changes.turn(turn)
+        else:
+            wish_title(turn, changes.conversation)
         failpoint(Failpoint.STEP_BEFORE_COMMIT)
     failpoint(Failpoint.STEP_AFTER_COMMIT)
+
+
+def _meta_of(answer: AnsweredStep) -> dict[str, Any]:
+    """What the model asked for in its own words, and what helps to size the next request."""
+    meta: dict[str, Any] = {
+        "tool_calls": [
+            {
+                "id": proposal.provider_call_id,
+                "type": "function",
+                "function": {
+                    "name": _allowed_name(proposal.function_name),
+                    "arguments": proposal.arguments_text,
+                },
+            }
+            for proposal in answer.proposals
+        ],
+        "context": {"used": answer.context_used, "limit": answer.context_limit},
+    }
+    if answer.usage.prompt:
+        meta["measured"] = [answer.estimated_tokens, answer.usage.prompt]
+    if any(proposal.is_broken for proposal in answer.proposals):
+        meta["has_broken_arguments"] = True
+    return meta
 
 
 def _allowed_name(name: str) -> str:
@@ -255,16 +320,18 @@ def _allowed_name(name: str) -> str:
     return _NOT_IN_A_NAME.sub("_", name)[:64] or "unknown"
 
 
-def fail_step(lease: Lease, message_id: UUID, *, text: str, work_ms: int) -> None:
-    """Keep the beginning of an answer that broke off."""
+def fail_step(lease: Lease, message_id: UUID, answer: AnsweredStep) -> None:
+    """Keep the beginning of an answer that broke off, and what it cost."""
     with held(lease) as (changes, turn):
         message = Message.objects.for_workspace(lease.workspace_id).fetch(message_id)
-        message.text = text
+        message.text, message.reasoning = answer.text, answer.reasoning
         message.status = MessageStatus.FAILED.value
-        message.save(update_fields=["text", "status", "updated_at"])
+        count(changes, turn, message, answer.usage, answer.prices)
+        message.save(update_fields=["text", "reasoning", "status", *COUNTED, "updated_at"])
         changes.message(message)
-        turn.work_ms += work_ms
-        turn.save(update_fields=["work_ms", "updated_at"])
+        turn.model = answer.model or turn.model
+        turn.work_ms += answer.work_ms
+        turn.save(update_fields=["model", "work_ms", *COUNTED, "cost", "updated_at"])
 
 
 def start_call(lease: Lease, call_id: UUID) -> ToolCall:

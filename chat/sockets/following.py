@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from chat.events import TextDelta, encode, utf16_length
+from chat.events import encode
 from chat.hub import hub
-from chat.live import live_text
+from chat.live import Said, missed_deltas
 from chat.models import Conversation
 from chat.snapshots import read_snapshot
 from chat.sockets.outbox import Outbox
@@ -110,23 +110,21 @@ class Following:
 
 def _encoded_snapshot(
     conversation: Conversation, ref: str | None
-) -> tuple[str, int, dict[UUID, str]]:
+) -> tuple[str, int, dict[UUID, Said]]:
     """A snapshot as it goes over the wire, its number, and the texts that still stream."""
     snapshot: dict[str, Any] = read_snapshot(conversation)
     streaming = {
-        UUID(message["id"]): message["text"]
+        UUID(message["id"]): Said(message["text"], message["reasoning"])
         for message in snapshot["messages"]
         if message["status"] == MessageStatus.STREAMING.value
     }
     return encode({**snapshot, "ref": ref}), snapshot["seq"], streaming
 
 
-def _since(conversation_id: UUID, streaming: Mapping[UUID, str]) -> list[str]:
+def _since(conversation_id: UUID, streaming: Mapping[UUID, Said]) -> list[str]:
     """What has been said since the snapshot was read, by messages that stream in this process."""
-    frames = []
-    for message_id, text in streaming.items():
-        said = live_text(message_id)
-        if said is not None and len(said) > len(text):
-            delta = TextDelta(conversation_id, message_id, utf16_length(text), said[len(text) :])
-            frames.append(encode(delta.as_json()))
-    return frames
+    return [
+        encode(delta.as_json())
+        for message_id, known in streaming.items()
+        for delta in missed_deltas(conversation_id, message_id, known)
+    ]

@@ -53,8 +53,18 @@ export interface Conversation {
   leaf_id: string | null;
   forked_from: string | null;
   status: "idle" | "running" | "waiting";
+  usage: Usage | null;
   created_at: string;
   updated_at: string;
+}
+
+/** What has been counted; the cost is a decimal number as text, null where no prices are known. */
+export interface Usage {
+  prompt_tokens: number;
+  /** Of the prompt's: those that came out of the provider's cache. */
+  cached_tokens: number;
+  completion_tokens: number;
+  cost: string | null;
 }
 
 export interface Message {
@@ -65,9 +75,14 @@ export interface Message {
   role: "user" | "assistant";
   step: number;
   text: string;
+  /** What the model thought before it spoke. */
+  reasoning: string;
   status: "streaming" | "complete" | "stopped" | "failed";
   client_id: string | null;
   attachments: Attachment[];
+  usage: Usage | null;
+  /** How many of the tokens that the model reads were used up with this answer. */
+  context_window: { used: number; limit: number | null } | null;
   created_at: string;
 }
 
@@ -214,6 +229,10 @@ export interface ToolCall {
   position: number;
   server: { id: string; name: string } | null;
   tool: { id: string | null; name: string; title: string };
+  /** The platform's own tool that was asked for, if it was one. */
+  builtin: string | null;
+  /** The file's version that the call sends, read or made. */
+  artifact: ArtifactRef | null;
   annotations: Annotations;
   arguments: JsonObject;
   proposed_arguments: JsonObject;
@@ -237,6 +256,52 @@ export interface ToolCall {
   started_at: string | null;
   finished_at: string | null;
   duration_ms: number | null;
+}
+
+export type ArtifactKind =
+  | "text"
+  | "markdown"
+  | "code"
+  | "html"
+  | "svg"
+  | "csv"
+  | "json"
+  | "image"
+  | "pdf"
+  | "binary";
+
+/** A version of a file as a tool call names it. */
+export interface ArtifactRef {
+  id: string;
+  name: string;
+  version: number;
+  kind: ArtifactKind;
+  content_type: string;
+  size: number;
+}
+
+export interface ArtifactVersion {
+  number: number;
+  kind: ArtifactKind;
+  content_type: string;
+  size: number;
+  sha256: string;
+  origin: "model" | "tool" | "upload" | "edit" | "restore";
+  made_by: string | null;
+  tool_call_id: string | null;
+  message_id: string | null;
+  created_at: string;
+}
+
+/** A file of a conversation, with its newest version. */
+export interface Artifact {
+  id: string;
+  conversation_id: string;
+  name: string;
+  is_deleted: boolean;
+  version: ArtifactVersion;
+  created_at: string;
+  updated_at: string;
 }
 
 /** What becomes of a call whose outcome is unknown. */
@@ -294,7 +359,7 @@ export interface Turn {
   notice: string | null;
   created_at: string;
   finished_at: string | null;
-  usage: null | { prompt_tokens: number; completion_tokens: number };
+  usage: Usage | null;
 }
 
 export type Command =
@@ -347,6 +412,7 @@ export interface Snapshot {
   tool_calls: ToolCall[];
   input_requests: InputRequest[];
   queue: QueuedMessage[];
+  artifacts: Artifact[];
 }
 
 interface Numbered {
@@ -360,6 +426,7 @@ export type RowEvent =
   | ({ type: "tool_call.changed"; tool_call: ToolCall } & Numbered)
   | ({ type: "input_request.changed"; input_request: InputRequest } & Numbered)
   | ({ type: "queue.changed"; queue: QueuedMessage[] } & Numbered)
+  | ({ type: "artifact.changed"; artifact: Artifact } & Numbered)
   | ({ type: "conversation.changed"; conversation: Conversation } & Numbered);
 
 export interface TextDelta {
@@ -369,6 +436,11 @@ export interface TextDelta {
   /** Length of the message's text before this piece, in UTF-16 code units. */
   offset: number;
   text: string;
+}
+
+/** As TextDelta, of what the model thinks before it speaks. */
+export interface ReasoningDelta extends Omit<TextDelta, "type"> {
+  type: "reasoning.delta";
 }
 
 export interface ToolCallProgress {
@@ -416,7 +488,7 @@ export interface WireError {
 }
 
 /** What belongs to one conversation and goes through its reducer. */
-export type ConversationEvent = Snapshot | Current | RowEvent | TextDelta | ToolCallProgress;
+export type ConversationEvent = Snapshot | Current | RowEvent | TextDelta | ReasoningDelta | ToolCallProgress;
 export type ServerEvent =
   | ConversationEvent
   | WorkspaceChanged
@@ -438,6 +510,7 @@ const TYPES: ReadonlySet<string> = new Set<ServerEvent["type"]>([
   "input_request.changed",
   "queue.changed",
   "text.delta",
+  "reasoning.delta",
   "tool_call.progress",
   "workspace.changed",
   "accepted",

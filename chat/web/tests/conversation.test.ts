@@ -82,6 +82,13 @@ describe("deltas", () => {
     const state = start({ messages: [message({ text: "🌱" })] });
     expect(textOf(reduce(state, delta(2, "!")))).toBe("🌱!");
   });
+  it("keeps thoughts apart from the text", () => {
+    const state = start({ messages: [message({ text: "Hello", reasoning: "Hm" })] });
+    const after = reduce(state, { ...delta(2, "m."), type: "reasoning.delta" });
+    expect(after.messages[0]?.reasoning).toBe("Hmm.");
+    expect(textOf(after)).toBe("Hello");
+    expect(reduce(state, { ...delta(4, "?"), type: "reasoning.delta" }).stale).toBe(true);
+  });
   it("leaves a finished message alone", () => {
     const state = start({ messages: [message({ text: "done", status: "complete" })] });
     expect(reduce(state, delta(4, "!"))).toBe(state);

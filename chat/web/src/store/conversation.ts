@@ -7,12 +7,14 @@
  */
 import type { Picked } from "../chat/attachments";
 import {
+  type Artifact,
   CALL_IS_ACTIVE,
   type Conversation,
   type ConversationEvent,
   type InputRequest,
   type Message,
   type QueuedMessage,
+  type ReasoningDelta,
   type RowEvent,
   type Snapshot,
   type TextDelta,
@@ -46,6 +48,7 @@ export interface ConversationState {
   toolCalls: readonly ToolCall[];
   inputRequests: readonly InputRequest[];
   queue: readonly QueuedMessage[];
+  artifacts: readonly Artifact[];
   progress: Readonly<Record<string, Progress>>;
   outgoing: readonly Outgoing[];
 }
@@ -73,6 +76,7 @@ export function emptyConversation(id: string): ConversationState {
     toolCalls: [],
     inputRequests: [],
     queue: [],
+    artifacts: [],
     progress: {},
     outgoing: [],
   };
@@ -91,8 +95,10 @@ export function reduce(state: ConversationState, event: ConversationEvent | Loca
     case "conversation.changed":
     case "input_request.changed":
     case "queue.changed":
+    case "artifact.changed":
       return applyRow(state, event);
     case "text.delta":
+    case "reasoning.delta":
       return applyDelta(state, event);
     case "tool_call.progress": {
       const { progress, total, message } = event;
@@ -142,6 +148,7 @@ function applySnapshot(state: ConversationState, event: Snapshot): ConversationS
     toolCalls: [...event.tool_calls].sort(byPosition),
     inputRequests: [...event.input_requests].sort(byId),
     queue: event.queue,
+    artifacts: [...event.artifacts].sort(byId),
     outgoing: state.outgoing.filter((o) => !known.has(o.client_id)),
   };
 }
@@ -178,6 +185,11 @@ function applyRow(state: ConversationState, event: RowEvent): ConversationState 
       next.outgoing = state.outgoing.filter((o) => !waiting.has(o.client_id));
       return next;
     }
+    case "artifact.changed":
+      next.artifacts = event.artifact.is_deleted
+        ? state.artifacts.filter((artifact) => artifact.id !== event.artifact.id)
+        : upsert(state.artifacts, event.artifact, byId);
+      return next;
     case "conversation.changed":
       next.conversation = event.conversation;
       return next;
@@ -192,18 +204,19 @@ function grown(state: ConversationState, message: Message): Conversation | null 
   return { ...conversation, leaf_id: message.id };
 }
 
-function applyDelta(state: ConversationState, event: TextDelta): ConversationState {
+function applyDelta(state: ConversationState, event: TextDelta | ReasoningDelta): ConversationState {
   if (state.seq === null || state.stale) return state;
   const at = state.messages.findIndex((m) => m.id === event.message_id);
   const message = state.messages[at];
   if (!message) return gap(state);
   if (message.status !== "streaming") return state; // a late piece of a text that is whole already
-  const known = message.text.length;
+  const field = event.type === "text.delta" ? "text" : "reasoning";
+  const known = message[field].length;
   if (event.offset > known) return gap(state);
   const fresh = event.text.slice(known - event.offset);
   if (fresh === "") return state;
   const messages = state.messages.slice();
-  messages[at] = { ...message, text: message.text + fresh };
+  messages[at] = { ...message, [field]: message[field] + fresh };
   return { ...state, messages };
 }
 

@@ -1,0 +1,192 @@
+"""How much of a conversation is sent to the model: what fits, with each call beside its result. Pure.
+
+Old results are shortened first, then whole old turns are left out; the newest question always stays. Sizes are
+estimates, set right by what the provider counted for the step before.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+DEFAULT_CONTEXT = 100_000
+"""Tokens that a model is believed to read where nobody has said how many."""
+ROOM_FOR_ANSWER = 4_096
+_SHORTER = (4_000, 500)
+"""Characters that results of earlier turns are shortened to, one after the other."""
+_SHORTER_NOW = (16_000, 4_000, 500)
+"""The same for results of the turn itself, if nothing else helps."""
+_BYTES_A_TOKEN = 3.3
+_AROUND_MESSAGE = 4
+_AROUND_CALL = 12
+_LEAST_FACTOR, _MOST_FACTOR = 0.75, 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class PastCall:
+    """A tool call and what came of it."""
+
+    id: str
+    name: str
+    arguments: str
+    result: str
+
+
+@dataclass(frozen=True, slots=True)
+class PastStep:
+    """One answer of the model with the calls that it asked for."""
+
+    text: str
+    calls: tuple[PastCall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PastTurn:
+    """A question and all that has answered it so far."""
+
+    question: str
+    steps: tuple[PastStep, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fitted:
+    """What is sent, and what is not."""
+
+    turns: tuple[PastTurn, ...]
+    tokens: int
+    """Of all that is sent, as nearly as it is known."""
+    estimated: int
+    """The same before it was set right."""
+    limit: int | None
+    """How many the model reads, where that is known."""
+    left_out: int = 0
+    shortened: int = 0
+
+    @property
+    def notice(self) -> str:
+        """What the person should know of it."""
+        parts = []
+        if self.left_out == 1:
+            parts.append("the oldest question with its answer was left out")
+        elif self.left_out:
+            parts.append(f"the oldest {self.left_out} questions with their answers were left out")
+        if self.shortened:
+            results = "tool result was" if self.shortened == 1 else "tool results were"
+            parts.append(f"{self.shortened} older {results} shortened")
+        return f"To fit what the model can read, {' and '.join(parts)}." if parts else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """How much may be sent."""
+
+    context_tokens: int | None = None
+    """None: nobody has said."""
+    answer_tokens: int | None = None
+    """How long the answer may become, where that is set."""
+    factor: float = 1.0
+    """Real tokens for each estimated one."""
+    is_halved: bool = False
+    """The model could not read it all."""
+
+    def budget(self, full: int) -> int:
+        """The estimated tokens that may be sent of `full`."""
+        limit = self.context_tokens or DEFAULT_CONTEXT
+        wanted = self.answer_tokens or ROOM_FOR_ANSWER
+        room = min(wanted, limit // (2 if self.answer_tokens else 4))
+        budget = int((limit - room) / self.factor)
+        # What is believed of the limit was wrong: half of what was too long is safe in any case.
+        return min(budget, full) // 2 if self.is_halved else budget
+
+
+def estimate(text: str) -> int:
+    """About how many tokens a text is: languages of one byte a letter, others, and code lie close together in bytes."""
+    size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    return math.ceil(size / _BYTES_A_TOKEN)
+
+
+def measured_factor(estimated: int, counted: int) -> float:
+    """How far the estimate of a request was off; within bounds, for some servers leave out what they had cached."""
+    if estimated <= 0 or counted <= 0:
+        return 1.0
+    return min(_MOST_FACTOR, max(_LEAST_FACTOR, counted / estimated))
+
+
+def fit(turns: Sequence[PastTurn], window: Window, *, fixed: int = 0) -> Fitted:
+    """As much of the turns as fits beside `fixed` tokens of prompt and tools; the last one always stays."""
+    sizes = [_size(turn) for turn in turns]
+    room = window.budget(fixed + sum(sizes)) - fixed
+    kept = list(turns)
+    before = len(kept) - 1
+
+    def shorten_results(index: int, limit: int) -> None:
+        kept[index] = _shortened(turns[index], limit)
+        sizes[index] = _size(kept[index])
+
+    for limit in _SHORTER:
+        for index in range(before):
+            if sum(sizes) > room:
+                shorten_results(index, limit)
+    left_out = 0
+    while left_out < before and sum(sizes[left_out:]) > room:
+        left_out += 1
+    for limit in _SHORTER_NOW:
+        if kept and sum(sizes[left_out:]) > room:
+            shorten_results(before, limit)
+    return Fitted(
+        turns=tuple(kept[left_out:]),
+        tokens=math.ceil((fixed + sum(sizes[left_out:])) * window.factor),
+        estimated=fixed + sum(sizes[left_out:]),
+        limit=window.context_tokens,
+        left_out=left_out,
+        shortened=sum(
+            _count_changed(turn, other)
+            for turn, other in zip(kept[left_out:], turns[left_out:], strict=True)
+        ),
+    )
+
+
+def shorten(text: str, limit: int) -> str:
+    """The beginning and the end of a long text, saying what was left out."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    left_out = len(text) - 2 * half
+    return f"{text[:half]}\n[… {left_out} characters left out …]\n{text[-half:]}"
+
+
+def _shortened(turn: PastTurn, limit: int) -> PastTurn:
+    """The turn with results of at most this length."""
+    return replace(
+        turn,
+        steps=tuple(
+            replace(
+                step,
+                calls=tuple(
+                    replace(call, result=shorten(call.result, limit)) for call in step.calls
+                ),
+            )
+            for step in turn.steps
+        ),
+    )
+
+
+def _count_changed(turn: PastTurn, other: PastTurn) -> int:
+    """In how many results the two differ."""
+    pairs = zip(_results(turn), _results(other), strict=True)
+    return sum(one != two for one, two in pairs)
+
+
+def _results(turn: PastTurn) -> list[str]:
+    return [call.result for step in turn.steps for call in step.calls]
+
+
+def _size(turn: PastTurn) -> int:
+    size = _AROUND_MESSAGE + estimate(turn.question)
+    for step in turn.steps:
+        size += _AROUND_MESSAGE + estimate(step.text)
+        for call in step.calls:
+            size += _AROUND_CALL + estimate(call.name) + estimate(call.arguments)
+            size += estimate(call.result)
+    return size

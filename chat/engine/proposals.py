@@ -1,0 +1,116 @@
+"""What the model asks for, looked up in what it was offered; nothing else can be called."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from chat.artifacts.tools import TRANSFERS, find_target
+from chat.engine.context import LimitReached
+from chat.engine.ledger import ProposedCall
+from chat.models import Message, ToolCall, Turn
+from chat.providers.base import AskedCall
+from chat.providers.errors import BrokenArguments
+from chat.toolset import OfferedTool, Toolset
+from mcp_servers.canonical import canonical_json, parse_arguments
+from mcp_servers.errors import InvalidArguments
+
+MOST_IDENTICAL_CALLS = 3
+MOST_CALLS_IN_STEP = 32
+_MOST_SCHEMA = 2_000
+_MOST_NAMED = 20
+
+Identity = tuple[str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierCalls:
+    """What the model has asked for before in this turn."""
+
+    counts: Counter[Identity]
+    has_broken: bool = False
+    """It was told once that its arguments cannot be read."""
+
+
+def read_earlier(turn: Turn) -> EarlierCalls:
+    """The calls of a turn's earlier steps."""
+    calls = ToolCall.objects.for_workspace(turn.workspace_id).filter(turn=turn)
+    rows = calls.values_list("function_name", "proposed_arguments")
+    messages = Message.objects.for_workspace(turn.workspace_id).filter(turn=turn)
+    metas = messages.values_list("json_meta", flat=True)
+    return EarlierCalls(
+        Counter((name, canonical_json(arguments)) for name, arguments in rows),
+        any(meta.get("has_broken_arguments") for meta in metas),
+    )
+
+
+def propose(
+    toolset: Toolset, asked: Sequence[AskedCall], earlier: EarlierCalls
+) -> tuple[ProposedCall, ...]:
+    """Look up each call; what cannot be run says why, in words for the model.
+
+    Raises:
+        LimitReached: the same call over and over.
+        BrokenArguments: it was told before that its arguments cannot be read, and they cannot be read again.
+    """
+    proposals: list[ProposedCall] = []
+    seen = Counter(earlier.counts)
+    ids: set[str] = set()
+    for position, call in enumerate(asked):
+        tool = toolset.by_name.get(call.name)
+        arguments: dict[str, Any] | None = None
+        target: OfferedTool | None = None
+        error = ""
+        is_broken = False
+        if tool is None:
+            error = _unknown(toolset, call.name)
+            _count(seen, (call.name[:200], b"{}"), call.name)
+        elif position >= MOST_CALLS_IN_STEP:
+            error = f"More than {MOST_CALLS_IN_STEP} calls in one step."
+        else:
+            try:
+                arguments = parse_arguments(call.arguments)
+            except InvalidArguments as fault:
+                if earlier.has_broken:
+                    raise BrokenArguments from fault
+                is_broken = True
+                schema = json.dumps(tool.input_schema)[:_MOST_SCHEMA]
+                error = f"{fault.message} The arguments must fit this schema: {schema}"
+            else:
+                if tool.builtin in TRANSFERS:
+                    found = find_target(toolset.tools, tool.builtin, arguments)
+                    target, error = (None, found) if isinstance(found, str) else (found, "")
+                _count(seen, (tool.function_name, canonical_json(arguments)), tool.full_name)
+        # Some servers repeat ids; within a step they have to differ.
+        call_id = call.id if call.id not in ids else f"{call.id}_{position}"
+        ids.add(call_id)
+        proposals.append(
+            ProposedCall(
+                provider_call_id=call_id[:200],
+                function_name=call.name[:200],
+                arguments_text=call.arguments if arguments is not None else "{}",
+                arguments=arguments,
+                tool=tool,
+                target=target,
+                is_broken=is_broken,
+                error=error,
+            )
+        )
+    return tuple(proposals)
+
+
+def _count(seen: Counter[Identity], identity: Identity, name: str) -> None:
+    seen[identity] += 1
+    if seen[identity] > MOST_IDENTICAL_CALLS:
+        raise LimitReached(f"The model kept making the same call to {name[:100]}, and was stopped.")
+
+
+def _unknown(toolset: Toolset, name: str) -> str:
+    if not toolset.tools:
+        return f"There is no tool named {name[:200]!r} here: no tools can be used now."
+    names = list(toolset.by_name)
+    others = ", ".join(names[:_MOST_NAMED]) + (", …" if len(names) > _MOST_NAMED else "")
+    return f"There is no tool named {name[:200]!r} here. These can be called: {others}."

@@ -1,0 +1,87 @@
+"""What is known of a model: how much it reads, what it costs, which tool protocol it speaks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import ROUND_HALF_UP, Decimal
+from uuid import UUID
+
+from chat.models import ProviderModel
+from chat.providers.base import ProviderSpec, TokenCount
+from chat.values import ToolProtocol
+
+_MILLION = Decimal(1_000_000)
+_SMALLEST = Decimal("0.000001")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prices:
+    """Per million tokens; None where nobody has said."""
+
+    prompt: Decimal | None = None
+    cached: Decimal | None = None
+    completion: Decimal | None = None
+
+    def cost_of(self, usage: TokenCount) -> Decimal | None:
+        """What this many tokens cost; None: no prices are known."""
+        if self.prompt is None and self.completion is None:
+            return None
+        prompt = self.prompt or Decimal(0)
+        cached = self.cached if self.cached is not None else prompt
+        cost = (
+            prompt * (usage.prompt - usage.cached)
+            + cached * usage.cached
+            + (self.completion or Decimal(0)) * usage.completion
+        )
+        return (cost / _MILLION).quantize(_SMALLEST, ROUND_HALF_UP)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFacts:
+    """What an administrator has entered of a model, and what has been learned."""
+
+    context_tokens: int | None = None
+    prices: Prices = field(default_factory=Prices)
+    learned_protocol: ToolProtocol | None = None
+
+
+def known_facts(workspace_id: UUID, spec: ProviderSpec) -> ModelFacts:
+    """What this workspace knows of the model."""
+    row = (
+        ProviderModel.objects.for_workspace(workspace_id)
+        .filter(provider_id=spec.provider_id, model=spec.model)
+        .first()
+    )
+    if row is None:
+        return ModelFacts()
+    return ModelFacts(
+        context_tokens=row.context_tokens,
+        prices=Prices(
+            prompt=row.prompt_price, cached=row.cached_price, completion=row.completion_price
+        ),
+        learned_protocol=ToolProtocol(row.learned_protocol) if row.learned_protocol else None,
+    )
+
+
+def learn_protocol(workspace_id: UUID, spec: ProviderSpec, protocol: ToolProtocol) -> None:
+    """Remember which protocol a model was found to need."""
+    rows = _row_of(workspace_id, spec)
+    rows.update(learned_protocol=protocol.value)
+
+
+def learn_context(workspace_id: UUID, spec: ProviderSpec, tokens: int) -> None:
+    """Remember how much a model reads, as its own refusal says; what an administrator has entered stays."""
+    if tokens < 512:
+        return
+    _row_of(workspace_id, spec).filter(context_tokens=None).update(context_tokens=tokens)
+
+
+def _row_of(workspace_id: UUID, spec: ProviderSpec):  # type: ignore[no-untyped-def]  # a scoped query set
+    """The row of this model, made if there is none."""
+    rows = ProviderModel.objects.for_workspace(workspace_id)
+    wanted = {"provider_id": spec.provider_id, "model": spec.model}
+    if not rows.filter(**wanted).exists():
+        made = ProviderModel(workspace_id=workspace_id, **wanted)
+        # Another process may learn the same at the same time.
+        ProviderModel.objects.bulk_create([made], ignore_conflicts=True)
+    return rows.filter(**wanted)
