@@ -131,6 +131,7 @@ def _action(name: str, seconds: float) -> Action:
 
     def send() -> None:
         os.kill(os.getpid(), number)
+        time.sleep(0.1)  # a process stands still a moment after it was told to
 
     def send_later() -> None:
         threading.Timer(seconds, send).start()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from audit.actions import Outcome
+from audit.services import was_requested
 from chat.engine.beginning import send_next
 from chat.engine.requests import actor_of, builtin_request, request_of
 from chat.engine.rows import (
@@ -142,11 +143,13 @@ def _is_parked(call: ToolCall) -> bool:
 
 
 def _settle(call: ToolCall, turn: Turn, changes: Changes) -> None:
-    """Go on from where the server was left; else repeat only what is harmless to repeat."""
+    """Go on from where the server was left; else repeat only what is harmless to repeat, or was never sent."""
     hints = call.annotations
     is_harmless = hints.get("is_trusted") and (hints.get("read_only") or hints.get("idempotent"))
     # An approval is used up by the first attempt, and never covers a second one.
-    can_repeat = is_harmless and call.approval_id is None
+    can_repeat = (is_harmless and call.approval_id is None) or not was_requested(
+        call.workspace_id, call.pk
+    )
     if call.checkpoint is not None or can_repeat:
         if call.checkpoint is None:
             withdraw_inputs(call, changes)

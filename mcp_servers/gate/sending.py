@@ -80,6 +80,7 @@ class Exchange:
         plan = self._plan
         try:
             result = await self._result(checkpoint)
+            failpoint(Failpoint.GATE_AFTER_ANSWER)
             return await _read(plan, result, started)
         except (InputMissing, CallTakenOver):
             raise

@@ -1,0 +1,1 @@
+"""What holds when processes die: crashes at every named place, and the history checker."""
