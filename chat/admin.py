@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from django import forms
 from django.contrib import admin
+from django.db import transaction
 from django.http import HttpRequest
+from unfold.admin import TabularInline
 from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
     UnfoldAdminPasswordWidget,
     UnfoldAdminTextareaWidget,
 )
 
-from chat.models import Bud, ModelProvider
+from chat.models import Bud, ModelProvider, ProviderModel
 from chat.services.providers import prepare_provider
 from mcp_servers.models import McpServer
 from workspaces.admin import WorkspaceModelAdmin
+from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.redaction import MASK
-from workspaces.roles import Permission
+from workspaces.roles import Permission, has_permission
+
+if TYPE_CHECKING:
+    from workspaces.middleware import WorkspaceRequest
 
 
 class BudForm(forms.ModelForm):
@@ -50,6 +56,7 @@ class BudForm(forms.ModelForm):
             "model",
             "parameters",
             "mcp_config",
+            "tool_protocol",
             "makes_artifacts",
             "is_archived",
         ]
@@ -86,7 +93,7 @@ class BudAdmin(WorkspaceModelAdmin):
         (None, {"fields": ["name", "slug", "avatar", "description", "is_archived"]}),
         ("What it says", {"fields": ["system_prompt", "starter_prompts_text"]}),
         ("Model", {"fields": ["provider", "model", "parameters"]}),
-        ("Tools", {"fields": ["servers", "makes_artifacts", "mcp_config"]}),
+        ("Tools", {"fields": ["servers", "tool_protocol", "makes_artifacts", "mcp_config"]}),
     ]
 
     def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
@@ -123,6 +130,87 @@ class ModelProviderForm(forms.ModelForm):
         return cleaned
 
 
+_FACTS = [
+    "model",
+    "context_tokens",
+    "prompt_price",
+    "cached_price",
+    "completion_price",
+    "learned_protocol",
+]
+
+
+class ProviderModelInline(TabularInline):
+    """What is known of a provider's models."""
+
+    model = ProviderModel
+    extra = 0
+    fields = _FACTS
+    verbose_name_plural = "what its models cost, and how much they read"
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        workspace = getattr(request, "workspace", None)
+        rows = ProviderModel.objects
+        return rows.for_workspace(workspace) if workspace is not None else rows.none()
+
+    def _may(self, request: HttpRequest, obj: Any = None) -> bool:
+        bound = cast("WorkspaceRequest", request)
+        if bound.workspace is None or getattr(obj, "workspace_id", None) not in (
+            None,
+            bound.workspace.pk,
+        ):
+            return False
+        return has_permission(bound.actor, Permission.MANAGE_BUDS, workspace_id=bound.workspace.pk)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self._may(request, obj)
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self._may(request, obj)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self._may(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self._may(request, obj)
+
+
+class ProviderModelForm(forms.ModelForm):
+    """One row per model and provider."""
+
+    workspace: Any = None
+
+    class Meta:
+        model = ProviderModel
+        fields: ClassVar[Any] = ["provider", *_FACTS]
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        rows = ProviderModel.objects.for_workspace(self.workspace).filter(
+            provider=cleaned.get("provider"), model=cleaned.get("model")
+        )
+        if rows.exclude(pk=self.instance.pk).exists():
+            self.add_error("model", "This model is listed already.")
+        return cleaned
+
+
+@admin.register(ProviderModel)
+class ProviderModelAdmin(WorkspaceModelAdmin):
+    """All models of the workspace's providers, and of the platform's own."""
+
+    form = ProviderModelForm
+    manage_permission = Permission.MANAGE_BUDS
+    ordering = ["model"]
+    list_display = ["model", "provider", *_FACTS[1:]]
+    list_select_related = ["provider"]
+    search_fields = ["model"]
+
+    def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
+        form = super().get_form(request, obj, **kwargs)
+        form.workspace = getattr(request, "workspace", None)
+        return form
+
+
 @admin.register(ModelProvider)
 class ModelProviderAdmin(WorkspaceModelAdmin):
     form = ModelProviderForm
@@ -131,6 +219,7 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
     list_display = ["name", "base_url", "default_model", "has_key", "is_active"]
     search_fields = ["name"]
     fields = ["name", "base_url", "default_model", "new_api_key", "is_active"]
+    inlines = [ProviderModelInline]
 
     @admin.display(description="Key", boolean=True)
     def has_key(self, provider: ModelProvider) -> bool:
@@ -139,3 +228,18 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         prepare_provider(obj, has_new_key=bool(form.cleaned_data.get("new_api_key")))
         super().save_model(request, obj, form, change)
+
+    def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
+        actor = cast("WorkspaceRequest", request).actor
+        formset.save(commit=False)
+        with transaction.atomic():
+            for row in formset.deleted_objects:
+                record_deleted(row, actor=actor)
+                row.delete()
+            for row, _ in formset.changed_objects:
+                with tracked_change(row, actor=actor):
+                    row.save()
+            for row in formset.new_objects:
+                row.workspace_id = form.instance.workspace_id
+                row.save()
+                record_created(row, actor=actor)

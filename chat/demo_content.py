@@ -50,6 +50,7 @@ class DemoBud:
     system_prompt: str
     starter_prompts: tuple[str, ...]
     programs: tuple[ProgramSeed, ...]
+    makes_artifacts: bool = False
 
 
 BUDS = (
@@ -82,12 +83,27 @@ BUDS = (
         programs=(NOTES_SERVER,),
     ),
     DemoBud(
+        slug="writer",
+        name="Writer",
+        avatar="🖋️",
+        description="Writes files beside the conversation, which you can change and download.",
+        system_prompt="You write what the user asks for into files, and say what you did, briefly.",
+        starter_prompts=(
+            "Write a note about bees",
+            "Write a web page about our garden",
+            "Write a table about vegetables",
+            "List the files",
+        ),
+        programs=(),
+        makes_artifacts=True,
+    ),
+    DemoBud(
         slug="companion",
         name="Companion",
         avatar="🌱",
         description="Has all tools of this workspace's demo servers.",
         system_prompt="You are a helpful companion. Use tools where they help.",
-        starter_prompts=("What can you do?",),
+        starter_prompts=("What can you do?", "Think aloud: what time is it in Tokyo?"),
         programs=(TIME_SERVER, NOTES_SERVER),
     ),
 )
@@ -169,6 +185,7 @@ def _seed_bud(
             "description": bud.description,
             "system_prompt": bud.system_prompt,
             "starter_prompts": list(bud.starter_prompts),
+            "makes_artifacts": bud.makes_artifacts,
             "mcp_config": {"servers": [str(servers[seed.slug].pk) for seed in bud.programs]},
         },
     )

@@ -15,6 +15,7 @@ from chat.api.offers import ServersOutput, servers_json
 from chat.models import Bud
 from chat.providers.choosing import model_of
 from chat.services.buds import create_bud, update_bud
+from chat.values import ToolProtocol
 from mcp_servers.models import McpServer
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
 from workspaces.scoping import WorkspaceQuerySet
@@ -56,6 +57,7 @@ class BudOutput(serializers.ModelSerializer[Bud]):
             "parameters",
             "mcp_config",
             "servers",
+            "tool_protocol",
             "makes_artifacts",
             "is_archived",
             "created_at",
@@ -95,6 +97,11 @@ class BudInput(serializers.Serializer[Any]):
         child=serializers.CharField(max_length=300), max_length=12, required=False
     )
     mcp_config = serializers.DictField(required=False)
+    tool_protocol = serializers.ChoiceField(
+        [protocol.value for protocol in ToolProtocol],
+        required=False,
+        help_text="How the model is told of tools; `auto` finds out.",
+    )
     makes_artifacts = serializers.BooleanField(
         required=False, help_text="Offers tools to create and change files of the conversation."
     )

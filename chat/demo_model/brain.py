@@ -6,6 +6,7 @@ description; its arguments are filled from the question by their names, types an
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import zoneinfo
@@ -85,12 +86,14 @@ _LIKE: dict[str, frozenset[str]] = {
     "delete": frozenset({"remove", "erase", "drop"}),
     "list": frozenset({"all", "which", "show", "every"}),
     "read": frozenset({"open", "say", "content", "contents"}),
+    "create": frozenset({"write", "make", "draft", "new"}),
     "write": frozenset({"save", "create", "add", "update", "note", "store"}),
     "current": frozenset({"now"}),
     "convert": frozenset({"translate"}),
     "report": frozenset({"summary", "slow"}),
 }
 _LEAST_SCORE = 2.0
+_ALOUD = re.compile(r"\bthink(ing)? (aloud|out loud|first)\b[:,]?", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,8 @@ class Call:
 class Reply:
     text: str = ""
     calls: tuple[Call, ...] = ()
+    thought: str = ""
+    """How it came to this, where the question asks it to think aloud."""
 
 
 def reply_to(
@@ -113,6 +118,8 @@ def reply_to(
 ) -> Reply:
     """Answer a conversation: call a tool, or speak of what the tools gave."""
     question, attached = _parted(_last_question(messages))
+    is_aloud = _ALOUD.search(question) is not None
+    question = _ALOUD.sub(" ", question)
     results = _results_since_question(messages)
     if results:
         return Reply(text=_speak_of(results))
@@ -133,8 +140,16 @@ def reply_to(
         if missing:
             return Reply(text=_ask_for(function, missing))
         call = Call(f"call_{uuid7().hex[:24]}", function["name"], json.dumps(arguments))
-        return Reply(calls=(call,))
+        return Reply(calls=(call,), thought=_thought(question, ranked) if is_aloud else "")
     return Reply(text=_small_talk(question, functions))
+
+
+def _thought(question: str, ranked: Sequence[Mapping[str, Any]]) -> str:
+    """How the best tool was found, as truthfully as it was."""
+    scores = [f"- {_plain(str(one['name']))}: {_score(question, one):.1f}" for one in ranked[:5]]
+    words = ", ".join(sorted(_stems(_QUOTED.sub(" ", question))))
+    told = "\n".join(scores)
+    return f"The question has these words: {words}.\nHow well they match each tool:\n{told}\nThe first one it is."
 
 
 def _last_question(messages: Sequence[Mapping[str, Any]]) -> str:
@@ -236,13 +251,62 @@ def _fill(question: str, schema: Mapping[str, Any]) -> tuple[dict[str, Any], lis
         elif kind == "boolean":
             value = key.lower() in question.lower() if key in required else None
         elif kind == "string" and key in required:
-            if quoted:
-                value = quoted.pop(0)
-            elif named:
-                value = named.pop(0)
+            value = _text_for(hint, question, quoted, named)
         if value is not None:
             arguments[key] = value
     return arguments, [key for key in required if key not in arguments]
+
+
+def _text_for(hint: str, question: str, quoted: list[str], named: list[str]) -> str | None:
+    """A required text, out of what stands in quotes or after a colon; a file's own name and content are made up."""
+    if "the whole content" in hint:
+        return _draft(question)
+    if quoted:
+        return quoted.pop(0)
+    if "with its ending" in hint:
+        return _file_name(question)
+    return named.pop(0) if named else None
+
+
+def _topic(question: str) -> str:
+    """What a piece of writing is to be about."""
+    found = re.search(r"\b(?:about|on|of)\s+([^.?!\"“”]{2,80})", question, re.I)
+    return found.group(1).strip() if found else ""
+
+
+def _file_name(question: str) -> str | None:
+    words = _WORDS.findall(_topic(question).lower())[:5]
+    return f"{'-'.join(words)}.{_ending(question)}" if words else None
+
+
+def _ending(question: str) -> str:
+    asked = _stems(question)
+    if asked & {"page", "html", "website"}:
+        return "html"
+    return "csv" if asked & {"table", "csv", "spreadsheet"} else "md"
+
+
+def _draft(question: str) -> str | None:
+    """A placeholder of the kind that was asked for, about what was asked."""
+    topic = _topic(question)
+    if not topic:
+        return None
+    title = topic[:1].upper() + topic[1:]
+    said = f"The demo model cannot write, so this only stands in for a text about {topic}."
+    match _ending(question):
+        case "html":
+            title, said = html.escape(title), html.escape(said)
+            return (
+                f"<!doctype html>\n<title>{title}</title>\n<style>body{{font:1rem/1.6 sans-serif;"
+                f"max-width:36rem;margin:3rem auto}}</style>\n<h1>{title}</h1>\n<p>{said}</p>\n"
+            )
+        case "csv":
+            return f"name,note\n{title},{said}\nSecond row,Change it with Edit\n"
+        case _:
+            return (
+                f"# {title}\n\n{said}\n\n- Change it with **Edit**; every save is a version.\n"
+                "- Compare versions, restore one, or download the file.\n"
+            )
 
 
 def _named_texts(question: str) -> list[str]:

@@ -66,6 +66,9 @@ async def _stream(reply: Reply, messages: list[Any]) -> AsyncIterator[str]:
         return f"data: {json.dumps({**head, 'choices': [choice]})}\n\n"
 
     yield chunk({"role": "assistant", "content": ""})
+    for word in _WORD.findall(reply.thought):
+        yield chunk({"reasoning_content": word})
+        await asyncio.sleep(_SECONDS_PER_WORD / 3)
     for word in _WORD.findall(reply.text):
         yield chunk({"content": word})
         await asyncio.sleep(_SECONDS_PER_WORD)
@@ -91,6 +94,8 @@ def _whole(reply: Reply, messages: list[Any]) -> dict[str, Any]:
         for call in reply.calls
     ]
     message: dict[str, Any] = {"role": "assistant", "content": reply.text or None}
+    if reply.thought:
+        message["reasoning_content"] = reply.thought
     if calls:
         message["tool_calls"] = calls
     reason = "tool_calls" if calls else "stop"

@@ -28,6 +28,7 @@ FIELDS = (
     "parameters",
     "starter_prompts",
     "mcp_config",
+    "tool_protocol",
     "makes_artifacts",
     "is_archived",
 )

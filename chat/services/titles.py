@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
 
+from celery import current_app
 from django.conf import settings
 from django.db import transaction
 
@@ -35,6 +36,7 @@ from workspaces.errors import DomainError, NotFound
 
 logger = logging.getLogger(__name__)
 
+TASK = "chat.tasks.title_conversation"
 TITLE_SECONDS = 30.0
 LONGEST_TITLE = 60
 _MOST_ANSWER = 2_000
@@ -97,13 +99,13 @@ def clean_title(said: str) -> str:
 
 
 def _send_task(workspace_id: UUID, conversation_id: UUID) -> None:
-    from chat.tasks import title_conversation as task
-
-    if task.app.conf.broker_url != settings.CELERY_BROKER_URL:
+    if current_app.conf.broker_url != settings.CELERY_BROKER_URL:
         return  # a command in a terminal, which hands out no tasks
     try:
-        task.apply_async((str(workspace_id), str(conversation_id)), retry=False, expires=600)
-    except Exception:  # noqa: BLE001
+        current_app.send_task(
+            TASK, (str(workspace_id), str(conversation_id)), retry=False, expires=600
+        )
+    except Exception:
         # Without a broker there is no title; the answer is there all the same.
         logger.warning("title_not_wished", exc_info=True)
 

@@ -89,6 +89,16 @@ def test_what_no_tool_answers_is_answered_honestly() -> None:
     assert "not an AI" in reply.text
 
 
+def test_it_tells_how_it_chose_when_it_is_asked_to_think_aloud() -> None:
+    """Ours: the same call as without, and a thought before it."""
+    question = "Think aloud: what time is it in Tokyo?"
+    reply = reply_to([{"role": "user", "content": question}], TOOLS)
+    assert [call.name for call in reply.calls] == ["time__get_current_time"]
+    assert "time.get_current_time" in reply.thought
+    plain = reply_to([{"role": "user", "content": "What time is it in Tokyo?"}], TOOLS)
+    assert plain.thought == ""
+
+
 def test_a_missing_value_is_asked_for() -> None:
     """Ours: it asks instead of inventing."""
     reply = reply_to([{"role": "user", "content": "Delete a note"}], TOOLS)

@@ -22,6 +22,10 @@ pytestmark = pytest.mark.django_db
 
 # Task → its arguments, with the workspace of one side and the rows of the other.
 TASKS: Mapping[str, Callable[[Side, Side], tuple[Any, ...]]] = {
+    "chat.tasks.title_conversation": lambda a, b: (
+        str(a.tenant.workspace.pk),
+        str(b["conversation"].pk),
+    ),
     "mcp_servers.tasks.check_server": lambda a, b: (
         str(a.tenant.workspace.pk),
         str(b["server"].pk),

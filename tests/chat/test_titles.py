@@ -1,0 +1,125 @@
+"""Titles in the model's words: once, in the background, and never over a person's own."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import patch
+
+import pytest
+
+from chat.models import Bud, Conversation
+from chat.providers import openai_compatible
+from chat.services import titles
+from chat.services.conversations import update_conversation
+from chat.services.titles import clean_title
+from chat.tasks import title_conversation
+from config.celery import app
+from tests.chat.conftest import Chat
+from tests.fakes.scripted_model import Answer, chunk
+
+
+def titled(chat: Chat) -> bool:
+    """As the task does it."""
+    return title_conversation(str(chat.tenant.workspace.pk), str(chat.conversation.pk))
+
+
+def row(chat: Chat) -> Conversation:
+    return Conversation.objects.for_workspace(chat.tenant.workspace).fetch(chat.conversation.pk)
+
+
+def test_the_first_answer_is_named_by_the_model(chat: Chat) -> None:
+    """Ours: wished once, asked without tools, stored, counted, and told to whoever watches."""
+    with patch.object(titles, "_send_task") as wished:
+        chat.model.call(("counting__echo", {"text": "x"}))
+        chat.model.say("The sky is blue")
+        chat.ask("What colour has the sky?\nPlease tell.")
+        assert wished.call_count == 1
+        assert row(chat).title_source == "message"
+        assert row(chat).title == "What colour has the sky?"
+        chat.model.say("Still blue")
+        chat.watching.forget()
+        chat.ask("And now?")
+        assert wished.call_count == 1
+    before = row(chat).prompt_tokens
+    chat.model.say('Title: "The **colour** of the sky."\nMore words')
+    chat.watching.forget()
+    assert titled(chat)
+    assert (row(chat).title, row(chat).title_source) == ("The **colour** of the sky", "model")
+    asked = chat.model.requests[-1]
+    assert "tools" not in asked
+    assert "What colour has the sky?" in asked["messages"][-1]["content"]
+    assert row(chat).prompt_tokens == before + 7
+    told = chat.watching.until(lambda e: e["type"] == "conversation.changed")
+    assert told["conversation"]["title"] == "The **colour** of the sky"
+    assert not titled(chat)
+
+
+def test_a_persons_own_title_stays(chat: Chat) -> None:
+    """Ours: also when they name it while the model is still thinking."""
+    chat.model.say("Blue")
+    chat.ask("What colour?")
+    hold = threading.Event()
+    chat.model.say("Another title", hold=hold)
+    with ThreadPoolExecutor(1) as pool:
+        made = pool.submit(titled, chat)
+        while len(chat.model.requests) < 2:
+            chat.watching.until(lambda e: e["type"] == "turn.changed")
+        update_conversation(conversation=row(chat), actor=chat.actor, title="Mine")
+        hold.set()
+        assert not made.result(20)
+    assert (row(chat).title, row(chat).title_source) == ("Mine", "person")
+    asked = len(chat.model.requests)
+    assert not titled(chat)
+    assert len(chat.model.requests) == asked
+
+
+def test_where_no_real_model_answers_the_first_words_stay(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: a failure, an empty answer, the demo model, a conversation that is gone: no title, no harm."""
+    monkeypatch.setattr(openai_compatible, "PAUSE_SECONDS", 0.01)
+    chat.model.say("Blue")
+    chat.ask("What colour?")
+    chat.model.fail(401)
+    assert not titled(chat)
+    chat.model.give(Answer([chunk({"content": " **\n"}, "stop")]))
+    assert not titled(chat)
+    monkeypatch.setattr(titles, "TITLE_SECONDS", 0.2)
+    chat.model.give(Answer([], hangs=True))
+    assert not titled(chat)
+    asked = len(chat.model.requests)
+    Bud.objects.for_workspace(chat.tenant.workspace).update(provider=None)
+    assert not titled(chat)
+    assert len(chat.model.requests) == asked
+    assert (row(chat).title, row(chat).title_source) == ("What colour?", "message")
+    row(chat).delete()
+    assert not titled(chat)
+
+
+def test_without_a_broker_the_answer_is_there_all_the_same(chat: Chat) -> None:
+    """Ours: a title is worth no failed turn."""
+    with patch.object(app, "send_task", side_effect=OSError) as sent:
+        chat.model.say("Blue")
+        assert chat.ask().status == "completed"
+    assert sent.call_args.args[0] == title_conversation.name
+
+
+@pytest.mark.parametrize(
+    ("said", "title"),
+    [
+        ("Blue sky", "Blue sky"),
+        ('"Blue sky."', "Blue sky"),
+        ("\n\n# Title: Blue   sky\nand more", "Blue sky"),
+        ("Titel – Blauer Himmel", "Blauer Himmel"),
+        ("「空の色」", "「空の色」"),
+        ("word " * 40, "word word word word word word word word word word word word…"),
+        ("x" * 90, "x" * 60 + "…"),
+        ("hid\u200bden", "hidden"),
+        ("", ""),
+        ("** . **", ""),
+    ],
+)
+def test_an_answer_becomes_a_title(said: str, title: str) -> None:
+    """Ours: one line without decoration, cut at a word."""
+    assert clean_title(said) == title
