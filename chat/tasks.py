@@ -9,6 +9,7 @@ from celery import shared_task
 from chat.artifacts import sweeping
 from chat.engine import runner
 from chat.services import approvals, inputs, resolutions, titles
+from chat.webhooks import sending
 
 
 @shared_task
@@ -21,6 +22,18 @@ def recover_turns() -> int:
 def expire_approvals() -> int:
     """End requests for approval, and wait no longer for a word on calls of unknown outcome."""
     return approvals.expire_approvals() + resolutions.expire_resolutions()
+
+
+@shared_task(ignore_result=True)
+def deliver_webhooks() -> None:
+    """Send what waits for programs."""
+    sending.deliver_due()
+
+
+@shared_task(ignore_result=True)
+def trim_deliveries() -> None:
+    """Forget what was sent a week ago."""
+    sending.trim_deliveries()
 
 
 @shared_task

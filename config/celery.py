@@ -58,6 +58,16 @@ app.conf.beat_schedule = {
         "schedule": 30.0,
         "options": {"expires": 30},
     },
+    "send what waits for programs": {
+        "task": "chat.tasks.deliver_webhooks",
+        "schedule": 15.0,
+        "options": {"expires": 15},
+    },
+    "forget old deliveries": {
+        "task": "chat.tasks.trim_deliveries",
+        "schedule": crontab(minute=37),
+        "options": {"expires": 3600},
+    },
     "remove contents of files that are gone": {
         "task": "chat.tasks.sweep_artifacts",
         "schedule": crontab(minute=29),

@@ -7,6 +7,7 @@ from chat.api.inputs import InputRequestViewSet
 from chat.api.messages import MessageViewSet, QueuedMessageViewSet
 from chat.api.permissions import ToolPermissionViewSet
 from chat.api.turns import ToolCallViewSet, TurnViewSet
+from chat.api.webhooks import WebhookViewSet
 
 routes = [
     ("buds", BudViewSet),
@@ -18,4 +19,5 @@ routes = [
     ("tool-calls", ToolCallViewSet),
     ("input-requests", InputRequestViewSet),
     ("tool-permissions", ToolPermissionViewSet),
+    ("webhooks", WebhookViewSet),
 ]

@@ -22,6 +22,7 @@ from chat.engine.states import OPEN_CALLS
 from chat.models import Attachment, Message, ToolCall, Turn
 from chat.recording import Changes
 from chat.values import AttachmentStatus, MessageStatus, ToolCallStatus, TurnStatus
+from chat.webhooks.outbox import tell_turn_finished
 from mcp_servers import elicitation
 from mcp_servers.gate import abandon_builtin, abandon_call
 from mcp_servers.models import InputRequest
@@ -71,6 +72,7 @@ def end_turn(
     let_go(turn)
     turn.save()
     changes.turn(turn)
+    tell_turn_finished(turn)
     send_next(turn, changes)
 
 

@@ -26,6 +26,7 @@ from chat.engine.rows import (
 from chat.models import ToolCall
 from chat.recording import Changes
 from chat.values import ToolCallStatus, TurnStatus
+from chat.webhooks.outbox import tell_approval_wanted
 from mcp_servers.models import InputRequest
 from workspaces.database import database_now
 from workspaces.failpoints import Failpoint, failpoint
@@ -33,7 +34,7 @@ from workspaces.failpoints import Failpoint, failpoint
 
 def ask_for_approval(lease: Lease, call_id: UUID, *, rule: str, reason: str) -> None:
     """Put a call before a person; it waits, with a deadline."""
-    with held(lease) as (changes, _):
+    with held(lease) as (changes, turn):
         call = fetch_call(lease.workspace_id, call_id)
         move_call(call, ToolCallStatus.WAITING_FOR_APPROVAL)
         seconds = settings.TRELLIS.approval_ttl_seconds
@@ -43,6 +44,7 @@ def ask_for_approval(lease: Lease, call_id: UUID, *, rule: str, reason: str) -> 
         call.approval_expires_at = database_now() + timedelta(seconds=seconds)
         call.save()
         changes.tool_call(call)
+        tell_approval_wanted(call, turn)
         failpoint(Failpoint.ASK_BEFORE_COMMIT)
     failpoint(Failpoint.ASK_AFTER_COMMIT)
 

@@ -75,6 +75,10 @@ def _mcp_config(side: Side) -> dict[str, Any]:
     }
 
 
+def _webhook(_side: Side) -> dict[str, Any]:
+    return {"url": "https://hook.example.org/", "events": ["turn.finished"]}
+
+
 def _overrides(side: Side) -> dict[str, Any]:
     return {"mcp_config_overrides": {"additional_servers": [str(side["server"].pk)]}}
 
@@ -205,6 +209,11 @@ SAMPLES: dict[str, Sample] = {
     "api:messages-fork": Sample(ids=_pk("answer"), bodies=(_body(client_id="=f"),), reads=False),
     "api:queued-messages-detail": Sample(ids=_pk("queued"), bodies=(_body(text="=changed"),)),
     "api:queued-messages-send": Sample(ids=_pk("queued"), reads=False),
+    "api:webhooks-list": Sample(bodies=(_webhook,)),
+    "api:webhooks-detail": Sample(ids=_pk("webhook"), bodies=(_webhook,)),
+    "api:webhooks-renew-secret": Sample(ids=_pk("webhook"), reads=False),
+    "api:webhooks-test": Sample(ids=_pk("webhook"), reads=False),
+    "api:webhooks-deliveries": Sample(ids=_pk("webhook")),
     "api:turns-regenerate": Sample(ids=_pk("turn"), bodies=(_body(client_id="=r"),), reads=False),
     "api:turns-events": Sample(ids=_pk("turn")),
     "api:tool-calls-resolve": Sample(

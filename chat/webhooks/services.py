@@ -1,0 +1,103 @@
+"""What an administrator does with webhooks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from django.db import transaction
+
+from chat.models import WebhookDelivery, WebhookEndpoint
+from chat.values import WebhookEvent
+from chat.webhooks.outbox import tell_test
+from chat.webhooks.sending import deliver_now
+from chat.webhooks.signing import new_secret
+from mcp_servers.outbound import parse_endpoint
+from workspaces.actors import Actor
+from workspaces.changes import record_created, record_deleted, tracked_change
+from workspaces.errors import Conflict, DomainError, InvalidInput
+from workspaces.roles import Permission, require
+
+MOST_ENDPOINTS = 20
+
+
+@transaction.atomic
+def create_webhook(
+    *, workspace_id: UUID, actor: Actor, url: str, events: Sequence[str]
+) -> tuple[WebhookEndpoint, str]:
+    """Begin to tell a program of these events.
+
+    Returns:
+        The row, and the signing secret, which is shown this once.
+
+    Raises:
+        InvalidInput: not an address that may be called, or unknown events.
+        Conflict: there are too many already.
+    """
+    require(actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace_id)
+    _check(url, events)
+    if WebhookEndpoint.objects.for_workspace(workspace_id).count() >= MOST_ENDPOINTS:
+        raise Conflict(f"A workspace has at most {MOST_ENDPOINTS} webhooks.")
+    secret = new_secret()
+    endpoint = WebhookEndpoint.objects.create(
+        workspace_id=workspace_id, url=url, secret=secret, events=sorted(set(events))
+    )
+    record_created(endpoint, actor=actor)
+    return endpoint, secret
+
+
+def update_webhook(
+    *,
+    endpoint: WebhookEndpoint,
+    actor: Actor,
+    url: str | None = None,
+    events: Sequence[str] | None = None,
+    is_active: bool | None = None,
+) -> WebhookEndpoint:
+    """Change it; None leaves a value as it is.
+
+    Raises:
+        InvalidInput: as in `create_webhook`.
+    """
+    require(actor, Permission.MANAGE_WORKSPACE, workspace_id=endpoint.workspace_id)
+    with tracked_change(endpoint, actor=actor):
+        endpoint.url = endpoint.url if url is None else url
+        endpoint.events = endpoint.events if events is None else sorted(set(events))
+        endpoint.is_active = endpoint.is_active if is_active is None else is_active
+        _check(endpoint.url, endpoint.events)
+        endpoint.save()
+    return endpoint
+
+
+def renew_secret(*, endpoint: WebhookEndpoint, actor: Actor) -> str:
+    """Sign with another secret from now on; it is shown this once."""
+    require(actor, Permission.MANAGE_WORKSPACE, workspace_id=endpoint.workspace_id)
+    secret = new_secret()
+    with tracked_change(endpoint, actor=actor):
+        endpoint.secret = secret
+        endpoint.save()
+    return secret
+
+
+@transaction.atomic
+def delete_webhook(*, endpoint: WebhookEndpoint, actor: Actor) -> None:
+    """Tell this program no more, and forget what was on its way."""
+    require(actor, Permission.MANAGE_WORKSPACE, workspace_id=endpoint.workspace_id)
+    record_deleted(endpoint, actor=actor)
+    endpoint.delete()
+
+
+def try_webhook(*, endpoint: WebhookEndpoint, actor: Actor) -> WebhookDelivery:
+    """Send an event that says nothing, once, and wait for what comes of it."""
+    require(actor, Permission.MANAGE_WORKSPACE, workspace_id=endpoint.workspace_id)
+    return deliver_now(tell_test(endpoint))
+
+
+def _check(url: str, events: Sequence[str]) -> None:
+    try:
+        parse_endpoint(url)
+    except DomainError as error:
+        raise InvalidInput(fields={"url": [error.message]}) from error
+    known = {event.value for event in WebhookEvent}
+    if not events or not set(events) <= known:
+        raise InvalidInput(fields={"events": [f"Choose some of {', '.join(sorted(known))}."]})

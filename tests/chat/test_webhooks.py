@@ -1,0 +1,247 @@
+"""Webhooks: signed, sent at least once with one id, never for what was rolled back."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import transaction
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from audit.models import AuditEntry
+from chat.models import Turn, WebhookDelivery
+from chat.webhooks import sending
+from chat.webhooks.outbox import tell_turn_finished
+from chat.webhooks.sending import PAUSES, deliver_due, trim_deliveries
+from chat.webhooks.services import create_webhook, renew_secret, try_webhook
+from chat.webhooks.signing import signed_headers
+from tests.chat.conftest import Chat
+from tests.fakes.mcp_server import Listening
+from workspaces.actors import Source
+from workspaces.database import database_now
+from workspaces.errors import InvalidInput, PermissionDenied
+
+
+class Program:
+    """Listens for webhooks; answers with what the test says, by default 204."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[dict[str, str], bytes]] = []
+        self.answers: list[int] = []
+        self._listening = Listening(Starlette(routes=[Route("/", self._take, methods=["POST"])]))
+        self.url = f"{self._listening.origin}/"
+
+    async def _take(self, request: Request) -> Response:
+        self.heard.append((dict(request.headers), await request.body()))
+        return Response(status_code=self.answers.pop(0) if self.answers else 204)
+
+    def stop(self) -> None:
+        self._listening.stop()
+
+
+@pytest.fixture
+def program() -> Iterator[Program]:
+    listening = Program()
+    yield listening
+    listening.stop()
+
+
+@pytest.fixture
+def secret(chat: Chat, program: Program) -> str:
+    """The workspace tells the program of everything."""
+    _, made = create_webhook(
+        workspace_id=chat.tenant.workspace.pk,
+        actor=chat.tenant.actor("owner"),
+        url=program.url,
+        events=["turn.finished", "approval.wanted"],
+    )
+    return made
+
+
+def deliveries(chat: Chat) -> list[WebhookDelivery]:
+    return list(WebhookDelivery.objects.for_workspace(chat.tenant.workspace))
+
+
+def make_due(chat: Chat) -> None:
+    rows = WebhookDelivery.objects.for_workspace(chat.tenant.workspace)
+    rows.update(next_attempt_at=database_now() - timedelta(seconds=1))
+
+
+def test_a_program_hears_of_approvals_and_ends(chat: Chat, program: Program, secret: str) -> None:
+    """REL-47: each event once, signed, with ids and states and nothing of what was said."""
+    chat.model.call(("counting__plain", {"text": "boom-canary"}))
+    chat.send("question-canary")
+    chat.watching.turn("waiting_for_approval")
+    assert deliver_due() == 1
+    from chat.services.turns import stop_turn
+
+    stop_turn(turn=chat.calls()[0].turn, actor=chat.actor)
+    assert deliver_due() == 1
+    assert deliver_due() == 0
+    kinds = []
+    for headers, body in program.heard:
+        signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
+        key = base64.b64decode(secret.removeprefix("whsec_"))
+        expected = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+        assert headers["webhook-signature"] == f"v1,{expected}"
+        assert b"canary" not in body
+        kinds.append(
+            [row.event for row in deliveries(chat) if str(row.pk) == headers["webhook-id"]]
+        )
+    assert kinds == [["approval.wanted"], ["turn.finished"]]
+    assert {row.status for row in deliveries(chat)} == {"delivered"}
+
+
+def test_nothing_is_told_of_what_was_rolled_back(chat: Chat, secret: str) -> None:
+    """REL-47: the row is part of the change."""
+    chat.model.say("hello")
+    turn = chat.ask()
+    before = len(deliveries(chat))
+    with pytest.raises(RuntimeError), transaction.atomic():
+        tell_turn_finished(turn)
+        raise RuntimeError
+    assert len(deliveries(chat)) == before == 1
+
+
+def test_a_program_that_fails_is_tried_again_with_the_same_id(
+    chat: Chat, program: Program, secret: str
+) -> None:
+    """REL-47: with growing pauses, until it is given up."""
+    chat.model.say("hello")
+    chat.ask()
+    program.answers = [500] * (len(PAUSES) + 1)
+    for attempt in range(len(PAUSES) + 1):
+        make_due(chat)
+        assert deliver_due() == 1
+        row = deliveries(chat)[0]
+        assert row.attempts == attempt + 1
+        assert row.last_error == "It answered with status 500."
+    assert row.status == "given_up"
+    make_due(chat)
+    assert deliver_due() == 0
+    assert len({headers["webhook-id"] for headers, _ in program.heard}) == 1
+    assert len({body for _, body in program.heard}) == 1
+
+
+def test_two_senders_send_an_event_once(chat: Chat, program: Program, secret: str) -> None:
+    """REL-25: whoever takes it has it; and whoever dies after that has it sent again, with the same id."""
+    chat.model.say("hello")
+    chat.ask()
+    ends = threading.Barrier(2)
+
+    def send() -> None:
+        ends.wait(10)
+        deliver_due()
+
+    senders = [threading.Thread(target=send) for _ in range(2)]
+    for sender in senders:
+        sender.start()
+    for sender in senders:
+        sender.join(20)
+    assert len(program.heard) == 1
+    rows = WebhookDelivery.objects.for_workspace(chat.tenant.workspace)
+    rows.update(status="waiting")  # as a process leaves it that dies before it notes the answer
+    assert deliver_due() == 0
+    make_due(chat)
+    assert deliver_due() == 1
+    assert len({headers["webhook-id"] for headers, _ in program.heard}) == 1
+
+
+def test_a_program_that_has_gone_is_left_alone(chat: Chat, program: Program, secret: str) -> None:
+    """410 is a wish: nothing more is sent."""
+    chat.model.say("hello")
+    chat.ask()
+    program.answers = [410]
+    deliver_due()
+    row = deliveries(chat)[0]
+    assert row.status == "given_up"
+    row.refresh_from_db()
+    assert not type(row.endpoint).objects.for_workspace(chat.tenant.workspace).get().is_active
+
+
+def test_a_test_says_what_came_of_it(chat: Chat, program: Program, secret: str) -> None:
+    """SEC-34: in plain words, and nothing of the network behind."""
+    endpoint = deliveries_endpoint(chat)
+    owner = chat.tenant.actor("owner")
+    assert try_webhook(endpoint=endpoint, actor=owner).status == "delivered"
+    endpoint.url = "http://127.0.0.1:9/"
+    endpoint.save()
+    failed = try_webhook(endpoint=endpoint, actor=owner)
+    assert (failed.status, failed.last_error) == ("given_up", "It could not be reached.")
+    old = renew_secret(endpoint=endpoint, actor=owner)
+    assert old != secret
+
+
+def deliveries_endpoint(chat: Chat) -> Any:
+    from chat.models import WebhookEndpoint
+
+    return WebhookEndpoint.objects.for_workspace(chat.tenant.workspace).get()
+
+
+def test_only_an_owner_sets_webhooks_up_and_the_secret_is_not_on_record(
+    chat: Chat, program: Program, secret: str
+) -> None:
+    """SEC-93, SEC-34: and no address is taken that may not be called."""
+    for role in ("admin", "member"):
+        with pytest.raises(PermissionDenied):
+            create_webhook(
+                workspace_id=chat.tenant.workspace.pk,
+                actor=chat.tenant.actor(role, Source.API),
+                url=program.url,
+                events=["turn.finished"],
+            )
+    for url, events in [
+        ("file:///etc", ["turn.finished"]),
+        (program.url, ["x"]),
+        (program.url, []),
+    ]:
+        with pytest.raises(InvalidInput):
+            create_webhook(
+                workspace_id=chat.tenant.workspace.pk,
+                actor=chat.tenant.actor("owner"),
+                url=url,
+                events=events,
+            )
+    told = str(list(AuditEntry.objects.for_workspace(chat.tenant.workspace).values()))
+    assert "webhookendpoint" in told.lower().replace(" ", "")
+    assert secret not in told
+    assert secret.removeprefix("whsec_") not in told
+
+
+def test_old_deliveries_are_forgotten(chat: Chat, program: Program, secret: str) -> None:
+    """What still waits is kept."""
+    chat.model.say("hello")
+    chat.ask()
+    rows = WebhookDelivery.objects.for_workspace(chat.tenant.workspace)
+    rows.update(created_at=database_now() - timedelta(days=sending.KEEP_DAYS + 1))
+    assert trim_deliveries() == 0
+    deliver_due()
+    assert trim_deliveries() == 1
+
+
+def test_signatures_follow_the_published_scheme() -> None:
+    """The example of the specification."""
+    headers = signed_headers(
+        secret="whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+        event_id="msg_p5jXN8AQM9LWM0D4loKWxJek",
+        timestamp=1614265330,
+        body=b'{"test": 2432232314}',
+    )
+    assert headers["webhook-signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+
+
+def test_a_turn_with_no_webhook_asks_once(chat: Chat, django_assert_max_num_queries: Any) -> None:
+    """The price of the feature where nobody uses it is one query."""
+    chat.model.say("hello")
+    turn = Turn.objects.for_workspace(chat.tenant.workspace).fetch(chat.ask().pk)
+    with django_assert_max_num_queries(1):
+        tell_turn_finished(turn)
