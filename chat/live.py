@@ -8,6 +8,7 @@ to the text saved before last, so that whoever starts from the row finds the sea
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import NamedTuple
 from uuid import UUID
 
@@ -72,7 +73,14 @@ class _Channel:
 class LiveText:
     """One streaming message; used on one loop."""
 
-    def __init__(self, conversation_id: UUID, message_id: UUID) -> None:
+    def __init__(
+        self,
+        conversation_id: UUID,
+        message_id: UUID,
+        is_ours: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """`is_ours` says whether the turn is surely still held here; nothing is told while it is not."""
+        self._is_ours = is_ours
         self.conversation_id = conversation_id
         self.message_id = message_id
         self._said = _Channel(TextDelta)
@@ -120,6 +128,8 @@ class LiveText:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        if not self._is_ours():
+            return
         for channel in (self._thought, self._said):
             if channel.pending:
                 piece = "".join(channel.pending)
@@ -146,6 +156,8 @@ class LiveText:
 
     def _flush_across(self) -> None:
         self._across_timer = None
+        if not self._is_ours():
+            return
         frames = []
         for channel in (self._thought, self._said):
             piece = channel.text[len(channel.across_base) :]

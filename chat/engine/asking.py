@@ -41,6 +41,7 @@ from chat.providers.errors import ContextTooLong, ProviderError, ToolsRefused
 from chat.providers.known_models import ModelFacts, known_facts, learn_context, learn_protocol
 from chat.toolset import Toolset, resolve_toolset
 from chat.values import ToolProtocol
+from mcp_servers.gate.port import Standing
 from workspaces.actors import Actor
 from workspaces.database import in_database
 from workspaces.errors import PermissionDenied
@@ -101,7 +102,7 @@ class _Attempt:
 async def ask_model(lease: Lease, step: int) -> None:
     """One request to the model: streamed, saved now and then, and committed with the calls it asks for."""
     task, message = await in_database(_begin_step, lease, step)
-    live = LiveText(lease.conversation_id, message.pk)
+    live = LiveText(lease.conversation_id, message.pk, lambda: lease.standing() is Standing.OURS)
     attempt = _Attempt(time.monotonic())
     saver = asyncio.create_task(_save_now_and_then(lease, message.pk, live))
     try:

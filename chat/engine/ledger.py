@@ -18,6 +18,7 @@ from django.db import transaction
 from audit.actions import Outcome
 from audit.errors import AuditUnavailable
 from chat.engine.beginning import next_order_key
+from chat.engine.context import LimitReached
 from chat.engine.counting import COUNTED, believed_usage, count
 from chat.engine.endings import end_turn, record_end, settle_calls
 from chat.engine.leases import Lease, LeaseClock, LeaseLost, acquire
@@ -45,6 +46,8 @@ from mcp_servers.values import ToolCallOutcome
 from workspaces.database import database_now
 from workspaces.failpoints import Failpoint, failpoint
 
+MOST_TRIES = 5
+"""How often one step's request is sent again because a process died with it."""
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -199,6 +202,7 @@ def start_step(
         messages = Message.objects.for_workspace(lease.workspace_id)
         message = messages.filter(turn=turn, step=step, role=MessageRole.ASSISTANT.value).first()
         changed = {"has_read_untrusted"}
+        tries = 0
         if message is None:
             answers = messages.filter(turn=turn, role=MessageRole.ASSISTANT.value)
             before = answers.order_by("-step").values_list("pk", flat=True).first()
@@ -215,11 +219,14 @@ def start_step(
             changes.save_with_number("leaf_id")
         elif message.status == MessageStatus.STREAMING and not message.json_meta.get("is_counted"):
             # The process that asked has died without a word of what it cost.
+            tries = int(message.json_meta.get("tries", 0)) + 1
+            if tries >= MOST_TRIES:
+                raise LimitReached("The model was asked several times, and each time in vain.")
             lost = believed_usage(prompt_tokens, message.text + message.reasoning)
             count(changes, turn, message, lost, prices or Prices())
             changed |= {*COUNTED, "cost"}
         message.text = message.reasoning = ""
-        message.json_meta = {}
+        message.json_meta = {"tries": tries} if tries else {}
         message.status = MessageStatus.STREAMING.value
         message.save()
         changes.message(message)
@@ -238,14 +245,17 @@ def start_step(
 
 def save_partial(lease: Lease, message_id: UUID, text: str, reasoning: str = "") -> None:
     """Keep what has been said so far, for tabs that come later and for a crash."""
-    kept = Turn.objects.for_workspace(lease.workspace_id).filter(
-        pk=lease.turn_id, lease_token=lease.token
+    # One statement, so that a holder that was paused in between writes nothing.
+    kept = Message.objects.for_workspace(lease.workspace_id).filter(
+        pk=message_id,
+        status=MessageStatus.STREAMING.value,
+        turn__pk=lease.turn_id,
+        turn__lease_token=lease.token,
     )
-    if not kept.exists():
-        raise LeaseLost
-    Message.objects.for_workspace(lease.workspace_id).filter(
-        pk=message_id, status=MessageStatus.STREAMING.value
-    ).update(text=text, reasoning=reasoning)
+    if not kept.update(text=text, reasoning=reasoning):
+        turns = Turn.objects.for_workspace(lease.workspace_id)
+        if not turns.filter(pk=lease.turn_id, lease_token=lease.token).exists():
+            raise LeaseLost
     failpoint(Failpoint.PARTIAL_SAVED)
 
 
@@ -256,7 +266,7 @@ def leave_step(lease: Lease, message_id: UUID, answer: AnsweredStep) -> None:
         if message.status != MessageStatus.STREAMING:
             return
         message.text, message.reasoning = answer.text, answer.reasoning
-        message.json_meta = {"is_counted": True}
+        message.json_meta = {**message.json_meta, "is_counted": True}
         count(changes, turn, message, answer.usage, answer.prices)
         message.save(update_fields=["text", "reasoning", "json_meta", *COUNTED, "updated_at"])
         turn.save(update_fields=[*COUNTED, "cost", "updated_at"])

@@ -91,6 +91,9 @@ class Accumulator:
             delta = choice.get("message")
             if not isinstance(delta, Mapping):
                 return ()
+        content = delta.get("content")
+        if len(delta) == 1 and isinstance(content, str) and self._splitter is None:
+            return self._say(content)  # by far the most
         self._take_calls(delta)
         return self._take_texts(delta)
 
@@ -154,7 +157,9 @@ class Accumulator:
             return ()
         text = clean_text(text)
         self._text.append(text)
-        self._add(len(text))
+        self.progress += len(text)
+        if self.progress > MOST_CHARACTERS:
+            raise AnswerTooLong
         return (TextPiece(text),)
 
     def _think(self, thought: str) -> Pieces:

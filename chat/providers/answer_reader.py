@@ -79,10 +79,10 @@ class AnswerReader:
         """The whole answer."""
         return self._accumulator.completion(self._events.ignored)
 
-    def _take(self, data: str) -> Iterator[Piece]:
-        if data.strip() == _DONE:
+    def _take(self, data: str) -> tuple[Piece, ...]:
+        if len(data) < 20 and data.strip() == _DONE:
             self.is_done = True
-            return
+            return ()
         try:
             chunk = json.loads(data)
         except (ValueError, RecursionError) as error:
@@ -92,12 +92,13 @@ class AnswerReader:
         if chunk.get("object") == "error" or (chunk.get("error") and "jsonrpc" not in chunk):
             raise error_of(read_error(chunk), has_tools=self._has_tools)
         try:
-            yield from self._accumulator.take(chunk)
+            pieces: tuple[Piece, ...] = self._accumulator.take(chunk)
         except AnswerTooLong as error:
             raise ProviderBadAnswer("The model's answer had no end, and was cut.") from error
         if self._accumulator.usage is not self._usage:
             self._usage = self._accumulator.usage
-            yield self._usage
+            return (*pieces, self._usage)
+        return pieces
 
     def _check_end(self) -> None:
         """An answer ends with its reason, or at least with the word that nothing more comes."""

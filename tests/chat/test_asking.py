@@ -12,6 +12,7 @@ from django.conf import settings as django_settings
 from django.test import override_settings
 
 from chat.engine import ledger, runner
+from chat.engine.context import LimitReached
 from chat.engine.leases import Lease
 from chat.models import Bud, Conversation, Message, ProviderModel, Turn
 from chat.providers.base import TokenCount
@@ -390,3 +391,19 @@ def test_nothing_is_counted_twice_when_a_process_hands_a_turn_over(chat: Chat) -
     assert totals(chat.reload(row)) == (10, 0, 1)
     hold.set()
     chat.watching.turn("completed")
+
+
+def test_a_step_that_kills_its_process_is_not_tried_for_ever(chat: Chat) -> None:
+    """REL-08: after a few processes have died with it, the turn ends and says so."""
+    hold = threading.Event()
+    chat.model.say("one two", hold=hold)
+    sent = chat.send()
+    chat.watching.until(lambda e: e["type"] == "text.delta")
+    row = chat.reload(sent.turn)
+    lease = Lease(row.pk, chat.conversation.pk, chat.tenant.workspace.pk, row.lease_token)
+    for _ in range(ledger.MOST_TRIES - 1):
+        ledger.start_step(lease, 0, prompt_tokens=10)
+    with pytest.raises(LimitReached, match="each time in vain"):
+        ledger.start_step(lease, 0, prompt_tokens=10)
+    hold.set()
+    chat.watching.turn("completed", "failed")
