@@ -102,7 +102,12 @@ class TurnViewSet(RetrieveRow, WorkspaceViewSet):
         responses={(200, "text/event-stream"): str},
         filters=False,
     )
-    @action(detail=True, methods=["get"], pagination_class=None, renderer_classes=[EventStream])
+    @action(
+        detail=True,
+        methods=["get"],
+        pagination_class=None,
+        renderer_classes=[JSONRenderer, EventStream],
+    )
     def events(self, request: Request, pk: str) -> StreamingHttpResponse:
         """Follow a turn as server-sent events: content, tool_call, approval, input, outcome_unknown, tool_result, error, done.
 
