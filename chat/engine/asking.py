@@ -37,7 +37,12 @@ from chat.providers.base import (
     TokenCount,
 )
 from chat.providers.choosing import model_client, provider_for
-from chat.providers.errors import ContextTooLong, ProviderError, ToolsRefused
+from chat.providers.errors import (
+    ContextTooLong,
+    ProviderError,
+    QuestionTooLong,
+    ToolsRefused,
+)
 from chat.providers.known_models import ModelFacts, known_facts, learn_context, learn_protocol
 from chat.toolset import Toolset, resolve_toolset
 from chat.values import ToolProtocol
@@ -112,8 +117,13 @@ async def ask_model(lease: Lease, step: int) -> None:
         await in_database(ledger.finish_step, lease, message.pk, answer)
     except (ProviderError, LimitReached) as error:
         live.flush()
-        await in_database(ledger.fail_step, lease, message.pk, attempt.answer(task, live.said))
-        await _learn_from(error, task)
+        left = attempt.answer(task, live.said)
+        if isinstance(error, ContextTooLong):
+            left = replace(left, too_long=task.fitted.estimated)
+            await _learn_from(error, task)
+        await in_database(ledger.fail_step, lease, message.pk, left)
+        if isinstance(error, ContextTooLong) and task.fitted.is_least:
+            raise QuestionTooLong(details=error.details) from error
         raise
     except asyncio.CancelledError:
         # The row keeps what was said; whoever settles the turn decides what becomes of it.
@@ -212,8 +222,8 @@ def _notice_of(completion: Completion) -> str:
     return "" if completion.text.strip() else "The model gave an empty answer."
 
 
-async def _learn_from(error: Exception, task: StepTask) -> None:
-    limit = error.details.get("limit") if isinstance(error, ContextTooLong) else None
+async def _learn_from(error: ContextTooLong, task: StepTask) -> None:
+    limit = error.details.get("limit")
     if isinstance(limit, int):
         await in_database(learn_context, task.turn.workspace_id, task.provider, limit)
 
@@ -263,6 +273,7 @@ def _read_task(lease: Lease, step: int) -> StepTask:
         answer_tokens=bud.model_parameters.max_tokens,
         factor=history.factor,
         is_halved=turn.trims_history,
+        too_long=history.too_long,
     )
     return StepTask(
         turn=turn,

@@ -64,6 +64,12 @@ class Fitted:
     shortened: int = 0
 
     @property
+    def is_least(self) -> bool:
+        """Whether nothing more can be left out: the question alone, and short results."""
+        results = [result for turn in self.turns for result in _results(turn)]
+        return len(self.turns) <= 1 and all(len(one) <= 2 * _SHORTER_NOW[-1] for one in results)
+
+    @property
     def notice(self) -> str:
         """What the person should know of it."""
         parts = []
@@ -89,6 +95,8 @@ class Window:
     """Real tokens for each estimated one."""
     is_halved: bool = False
     """The model could not read it all."""
+    too_long: int | None = None
+    """What it could not read last, as it was estimated."""
 
     def budget(self, full: int) -> int:
         """The estimated tokens that may be sent of `full`."""
@@ -97,7 +105,7 @@ class Window:
         room = min(wanted, limit // (2 if self.answer_tokens else 4))
         budget = int((limit - room) / self.factor)
         # What is believed of the limit was wrong: half of what was too long is safe in any case.
-        return min(budget, full) // 2 if self.is_halved else budget
+        return min(budget, full, self.too_long or full) // 2 if self.is_halved else budget
 
 
 def estimate(text: str) -> int:

@@ -28,6 +28,8 @@ class History:
     """The last one is the turn itself, as far as it has come."""
     factor: float = 1.0
     """Real tokens for each estimated one, as the newest counted answer shows."""
+    too_long: int | None = None
+    """How much was sent when the model could not read it all, as it was estimated."""
 
 
 def read_history(turn: Turn) -> History:
@@ -57,7 +59,9 @@ def read_history(turn: Turn) -> History:
         elif steps and _is_usable(message, turn):
             steps[-1] += _step(message, calls[message.pk])
             factor = _factor_of(message) or factor
+    failed = [row for row in rows if row.turn_id == turn.pk and row.json_meta.get("too_long")]
     return History(
+        too_long=int(failed[-1].json_meta["too_long"]) if failed else None,
         turns=tuple(
             PastTurn(question, tuple(said)) for question, said in zip(questions, steps, strict=True)
         ),

@@ -121,6 +121,8 @@ class AnsweredStep:
     context_limit: int | None = None
     notice: str = ""
     """What the person should know of how it ended."""
+    too_long: int = 0
+    """The model could not read this much, as it was estimated."""
 
 
 def take(turn_id: UUID, workspace_id: UUID) -> tuple[Lease, Work] | None:
@@ -336,8 +338,12 @@ def fail_step(lease: Lease, message_id: UUID, answer: AnsweredStep) -> None:
         message = Message.objects.for_workspace(lease.workspace_id).fetch(message_id)
         message.text, message.reasoning = answer.text, answer.reasoning
         message.status = MessageStatus.FAILED.value
+        if answer.too_long:
+            message.json_meta = {**message.json_meta, "too_long": answer.too_long}
         count(changes, turn, message, answer.usage, answer.prices)
-        message.save(update_fields=["text", "reasoning", "status", *COUNTED, "updated_at"])
+        message.save(
+            update_fields=["text", "reasoning", "status", "json_meta", *COUNTED, "updated_at"]
+        )
         changes.message(message)
         turn.model = answer.model or turn.model
         turn.work_ms += answer.work_ms

@@ -5,6 +5,7 @@
 ├── ProviderCreditSpent              502  the account behind the key has nothing left
 ├── ProviderRateLimited              502  too many requests; says when to come back
 ├── ContextTooLong                   502  the conversation is longer than the model reads
+│   └── QuestionTooLong              502  what was asked is, all by itself
 ├── ContentFiltered                  502  the provider's content filter stepped in
 ├── ToolsRefused                     502  this model takes no tools
 ├── ProviderRefusedRequest           502  anything else the provider finds wrong with the request
@@ -61,6 +62,15 @@ class ContextTooLong(ProviderError):
         "This conversation has become longer than the model can read. "
         "Try again: then less of what is older is sent."
     )
+
+
+class QuestionTooLong(ContextTooLong):
+    code = "question_too_long"
+    default_message = (
+        "The question, with what is attached to it, is longer than this model can read. "
+        "Shorten it, or ask a bud with another model."
+    )
+    can_retry = False
 
 
 class ContentFiltered(ProviderError):

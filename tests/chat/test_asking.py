@@ -295,6 +295,29 @@ def test_a_conversation_that_is_too_long_is_trimmed_by_retry(chat: Chat) -> None
     assert "left out" in chat.reload(turn).notice
 
 
+def test_each_trimmed_retry_sends_less_until_there_is_only_the_question(chat: Chat) -> None:
+    """REL-33: also where the provider does not say how much its model reads; then the question itself is too long."""
+    for number in range(4):
+        chat.model.say(f"answer {number} " + "word " * 300)
+        chat.watching.forget()
+        chat.ask(f"question {number} " + "word " * 300)
+    sizes = []
+    chat.watching.forget()
+    chat.model.fail(413)
+    turn = chat.ask("newest " * 50)
+    while turn.error_code == "context_too_long" and len(sizes) < 8:
+        sizes.append(len(json.dumps(chat.model.requests[-1]["messages"])))
+        chat.model.fail(413)
+        chat.watching.forget()
+        retry_turn(turn=turn, actor=chat.actor)
+        chat.watching.turn("failed")
+        turn = chat.reload(turn)
+    assert sizes == sorted(sizes, reverse=True)
+    assert len(set(sizes)) == len(sizes) >= 2
+    assert turn.error_code == "question_too_long"
+    assert not turn.can_retry
+
+
 def test_a_model_without_functions_speaks_in_commands(chat: Chat) -> None:
     """Ours: commands become calls through the gate and never show; results go back as data in the next message."""
     set_bud(chat, tool_protocol=ToolProtocol.FENCED_JSON.value, system_prompt="Be kind.")
