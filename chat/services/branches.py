@@ -9,6 +9,7 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 from uuid_utils.compat import uuid7
 
+from chat.artifacts.services import copy_artifacts
 from chat.engine.beginning import Asker, answer_again, begin_turn
 from chat.engine.states import ACTIVE_TURNS
 from chat.models import Attachment, Conversation, Message, ToolCall, Turn
@@ -150,6 +151,7 @@ def _fork(message: Message, client_id: str, owner: User) -> Conversation:
     )
     messages = _copy_path(path, new)
     _copy_turns(path, messages, new)
+    copy_artifacts(source=old, target=new)
     Conversation.objects.for_workspace(workspace_id).filter(pk=new.pk).update(
         leaf=messages[path[-1].pk]
     )

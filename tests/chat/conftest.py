@@ -12,6 +12,8 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
+from audit.actions import Action
+from audit.services import EntryDraft, record
 from chat.hub import hub
 from chat.models import Bud, Conversation, ModelProvider, ToolCall, Turn
 from chat.services.buds import create_bud
@@ -134,6 +136,16 @@ class Chat:
         rows = ToolCall.objects.for_workspace(self.tenant.workspace)
         mine = rows.filter(turn__conversation=self.conversation).select_related("turn")
         return list(mine.order_by("message__order_key", "position"))
+
+    def note_requested(self, call: ToolCall) -> None:
+        """Leave the log as the gate does just before it sends."""
+        draft = EntryDraft(
+            action=Action.TOOL_CALL_REQUESTED,
+            actor=self.actor,
+            workspace_id=call.workspace_id,
+            call_id=call.pk,
+        )
+        record(draft)
 
     def asked(self) -> list[InputRequest]:
         """Everything that servers asked, in order."""

@@ -30,6 +30,7 @@ def unknown(chat: Chat) -> ToolCall:
     turns.update(status="running", lease_until=None, lease_token=41)
     call.status = "running"
     call.save()
+    chat.note_requested(call)
     chat.watching.forget()
     runner.wake(sent.turn.pk, chat.tenant.workspace.pk)
     chat.watching.turn("waiting_for_input")

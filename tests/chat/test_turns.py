@@ -343,6 +343,7 @@ def test_a_dead_holder_is_taken_over_and_its_call_is_not_repeated(chat: Chat) ->
     turns.update(status="running", lease_until=None, lease_token=41)
     call.status = "running"
     call.save()
+    chat.note_requested(call)
     chat.watching.forget()
     runner.wake(sent.turn.pk, chat.tenant.workspace.pk)
     chat.watching.turn("waiting_for_input")
