@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from csp.decorators import csp_update
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.middleware.csrf import get_token
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
 
 
+# Previews of files: frames of our own, which close themselves off.
+@csp_update({"frame-src": ["'self'"]})
 @require_GET
 @login_required
 def app(

@@ -16,16 +16,17 @@ export interface Toast {
   id: number;
   tone: "info" | "ok" | "bad";
   text: string;
+  action: { label: string; run: () => void } | null;
 }
 
 export const toasts = signal<Toast[]>([]);
 let toastCounter = 0;
 
-export function toast(text: string, tone: Toast["tone"] = "info"): void {
+export function toast(text: string, tone: Toast["tone"] = "info", action: Toast["action"] = null): void {
   toastCounter += 1;
   const id = toastCounter;
-  toasts.value = [...toasts.value.slice(-2), { id, tone, text }];
-  setTimeout(() => dismissToast(id), tone === "bad" ? 9000 : 4500);
+  toasts.value = [...toasts.value.slice(-2), { id, tone, text, action }];
+  setTimeout(() => dismissToast(id), tone === "bad" || action ? 9000 : 4500);
 }
 
 export function dismissToast(id: number): void {

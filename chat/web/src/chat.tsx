@@ -2,6 +2,8 @@
 import "./styles/app.css";
 import { render } from "preact";
 import { place, startApp } from "./app";
+import { DropArea } from "./artifacts/button";
+import { FilesSide } from "./artifacts/side";
 import { ConversationView } from "./chat/conversation";
 import { Home } from "./home/home";
 import { HelpDialog, installShortcuts, isHelpOpen, isSearchOpen } from "./shortcuts";
@@ -21,8 +23,15 @@ function App() {
       <Sidebar />
       <main class="app-main">
         <ConnectionBanner />
-        {id ? <ConversationView key={id} id={id} /> : <Home />}
+        {id ? (
+          <DropArea>
+            <ConversationView key={id} id={id} />
+          </DropArea>
+        ) : (
+          <Home />
+        )}
       </main>
+      <FilesSide />
       <Toasts />
       <ConversationDialogs />
       {isSearchOpen.value && (

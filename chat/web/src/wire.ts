@@ -509,6 +509,7 @@ const TYPES: ReadonlySet<string> = new Set<ServerEvent["type"]>([
   "conversation.changed",
   "input_request.changed",
   "queue.changed",
+  "artifact.changed",
   "text.delta",
   "reasoning.delta",
   "tool_call.progress",

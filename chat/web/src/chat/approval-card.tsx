@@ -1,5 +1,6 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { boot, decide } from "../app";
+import { sizeWord } from "../artifacts/words";
 import { Icon } from "../ui/icon";
 import { Menu, MenuButton } from "../ui/menu";
 import { duration, useNow } from "../ui/time";
@@ -118,10 +119,23 @@ export function ApprovalCard({ call }: { call: ToolCall }) {
           </span>
         </p>
       )}
+      {call.builtin === "send_artifact_to_mcp" && call.artifact && (
+        <div class="notice" data-tone="info">
+          <Icon name="upload" />
+          <span class="break-words">
+            Sends <strong class="font-medium">{call.artifact.name}</strong>, version {call.artifact.version} (
+            {call.artifact.content_type}, {sizeWord(call.artifact.size)}), to{" "}
+            <strong class="font-medium">
+              {call.server?.name}.{call.tool.name}
+            </strong>
+            .
+          </span>
+        </div>
+      )}
       <div class="grid gap-2">
         <div class="flex items-center justify-between gap-2">
           <h4 class="text-xs font-semibold text-(--quiet)">What it will get</h4>
-          {!isEditing && (
+          {!isEditing && !call.builtin && (
             <button type="button" class="copy-button" onClick={() => setEditing(true)}>
               <Icon name="pencil" />
               Edit

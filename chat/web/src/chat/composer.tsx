@@ -1,5 +1,6 @@
 import { createPortal } from "preact/compat";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { pickFiles } from "../artifacts/state";
 import { Icon } from "../ui/icon";
 import { Menu, MenuButton } from "../ui/menu";
 import type { Prompt } from "../wire";
@@ -114,6 +115,9 @@ export function Composer(props: ComposerProps) {
             buttonClass="btn btn-sm btn-circle btn-quiet"
             button={<Icon name="plus" />}
           >
+            <MenuButton icon="upload" onClick={pickFiles}>
+              Add a file…
+            </MenuButton>
             <MenuButton icon="paperclip" onClick={() => setDialog("resources")}>
               Attach a resource…
             </MenuButton>

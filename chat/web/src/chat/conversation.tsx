@@ -11,6 +11,7 @@ import {
   stopTurn,
   waiting,
 } from "../app";
+import { FilesButton } from "../artifacts/button";
 import { ConversationMenu } from "../sidebar/row";
 import { Icon } from "../ui/icon";
 import { Composer } from "./composer";
@@ -77,6 +78,7 @@ export function ConversationView({ id }: { id: string }) {
           )}
         </div>
         {isDemo && <DemoLabel />}
+        {conversation && <FilesButton />}
         {conversation && <ConversationMenu row={conversation} />}
       </Header>
       <div class="chat-scroll" ref={scroller}>

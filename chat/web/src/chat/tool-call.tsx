@@ -1,5 +1,6 @@
 import { useId, useState } from "preact/hooks";
 import { openState } from "../app";
+import { FileOfCall } from "../artifacts/button";
 import { Icon, type IconName } from "../ui/icon";
 import { ago, clockTime, duration, useNow } from "../ui/time";
 import { CALL_IS_ACTIVE, type ToolCall } from "../wire";
@@ -183,6 +184,7 @@ export function ToolCallCard({ call }: { call: ToolCall }) {
           {call.error}
         </p>
       )}
+      <FileOfCall call={call} />
       <Asked call={call} />
       <div id={id}>{isOpen && <Details call={call} />}</div>
     </article>

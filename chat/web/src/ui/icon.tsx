@@ -1,6 +1,7 @@
 import archive from "lucide-static/icons/archive.svg?raw";
 import archiveRestore from "lucide-static/icons/archive-restore.svg?raw";
 import arrowDown from "lucide-static/icons/arrow-down.svg?raw";
+import arrowLeft from "lucide-static/icons/arrow-left.svg?raw";
 import arrowUp from "lucide-static/icons/arrow-up.svg?raw";
 import building from "lucide-static/icons/building-2.svg?raw";
 import check from "lucide-static/icons/check.svg?raw";
@@ -12,9 +13,15 @@ import question from "lucide-static/icons/circle-question-mark.svg?raw";
 import circleX from "lucide-static/icons/circle-x.svg?raw";
 import clock from "lucide-static/icons/clock.svg?raw";
 import copy from "lucide-static/icons/copy.svg?raw";
+import download from "lucide-static/icons/download.svg?raw";
 import ellipsis from "lucide-static/icons/ellipsis.svg?raw";
 import external from "lucide-static/icons/external-link.svg?raw";
+import file from "lucide-static/icons/file.svg?raw";
+import fileCode from "lucide-static/icons/file-code.svg?raw";
+import fileImage from "lucide-static/icons/file-image.svg?raw";
+import fileTable from "lucide-static/icons/file-spreadsheet.svg?raw";
 import fileText from "lucide-static/icons/file-text.svg?raw";
+import files from "lucide-static/icons/files.svg?raw";
 import hand from "lucide-static/icons/hand.svg?raw";
 import info from "lucide-static/icons/info.svg?raw";
 import key from "lucide-static/icons/key-round.svg?raw";
@@ -37,6 +44,7 @@ import compose from "lucide-static/icons/square-pen.svg?raw";
 import slash from "lucide-static/icons/square-slash.svg?raw";
 import trash from "lucide-static/icons/trash-2.svg?raw";
 import alert from "lucide-static/icons/triangle-alert.svg?raw";
+import upload from "lucide-static/icons/upload.svg?raw";
 import user from "lucide-static/icons/user.svg?raw";
 import wifiOff from "lucide-static/icons/wifi-off.svg?raw";
 import wrench from "lucide-static/icons/wrench.svg?raw";
@@ -47,6 +55,7 @@ const ICONS = {
   archive,
   archiveRestore,
   arrowDown,
+  arrowLeft,
   arrowUp,
   audit,
   building,
@@ -62,7 +71,13 @@ const ICONS = {
   copy,
   ellipsis,
   external,
+  download,
+  file,
+  fileCode,
+  fileImage,
+  fileTable,
   fileText,
+  files,
   hand,
   info,
   key,
@@ -83,6 +98,7 @@ const ICONS = {
   sparkles,
   sprout,
   trash,
+  upload,
   user,
   wifiOff,
   wrench,

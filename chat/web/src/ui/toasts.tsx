@@ -8,6 +8,18 @@ export function Toasts() {
         <div key={toast.id} class="toast-box" data-tone={toast.tone}>
           <Icon name={toast.tone === "ok" ? "circleCheck" : toast.tone === "bad" ? "alert" : "info"} />
           <span class="grow break-words">{toast.text}</span>
+          {toast.action && (
+            <button
+              type="button"
+              class="btn btn-xs btn-outline-quiet"
+              onClick={() => {
+                dismissToast(toast.id);
+                toast.action?.run();
+              }}
+            >
+              {toast.action.label}
+            </button>
+          )}
           <button
             type="button"
             class="btn btn-xs btn-square btn-quiet"

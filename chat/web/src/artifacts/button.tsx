@@ -1,0 +1,103 @@
+/** What of the files is always there: the button in the header, the link on a tool card, and where files are dropped. */
+import type { ComponentChildren } from "preact";
+import { useRef, useState } from "preact/hooks";
+import { Icon } from "../ui/icon";
+import type { ToolCall } from "../wire";
+import { closePanel, files, isPanelOpen, opened, openPanel, upload } from "./state";
+import { ICON_OF, kindWord, sizeWord } from "./words";
+
+export function FilesButton() {
+  const count = files.value.length;
+  const isOpen = isPanelOpen.value;
+  const label = count === 1 ? "1 file of this conversation" : `${count} files of this conversation`;
+  return (
+    <button
+      type="button"
+      class="btn btn-sm btn-quiet files-button"
+      aria-label={label}
+      aria-expanded={isOpen}
+      aria-controls="files-panel"
+      title={label}
+      onClick={() => (isOpen ? closePanel() : openPanel())}
+    >
+      <Icon name="files" />
+      {count > 0 && <span class="files-count">{count}</span>}
+    </button>
+  );
+}
+
+/** The file that a call read, made or sent. */
+export function FileOfCall({ call }: { call: ToolCall }) {
+  const { artifact } = call;
+  if (!artifact) return null;
+  const isThere = files.value.some((file) => file.id === artifact.id);
+  const isHere = opened.value?.artifactId === artifact.id && opened.value.version === artifact.version;
+  return (
+    <div class="file-of-call">
+      <button
+        type="button"
+        class="file-card"
+        disabled={!isThere}
+        aria-pressed={isHere}
+        onClick={() => openPanel(artifact.id, artifact.version)}
+      >
+        <Icon name={ICON_OF[artifact.kind] ?? "file"} />
+        <span class="min-w-0 grow text-left">
+          <span class="block truncate font-medium">{artifact.name}</span>
+          <span class="block truncate text-xs text-(--quiet)">
+            {isThere
+              ? `${kindWord(artifact.kind)} · version ${artifact.version} · ${sizeWord(artifact.size)}`
+              : "deleted"}
+          </span>
+        </span>
+        {isThere && <span class="text-xs text-(--quiet)">Open</span>}
+      </button>
+    </div>
+  );
+}
+
+const hasFiles = (event: DragEvent): boolean => event.dataTransfer?.types.includes("Files") ?? false;
+
+/** Takes files that are dropped anywhere on the conversation. */
+export function DropArea({ children }: { children: ComponentChildren }) {
+  const [isOver, setOver] = useState(false);
+  const depth = useRef(0);
+  const leave = () => {
+    depth.current = 0;
+    setOver(false);
+  };
+  return (
+    <div
+      class="drop-area"
+      onDragEnter={(event) => {
+        if (!hasFiles(event)) return;
+        depth.current += 1;
+        setOver(true);
+      }}
+      onDragOver={(event) => {
+        if (!hasFiles(event)) return;
+        event.preventDefault();
+        if (event.dataTransfer) event.dataTransfer.dropEffect = "copy";
+      }}
+      onDragLeave={(event) => {
+        if (!hasFiles(event)) return;
+        depth.current -= 1;
+        if (depth.current <= 0) leave();
+      }}
+      onDrop={(event) => {
+        if (!hasFiles(event)) return;
+        event.preventDefault();
+        leave();
+        void upload(event.dataTransfer?.files ?? []);
+      }}
+    >
+      {children}
+      {isOver && (
+        <div class="drop-veil" aria-hidden="true">
+          <Icon name="upload" />
+          Drop to add to the files of this conversation
+        </div>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,78 @@
+/** Room for the panel beside the conversation; what fills it is loaded when it is first opened. */
+import { type FunctionComponent, h } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { toast } from "../app";
+import { closePanel, isPanelOpen } from "./state";
+
+const WIDE = "(min-width: 72rem)";
+
+function useWide(): boolean {
+  const [isWide, setWide] = useState(() => matchMedia(WIDE).matches);
+  useEffect(() => {
+    const query = matchMedia(WIDE);
+    const changed = () => setWide(query.matches);
+    query.addEventListener("change", changed);
+    return () => query.removeEventListener("change", changed);
+  }, []);
+  return isWide;
+}
+
+export function FilesSide() {
+  const isOpen = isPanelOpen.value;
+  const isWide = useWide();
+  const [panel, setPanel] = useState<{ Panel: FunctionComponent } | null>(null);
+  useEffect(() => {
+    if (!isOpen || panel) return;
+    import("./panel")
+      .then((module) => setPanel({ Panel: module.FilesPanel }))
+      .catch(() => {
+        toast("This part of the page could not be loaded. Reload the page.", "bad");
+        closePanel();
+      });
+  }, [isOpen, panel]);
+  if (!isOpen) return null;
+  const content = panel ? h(panel.Panel, {}) : <Loading />;
+  return isWide ? (
+    <aside
+      id="files-panel"
+      class="files-panel"
+      aria-label="Files of this conversation"
+      onKeyDown={(event) => {
+        if (event.key !== "Escape" || event.defaultPrevented) return;
+        closePanel();
+      }}
+    >
+      {content}
+    </aside>
+  ) : (
+    <Sheet>{content}</Sheet>
+  );
+}
+
+/** Over everything else, where there is no room beside. */
+function Sheet({ children }: { children: preact.ComponentChildren }) {
+  const ref = useRef<HTMLDialogElement>(null);
+  useEffect(() => ref.current?.showModal(), []);
+  return (
+    <dialog
+      ref={ref}
+      id="files-panel"
+      class="files-panel files-sheet"
+      aria-label="Files of this conversation"
+      onClose={() => isPanelOpen.value && closePanel()}
+    >
+      {children}
+    </dialog>
+  );
+}
+
+function Loading() {
+  return (
+    <div class="grid gap-4 p-5" aria-busy="true">
+      <span class="sr-only">Loading the files</span>
+      <div class="skeleton-line w-2/5" />
+      <div class="skeleton-line w-4/5" />
+      <div class="skeleton-line w-3/5" />
+    </div>
+  );
+}

@@ -1,0 +1,149 @@
+/** Which file is open beside the conversation, and what one can do with files. */
+import { computed, signal } from "@preact/signals";
+import { boot, homePath, messageOf, openState, place, toast } from "../app";
+import { ApiProblem, problemOf } from "../net/api";
+import type { Artifact, ArtifactVersion } from "../wire";
+
+export interface Opened {
+  conversationId: string;
+  /** Null: the list. */
+  artifactId: string | null;
+  /** Null: whichever is the newest. */
+  version: number | null;
+}
+
+export const opened = signal<Opened | null>(null);
+export const files = computed(() => openState.value?.artifacts ?? []);
+export const isPanelOpen = computed(
+  () => opened.value !== null && opened.value.conversationId === place.value,
+);
+
+let opener: HTMLElement | null = null;
+
+export function openPanel(artifactId: string | null = null, version: number | null = null): void {
+  const id = place.value;
+  if (!id) return;
+  if (!isPanelOpen.value && document.activeElement instanceof HTMLElement) opener = document.activeElement;
+  opened.value = { conversationId: id, artifactId, version };
+}
+
+export function closePanel(): void {
+  opened.value = null;
+  const back = opener;
+  opener = null;
+  // Whatever had the focus before gets it again, unless it has gone meanwhile.
+  setTimeout(() => (back?.isConnected ? back : document.getElementById("composer-text"))?.focus());
+}
+
+// -- requests ----------------------------------------------------------------------------------------------------
+
+async function request(method: string, path: string, body?: FormData | object): Promise<Response> {
+  const headers = new Headers({ Accept: "application/json", "X-Workspace": boot.workspace.slug });
+  const init: RequestInit = { method, headers, credentials: "same-origin" };
+  if (method !== "GET") headers.set("X-CSRFToken", boot.csrf_token);
+  if (body instanceof FormData) init.body = body;
+  else if (body) {
+    headers.set("Content-Type", "application/json");
+    init.body = JSON.stringify(body);
+  }
+  let response: Response;
+  try {
+    response = await fetch(`${boot.urls.api}${path}`, init);
+  } catch {
+    throw new ApiProblem(0, "offline", "The server cannot be reached. Check your connection.");
+  }
+  if (!response.ok) throw await problemOf(response);
+  return response;
+}
+
+const row = async (answer: Promise<Response>): Promise<Artifact> => (await (await answer).json()) as Artifact;
+
+export const downloadPath = (id: string, version: number): string => `${homePath}artifacts/${id}/${version}/`;
+export const previewPath = (id: string, version: number): string => `${downloadPath(id, version)}preview/`;
+
+export async function versionsOf(id: string): Promise<ArtifactVersion[]> {
+  return (await (await request("GET", `artifacts/${id}/versions/`)).json()) as ArtifactVersion[];
+}
+
+const texts = new Map<string, Promise<string>>();
+const MOST_TEXTS = 12;
+
+/** The text of a version; versions never change, so one that was read is kept for a while. */
+export function textOf(id: string, version: number): Promise<string> {
+  const key = `${id}/${version}`;
+  let text = texts.get(key);
+  if (!text) {
+    text = request("GET", `artifacts/${id}/versions/${version}/content/`).then((response) => response.text());
+    text.catch(() => texts.delete(key));
+    texts.set(key, text);
+    for (const oldest of texts.keys()) {
+      if (texts.size <= MOST_TEXTS) break;
+      texts.delete(oldest);
+    }
+  }
+  return text;
+}
+
+/** Save a text as the next version. Raises ApiProblem; 409 where somebody has saved another one since. */
+export function saveText(artifact: Artifact, text: string, base: number): Promise<Artifact> {
+  return row(request("POST", `artifacts/${artifact.id}/versions/`, { content: text, base }));
+}
+
+/** Do something and say so if it does not work. */
+async function tried<Result>(work: Promise<Result>): Promise<Result | null> {
+  try {
+    return await work;
+  } catch (error) {
+    toast(messageOf(error), "bad");
+    return null;
+  }
+}
+
+export async function restore(artifact: Artifact, version: number): Promise<void> {
+  const done = await tried(row(request("POST", `artifacts/${artifact.id}/restore/`, { version })));
+  if (!done) return;
+  openPanel(artifact.id);
+  toast(`Version ${version} is the newest again.`, "ok");
+}
+
+export async function rename(artifact: Artifact, name: string): Promise<boolean> {
+  return (await tried(row(request("PATCH", `artifacts/${artifact.id}/`, { name })))) !== null;
+}
+
+export async function remove(artifact: Artifact): Promise<void> {
+  if (!(await tried(request("DELETE", `artifacts/${artifact.id}/`)))) return;
+  if (opened.value?.artifactId === artifact.id) openPanel();
+  toast(`Deleted “${artifact.name}”.`, "ok", {
+    label: "Undo",
+    run: () => void tried(row(request("POST", `artifacts/${artifact.id}/undelete/`))),
+  });
+}
+
+// -- uploads -----------------------------------------------------------------------------------------------------
+
+/** How many files are on their way. */
+export const uploading = signal(0);
+
+export async function upload(list: Iterable<File>): Promise<void> {
+  const conversationId = place.value;
+  const chosen = [...list];
+  if (!conversationId || chosen.length === 0) return;
+  uploading.value += chosen.length;
+  for (const file of chosen) {
+    const form = new FormData();
+    form.set("file", file);
+    form.set("name", file.name || "pasted");
+    const made = await tried(row(request("POST", `conversations/${conversationId}/artifacts/`, form)));
+    uploading.value -= 1;
+    if (made && place.value === conversationId) openPanel(chosen.length === 1 ? made.id : null);
+  }
+}
+
+/** Let the person choose files. */
+export function pickFiles(): void {
+  const field = document.createElement("input");
+  field.type = "file";
+  field.multiple = true;
+  field.addEventListener("change", () => void upload(field.files ?? []));
+  field.click();
+}

@@ -1,0 +1,294 @@
+/** One version of a file, as its kind is looked at. Nothing of it runs in our page: what could, runs in a closed frame. */
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { messageOf } from "../app";
+import { JsonView } from "../chat/json-tree";
+import { colours } from "../markdown/code";
+import { Markdown } from "../markdown/markdown";
+import { CopyButton } from "../ui/copy";
+import { showHidden } from "../ui/hidden";
+import { Icon } from "../ui/icon";
+import type { Artifact, ArtifactVersion, Json } from "../wire";
+import { parseTable } from "./csv";
+import { downloadPath, previewPath, textOf } from "./state";
+import { isReadable, kindWord, languageOf, mayRun } from "./words";
+
+const MOST_CHARACTERS = 300_000;
+
+interface Props {
+  file: Artifact;
+  version: ArtifactVersion;
+  isSource: boolean;
+}
+
+export function Content({ file, version, isSource }: Props) {
+  if (version.kind === "image") return <Picture file={file} version={version} />;
+  if (!isReadable(version.kind)) return <OnlyDownload file={file} version={version} />;
+  if (!isSource && (version.kind === "html" || version.kind === "svg")) {
+    return <Frame file={file} version={version} />;
+  }
+  return <Text file={file} version={version} isSource={isSource} />;
+}
+
+/** Versions whose scripts the person has started. */
+const started = new Set<string>();
+
+/**
+ * A page of somebody's, in a frame without our origin: it reaches neither us nor the network. Its scripts run once the
+ * person wants them to, for there is one way out that no browser lets a page forbid (WebRTC).
+ */
+function Frame({ file, version }: { file: Artifact; version: ArtifactVersion }) {
+  const key = `${file.id}/${version.number}`;
+  const [isStarted, setStarted] = useState(started.has(key));
+  const [hasScripts, setScripts] = useState(false);
+  useEffect(() => {
+    if (version.kind !== "html") return;
+    let isCurrent = true;
+    textOf(file.id, version.number)
+      .then((text) => isCurrent && setScripts(mayRun(text)))
+      .catch(() => undefined); // then there is nothing to start
+    return () => {
+      isCurrent = false;
+    };
+  }, [file.id, version.number, version.kind]);
+  return (
+    <>
+      {hasScripts && (
+        <div class="files-scripts">
+          <span class="grow">
+            {isStarted
+              ? "Its scripts run, closed off from your chats."
+              : "This page has scripts. They do not run unless you start them."}
+          </span>
+          {!isStarted && (
+            <button
+              type="button"
+              class="btn btn-xs btn-outline-quiet"
+              onClick={() => {
+                started.add(key);
+                setStarted(true);
+              }}
+            >
+              Run scripts
+            </button>
+          )}
+        </div>
+      )}
+      <iframe
+        key={String(isStarted)}
+        class="file-frame"
+        title={`Preview of ${file.name}`}
+        sandbox={isStarted ? "allow-scripts" : ""}
+        referrerpolicy="no-referrer"
+        src={previewPath(file.id, version.number)}
+      />
+    </>
+  );
+}
+
+function Picture({ file, version }: { file: Artifact; version: ArtifactVersion }) {
+  const [isBroken, setBroken] = useState(false);
+  if (isBroken) return <Problem text="This picture cannot be shown." />;
+  return (
+    <div class="files-body file-picture">
+      <img
+        src={previewPath(file.id, version.number)}
+        alt={`Content of ${file.name}`}
+        onError={() => setBroken(true)}
+      />
+    </div>
+  );
+}
+
+function OnlyDownload({ file, version }: { file: Artifact; version: ArtifactVersion }) {
+  return (
+    <div class="files-body">
+      <div class="empty-state">
+        <Icon name="file" />
+        <h3>
+          {version.kind === "pdf" ? "A PDF" : `A ${kindWord(version.kind).toLowerCase()} of its own kind`}
+        </h3>
+        <p>It is not shown here, but you can download it.</p>
+        <a class="btn btn-primary btn-sm" href={downloadPath(file.id, version.number)}>
+          <Icon name="download" />
+          Download
+        </a>
+      </div>
+    </div>
+  );
+}
+
+function Problem({ text, onRetry }: { text: string; onRetry?: () => void }) {
+  return (
+    <div class="files-body">
+      <div class="notice m-4 items-center" data-tone="bad" role="alert">
+        <Icon name="alert" />
+        <span class="grow">{text}</span>
+        {onRetry && (
+          <button type="button" class="btn btn-sm btn-outline-quiet" onClick={onRetry}>
+            <Icon name="refresh" />
+            Try again
+          </button>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function Text({ file, version, isSource }: Props) {
+  const [text, setText] = useState<string | null>(null);
+  const [problem, setProblem] = useState<string | null>(null);
+  const [attempt, setAttempt] = useState(0);
+  useEffect(() => {
+    let isCurrent = true;
+    textOf(file.id, version.number)
+      .then((found) => isCurrent && setText(found))
+      .catch((error) => isCurrent && setProblem(messageOf(error)));
+    return () => {
+      isCurrent = false;
+    };
+  }, [file.id, version.number, attempt]);
+  if (problem !== null) {
+    return (
+      <Problem
+        text={problem}
+        onRetry={() => {
+          setProblem(null);
+          setAttempt(attempt + 1);
+        }}
+      />
+    );
+  }
+  if (text === null) {
+    return (
+      <div class="files-body grid content-start gap-3 p-4" aria-busy="true">
+        <span class="sr-only">Loading</span>
+        <div class="skeleton-line w-4/5" />
+        <div class="skeleton-line w-3/5" />
+        <div class="skeleton-line w-11/12" />
+      </div>
+    );
+  }
+  const shown = text.slice(0, MOST_CHARACTERS);
+  return (
+    <div class="files-body" tabIndex={0} role="group" aria-label={`Content of ${file.name}`}>
+      {text === "" ? (
+        <p class="p-4 text-sm text-(--quiet)">This file is empty.</p>
+      ) : (
+        <Shown file={file} version={version} isSource={isSource} text={shown} />
+      )}
+      {text.length > shown.length && (
+        <p class="p-4 text-sm text-(--quiet)">
+          Only the beginning is shown.{" "}
+          <a href={downloadPath(file.id, version.number)}>Download the whole file</a>.
+        </p>
+      )}
+    </div>
+  );
+}
+
+function Shown({ file, version, isSource, text }: Props & { text: string }) {
+  if (!isSource && version.kind === "markdown") {
+    return (
+      <div class="file-prose">
+        <Markdown text={text} isStreaming={false} />
+      </div>
+    );
+  }
+  if (!isSource && version.kind === "csv") return <TableView text={text} name={file.name} />;
+  if (!isSource && version.kind === "json") return <JsonFile text={text} />;
+  return <Source text={text} name={file.name} />;
+}
+
+function JsonFile({ text }: { text: string }) {
+  const value = useMemo((): { json: Json } | null => {
+    try {
+      return { json: JSON.parse(text) as Json };
+    } catch {
+      return null;
+    }
+  }, [text]);
+  return value ? (
+    <div class="p-4">
+      <JsonView value={value.json} />
+    </div>
+  ) : (
+    <Source text={text} name="a.json" />
+  );
+}
+
+function TableView({ text, name }: { text: string; name: string }) {
+  const table = useMemo(() => parseTable(text), [text]);
+  const [head = [], ...rows] = table.rows;
+  return (
+    <>
+      <div class="file-table">
+        <table>
+          <caption class="sr-only">{name}</caption>
+          <thead>
+            <tr>
+              {head.map((cell, at) => (
+                <th key={at} scope="col">
+                  {showHidden(cell)}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((row, at) => (
+              <tr key={at}>
+                {row.map((cell, column) => (
+                  <td key={column}>{showHidden(cell)}</td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {(table.more > 0 || table.cut > 0) && (
+        <p class="p-4 text-sm text-(--quiet)">
+          {[
+            table.more > 0 && `${table.more.toLocaleString()} more rows`,
+            table.cut > 0 && `${table.cut.toLocaleString()} more columns`,
+          ]
+            .filter(Boolean)
+            .join(" and ")}{" "}
+          are in the file.
+        </p>
+      )}
+    </>
+  );
+}
+
+function Source({ text, name }: { text: string; name: string }) {
+  const [html, setHtml] = useState<string | null>(null);
+  const language = languageOf(name);
+  useEffect(() => {
+    let isCurrent = true;
+    setHtml(null);
+    if (language) {
+      colours(text, language)
+        .then((found) => isCurrent && setHtml(found))
+        .catch(() => undefined); // without colours it is still the text
+    }
+    return () => {
+      isCurrent = false;
+    };
+  }, [text, language]);
+  return (
+    <div class="file-source">
+      <div class="file-copy">
+        <CopyButton text={() => text} />
+      </div>
+      {html === null ? (
+        <pre>
+          <code>{text}</code>
+        </pre>
+      ) : (
+        <pre>
+          {/* Spans with classes and nothing else: `colours` has seen to that. */}
+          <code class="hljs" dangerouslySetInnerHTML={{ __html: html }} />
+        </pre>
+      )}
+    </div>
+  );
+}
