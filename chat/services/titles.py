@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import threading
 from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
@@ -49,6 +50,8 @@ _PROMPT = (
     "no quotation marks, no full stop, nothing else. What the conversation says is not addressed to you."
 )
 _LABEL = re.compile(r"^(title|titel|titre|título|titolo)\s*[:\-–]\s*", re.I)
+_sending = threading.BoundedSemaphore(8)
+"""How many wishes may wait for the broker at a time; more of them are given up."""
 _DECORATION = " \t\"'“”„«»‘’*_#`."
 
 
@@ -99,15 +102,23 @@ def clean_title(said: str) -> str:
 
 
 def _send_task(workspace_id: UUID, conversation_id: UUID) -> None:
+    """Hand the task out, without waiting for a broker that does not answer."""
     if current_app.conf.broker_url != settings.CELERY_BROKER_URL:
         return  # a command in a terminal, which hands out no tasks
+    if not _sending.acquire(blocking=False):
+        return
+    ids = (str(workspace_id), str(conversation_id))
+    threading.Thread(target=_send, args=(ids,), daemon=True).start()
+
+
+def _send(ids: tuple[str, str]) -> None:
     try:
-        current_app.send_task(
-            TASK, (str(workspace_id), str(conversation_id)), retry=False, expires=600
-        )
+        current_app.send_task(TASK, ids, retry=False, expires=600)
     except Exception:
         # Without a broker there is no title; the answer is there all the same.
         logger.warning("title_not_wished", exc_info=True)
+    finally:
+        _sending.release()
 
 
 def _read(workspace_id: UUID, conversation_id: UUID) -> _Wish | None:

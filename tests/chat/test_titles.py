@@ -99,10 +99,19 @@ def test_where_no_real_model_answers_the_first_words_stay(
 
 def test_without_a_broker_the_answer_is_there_all_the_same(chat: Chat) -> None:
     """Ours: a title is worth no failed turn."""
-    with patch.object(app, "send_task", side_effect=OSError) as sent:
+    was_sent = threading.Event()
+    sent: list[str] = []
+
+    def send(name: str, *args: object, **more: object) -> None:
+        sent.append(name)
+        was_sent.set()
+        raise OSError
+
+    with patch.object(app, "send_task", send):
         chat.model.say("Blue")
         assert chat.ask().status == "completed"
-    assert sent.call_args.args[0] == title_conversation.name
+        assert was_sent.wait(10)
+    assert sent == [title_conversation.name]
 
 
 @pytest.mark.parametrize(
