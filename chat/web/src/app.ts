@@ -5,7 +5,17 @@ import { ApiProblem, createApi } from "./net/api";
 import { CommandError, LiveSocket, type SocketStatus } from "./net/socket";
 import { emptyConversation, type LocalEvent, reduce } from "./store/conversation";
 import { activeTurn, timeline, waitingCalls } from "./store/timeline";
-import type { Boot, Bud, Conversation, ConversationEvent, InputAction, JsonObject, PageEvent } from "./wire";
+import type {
+  Boot,
+  Bud,
+  Conversation,
+  ConversationEvent,
+  InputAction,
+  JsonObject,
+  PageEvent,
+  Resolution,
+  WhenBusy,
+} from "./wire";
 
 export const boot: Boot = JSON.parse(document.getElementById("boot")?.textContent ?? "null") as Boot;
 export const api = createApi(boot.urls.api, boot.csrf_token, boot.workspace.slug);
@@ -269,7 +279,7 @@ export function dropResource(conversationId: string, one: Picked): void {
 }
 
 /** A row's first words can be sent right after it was made: they wait here until its snapshot came. */
-export async function sendMessage(text: string): Promise<void> {
+export async function sendMessage(text: string, when_busy: WhenBusy = "queue"): Promise<void> {
   const id = place.value;
   const trimmed = text.trim();
   if (!id || trimmed === "") return;
@@ -278,7 +288,7 @@ export async function sendMessage(text: string): Promise<void> {
   picked.value = { ...picked.value, [id]: [] };
   const sent_at = new Date().toISOString();
   local({ type: "local.sending", client_id, text: trimmed, sent_at, attachments });
-  await deliver(id, client_id, trimmed, attachments);
+  await deliver(id, client_id, trimmed, attachments, when_busy);
 }
 
 async function deliver(
@@ -286,6 +296,7 @@ async function deliver(
   client_id: string,
   text: string,
   taken: readonly Picked[],
+  when_busy: WhenBusy = "queue",
 ): Promise<void> {
   const attachments = taken.map(({ server_id, uri, resource_id }) => ({ server_id, uri, resource_id }));
   try {
@@ -294,6 +305,7 @@ async function deliver(
       conversation_id,
       client_id,
       text,
+      when_busy,
       ...(attachments.length > 0 && { attachments }),
     });
   } catch (error) {
@@ -327,6 +339,35 @@ async function command(promise: Promise<unknown>): Promise<boolean> {
 export const stopTurn = (turn_id: string): Promise<boolean> => command(socket.ask({ type: "stop", turn_id }));
 export const retryTurn = (turn_id: string): Promise<boolean> =>
   command(socket.ask({ type: "retry", turn_id }));
+
+// -- branches and waiting messages -------------------------------------------------------------------------------
+
+export const editMessage = (message_id: string, text: string): Promise<boolean> =>
+  command(socket.ask({ type: "edit_message", message_id, client_id: crypto.randomUUID(), text }));
+export const regenerate = (turn_id: string): Promise<boolean> =>
+  command(socket.ask({ type: "regenerate", turn_id, client_id: crypto.randomUUID() }));
+export const showBranch = (message_id: string): Promise<boolean> =>
+  command(socket.ask({ type: "show_branch", message_id }));
+export const editQueued = (queued_id: string, text: string): Promise<boolean> =>
+  command(socket.ask({ type: "edit_queued", queued_id, text }));
+export const removeQueued = (queued_id: string): Promise<boolean> =>
+  command(socket.ask({ type: "remove_queued", queued_id }));
+export const sendQueuedNow = (queued_id: string): Promise<boolean> =>
+  command(socket.ask({ type: "send_queued", queued_id }));
+export const resolveCall = (tool_call_id: string, resolution: Resolution, note?: string): Promise<boolean> =>
+  command(socket.ask({ type: "resolve", tool_call_id, resolution, ...(note && { note }) }));
+
+/** Go on in a new conversation, with a copy of everything up to this answer. */
+export async function forkFrom(message_id: string): Promise<void> {
+  try {
+    const row = await api.fork(message_id, crypto.randomUUID());
+    if (!showsArchived.value) placeInList(row);
+    go(conversationPath(row.id));
+    toast("This is a copy. The other conversation stays as it was.", "ok");
+  } catch (error) {
+    toast(messageOf(error), "bad");
+  }
+}
 
 export function decide(
   tool_call_id: string,

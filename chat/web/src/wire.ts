@@ -304,6 +304,9 @@ export interface Artifact {
   updated_at: string;
 }
 
+/** What becomes of a message that is sent while a turn runs. */
+export type WhenBusy = "refuse" | "queue" | "interrupt";
+
 /** What becomes of a call whose outcome is unknown. */
 export type Resolution = "run_again" | "mark_done" | "give_up";
 
@@ -371,7 +374,7 @@ export type Command =
       client_id: string;
       text: string;
       attachments?: ResourceName[];
-      when_busy?: "refuse" | "queue" | "interrupt";
+      when_busy?: WhenBusy;
       ref?: string;
     }
   | { type: "edit_message"; message_id: string; client_id: string; text: string; ref?: string }

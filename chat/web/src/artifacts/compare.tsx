@@ -64,14 +64,14 @@ export function Comparison(props: { file: Artifact; versions: ArtifactVersion[];
       <div class="file-diff" tabIndex={0} role="group" aria-label="Differences">
         {shown.slice(0, MOST_LINES).map((line, at) =>
           line.change === "fold" ? (
-            <p key={at} class="diff-fold">
+            <p key={at} class="compared-fold">
               {line.count === 1 ? "1 equal line" : `${line.count} equal lines`}
             </p>
           ) : (
             <Line key={at} line={line} />
           ),
         )}
-        {shown.length > MOST_LINES && <p class="diff-fold">{shown.length - MOST_LINES} more lines</p>}
+        {shown.length > MOST_LINES && <p class="compared-fold">{shown.length - MOST_LINES} more lines</p>}
       </div>
     </div>
   );
@@ -79,11 +79,11 @@ export function Comparison(props: { file: Artifact; versions: ArtifactVersion[];
 
 function Line({ line }: { line: DiffLine }) {
   return (
-    <div class="diff-line" data-change={line.change}>
-      <span class="diff-number" aria-hidden="true">
+    <div class="compared-line" data-change={line.change}>
+      <span class="compared-number" aria-hidden="true">
         {line.before ?? ""}
       </span>
-      <span class="diff-number" aria-hidden="true">
+      <span class="compared-number" aria-hidden="true">
         {line.after ?? ""}
       </span>
       <span aria-hidden="true">{SIGN[line.change]}</span>

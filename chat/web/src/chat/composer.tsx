@@ -3,7 +3,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { pickFiles } from "../artifacts/state";
 import { Icon } from "../ui/icon";
 import { Menu, MenuButton } from "../ui/menu";
-import type { Prompt } from "../wire";
+import type { Prompt, WhenBusy } from "../wire";
 import { PickedChips } from "./attachment-chips";
 import { useDraft } from "./draft";
 import { COMMANDS_ID, CommandMenu, commandId, PromptDialog, useCommands } from "./prompt-commands";
@@ -17,7 +17,8 @@ interface ComposerProps {
   label: string;
   isRunning?: boolean;
   isDisabled?: boolean;
-  onSend: (text: string) => void | Promise<unknown>;
+  /** `whenBusy`: what shall become of it while an answer is being written. */
+  onSend: (text: string, whenBusy: WhenBusy) => void | Promise<unknown>;
   onStop?: () => void;
   hint?: string;
   /** With it, resources can be attached, prompts used and servers switched. */
@@ -47,12 +48,12 @@ export function Composer(props: ComposerProps) {
     area.style.height = `${Math.min(area.scrollHeight, innerHeight * 0.4)}px`;
   }, [text]);
 
-  const canSend = !isRunning && !isDisabled && text.trim() !== "";
-  const send = () => {
+  const canSend = !isDisabled && text.trim() !== "";
+  const send = (whenBusy: WhenBusy = "queue") => {
     if (!canSend) return;
     const words = text;
     setText("");
-    void onSend(words);
+    void onSend(words, whenBusy);
   };
   const choose = (prompt: Prompt) => {
     setText("");
@@ -105,7 +106,7 @@ export function Composer(props: ComposerProps) {
           if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
           if (isTouch()) return; // a phone's Enter makes a line; its button sends
           event.preventDefault();
-          send();
+          send(event.ctrlKey || event.metaKey ? "interrupt" : "queue");
         }}
       />
       <div class="composer-bar">
@@ -135,8 +136,12 @@ export function Composer(props: ComposerProps) {
             </MenuButton>
           </Menu>
         )}
-        <span class="text-xs text-(--quiet) truncate grow">{props.hint}</span>
-        {isRunning ? (
+        <span class="text-xs text-(--quiet) truncate grow">
+          {isRunning && canSend && !isTouch()
+            ? "Enter sends it after this answer, Ctrl+Enter interrupts."
+            : props.hint}
+        </span>
+        {isRunning && (
           <button
             type="button"
             class="btn btn-sm btn-circle btn-neutral"
@@ -150,12 +155,13 @@ export function Composer(props: ComposerProps) {
           >
             <span class="stop-square" aria-hidden="true" />
           </button>
-        ) : (
+        )}
+        {(!isRunning || canSend) && (
           <button
             type="submit"
             class="btn btn-sm btn-circle btn-primary"
-            aria-label="Send"
-            title="Send"
+            aria-label={isRunning ? "Send after this answer" : "Send"}
+            title={isRunning ? "Send after this answer" : "Send"}
             disabled={!canSend}
           >
             <Icon name="arrowUp" />

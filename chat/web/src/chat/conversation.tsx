@@ -18,6 +18,8 @@ import { Composer } from "./composer";
 import { useFollow } from "./follow";
 import { DemoLabel, Header } from "./header";
 import { MessageList } from "./messages";
+import { QueuedMessages } from "./queued";
+import { UsageGauge } from "./usage";
 
 function Loading() {
   return (
@@ -77,6 +79,7 @@ export function ConversationView({ id }: { id: string }) {
             </p>
           )}
         </div>
+        <UsageGauge />
         {isDemo && <DemoLabel />}
         {conversation && <FilesButton />}
         {conversation && <ConversationMenu row={conversation} />}
@@ -125,6 +128,7 @@ export function ConversationView({ id }: { id: string }) {
                 ? "Answering."
                 : ""}
         </div>
+        <QueuedMessages />
         <Composer
           draftKey={id}
           conversationId={conversation ? id : undefined}
@@ -139,9 +143,9 @@ export function ConversationView({ id }: { id: string }) {
                 ? "A tool call waits for your word above."
                 : undefined
           }
-          onSend={(text) => {
+          onSend={(text, whenBusy) => {
             jump();
-            return sendMessage(text);
+            return sendMessage(text, whenBusy);
           }}
           onStop={() => turn && stopTurn(turn.id)}
         />

@@ -1,5 +1,6 @@
 import { memo } from "preact/compat";
-import { discard, openState, openTimeline, resend, retryTurn, socketStatus } from "../app";
+import { useState } from "preact/hooks";
+import { discard, openState, openTimeline, resend, retryTurn, runningTurn, socketStatus } from "../app";
 import { Markdown } from "../markdown/markdown";
 import type { TimelineItem } from "../store/timeline";
 import { CopyButton } from "../ui/copy";
@@ -7,21 +8,44 @@ import { Icon } from "../ui/icon";
 import { clockTime } from "../ui/time";
 import type { Message, Turn } from "../wire";
 import { AttachmentChips } from "./attachment-chips";
+import { AnswerActions, BranchArrows, MessageEditor } from "./branches";
 import { LooseQuestions } from "./input-card";
+import { Reasoning } from "./reasoning";
 import { ToolCalls } from "./tool-call";
+import { usageWords } from "./usage";
 
-const UserMessage = memo(({ message }: { message: Message }) => (
-  <article class="user-message" aria-label="You">
-    <h2 class="sr-only">You said</h2>
-    <div class="bubble" title={clockTime(message.created_at)}>
-      {message.text}
-    </div>
-    <AttachmentChips attachments={message.attachments} conversationId={message.conversation_id} />
-    <div class="message-actions justify-end">
-      <CopyButton text={() => message.text} />
-    </div>
-  </article>
-));
+const UserMessage = memo(({ message }: { message: Message }) => {
+  const [isEditing, setEditing] = useState(false);
+  return (
+    <article class="user-message" aria-label="You">
+      <h2 class="sr-only">You said</h2>
+      {isEditing ? (
+        <MessageEditor message={message} onClose={() => setEditing(false)} />
+      ) : (
+        <div class="bubble" title={clockTime(message.created_at)}>
+          {message.text}
+        </div>
+      )}
+      <AttachmentChips attachments={message.attachments} conversationId={message.conversation_id} />
+      {!isEditing && (
+        <div class="message-actions justify-end">
+          <BranchArrows message={message} what="wording" />
+          <CopyButton text={() => message.text} />
+          <button
+            type="button"
+            class="copy-button"
+            disabled={runningTurn.value !== null}
+            title="Word this question anew"
+            onClick={() => setEditing(true)}
+          >
+            <Icon name="pencil" />
+            Edit
+          </button>
+        </div>
+      )}
+    </article>
+  );
+});
 
 function OutgoingMessage({ item }: { item: TimelineItem & { kind: "outgoing" } }) {
   const { outgoing } = item;
@@ -61,7 +85,10 @@ function OutgoingMessage({ item }: { item: TimelineItem & { kind: "outgoing" } }
 }
 
 const TextSegment = memo(({ message }: { message: Message }) => (
-  <Markdown text={message.text} isStreaming={message.status === "streaming"} />
+  <>
+    {message.reasoning && <Reasoning message={message} />}
+    {message.text && <Markdown text={message.text} isStreaming={message.status === "streaming"} />}
+  </>
 ));
 
 function Thinking() {
@@ -124,6 +151,7 @@ function Answer({ item }: { item: TimelineItem & { kind: "answer" } }) {
   const { turn, segments } = item;
   const isDone = turn === null || turn.finished_at !== null || turn.status === "completed";
   const text = segments.flatMap((s) => (s.kind === "text" ? [s.message.text] : [])).join("\n\n");
+  const { first, last } = item;
   return (
     <article class="answer" aria-label={conversation?.bud.name ?? "Assistant"} aria-busy={!isDone}>
       <h2 class="sr-only">{conversation?.bud.name ?? "Assistant"} said</h2>
@@ -141,13 +169,14 @@ function Answer({ item }: { item: TimelineItem & { kind: "answer" } }) {
         {turn && item.isLast && <LooseQuestions turn={turn} />}
         {item.isThinking && <Thinking />}
         {turn && <TurnEnd turn={turn} canRetry={item.isLast} />}
-        {isDone && text && (
+        {isDone && turn && (
           <div class="message-actions">
-            <CopyButton text={() => text} />
-            {turn?.usage && (
-              <span class="text-xs text-(--quiet)" title="Tokens read and written by the model">
-                {turn.usage.prompt_tokens.toLocaleString()} in ·{" "}
-                {turn.usage.completion_tokens.toLocaleString()} out
+            {first && <BranchArrows message={first} what="answer" />}
+            {text && <CopyButton text={() => text} />}
+            <AnswerActions turn={turn} last={last} />
+            {turn.usage && (
+              <span class="usage-words" title="What the model read and wrote for this answer">
+                {usageWords(turn.usage)}
               </span>
             )}
           </div>

@@ -1,5 +1,5 @@
 import { useId, useState } from "preact/hooks";
-import { openState } from "../app";
+import { openState, waiting } from "../app";
 import { FileOfCall } from "../artifacts/button";
 import { Icon, type IconName } from "../ui/icon";
 import { ago, clockTime, duration, useNow } from "../ui/time";
@@ -10,6 +10,7 @@ import { Badges } from "./badges";
 import { AnsweredInput, InputCard } from "./input-card";
 import { JsonView } from "./json-tree";
 import { Result } from "./result";
+import { UnknownCard } from "./unknown-card";
 
 const FACES: Record<ToolCall["status"], { icon: IconName; tone: string; word: string }> = {
   queued: { icon: "clock", tone: "muted", word: "queued" },
@@ -153,6 +154,9 @@ export function ToolCallCard({ call }: { call: ToolCall }) {
   const id = useId();
   const [isOpen, setOpen] = useState(false);
   if (call.status === "waiting_for_approval") return <ApprovalCard call={call} />;
+  if (waiting.value.some((one) => one.id === call.id && one.status === "outcome_unknown")) {
+    return <UnknownCard call={call} />;
+  }
   const face = FACES[call.status] ?? FACES.outcome_unknown;
   return (
     <article class="tool-card" aria-label={`Tool call ${call.tool.title || call.tool.name}`}>
@@ -212,7 +216,8 @@ function Asked({ call }: { call: ToolCall }) {
 export function ToolCalls({ calls }: { calls: ToolCall[] }) {
   const id = useId();
   const [isOpen, setOpen] = useState(false);
-  const isActive = calls.some((call) => CALL_IS_ACTIVE.has(call.status));
+  const asks = new Set(waiting.value.map((call) => call.id));
+  const isActive = calls.some((call) => CALL_IS_ACTIVE.has(call.status) || asks.has(call.id));
   if (calls.length === 1 || isActive) {
     return (
       <div class="grid gap-2">

@@ -73,6 +73,7 @@ export interface Api {
   conversations(query?: { search?: string; archived?: boolean; page?: string }): Promise<Page<Conversation>>;
   conversation(id: string): Promise<Conversation>;
   startConversation(budId: string, key: string): Promise<Conversation>;
+  fork(messageId: string, clientId: string): Promise<Conversation>;
   changeConversation(
     id: string,
     change: Partial<Pick<Conversation, "title" | "is_pinned" | "is_archived">> & {
@@ -140,6 +141,7 @@ export function createApi(base: string, csrfToken: string, workspaceSlug: string
     conversation: (id) => call("GET", `conversations/${id}/`),
     startConversation: (budId, key) =>
       call("POST", "conversations/", { bud_id: budId }, { "Idempotency-Key": key }),
+    fork: (messageId, clientId) => call("POST", `messages/${messageId}/fork/`, { client_id: clientId }),
     changeConversation: (id, change) => call("PATCH", `conversations/${id}/`, change),
     deleteConversation: (id) => call("DELETE", `conversations/${id}/`),
     serversOf: (id) => call("GET", `conversations/${id}/servers/`),

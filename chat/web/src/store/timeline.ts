@@ -13,6 +13,9 @@ export type TimelineItem =
       kind: "answer";
       key: string;
       turn: Turn | null;
+      /** Its first message, which says which branch this is, and its last. */
+      first: Message | undefined;
+      last: Message | undefined;
       segments: Segment[];
       isThinking: boolean;
       isLast: boolean;
@@ -47,6 +50,8 @@ export function timeline(state: ConversationState): TimelineItem[] {
       kind: "answer",
       key,
       turn: (turnId && turns.get(turnId)) || null,
+      first: undefined,
+      last: undefined,
       segments: [],
       isThinking: false,
       isLast: false,
@@ -68,7 +73,10 @@ export function timeline(state: ConversationState): TimelineItem[] {
       continue;
     }
     const item = answer(message.turn_id, message.turn_id ? `turn-${message.turn_id}` : message.id);
-    if (message.text.trim() !== "") item.segments.push({ kind: "text", key: message.id, message });
+    item.first ??= message;
+    item.last = message;
+    if (message.text.trim() !== "" || message.reasoning !== "")
+      item.segments.push({ kind: "text", key: message.id, message });
     const own = calls.get(message.id);
     if (own) {
       const previous = item.segments.at(-1);

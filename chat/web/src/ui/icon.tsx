@@ -6,6 +6,7 @@ import arrowUp from "lucide-static/icons/arrow-up.svg?raw";
 import building from "lucide-static/icons/building-2.svg?raw";
 import check from "lucide-static/icons/check.svg?raw";
 import chevronDown from "lucide-static/icons/chevron-down.svg?raw";
+import chevronLeft from "lucide-static/icons/chevron-left.svg?raw";
 import chevronRight from "lucide-static/icons/chevron-right.svg?raw";
 import chevronsUpDown from "lucide-static/icons/chevrons-up-down.svg?raw";
 import circleCheck from "lucide-static/icons/circle-check.svg?raw";
@@ -22,6 +23,7 @@ import fileImage from "lucide-static/icons/file-image.svg?raw";
 import fileTable from "lucide-static/icons/file-spreadsheet.svg?raw";
 import fileText from "lucide-static/icons/file-text.svg?raw";
 import files from "lucide-static/icons/files.svg?raw";
+import fork from "lucide-static/icons/git-fork.svg?raw";
 import hand from "lucide-static/icons/hand.svg?raw";
 import info from "lucide-static/icons/info.svg?raw";
 import key from "lucide-static/icons/key-round.svg?raw";
@@ -61,6 +63,7 @@ const ICONS = {
   building,
   check,
   chevronDown,
+  chevronLeft,
   chevronRight,
   chevronsUpDown,
   circleCheck,
@@ -78,6 +81,7 @@ const ICONS = {
   fileTable,
   fileText,
   files,
+  fork,
   hand,
   info,
   key,

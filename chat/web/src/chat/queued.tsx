@@ -1,0 +1,101 @@
+/** Messages that wait for the running answer: in order, and still to be changed. */
+import { useState } from "preact/hooks";
+import { editQueued, openState, removeQueued, runningTurn, sendQueuedNow } from "../app";
+import { Icon } from "../ui/icon";
+import type { QueuedMessage } from "../wire";
+
+function Row({ row }: { row: QueuedMessage }) {
+  const [draft, setDraft] = useState<string | null>(null);
+  const isRunning = runningTurn.value !== null;
+  if (draft !== null) {
+    return (
+      <li class="queued-row">
+        <form
+          class="flex grow items-start gap-2"
+          onSubmit={async (event) => {
+            event.preventDefault();
+            if (draft.trim() && (await editQueued(row.id, draft.trim()))) setDraft(null);
+          }}
+        >
+          <label class="sr-only" for={`queued-${row.id}`}>
+            Waiting message
+          </label>
+          <textarea
+            id={`queued-${row.id}`}
+            class="grow"
+            rows={2}
+            autofocus
+            value={draft}
+            onInput={(event) => setDraft(event.currentTarget.value)}
+            onKeyDown={(event) => {
+              if (event.key === "Escape") setDraft(null);
+            }}
+          />
+          <button type="submit" class="btn btn-xs btn-primary" disabled={draft.trim() === ""}>
+            Save
+          </button>
+          <button type="button" class="btn btn-xs btn-quiet" onClick={() => setDraft(null)}>
+            Cancel
+          </button>
+        </form>
+      </li>
+    );
+  }
+  return (
+    <li class="queued-row">
+      <Icon name="clock" class="text-(--quiet)" />
+      <span class="min-w-0 grow truncate" title={row.text}>
+        {row.text}
+      </span>
+      {row.is_next ? (
+        <span class="text-xs text-(--quiet)">next, as soon as this stops</span>
+      ) : (
+        <>
+          <button
+            type="button"
+            class="copy-button"
+            title={isRunning ? "Stop the running answer and send this" : "Send this"}
+            onClick={() => sendQueuedNow(row.id)}
+          >
+            <Icon name="arrowUp" />
+            Send now
+          </button>
+          <button
+            type="button"
+            class="copy-button"
+            aria-label="Edit the waiting message"
+            onClick={() => setDraft(row.text)}
+          >
+            <Icon name="pencil" />
+          </button>
+          <button
+            type="button"
+            class="copy-button"
+            aria-label="Remove the waiting message"
+            onClick={() => removeQueued(row.id)}
+          >
+            <Icon name="trash" />
+          </button>
+        </>
+      )}
+    </li>
+  );
+}
+
+export function QueuedMessages() {
+  const rows = openState.value?.queue ?? [];
+  if (rows.length === 0) return null;
+  const isHeld = runningTurn.value === null;
+  return (
+    <section class="queued" aria-label="Waiting messages">
+      <p class="text-xs text-(--quiet)">
+        {isHeld ? "Not sent: the answer before did not end well." : "Sent when the answer is complete:"}
+      </p>
+      <ol>
+        {rows.map((row) => (
+          <Row key={row.id} row={row} />
+        ))}
+      </ol>
+    </section>
+  );
+}

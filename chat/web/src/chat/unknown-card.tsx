@@ -1,0 +1,92 @@
+/** A call whose connection was lost: what is known of it, and the person's word on what becomes of it. */
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { resolveCall } from "../app";
+import { Icon } from "../ui/icon";
+import { clockTime } from "../ui/time";
+import type { Resolution, ToolCall } from "../wire";
+import { isFocusFree } from "./focus";
+import { JsonView } from "./json-tree";
+
+export function UnknownCard({ call }: { call: ToolCall }) {
+  const id = useId();
+  const note = useRef<HTMLInputElement>(null);
+  const card = useRef<HTMLElement>(null);
+  const [isBusy, setBusy] = useState(false);
+  const name = call.tool.title || call.tool.name;
+  useEffect(() => {
+    if (isFocusFree()) card.current?.focus({ preventScroll: true });
+    card.current?.scrollIntoView({ block: "nearest" });
+  }, []);
+  const say = async (resolution: Resolution) => {
+    setBusy(true);
+    const words = note.current?.value.trim();
+    if (!(await resolveCall(call.id, resolution, words))) setBusy(false);
+  };
+  return (
+    <section
+      ref={card}
+      tabIndex={-1}
+      class="approval"
+      aria-labelledby={`${id}-title`}
+      aria-describedby={`${id}-why`}
+    >
+      <header class="flex items-start gap-2">
+        <Icon name="question" class="text-(--color-warning)" />
+        <div class="min-w-0 grow">
+          <h3 id={`${id}-title`} class="font-semibold">
+            Did {name} take effect?
+          </h3>
+          {call.server && <p class="text-xs text-(--quiet)">{call.server.name}</p>}
+        </div>
+      </header>
+      <p id={`${id}-why`} class="text-sm">
+        It was sent{call.started_at && ` at ${clockTime(call.started_at)}`}, and then the connection was lost.
+        It may have been carried out or not, and was not repeated. Please look there before you run it again.
+      </p>
+      {call.error && <p class="text-sm text-(--quiet)">{call.error}</p>}
+      <details>
+        <summary class="link-quiet text-xs">What was sent</summary>
+        <div class="mt-2">
+          <JsonView value={call.arguments} empty="No parameters." />
+        </div>
+      </details>
+      <div class="field">
+        <label for={`${id}-note`}>
+          What did you find? The assistant reads this. <span class="optional">optional</span>
+        </label>
+        <input ref={note} id={`${id}-note`} maxLength={500} autocomplete="off" />
+      </div>
+      <div class="flex flex-wrap items-center gap-2">
+        <button
+          type="button"
+          class="btn btn-primary btn-sm"
+          disabled={isBusy}
+          onClick={() => say("mark_done")}
+        >
+          <Icon name="check" />
+          It took effect
+        </button>
+        <button
+          type="button"
+          class="btn btn-outline-quiet btn-sm"
+          disabled={isBusy}
+          onClick={() => say("run_again")}
+        >
+          <Icon name="refresh" />
+          Run it again
+        </button>
+        <button
+          type="button"
+          class="btn btn-outline-quiet btn-sm"
+          disabled={isBusy}
+          onClick={() => say("give_up")}
+        >
+          Give up
+        </button>
+        {call.resolution?.due_at && (
+          <span class="text-xs text-(--quiet)">Given up by itself {clockTime(call.resolution.due_at)}.</span>
+        )}
+      </div>
+    </section>
+  );
+}

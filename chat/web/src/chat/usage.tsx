@@ -1,0 +1,58 @@
+/** What an answer and a conversation have used: tokens, cost where prices are known, and how full the model's window is. */
+import { openState } from "../app";
+import { pathTo } from "../store/paths";
+import type { Usage } from "../wire";
+
+const short = (count: number): string =>
+  count < 10_000 ? count.toLocaleString() : `${Math.round(count / 1000).toLocaleString()}k`;
+
+/** A decimal number as text: two places, or more where it is small. */
+export function money(cost: string): string {
+  const value = Number(cost);
+  return value === 0 || value >= 0.01 ? value.toFixed(2) : value.toPrecision(2);
+}
+
+export function usageWords(usage: Usage): string {
+  const cached = usage.cached_tokens > 0 ? ` (${short(usage.cached_tokens)} cached)` : "";
+  const parts = [`${short(usage.prompt_tokens)} in${cached}`, `${short(usage.completion_tokens)} out`];
+  if (usage.cost !== null) parts.push(`cost ${money(usage.cost)}`);
+  return parts.join(" · ");
+}
+
+/** A small gauge in the header: how much of its window the model has read, and what it all came to. */
+export function UsageGauge() {
+  const state = openState.value;
+  const usage = state?.conversation?.usage;
+  if (!state || !usage) return null;
+  const path = pathTo(state.messages, state.conversation?.leaf_id ?? null);
+  const window = path.findLast((message) => message.context_window)?.context_window;
+  const share = window?.limit ? Math.min(1, window.used / window.limit) : null;
+  const told = [
+    window && `The model last read about ${short(window.used)} tokens`,
+    window?.limit && ` of ${short(window.limit)}`,
+    window && ". ",
+    `This conversation: ${usageWords(usage)}.`,
+  ]
+    .filter(Boolean)
+    .join("");
+  return (
+    <span class="usage-gauge" title={told} role="img" aria-label={told}>
+      {share !== null && (
+        <svg viewBox="0 0 20 20" width="18" height="18" aria-hidden="true">
+          <circle cx="10" cy="10" r="8" class="gauge-rest" pathLength={100} />
+          <circle
+            cx="10"
+            cy="10"
+            r="8"
+            class="gauge-used"
+            data-tone={share > 0.85 ? "warn" : "ok"}
+            pathLength={100}
+            stroke-dasharray={`${Math.round(share * 100)} 100`}
+            transform="rotate(-90 10 10)"
+          />
+        </svg>
+      )}
+      <span class="max-[40rem]:hidden">{short(usage.prompt_tokens + usage.completion_tokens)} tokens</span>
+    </span>
+  );
+}
