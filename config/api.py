@@ -16,8 +16,10 @@ from rest_framework.routers import SimpleRouter
 import audit.api
 import chat.api
 import mcp_servers.api
+from config.errors import RETRY_SECONDS
 from workspaces.api.parsing import BodyTooLarge
 from workspaces.api.viewsets import CallerThrottle
+from workspaces.database import drop_dead_connections, is_unavailable
 from workspaces.errors import DomainError, InvalidInput
 
 
@@ -25,6 +27,16 @@ class DomainValidationError(exceptions.ValidationError):
     """A service refused values: like a serializer's refusal, but 422."""
 
     status_code = 422
+
+
+class Unavailable(exceptions.APIException):
+    """503, with the time after which to ask again."""
+
+    status_code = 503
+    default_code = "unavailable"
+    default_detail = "This is not possible at the moment. Please try again soon."
+    wait = RETRY_SECONDS
+    """The REST framework makes a Retry-After of it."""
 
 
 class ApiExceptionHandler(ExceptionHandler):
@@ -35,9 +47,14 @@ class ApiExceptionHandler(ExceptionHandler):
         if isinstance(exc, InvalidInput) and exc.fields:
             return DomainValidationError(exc.fields, code=exc.code)
         if isinstance(exc, DomainError):
+            if exc.status == Unavailable.status_code:
+                return Unavailable(exc.message, code=exc.code)
             error = exceptions.APIException(exc.message, code=exc.code)
             error.status_code = exc.status
             return error
+        if is_unavailable(exc):
+            drop_dead_connections()
+            return Unavailable()
         if isinstance(exc, RequestDataTooBig):
             return BodyTooLarge()
         if isinstance(exc, ValidationError):

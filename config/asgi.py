@@ -15,7 +15,9 @@ from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from django.conf import settings  # noqa: E402
 
+from chat.engine import runner  # noqa: E402
 from chat.routing import websocket_urlpatterns  # noqa: E402
+from chat.sockets.open import close_sockets  # noqa: E402
 from config import celery as _celery  # noqa: E402, F401 - tasks that are sent from here go to its broker
 from config.edge import (  # noqa: E402
     BodyLimit,
@@ -24,16 +26,42 @@ from config.edge import (  # noqa: E402
     TrustedProxies,
     limit_bodies_of_daphne,
 )
-from config.lifecycle import Lifecycle  # noqa: E402
+from config.lifecycle import Lifecycle, StopHook  # noqa: E402
 from mcp_servers.connections import runtime  # noqa: E402
+
+
+async def let_pages_go() -> None:
+    """Send those to another process who do not follow what is said here just now."""
+    await close_sockets(seconds=_SPREAD_SECONDS, but=runner.conversations())
+
+
+async def hand_over_turns() -> None:
+    """Give steps under way their time, then every turn to whoever takes it."""
+    await runner.hand_over(max(0.0, settings.TRELLIS.drain_seconds - _ENDING_SECONDS))
+
+
+async def let_all_pages_go() -> None:
+    """Their streams have ended, or go on elsewhere."""
+    await close_sockets(seconds=_SPREAD_SECONDS)
 
 
 async def close_connections() -> None:
     """End the connections to MCP servers and reap the child processes of stdio servers."""
-    await asyncio.to_thread(runtime.shutdown, 4.0)
+    await asyncio.to_thread(runtime.shutdown, 2.0)
 
 
-lifecycle = Lifecycle(close_connections)
+_SPREAD_SECONDS = 0.5
+_ENDING_SECONDS = 3.0
+"""Of the time to drain, what is kept for giving turns back and closing connections."""
+lifecycle = Lifecycle(
+    start_hooks=[runner.watch_for_orphans],
+    stop_hooks=[
+        StopHook(let_pages_go, 1.0),
+        StopHook(hand_over_turns, settings.TRELLIS.drain_seconds),
+        StopHook(let_all_pages_go, 1.0),
+        StopHook(close_connections, 3.0),
+    ],
+)
 lifecycle.attach_to_daphne()
 # Uploads are the largest that anybody sends; beside the file there are a few words.
 _MOST_BYTES = max(

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 
 from celery import Celery
 from celery.schedules import crontab
-from celery.signals import setup_logging
+from celery.signals import (
+    setup_logging,
+    task_postrun,
+    task_prerun,
+    worker_process_init,
+    worker_process_shutdown,
+)
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
@@ -19,6 +26,36 @@ app.set_default()  # in every thread, also those that began before this
 @setup_logging.connect
 def _keep_logging(**_kwargs: object) -> None:
     """Celery would set up its own logging; ours stands already."""
+
+
+@task_prerun.connect
+@task_postrun.connect
+def _drop_dead_connections(**_kwargs: object) -> None:
+    from django.db import close_old_connections
+
+    close_old_connections()
+
+
+@worker_process_init.connect
+def _take_part(**_kwargs: object) -> None:
+    """A worker's process runs turns that others have left, like every other process."""
+    from chat.engine import runner
+
+    runner.watch_for_orphans()
+
+
+@worker_process_shutdown.connect
+def _hand_over(**_kwargs: object) -> None:
+    from chat.engine import runner
+    from mcp_servers.connections import runtime
+    from workspaces import leaving
+
+    leaving.leave()
+    asyncio.run(runner.hand_over(_HAND_OVER_SECONDS))
+    runtime.shutdown(_HAND_OVER_SECONDS)
+
+
+_HAND_OVER_SECONDS = 2.0
 
 
 # ``expires``: a run that waited longer than its period would only be followed by the next one.

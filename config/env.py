@@ -302,6 +302,13 @@ class Environment(BaseSettings):
         validation_alias="TRELLIS_TOOL_TIMEOUT_SECONDS",
         description="Seconds one tool call may take.",
     )
+    drain_seconds: float = Field(
+        8,
+        ge=1,
+        le=600,
+        validation_alias="DRAIN_SECONDS",
+        description="Seconds that a process takes at most to put its work down when it is told to end; keep it two below what your supervisor waits.",
+    )
     health_check_seconds: int = Field(
         60,
         ge=5,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -9,6 +10,7 @@ from django.template import TemplateDoesNotExist
 from django.template.loader import render_to_string
 from django.utils.html import format_html
 
+from workspaces.database import drop_dead_connections, is_unavailable
 from workspaces.errors import DomainError
 
 if TYPE_CHECKING:
@@ -19,7 +21,10 @@ _TEXTS = {
     403: ("forbidden", "You may not do this."),
     404: ("not_found", "There is nothing here."),
     500: ("error", "Something went wrong on our side. It has been logged."),
+    503: ("unavailable", "This is not possible at the moment. Please try again soon."),
 }
+RETRY_SECONDS = 5
+"""What a caller is told to wait after a 503."""
 
 
 def _answer(
@@ -29,8 +34,9 @@ def _answer(
     code, text = code or known_code, detail or known_text
     if request.path_info.startswith("/api/"):
         kind = "server_error" if status >= 500 else "client_error"
+        errors = [{"code": code, "detail": text, "attr": None}]
         return JsonResponse(
-            {"type": kind, "errors": [{"code": code, "detail": text, "attr": None}]}, status=status
+            {"type": kind, "errors": errors}, status=status, headers=_headers(status)
         )
     request_id = str(getattr(request, "request_id", ""))
     context = {"status": status, "title": text, "request_id": request_id}
@@ -41,7 +47,11 @@ def _answer(
         body = format_html(
             "<!doctype html><title>{}</title><p>{}</p><p>{}</p>", status, text, request_id
         )
-    return HttpResponse(body, status=status)
+    return HttpResponse(body, status=status, headers=_headers(status))
+
+
+def _headers(status: int) -> dict[str, str]:
+    return {"Retry-After": str(RETRY_SECONDS)} if status == 503 else {}
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
@@ -60,7 +70,10 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """500: needs neither database nor session, which may be what is broken."""
+    """500, or 503 while the database is away: needs neither database nor session, which may be what is broken."""
+    if is_unavailable(sys.exc_info()[1]):
+        drop_dead_connections()
+        return _answer(request, 503)
     return _answer(request, 500)
 
 

@@ -13,17 +13,12 @@ from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_safe
 
+from workspaces.leaving import is_leaving
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 logger = logging.getLogger(__name__)
-_draining = False
-
-
-def start_draining() -> None:
-    """Answer "not ready" from now on, so that a load balancer sends nobody new before the process stops."""
-    global _draining
-    _draining = True
 
 
 @require_safe
@@ -41,7 +36,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
         "layer": _check_layer,
     }
     results = {name: _run(name, check) for name, check in checks.items()}
-    if _draining:
+    if is_leaving():
         results["process"] = "stopping"
     is_ready = all(result == "ok" for result in results.values())
     return JsonResponse(

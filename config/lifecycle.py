@@ -8,24 +8,31 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from config.health import start_draining
-from workspaces import announcements
+from workspaces import announcements, leaving
 
 logger = logging.getLogger(__name__)
 
-STOP_SECONDS = 8.0
-"""Together with the closing of connections this stays below the ten seconds after which supervisors kill."""
 
-StopHook = Callable[[], Awaitable[None]]
+@dataclass(frozen=True, slots=True)
+class StopHook:
+    """One part's way of putting its work down."""
+
+    run: Callable[[], Awaitable[None]]
+    seconds: float
+    """How long it may take; then it is cut off."""
 
 
 class Lifecycle:
     """Starts once with the serving loop, stops once before it ends."""
 
-    def __init__(self, *stop_hooks: StopHook) -> None:
+    def __init__(
+        self, *, start_hooks: Sequence[Callable[[], None]] = (), stop_hooks: Sequence[StopHook] = ()
+    ) -> None:
+        self._start_hooks = start_hooks
         self._stop_hooks = stop_hooks
         self._is_started = False
         self._is_stopped = False
@@ -35,20 +42,24 @@ class Lifecycle:
         if not self._is_started:
             self._is_started = True
             announcements.serve_from(asyncio.get_running_loop())
+            for hook in self._start_hooks:
+                hook()
 
     async def stop(self) -> None:
         """Answer "not ready", then let each part put its work down; a part that fails does not keep the others."""
         if self._is_stopped:
             return
         self._is_stopped = True
-        start_draining()
+        leaving.leave()
         for hook in self._stop_hooks:
             try:
-                async with asyncio.timeout(STOP_SECONDS / len(self._stop_hooks)):
-                    await hook()
+                async with asyncio.timeout(hook.seconds):
+                    await hook.run()
             except Exception:
                 logger.warning(
-                    "a part did not stop cleanly", extra={"part": hook.__qualname__}, exc_info=True
+                    "a part did not stop cleanly",
+                    extra={"part": hook.run.__qualname__},
+                    exc_info=True,
                 )
 
     def attach_to_daphne(self) -> None:

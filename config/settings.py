@@ -120,12 +120,17 @@ else:
     # Merged, not replaced: the address may carry options of its own, such as sslmode.
     _postgresql["OPTIONS"] = {
         **_postgresql.get("OPTIONS", {}),
-        "pool": {"min_size": 1, "max_size": TRELLIS.database_pool_size, "timeout": 20},
+        "pool": {"min_size": 1, "max_size": TRELLIS.database_pool_size, "timeout": 10},
     }
+    # Of a process that stands still, locks are taken away; whoever waits for one hears of it before his caller gives up.
+    _postgresql["OPTIONS"].setdefault(
+        "options", "-c idle_in_transaction_session_timeout=10s -c lock_timeout=20s"
+    )
     DATABASES = {"default": _postgresql}
 
 # Caches, nudges, background tasks ------------------------------------------------------------------------------------
 
+CACHES: dict[str, dict[str, Any]]
 if TRELLIS.redis_url is None:
     CACHES = {
         "default": {
@@ -142,9 +147,10 @@ if TRELLIS.redis_url is None:
 else:
     CACHES = {
         "default": {
-            "BACKEND": "django.core.cache.backends.redis.RedisCache",
+            "BACKEND": "config.caches.ForgetfulRedisCache",
             "LOCATION": TRELLIS.redis_url,
             "KEY_PREFIX": "trellis",
+            "OPTIONS": {"socket_connect_timeout": 1, "socket_timeout": 2},
         }
     }
     CHANNEL_LAYERS = {
@@ -157,6 +163,8 @@ else:
     CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 3600}
 
 CELERY_TASK_IGNORE_RESULT = True
+# Celery would close the pool of connections around each task, and with it those of turns that run beside.
+CELERY_DB_REUSE_MAX = 1_000_000_000
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1

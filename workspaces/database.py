@@ -8,6 +8,7 @@ thread; these threads serve side by side, and each keeps its connection.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +16,14 @@ from datetime import datetime
 from functools import partial
 from typing import ParamSpec, TypeVar
 
-from django.db import close_old_connections, connection
+from django.db import (
+    DatabaseError,
+    InterfaceError,
+    InternalError,
+    OperationalError,
+    close_old_connections,
+    connection,
+)
 from django.utils import timezone
 
 P = ParamSpec("P")
@@ -39,8 +47,31 @@ def _with_fresh_connections(work: Callable[[], R]) -> R:
     close_old_connections()
     try:
         return work()
+    except DatabaseError as error:
+        if is_unavailable(error):
+            drop_dead_connections()
+        raise
     finally:
         close_old_connections()
+
+
+_READ_ONLY = "25006"
+
+
+def is_unavailable(error: BaseException | None) -> bool:
+    """Whether the database was away, full, locked for too long, or takes no writes: asking again later may help."""
+    if isinstance(error, OperationalError | InterfaceError):
+        return True
+    state = getattr(getattr(error, "__cause__", None), "sqlstate", None)
+    return isinstance(error, InternalError) and state == _READ_ONLY
+
+
+def drop_dead_connections() -> None:
+    """After a connection broke: have the pool look at those that lie idle, or each would cost another failure."""
+    pool = getattr(connection, "pool", None)
+    if pool is not None:
+        with contextlib.suppress(Exception):  # closed under us, or the database is still away
+            pool.check()
 
 
 def database_now() -> datetime:

@@ -25,6 +25,7 @@ from mcp_servers.gate.port import Standing
 from workspaces.database import in_database
 from workspaces.errors import NotFound
 from workspaces.failpoints import Failpoint, failpoint
+from workspaces.leaving import is_leaving
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +48,7 @@ class _Reason(StrEnum):
 @dataclass(slots=True)
 class _Running:
     task: asyncio.Task[None]
+    conversation_id: UUID | None = None
     reason: _Reason | None = None
     is_wanted_again: bool = False
     """Somebody woke it while it ran: it may be about to park, so look again when it has."""
@@ -55,12 +57,11 @@ class _Running:
 _running: dict[UUID, _Running] = {}
 _runtimes_drained: set[int] = set()
 _orphanage = Orphanage()
-_is_leaving = False
 
 
 def wake(turn_id: UUID, workspace_id: UUID) -> None:
     """Take a turn that is ready, unless somebody else does. A process that goes away leaves it to the others."""
-    if not _is_leaving:
+    if not is_leaving():
         _loop().call_soon_threadsafe(_start, turn_id, workspace_id)
 
 
@@ -97,24 +98,16 @@ def recover() -> int:
     return len(orphans)
 
 
-def leave() -> None:
-    """The process goes away: from now on take no turn, and begin with no further step of those that run."""
-    global _is_leaving
-    _is_leaving = True
-
-
-def stay() -> None:
-    """Take turns again, after all."""
-    global _is_leaving
-    _is_leaving = False
+def conversations() -> set[UUID]:
+    """Those that a turn of this process speaks in."""
+    return {one.conversation_id for one in _running.values() if one.conversation_id is not None}
 
 
 async def hand_over(seconds: float) -> None:
     """Give the steps under way this long to end, then give every turn back for others to take at once.
 
-    From any loop; afterwards nothing runs in this process.
+    From any loop. A process that is leaving begins with no further step, and takes no turn.
     """
-    leave()
     if _runtimes_drained and runtime.is_running():
         await runtime.run(_hand_over(seconds))
 
@@ -138,7 +131,7 @@ def _start(turn_id: UUID, workspace_id: UUID) -> None:
     if turn_id in _running:
         _running[turn_id].is_wanted_again = True
         return
-    if len(_running) >= MOST_TURNS or _is_leaving:
+    if len(_running) >= MOST_TURNS or is_leaving():
         return
     task = asyncio.get_running_loop().create_task(_work(turn_id, workspace_id))
     _running[turn_id] = _Running(task)
@@ -167,10 +160,11 @@ async def _work(turn_id: UUID, workspace_id: UUID) -> None:
     if taken is None:
         return
     lease, work = taken
+    _running[turn_id].conversation_id = lease.conversation_id
     failpoint(Failpoint.TAKE_AFTER_COMMIT)
     keeper = asyncio.create_task(_keep(lease))
     try:
-        await run_turn(lease, work, leaves=lambda: _is_leaving)
+        await run_turn(lease, work, leaves=is_leaving)
     except (LeaseLost, NotFound):
         logger.info("turn_left_to_others", extra={"turn": str(turn_id)})
     except asyncio.CancelledError:
@@ -205,7 +199,7 @@ async def _watch() -> None:
     while True:
         await asyncio.sleep(WATCH_SECONDS * random.uniform(0.7, 1.3))  # noqa: S311 - no secret
         room = MOST_TURNS - len(_running)
-        if room <= 0 or _is_leaving:
+        if room <= 0 or is_leaving():
             continue
         try:
             for orphan in await in_database(_orphanage.look, min(room, leases.MOST_ORPHANS)):

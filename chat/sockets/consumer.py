@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, cast
 from uuid import UUID
 
@@ -20,11 +20,13 @@ from chat.sockets.door import NOT_A_MEMBER, SIGN_IN_AGAIN, Door
 from chat.sockets.following import Following
 from chat.sockets.frames import Malformed, parse_frame
 from chat.sockets.handlers import HANDLERS
+from chat.sockets.open import SERVICE_RESTART, sockets
 from chat.sockets.outbox import Outbox
 from mcp_servers.canonical import clean_text
 from workspaces.announcements import serve_from, workspace_group
-from workspaces.database import in_database
+from workspaces.database import in_database, is_unavailable
 from workspaces.errors import DomainError, InvalidInput, NotFound
+from workspaces.leaving import is_leaving
 from workspaces.sessions import user_group
 
 logger = logging.getLogger(__name__)
@@ -71,6 +73,9 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
 
     async def connect(self) -> None:
         await self.accept()
+        if is_leaving():
+            await self.close(SERVICE_RESTART)
+            return
         user = self.scope.get("user")
         if user is None or not user.is_authenticated:
             await self.close(SIGN_IN_AGAIN)
@@ -81,6 +86,7 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
             await self.close(NOT_A_MEMBER)
             return
         serve_from(asyncio.get_running_loop())
+        sockets.add(self)
         for group in (workspace_group(self.door.workspace.pk), user_group(user.pk)):
             await self._join(group)
         self._run(self._write())
@@ -95,7 +101,13 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
             session_key=self.scope["session"].session_key,
         )
 
+    @property
+    def conversation_ids(self) -> Collection[UUID]:
+        """The conversations that the page follows."""
+        return self._following.conversation_ids
+
     async def _tear_down(self) -> None:
+        sockets.discard(self)
         for task in list(self._tasks):
             task.cancel()
         self._following.end_all()
@@ -129,7 +141,11 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
                 self._faults += 1
                 if self._faults > MOST_FAULTS:
                     await self.close(PROTOCOL_ABUSE)
-        except Exception:
+        except Exception as error:
+            if is_unavailable(error):
+                text = "This is not possible at the moment. Please try again soon."
+                await self._tell_error("unavailable", text, ref)
+                return
             logger.exception("socket_command_crashed")
             await self._tell_error("internal_error", "Something went wrong on our side.", ref)
 

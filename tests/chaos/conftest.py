@@ -8,7 +8,7 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -62,9 +62,39 @@ class Forks:
         self._process.kill()
         self._process.wait()
 
-    def story(self, **plan: Any) -> Story:
+    def story(self, *, queues: bool = False, **plan: Any) -> Story:
         """A conversation nobody has spoken in, and a plan for it."""
-        return Story(self, self._conversations.pop(), Plan(token=str(uuid7()), **plan))
+        return Story(self, self._conversations.pop(), Plan(token=str(uuid7()), **plan), queues)
+
+    def begin(self, job: str, stories: Sequence[Story], **order: Any) -> Child:
+        """Start a process that does this job for these stories."""
+        told = [story.as_order() for story in stories]
+        return Child(**self.ask(op="fork", job=job, stories=told, **order))
+
+    def end(self, child: Child) -> dict[str, Any]:
+        """Wait until it ends, or stops: its exit code and what it told."""
+        return self.ask(op="wait", pid=child.pid, name=child.name)
+
+    def live(self, job: str, stories: Sequence[Story], **order: Any) -> dict[str, Any]:
+        """A process from its beginning to its end."""
+        return self.end(self.begin(job, stories, **order))
+
+    def wake(self, child: Child) -> None:
+        """Let a stopped process run again."""
+        self.ask(op="continue", pid=child.pid)
+
+    def go_on(self, stories: Sequence[Story]) -> dict[str, dict[str, Any]]:
+        """Have a process go on with what others have left, until it all has ended; what became of each story."""
+        told = self.live("talk", stories)
+        assert told["code"] == 0
+        return dict(told["stories"])
+
+    def violations(self, stories: Sequence[Story]) -> dict[str, list[str]]:
+        """What the history checker has to say, by conversation; nothing of those where all is well."""
+        effects = [(effect.tool, dict(effect.arguments)) for effect in self.tools.effects]
+        told = self.live("check", stories, effects=effects)
+        assert told["code"] == 0
+        return {name: found for name, found in told["stories"].items() if found}
 
     def ask(self, **order: Any) -> dict[str, Any]:
         """Give an order, and wait for the answer."""
@@ -87,47 +117,28 @@ class Story:
     forks: Forks
     conversation: str
     plan: Plan
+    queues: bool = False
+    """A second message is sent at once, and waits."""
     client_id: str = field(default_factory=lambda: str(uuid7()))
 
-    def begin(self, job: str = "talk", **order: Any) -> Child:
-        """Start a process that does this job."""
-        return Child(
-            **self.forks.ask(
-                op="fork",
-                job=job,
-                conversation=self.conversation,
-                client_id=self.client_id,
-                text=self.plan.as_text(),
-                **order,
-            )
-        )
-
-    def end(self, child: Child) -> dict[str, Any]:
-        """Wait until it ends, or stops: its exit code and what it told."""
-        return self.forks.ask(op="wait", pid=child.pid, name=child.name)
-
-    def go_on(self, child: Child) -> None:
-        """Let a stopped process run again."""
-        self.forks.ask(op="continue", pid=child.pid)
+    def as_order(self) -> dict[str, Any]:
+        """As it is told to a process."""
+        return {
+            "conversation": self.conversation,
+            "client_id": self.client_id,
+            "text": self.plan.as_text(),
+            "token": self.plan.token,
+            "queues": self.queues,
+        }
 
     def live(self, job: str = "talk", **order: Any) -> dict[str, Any]:
-        """A process from its beginning to its end."""
-        return self.end(self.begin(job, **order))
+        """One process's part in it: its exit code, and what became of the story."""
+        told = self.forks.live(job, [self], **order)
+        return {"code": told["code"], **told.get("stories", {}).get(self.conversation, {})}
 
     def done(self, tool: str) -> int:
         """How often a tool took effect."""
         return self.forks.tools.done(self.plan.token, tool)
-
-    def violations(self) -> list[str]:
-        """What the history checker has to say."""
-        mine = [
-            (effect.tool, dict(effect.arguments))
-            for effect in self.forks.tools.effects
-            if str(effect.arguments["what"]).startswith(self.plan.token)
-        ]
-        told = self.live("check", effects=mine)
-        assert told["code"] == 0
-        return list(told["violations"])
 
 
 @pytest.fixture(scope="session")

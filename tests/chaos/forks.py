@@ -153,33 +153,49 @@ def _obey(order: Order) -> Order:
 
 
 def _talk(order: Order) -> Order:
-    """Send the message, and do what a person does until the turn has ended; also after another process has sent it."""
+    """Send the messages, and do what a person does until all turns have ended; also after another process has sent them."""
     from chat.engine import runner
     from chat.models import QueuedMessage, ToolCall, Turn
     from chat.services.approvals import decide
     from chat.values import Decision
 
-    runner.watch_for_orphans()
-    workspace_id, actor = _send(order)
-    turns = Turn.objects.for_workspace(workspace_id).filter(conversation_id=order["conversation"])
-    calls = ToolCall.objects.for_workspace(workspace_id)
-    queued = QueuedMessage.objects.for_workspace(workspace_id).filter(
-        conversation_id=order["conversation"]
-    )
+    stories = order["stories"]
+    if order.get("watches", not order.get("failpoints")):
+        runner.watch_for_orphans()  # those that are to die shall not take up what others have left
+    for story in stories:
+        workspace_id, actor = _send(story)
+    ids = [story["conversation"] for story in stories]
+    turns = Turn.objects.for_workspace(workspace_id).filter(conversation_id__in=ids)
+    calls = ToolCall.objects.for_workspace(workspace_id).filter(turn__in=turns)
+    queued = QueuedMessage.objects.for_workspace(workspace_id).filter(conversation_id__in=ids)
     deadline = time.monotonic() + MOST_SECONDS
     while time.monotonic() < deadline:
-        statuses = list(turns.order_by("pk").values_list("status", flat=True))
-        if queued.exists():
-            continue
-        if not {"queued", "running", "waiting_for_approval", "waiting_for_input"} & set(statuses):
+        if not turns.filter(status__in=_ACTIVE).exists() and not queued.exists():
             break
-        for call in calls.filter(turn__in=turns, status="waiting_for_approval"):
+        for call in calls.filter(status="waiting_for_approval"):
             _unless_late(decide, call=call, decision=Decision.APPROVED, actor=actor)
-        for call in calls.filter(turn__in=turns, status="outcome_unknown"):
-            _resolve(order, call, actor)
-        time.sleep(0.02)
-    ended = calls.filter(turn__in=turns).order_by("message__order_key", "position")
-    return {"statuses": statuses, "calls": list(ended.values_list("status", flat=True))}
+        for call in calls.filter(status="outcome_unknown"):
+            _give_up(call, actor)
+        time.sleep(0.03)
+    ended = calls.order_by("message__order_key", "position")
+    return {
+        "stories": {
+            one: {
+                "statuses": list(
+                    turns.filter(conversation_id=one)
+                    .order_by("pk")
+                    .values_list("status", flat=True)
+                ),
+                "calls": list(
+                    ended.filter(turn__conversation_id=one).values_list("status", flat=True)
+                ),
+            }
+            for one in ids
+        }
+    }
+
+
+_ACTIVE = ["queued", "running", "waiting_for_approval", "waiting_for_input"]
 
 
 def _send(order: Order) -> tuple[UUID, Any]:
@@ -204,7 +220,7 @@ def _send(order: Order) -> tuple[UUID, Any]:
     return conversation.workspace_id, actor
 
 
-def _resolve(order: Order, call: Any, actor: Any) -> None:
+def _give_up(call: Any, actor: Any) -> None:
     from chat.services.resolutions import resolve_call
     from chat.values import Resolution
 
@@ -232,9 +248,10 @@ def _leave(order: Order) -> Order:
     from chat.models import Message
     from tests.chaos.scenery import wait_until
 
-    workspace_id, _ = _send(order)
+    (story,) = order["stories"]
+    workspace_id, _ = _send(story)
     messages = Message.objects.for_workspace(workspace_id).filter(
-        conversation_id=order["conversation"], status="streaming"
+        conversation_id=story["conversation"], status="streaming"
     )
     wait_until(lambda: messages.exclude(text="").exists(), what="the answer")
     asyncio.run(runner.hand_over(0.0))
@@ -242,17 +259,21 @@ def _leave(order: Order) -> Order:
 
 
 def _check(order: Order) -> Order:
-    """The checker's word on one conversation."""
+    """The checker's word on some conversations."""
     from chat.history_check import Effect, find_violations
     from chat.history_reader import read_history
 
-    conversation_id = UUID(order["conversation"])
-    found = find_violations(
-        read_history(conversation_id),
-        accepted=[(conversation_id, order["client_id"])],
-        effects=[Effect(tool, arguments) for tool, arguments in order["effects"]],
-    )
-    return {"violations": [str(one) for one in found]}
+    effects = [Effect(tool, arguments) for tool, arguments in order["effects"]]
+    found = {}
+    for story in order["stories"]:
+        conversation_id = UUID(story["conversation"])
+        mine = [e for e in effects if str(e.arguments["what"]).startswith(story["token"])]
+        accepted = [(conversation_id, story["client_id"])]
+        history = read_history(conversation_id)
+        found[story["conversation"]] = [
+            str(one) for one in find_violations(history, accepted=accepted, effects=mine)
+        ]
+    return {"stories": found}
 
 
 _JOBS: dict[str, Callable[[Order], Order]] = {"talk": _talk, "leave": _leave, "check": _check}

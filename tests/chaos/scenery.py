@@ -83,7 +83,10 @@ class PlannedModel:
         self.requests += 1
         messages = (await request.json())["messages"]
         last = max(n for n, message in enumerate(messages) if message["role"] == "user")
-        plan = Plan.of(_text_of(messages[last]))
+        text = _text_of(messages[last])
+        if not text.startswith("{"):
+            text = Plan(token="a title", steps=()).as_text()
+        plan = Plan.of(text)
         step = sum(1 for message in messages[last:] if message.get("tool_calls"))
         parts = self._calls(plan, step) if step < len(plan.steps) else self._words(plan)
         return StreamingResponse(parts, headers={"content-type": "text/event-stream"})

@@ -8,12 +8,9 @@ from tests.chaos.conftest import Forks, Story
 from tests.chaos.scenery import DESTROY, MERGE, READ
 from workspaces.failpoints import Failpoint as At
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.timeout(240)]
 
 STEPS = ((MERGE,), (READ,), (DESTROY,))
-COMING_BY = {MERGE: 1, READ: 2, DESTROY: 3}
-"""At which coming-by a place of the gate belongs to the call of that kind."""
-
 OF_A_CALL = [
     At.GATE_BEFORE_REQUESTED,
     At.GATE_AFTER_REQUESTED,
@@ -23,135 +20,115 @@ OF_A_CALL = [
     At.GATE_BEFORE_FINISHED,
     At.GATE_AFTER_FINISHED,
 ]
-SENT = [At.GATE_AFTER_SEND, At.GATE_AFTER_ANSWER, At.GATE_BEFORE_FINISHED, At.GATE_AFTER_FINISHED]
+SENT = {At.GATE_AFTER_SEND, At.GATE_AFTER_ANSWER, At.GATE_BEFORE_FINISHED, At.GATE_AFTER_FINISHED}
 """Places of a call at which its server has been told for sure."""
-SLOWLY = {At.PARTIAL_SAVED, At.RENEWED, At.RELEASE_BEFORE_COMMIT, At.RELEASE_AFTER_COMMIT}
+FIRST, LAST = 1, 3
+"""At which coming-by a place of a call belongs to the one that may be repeated, and to the one that must not."""
+SLOWLY = {At.PARTIAL_SAVED, At.RENEWED}
 """What comes by only while the model takes its time."""
 LEAVING = {At.RELEASE_BEFORE_COMMIT, At.RELEASE_AFTER_COMMIT}
-ELSEWHERE = {
-    At.TAKE_AGAIN_BEFORE_COMMIT: "test_a_process_dies_while_it_takes_over",
-    At.QUEUE_BEFORE_COMMIT: "test_a_process_dies_while_it_sends_what_waits",
-}
-"""What the plain story does not come by, and where it is come by instead."""
 
 
-def armed(place: At, action: str, hit: int) -> str:
+def armed(place: At, action: str, hit: int = 1) -> str:
     """As the process is told; what has been handed to the transport is given a moment to leave."""
     return f"{place}={action}{'~0.02' if place is At.GATE_AFTER_SEND else ''}@{hit}"
 
 
-def assert_all_is_well(story: Story) -> None:
-    assert story.violations() == []
-    assert story.done(DESTROY) <= 1
+def die(forks: Forks, place: At) -> Story:
+    """A story whose first process, or first two, have died at this place."""
+    job = "talk"
+    if place in LEAVING:
+        # It leaves while the model speaks, and nobody is asked for anything.
+        job, story = "leave", forks.story(steps=STEPS[:2], pause=0.5)
+    elif place is At.QUEUE_BEFORE_COMMIT:
+        story = forks.story(steps=(), pause=0.3, queues=True)
+    else:
+        story = forks.story(steps=STEPS, pause=0.5 if place in SLOWLY else 0.0)
+    takes_over = place is At.TAKE_AGAIN_BEFORE_COMMIT
+    if takes_over:
+        assert story.live(failpoints=armed(At.CALL_BEGUN, "kill"))["code"] == -9
+    died = story.live(job, failpoints=armed(place, "kill"), watches=takes_over)
+    assert died["code"] == -9, f"nobody came by {place}: {died}"
+    return story
 
 
 @pytest.mark.postgresql
-@pytest.mark.parametrize("place", [place for place in At if place not in ELSEWHERE])
-def test_a_process_dies_anywhere(forks: Forks, place: At) -> None:
-    """REL-04, REL-06, REL-40, REL-41: killed at each named place, nothing is lost, doubled or stuck after another goes on."""
-    # A process that leaves does so while the model speaks, and nobody is asked for anything.
-    steps = STEPS[:2] if place in LEAVING else STEPS
-    story = forks.story(steps=steps, pause=0.5 if place in SLOWLY else 0.0)
-    died = story.live("leave" if place in LEAVING else "talk", failpoints=armed(place, "kill", 1))
-    assert died["code"] == -9, f"nobody came by {place}: {died}"
-    went_on = story.live()
-    assert went_on["code"] == 0
-    assert went_on["statuses"] == ["completed"]
-    assert went_on["calls"] == ["succeeded"] * len(steps)
-    assert story.done(DESTROY) == len(steps) - 2
-    assert_all_is_well(story)
+def test_a_process_dies_anywhere(forks: Forks) -> None:
+    """REL-04, REL-06, REL-40, REL-41, REL-50: killed at each named place, one after another, nothing is lost, doubled or stuck once another process goes on."""
+    died = {place: die(forks, place) for place in At}
+    went_on = forks.go_on(list(died.values()))
+    for place, story in died.items():
+        told = went_on[story.conversation]
+        assert set(told["statuses"]) == {"completed"}, place
+        assert told["calls"] == ["succeeded"] * len(story.plan.steps), place
+        assert story.done(DESTROY) == sum(step == (DESTROY,) for step in story.plan.steps), place
+    assert forks.violations(list(died.values())) == {}
 
 
-@pytest.mark.parametrize("place", OF_A_CALL)
-def test_a_process_dies_during_a_destructive_call(forks: Forks, place: At) -> None:
-    """REL-04, REL-05: what was sent is never sent again; its person is asked what becomes of it."""
-    story = forks.story(steps=STEPS)
-    assert story.live(failpoints=armed(place, "kill", 3))["code"] == -9
-    went_on = story.live()
-    assert went_on["statuses"] == ["completed"]
-    assert went_on["calls"][:2] == ["succeeded"] * 2
-    if place is At.GATE_BEFORE_REQUESTED:
-        assert went_on["calls"][2] == "succeeded"  # with the approval that was given for it
-        assert story.done(DESTROY) == 1
-    else:
-        assert went_on["calls"][2] == "given_up"
-        assert story.done(DESTROY) == (1 if place in SENT else 0)
-    assert_all_is_well(story)
+def test_a_process_dies_during_a_destructive_call(forks: Forks) -> None:
+    """REL-04, REL-05: what was sent is never sent again, its person says what becomes of it; what was not sent is."""
+    died = {place: forks.story(steps=STEPS) for place in OF_A_CALL}
+    for place, story in died.items():
+        assert story.live(failpoints=armed(place, "kill", LAST))["code"] == -9, place
+    went_on = forks.go_on(list(died.values()))
+    for place, story in died.items():
+        told = went_on[story.conversation]
+        assert told["statuses"] == ["completed"], place
+        # Before *requested* nothing can have been sent, and the approval that was given is still good.
+        was_asked = place is not At.GATE_BEFORE_REQUESTED
+        last = "given_up" if was_asked else "succeeded"
+        assert told["calls"] == ["succeeded", "succeeded", last], place
+        assert story.done(DESTROY) == (1 if place in SENT or not was_asked else 0), place
+    assert forks.violations(list(died.values())) == {}
 
 
 @pytest.mark.postgresql  # a process that stands still may hold SQLite's one lock
-@pytest.mark.parametrize(
-    ("kind", "place"),
-    [(DESTROY, place) for place in OF_A_CALL]
-    + [(MERGE, At.GATE_BEFORE_SEND), (MERGE, At.GATE_BEFORE_FINISHED)],
-)
-def test_a_process_stops_for_longer_than_its_lease(forks: Forks, place: At, kind: str) -> None:
+def test_a_process_stops_for_longer_than_its_lease(forks: Forks) -> None:
     """REL-03, REL-11: taken over while it stands still, it writes nothing and sends nothing when it wakes up."""
-    story = forks.story(steps=STEPS)
-    held_up = story.begin(failpoints=armed(place, "stop", COMING_BY[kind]))
-    assert story.end(held_up)["code"] == "stopped"
-    went_on = story.live()
-    assert went_on["statuses"] == ["completed"]
-    before = (story.done(MERGE), story.done(DESTROY))
-    story.go_on(held_up)
-    woken = story.end(held_up)
-    assert woken["code"] == 0
-    assert woken["calls"] == went_on["calls"]
-    assert (story.done(MERGE), story.done(DESTROY)) == before
-    assert_all_is_well(story)
+    places = [(place, LAST) for place in OF_A_CALL]
+    places += [(At.GATE_BEFORE_SEND, FIRST), (At.GATE_BEFORE_FINISHED, FIRST)]
+    stories = [forks.story(steps=STEPS) for _ in places]
+    held_up = []
+    for story, (place, hit) in zip(stories, places, strict=True):
+        held_up.append(forks.begin("talk", [story], failpoints=armed(place, "stop", hit)))
+        assert forks.end(held_up[-1])["code"] == "stopped", place
+    went_on = forks.go_on(stories)
+    before = [(story.done(MERGE), story.done(DESTROY)) for story in stories]
+    for child in held_up:
+        forks.wake(child)
+    woken = [forks.end(child) for child in held_up]
+    for story, told in zip(stories, woken, strict=True):
+        assert told["code"] == 0
+        assert told["stories"][story.conversation] == went_on[story.conversation]
+        assert went_on[story.conversation]["statuses"] == ["completed"]
+    assert [(story.done(MERGE), story.done(DESTROY)) for story in stories] == before
+    assert all(destroyed <= 1 for _, destroyed in before)
+    assert forks.violations(stories) == {}
 
 
-@pytest.mark.parametrize(
-    "place",
-    [
-        At.GATE_APPROVAL_USED,
-        At.GATE_AFTER_REQUESTED,
-        At.GATE_AFTER_SEND,
-        At.GATE_AFTER_ANSWER,
-        At.GATE_BEFORE_FINISHED,
-        At.CALL_BEFORE_COMMIT,
-    ],
-)
-def test_something_unforeseen_fails_during_a_destructive_call(forks: Forks, place: At) -> None:
+def test_something_unforeseen_fails_during_a_destructive_call(forks: Forks) -> None:
     """REL-04: whatever is raised wherever, the call is made at most once, and the turn ends."""
-    hit = 1 if place is At.GATE_APPROVAL_USED else 3
-    story = forks.story(steps=STEPS)
-    lived = story.live(failpoints=f"{place}=raise@{hit}")
-    assert lived["code"] == 0
-    assert lived["statuses"][0] in ("completed", "failed")
-    assert_all_is_well(story)
-
-
-def test_a_process_dies_while_it_takes_over(forks: Forks) -> None:
-    """REL-04, REL-11: a third process settles what two have left."""
-    story = forks.story(steps=STEPS)
-    assert story.live(failpoints=armed(At.GATE_AFTER_SEND, "kill", 3))["code"] == -9
-    assert story.live(failpoints=armed(At.TAKE_AGAIN_BEFORE_COMMIT, "kill", 1))["code"] == -9
-    went_on = story.live()
-    assert went_on["calls"] == ["succeeded", "succeeded", "given_up"]
-    assert story.done(DESTROY) == 1
-    assert_all_is_well(story)
+    places = {At.GATE_APPROVAL_USED: 1, At.GATE_AFTER_SEND: LAST, At.GATE_BEFORE_FINISHED: LAST}
+    stories = []
+    for place, hit in places.items():
+        stories.append(forks.story(steps=STEPS))
+        told = stories[-1].live(failpoints=f"{place}=raise@{hit}")
+        assert told["code"] == 0
+        assert told["statuses"][0] in ("completed", "failed"), place
+        assert stories[-1].done(DESTROY) <= 1
+    assert forks.violations(stories) == {}
 
 
 @pytest.mark.postgresql
-@pytest.mark.parametrize("minutes", [10, -10])
-def test_clocks_that_are_wrong_take_nobodys_turn(forks: Forks, minutes: int) -> None:
-    """REL-42: on a machine whose clock is minutes off the turn goes its way, and is taken over when it dies, not before."""
-    story = forks.story(steps=STEPS, pause=0.6)
-    died = story.begin(failpoints=armed(At.CALL_AFTER_COMMIT, "kill", 3), clock=minutes * 60)
-    assert story.end(died)["code"] == -9
-    went_on = story.live(clock=-minutes * 60)
-    assert went_on["statuses"] == ["completed"]
-    assert went_on["calls"] == ["succeeded"] * 3
-    assert story.done(DESTROY) == 1
-    assert_all_is_well(story)
-
-
-def test_a_process_dies_while_it_sends_what_waits(forks: Forks) -> None:
-    """REL-01, REL-12: a message in the queue is neither lost nor sent twice."""
-    story = forks.story(steps=(), pause=0.3)
-    died = story.live(failpoints=armed(At.QUEUE_BEFORE_COMMIT, "kill", 1), queues=True)
-    assert died["code"] == -9
-    went_on = story.live()
-    assert went_on["statuses"] == ["completed", "completed"]
-    assert_all_is_well(story)
+def test_clocks_that_are_wrong_take_nobodys_turn(forks: Forks) -> None:
+    """REL-42: on a machine whose clock is minutes off a turn goes its way; it is taken over when it dies, and not before."""
+    stories = []
+    for seconds in (600, -600):
+        stories.append(forks.story(steps=STEPS, pause=0.6))
+        failpoints = armed(At.CALL_AFTER_COMMIT, "kill", LAST)
+        assert stories[-1].live(failpoints=failpoints, clock=seconds)["code"] == -9
+        told = stories[-1].live(clock=-seconds)
+        assert told["statuses"] == ["completed"]
+        assert told["calls"] == ["succeeded"] * 3
+        assert stories[-1].done(DESTROY) == 1
+    assert forks.violations(stories) == {}

@@ -36,6 +36,7 @@ TASKS: Mapping[str, Callable[[Side, Side], tuple[Any, ...]]] = {
 COMMANDS: Mapping[str, Callable[[Side, Side], list[str]] | None] = {
     "ask": lambda a, b: ["--workspace", a.slug, "--bud", b["bud"].slug, "hello"],
     "bench": None,
+    "chaos": None,
     "conformance": None,
     "generate_keys": None,
     "rotate_keys": None,

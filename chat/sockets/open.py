@@ -1,0 +1,41 @@
+"""The sockets of this process, for the moment when it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Collection
+from typing import Protocol
+from uuid import UUID
+
+SERVICE_RESTART = 1012
+"""The page comes back by itself, and finds another process."""
+
+
+class OpenSocket(Protocol):
+    """What is asked of a socket."""
+
+    @property
+    def conversation_ids(self) -> Collection[UUID]:
+        """The conversations that its page follows."""
+
+    async def close(self, code: int) -> None: ...
+
+
+sockets: set[OpenSocket] = set()
+"""Used on the loop that serves them."""
+
+
+async def close_sockets(*, seconds: float, but: Collection[UUID] = ()) -> None:
+    """Send pages to another process, over so many seconds, that they do not all come at once.
+
+    Args:
+        but: conversations whose followers may stay.
+    """
+    leaving = [one for one in sockets if not set(but) & set(one.conversation_ids)]
+
+    async def close(socket: OpenSocket) -> None:
+        await asyncio.sleep(random.uniform(0, seconds))  # noqa: S311 - no secret
+        await socket.close(SERVICE_RESTART)
+
+    await asyncio.gather(*(close(one) for one in leaving), return_exceptions=True)

