@@ -129,6 +129,7 @@ def _repeat(call: ToolCall) -> ToolCall:
         tool_name=call.tool_name,
         tool_title=call.tool_title,
         builtin=call.builtin,
+        artifact=call.artifact,
         definition_hash=call.definition_hash,
         annotations=call.annotations,
         input_schema=call.input_schema,

@@ -1,5 +1,6 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { boot, decide } from "../app";
+import { FileOfCall } from "../artifacts/button";
 import { sizeWord } from "../artifacts/words";
 import { Icon } from "../ui/icon";
 import { Menu, MenuButton } from "../ui/menu";
@@ -132,6 +133,7 @@ export function ApprovalCard({ call }: { call: ToolCall }) {
           </span>
         </div>
       )}
+      {call.builtin && <FileOfCall call={call} />}
       <div class="grid gap-2">
         <div class="flex items-center justify-between gap-2">
           <h4 class="text-xs font-semibold text-(--quiet)">What it will get</h4>
