@@ -9,6 +9,9 @@ NO_STREAM_OPTIONS = "no_stream_options"
 COMPLETION_TOKENS = "completion_tokens"
 """The limit of an answer's length goes by its newer name."""
 
+AUTO_CHOICE = "auto_choice"
+"""No tool can be forced on it, for example because it thinks first."""
+
 
 def adapt(arguments: dict[str, Any], habits: frozenset[str]) -> dict[str, Any]:
     """The request's arguments as this model takes them."""
@@ -17,6 +20,8 @@ def adapt(arguments: dict[str, Any], habits: frozenset[str]) -> dict[str, Any]:
         arguments.pop("stream_options", None)
     if COMPLETION_TOKENS in habits and "max_tokens" in arguments:
         arguments["max_completion_tokens"] = arguments.pop("max_tokens")
+    if AUTO_CHOICE in habits and _is_forced(arguments):
+        arguments["tool_choice"] = "auto"
     return arguments
 
 
@@ -29,4 +34,10 @@ def habits_told(words: str, arguments: dict[str, Any], status: int) -> frozenset
         found.add(NO_STREAM_OPTIONS)
     if "max_completion_tokens" in words and "max_tokens" in arguments:
         found.add(COMPLETION_TOKENS)
+    if "tool_choice" in words and _is_forced(arguments):
+        found.add(AUTO_CHOICE)
     return frozenset(found)
+
+
+def _is_forced(arguments: dict[str, Any]) -> bool:
+    return arguments.get("tool_choice") not in (None, "auto", "none")

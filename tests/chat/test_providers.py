@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from chat.providers import openai_compatible
 from chat.providers.accumulator import Accumulator
+from chat.providers.adapting import adapt, habits_told
 from chat.providers.base import Completion, CompletionRequest, ProviderSpec, TextPiece
 from chat.providers.errors import ProviderError
 from chat.providers.event_stream import EventStreamReader
@@ -361,6 +362,17 @@ async def test_a_request_takes_the_form_that_a_server_takes(model: ScriptedModel
     assert "stream_options" not in model.requests[-1]
     assert model.requests[-1]["max_completion_tokens"] == 50
     assert "max_tokens" not in model.requests[-1]
+
+
+@pytest.mark.parametrize("forced", ["required", {"type": "function", "function": {"name": "f"}}])
+def test_a_model_on_which_no_tool_can_be_forced_is_left_to_choose(forced: Any) -> None:
+    """REL-33: once it has said so; where nothing was forced its words mean something else."""
+    words = "The tool_choice parameter does not support being set to required in thinking mode"
+    habits = habits_told(words, {"tool_choice": forced}, 400)
+    assert adapt({"tool_choice": forced}, habits) == {"tool_choice": "auto"}
+    assert adapt({"tool_choice": "none"}, habits) == {"tool_choice": "none"}
+    assert not habits_told(words, {"tool_choice": "auto"}, 400)
+    assert not habits_told(words, {"tool_choice": forced}, 500)
 
 
 async def test_a_server_that_does_not_stream(model: ScriptedModel) -> None:

@@ -1,0 +1,130 @@
+"""What one step needs, read anew each time, and the request that it makes of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+
+from chat.engine.context import LimitReached, read_context
+from chat.engine.context_window import Fitted, Window, estimate, fit
+from chat.engine.history import read_history
+from chat.engine.leases import Lease
+from chat.engine.prompting import fenced_messages, native_messages, with_instructions
+from chat.engine.proposals import EarlierCalls, read_earlier
+from chat.models import Bud, Turn
+from chat.providers.base import CompletionRequest, ProviderSpec
+from chat.providers.choosing import provider_for
+from chat.providers.known_models import ModelFacts, known_facts
+from chat.toolset import Toolset, resolve_toolset
+from chat.values import ToolProtocol
+from workspaces.actors import Actor
+from workspaces.errors import PermissionDenied
+from workspaces.roles import Permission, has_permission
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepTask:
+    """What one step needs, with today's rights and tools."""
+
+    turn: Turn
+    bud: Bud
+    actor: Actor
+    step: int
+    provider: ProviderSpec
+    facts: ModelFacts
+    protocol: ToolProtocol
+    toolset: Toolset
+    prompt: str
+    fitted: Fitted
+    earlier: EarlierCalls
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What the person should know of what is sent."""
+        return tuple(part for part in (*self.toolset.notices, self.fitted.notice) if part)
+
+    @property
+    def is_fenced(self) -> bool:
+        """Whether the model is told of tools in words."""
+        return self.protocol is ToolProtocol.FENCED_JSON
+
+
+def request_of(task: StepTask) -> CompletionRequest:
+    """What is sent, in the form of the task's protocol. Pure."""
+    choice = task.toolset.choice_for_step(task.step)
+    functions = [tool.as_function() for tool in task.toolset.tools]
+    parameters = task.bud.model_parameters.model_dump(exclude_none=True)
+    if task.is_fenced:
+        offered = [] if choice == "none" else functions
+        messages = fenced_messages(task.prompt, task.fitted.turns, offered, choice)
+        return CompletionRequest(
+            model=task.provider.model, messages=messages, parameters=parameters
+        )
+    # Where calls stand in the history, some providers insist on hearing of the tools again.
+    has_calls = any(step.calls for turn in task.fitted.turns for step in turn.steps)
+    return CompletionRequest(
+        model=task.provider.model,
+        messages=native_messages(task.prompt, task.fitted.turns),
+        tools=functions if choice != "none" or has_calls else (),
+        tool_choice=choice,
+        parameters=parameters,
+    )
+
+
+def read_task(lease: Lease, step: int) -> StepTask:
+    """All that a step needs, with today's rights and tools.
+
+    Raises:
+        LimitReached: the turn has used up its steps or tokens.
+        PermissionDenied: the person has no access any more.
+    """
+    context = read_context(lease)
+    config = settings.TRELLIS
+    turn, bud = context.turn, context.bud
+    if step >= config.turn_max_steps:
+        raise LimitReached(f"This turn has reached its limit of {config.turn_max_steps} steps.")
+    if turn.prompt_tokens + turn.completion_tokens >= config.turn_max_tokens:
+        raise LimitReached("This turn has reached its limit of tokens.")
+    if not has_permission(context.actor, Permission.USE_CHAT, workspace_id=lease.workspace_id):
+        raise PermissionDenied("You no longer have access to this workspace.")
+    toolset = resolve_toolset(bud, turn.conversation)
+    provider = provider_for(bud)
+    facts = known_facts(lease.workspace_id, provider)
+    prompt = with_instructions(bud.system_prompt, toolset.instructions)
+    history = read_history(turn)
+    window = Window(
+        context_tokens=facts.context_tokens,
+        answer_tokens=bud.model_parameters.max_tokens,
+        factor=history.factor,
+        is_halved=turn.trims_history,
+        too_long=history.too_long,
+    )
+    return StepTask(
+        turn=turn,
+        bud=bud,
+        actor=context.actor,
+        step=step,
+        provider=provider,
+        facts=facts,
+        protocol=_protocol_of(bud, facts),
+        toolset=toolset,
+        prompt=prompt,
+        fitted=fit(history.turns, window, fixed=_fixed_size(prompt, toolset)),
+        earlier=read_earlier(turn),
+    )
+
+
+def _protocol_of(bud: Bud, facts: ModelFacts) -> ToolProtocol:
+    wanted = ToolProtocol(bud.tool_protocol)
+    if wanted is not ToolProtocol.AUTO:
+        return wanted
+    return facts.learned_protocol or ToolProtocol.NATIVE
+
+
+def _fixed_size(prompt: str, toolset: Toolset) -> int:
+    """About how many tokens go with every request, whatever has been said."""
+    functions: list[dict[str, Any]] = [tool.as_function() for tool in toolset.tools]
+    return estimate(prompt) + (estimate(json.dumps(functions)) if functions else 0)
