@@ -16,7 +16,7 @@ from django.db.models import Sum
 
 from chat.artifacts import storage
 from chat.artifacts.errors import TooLarge
-from chat.artifacts.kinds import find_type
+from chat.artifacts.kinds import find_type, is_text
 from chat.artifacts.names import clean_name, numbered
 from chat.artifacts.rows import contents_of, drop_contents, newest_of, version_of
 from chat.models import Artifact, ArtifactVersion, Conversation, ToolCall
@@ -174,7 +174,7 @@ def restore_version(*, artifact: Artifact, number: int, actor: Actor) -> Saved:
 
 
 def rename_artifact(*, artifact: Artifact, name: str, actor: Actor) -> Artifact:
-    """Give a file another name. Its versions keep the types that were found in them.
+    """Give a file another name; among texts the newest version's type follows it.
 
     Raises:
         Conflict: the name is taken.
@@ -183,6 +183,9 @@ def rename_artifact(*, artifact: Artifact, name: str, actor: Actor) -> Artifact:
     if not name.strip():
         raise InvalidInput(fields={"name": ["A file needs a name."]})
     name = clean_name(name)
+    read = newest_of(artifact)
+    if is_text(read.content_type):
+        read.content_type = find_type(storage.read(read.path), name)
     with _changing(artifact) as (changes, row):
         if row.name == name:
             return row
@@ -193,6 +196,7 @@ def rename_artifact(*, artifact: Artifact, name: str, actor: Actor) -> Artifact:
             raise Conflict(f"There is a file named “{name}” already.")
         row.name = name
         row.save(update_fields=["name", "updated_at"])
+        read.save(update_fields=["content_type", "updated_at"])
         changes.artifact(row, newest_of(row))
     return row
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from chat.values import BuiltinTool
+from mcp_servers.errors import InvalidArguments
+from mcp_servers.schemas import check_arguments
 
 if TYPE_CHECKING:
     from chat.models import ToolCall
@@ -172,6 +174,10 @@ def find_target(
 
     Names have to be the same to the letter: what only looks alike is another tool.
     """
+    try:
+        check_arguments(SPEC_OF[builtin].input_schema, arguments)
+    except InvalidArguments as fault:
+        return fault.message
     server, tool = arguments.get("server"), arguments.get("tool")
     of_servers = [one for one in tools if one.server_id is not None]
     if builtin == BuiltinTool.RETRIEVE_FILE_FROM_MCP and tool is None:

@@ -252,6 +252,8 @@ def test_a_deleted_file_comes_back_and_gives_its_name_away_meanwhile(
         services.rename_artifact(artifact=old, name="note.md", actor=actor)
     with pytest.raises(InvalidInput):
         services.rename_artifact(artifact=old, name="  ", actor=actor)
+    renamed = services.rename_artifact(artifact=old, name="page.html", actor=actor)
+    assert rows.newest_of(renamed).content_type == "text/html"
 
 
 def test_a_taken_name_is_refused_numbered_or_gets_a_version(

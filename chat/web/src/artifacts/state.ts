@@ -67,6 +67,7 @@ export async function versionsOf(id: string): Promise<ArtifactVersion[]> {
 
 const texts = new Map<string, Promise<string>>();
 const MOST_TEXTS = 12;
+const LONG_TEXT = 200_000;
 
 /** The text of a version; versions never change, so one that was read is kept for a while. */
 export function textOf(id: string, version: number): Promise<string> {
@@ -86,7 +87,14 @@ export function textOf(id: string, version: number): Promise<string> {
 
 /** Save a text as the next version. Raises ApiProblem; 409 where somebody has saved another one since. */
 export function saveText(artifact: Artifact, text: string, base: number): Promise<Artifact> {
-  return row(request("POST", `artifacts/${artifact.id}/versions/`, { content: text, base }));
+  if (text.length < LONG_TEXT) {
+    return row(request("POST", `artifacts/${artifact.id}/versions/`, { content: text, base }));
+  }
+  // A file may be longer than the API's JSON bodies are.
+  const form = new FormData();
+  form.set("file", new File([text], artifact.name));
+  form.set("base", String(base));
+  return row(request("POST", `artifacts/${artifact.id}/versions/`, form));
 }
 
 /** Do something and say so if it does not work. */
