@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 # Previews of files: frames of our own, which close themselves off.
-@csp_update({"frame-src": ["'self'"]})
+@csp_update({"frame-src": ["'self'"]})  # type: ignore[arg-type]  # knows no arguments of the address
 @require_GET
 @login_required
 def app(

@@ -6,7 +6,9 @@ from typing import Any, ClassVar
 
 import django_filters
 from django.db.models import OuterRef, Subquery
-from drf_spectacular.utils import extend_schema
+from django.http import HttpResponse
+from django.utils.http import content_disposition_header
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -24,10 +26,12 @@ from chat.services.conversations import (
     delete_conversation,
     update_conversation,
 )
+from chat.services.exports import ExportFormat, export_conversation
 from chat.services.turns import send_or_queue
 from chat.values import WhenBusy
 from chat.wire import attachments_of
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
+from workspaces.errors import InvalidInput
 from workspaces.scoping import WorkspaceQuerySet
 
 
@@ -142,7 +146,27 @@ class ConversationViewSet(
         )
         return Response(sent_json(sent), status=202)
 
+    @extend_schema(
+        parameters=[OpenApiParameter("as", str, enum=[form.value for form in ExportFormat])],
+        responses={(200, "text/markdown"): str, (200, "application/json"): dict},
+        filters=False,
+    )
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def export(self, request: Request, pk: str) -> HttpResponse:
+        """The shown path as a file, Markdown (`as=md`, the default) or JSON; what looks like a secret is masked."""
+        wanted = request.query_params.get("as", ExportFormat.MARKDOWN.value)
+        if wanted not in set(ExportFormat):
+            raise InvalidInput(fields={"as": ["Choose md or json."]})
+        made = export_conversation(self.get_object(), ExportFormat(wanted))
+        disposition = content_disposition_header(as_attachment=True, filename=made.name)
+        return HttpResponse(
+            made.body,
+            content_type=made.content_type,
+            headers={"Content-Disposition": disposition, "X-Content-Type-Options": "nosniff"},
+        )
+
     parameters: ClassVar[Any] = {
+        "export": ("as",),
         **OffersOfConversation.parameters,
         "messages": ("cursor", "page_size"),
     }

@@ -301,7 +301,7 @@ def test_each_trimmed_retry_sends_less_until_there_is_only_the_question(chat: Ch
         chat.model.say(f"answer {number} " + "word " * 300)
         chat.watching.forget()
         chat.ask(f"question {number} " + "word " * 300)
-    sizes = []
+    sizes: list[int] = []
     chat.watching.forget()
     chat.model.fail(413)
     turn = chat.ask("newest " * 50)

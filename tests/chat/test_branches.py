@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 
 import pytest
@@ -10,6 +11,7 @@ from uuid_utils.compat import uuid7
 from chat.models import Message, ToolCall, Turn
 from chat.paths import newest_leaf, path_to
 from chat.services.branches import edit_message, fork_conversation, regenerate, show_branch
+from chat.services.exports import ExportFormat, export_conversation
 from chat.services.turns import retry_turn, stop_turn
 from tests.chat.conftest import Chat
 from workspaces.errors import Conflict, InvalidInput
@@ -177,3 +179,26 @@ def test_paths_through_a_tree() -> None:
     assert newest_leaf(rows, b.pk) == d.pk
     assert path_to(rows, d.pk) == [a, b, d]
     assert path_to(rows, None) == path_to(rows, uuid7()) == []
+
+
+def test_an_export_follows_the_shown_path(chat: Chat) -> None:
+    """SEC-90: what looks like a secret is masked, and what stands on other branches is not in it."""
+    turn = ask(chat, "my key is sk-abcdefghijklmnopqrstuvwxyz0123456789", "first ```ticks``` here")
+    chat.model.call(("counting__plain", {"text": "boom"}))
+    chat.watching.forget()
+    regenerate(turn=turn, client_id="again", actor=chat.actor)
+    chat.watching.turn("waiting_for_approval")
+    stop_turn(turn=chat.calls()[0].turn, actor=chat.actor)
+    conversation = chat.reload_conversation()
+    text = export_conversation(conversation, ExportFormat.MARKDOWN).body
+    assert "Tool call `counting.plain`: cancelled" in text
+    assert "first" not in text
+    assert "sk-abc" not in text
+    exported = json.loads(export_conversation(conversation, ExportFormat.JSON).body)
+    assert [entry["role"] for entry in exported["messages"]] == ["user", "assistant"]
+    assert exported["messages"][1]["tool_calls"][0]["arguments"] == {"text": "boom"}
+    show_branch(message=message_of(chat, "first ```ticks``` here"), actor=chat.actor)
+    made = export_conversation(chat.reload_conversation(), ExportFormat.MARKDOWN)
+    assert "first" in made.body
+    assert "Tool call" not in made.body
+    assert made.name.endswith(".md")

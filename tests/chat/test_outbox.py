@@ -110,9 +110,9 @@ def test_many_small_pieces_become_few() -> None:
     pieces = [f"word{number} " for number in range(5_000)]
     for frame in deltas(pieces):
         assert outbox.push(frame)
-    frames = []
-    while (frame := outbox.take()) is not None:
-        frames.append(frame)
+    frames: list[str] = []
+    while (taken := outbox.take()) is not None:
+        frames.append(taken)
     assert text_of([one for one in frames if "check" not in one]) == "".join(pieces)
     assert len(frames) < 250
 
@@ -121,18 +121,20 @@ def test_a_silent_page_is_found_out() -> None:
     """REL-19: asked after a while, given up after another, and left alone while it answers."""
     clock = Clock()
     outbox = Outbox(clock)
+
+    def after(seconds: float) -> bool:
+        clock.now += seconds
+        return outbox.is_stalled
+
     assert outbox.check_now() is None
-    clock.now += CHECK_SECONDS
+    assert not after(CHECK_SECONDS)
     asked = outbox.check_now()
     assert asked is not None
     assert outbox.check_now() is None
-    clock.now += STALLED_SECONDS - 1
-    assert not outbox.is_stalled
-    clock.now += 2
-    assert outbox.is_stalled
+    assert not after(STALLED_SECONDS - 1)
+    assert after(2)
     outbox.heard(json.loads(asked)["number"])
-    assert not outbox.is_stalled
-    assert CHECK_SECONDS + STALLED_SECONDS + 2 < 70
+    assert not after(0)
 
 
 async def test_ten_thousand_events_to_a_page_that_does_not_read_cost_one_snapshot(

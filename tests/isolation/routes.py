@@ -182,6 +182,7 @@ SAMPLES: dict[str, Sample] = {
     "api:conversations-messages": Sample(
         ids=_pk("conversation"), bodies=(_body(client_id="=c", text="=hello"),)
     ),
+    "api:conversations-export": Sample(ids=_pk("conversation")),
     "api:conversations-servers": Sample(ids=_pk("conversation")),
     "api:conversations-resources": Sample(ids=_pk("conversation")),
     "api:conversations-prompts": Sample(

@@ -357,6 +357,20 @@ export const sendQueuedNow = (queued_id: string): Promise<boolean> =>
 export const resolveCall = (tool_call_id: string, resolution: Resolution, note?: string): Promise<boolean> =>
   command(socket.ask({ type: "resolve", tool_call_id, resolution, ...(note && { note }) }));
 
+/** The shown path as a file. */
+export async function downloadConversation(id: string): Promise<void> {
+  try {
+    const { name, body } = await api.exported(id);
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(body);
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+  } catch (error) {
+    toast(messageOf(error), "bad");
+  }
+}
+
 /** Go on in a new conversation, with a copy of everything up to this answer. */
 export async function forkFrom(message_id: string): Promise<void> {
   try {

@@ -136,7 +136,7 @@ export function Composer(props: ComposerProps) {
             </MenuButton>
           </Menu>
         )}
-        <span class="text-xs text-(--quiet) truncate grow">
+        <span class="min-w-0 grow truncate text-xs text-(--quiet)">
           {isRunning && canSend && !isTouch()
             ? "Enter sends it after this answer, Ctrl+Enter interrupts."
             : props.hint}

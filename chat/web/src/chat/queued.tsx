@@ -58,7 +58,7 @@ function Row({ row }: { row: QueuedMessage }) {
             onClick={() => sendQueuedNow(row.id)}
           >
             <Icon name="arrowUp" />
-            Send now
+            <span class="max-[30rem]:sr-only">Send now</span>
           </button>
           <button
             type="button"

@@ -73,6 +73,8 @@ export interface Api {
   conversations(query?: { search?: string; archived?: boolean; page?: string }): Promise<Page<Conversation>>;
   conversation(id: string): Promise<Conversation>;
   startConversation(budId: string, key: string): Promise<Conversation>;
+  /** The shown path as a file, with the name that it should have. */
+  exported(id: string): Promise<{ name: string; body: Blob }>;
   fork(messageId: string, clientId: string): Promise<Conversation>;
   changeConversation(
     id: string,
@@ -141,6 +143,14 @@ export function createApi(base: string, csrfToken: string, workspaceSlug: string
     conversation: (id) => call("GET", `conversations/${id}/`),
     startConversation: (budId, key) =>
       call("POST", "conversations/", { bud_id: budId }, { "Idempotency-Key": key }),
+    async exported(id) {
+      const headers = { "X-Workspace": workspaceSlug };
+      const init: RequestInit = { headers, credentials: "same-origin" };
+      const response = await fetch(`${root}conversations/${id}/export/`, init);
+      if (!response.ok) throw await problemOf(response);
+      const name = /filename="([^"]+)"/.exec(response.headers.get("Content-Disposition") ?? "")?.[1];
+      return { name: name ?? "conversation.md", body: await response.blob() };
+    },
     fork: (messageId, clientId) => call("POST", `messages/${messageId}/fork/`, { client_id: clientId }),
     changeConversation: (id, change) => call("PATCH", `conversations/${id}/`, change),
     deleteConversation: (id) => call("DELETE", `conversations/${id}/`),

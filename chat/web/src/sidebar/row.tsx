@@ -1,6 +1,13 @@
 import { signal } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import { changeConversation, conversationPath, deleteConversation, go, place } from "../app";
+import {
+  changeConversation,
+  conversationPath,
+  deleteConversation,
+  downloadConversation,
+  go,
+  place,
+} from "../app";
 import { Dialog } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import { Menu, MenuButton } from "../ui/menu";
@@ -31,6 +38,9 @@ export function ConversationMenu({ row, isQuiet = false }: { row: Conversation; 
         onClick={() => changeConversation(row.id, { is_archived: !row.is_archived })}
       >
         {row.is_archived ? "Take out of the archive" : "Archive"}
+      </MenuButton>
+      <MenuButton icon="download" onClick={() => downloadConversation(row.id)}>
+        Download as Markdown
       </MenuButton>
       <div class="menu-line" />
       <MenuButton icon="trash" tone="bad" onClick={() => setTask({ kind: "delete", row })}>

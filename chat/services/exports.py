@@ -1,0 +1,113 @@
+"""A conversation as a file: the path that is shown, in Markdown for people or JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from django.utils.text import slugify
+
+from chat.models import Conversation, Message, ToolCall
+from chat.paths import path_to
+from chat.values import MessageRole
+from chat.wire import moment
+from mcp_servers.hidden_text import show_hidden
+from workspaces.redaction import redact, redact_text
+
+MOST_RESULT_CHARACTERS = 20_000
+
+
+class ExportFormat(StrEnum):
+    MARKDOWN = "md"
+    JSON = "json"
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedFile:
+    name: str
+    content_type: str
+    body: str
+
+
+def export_conversation(conversation: Conversation, form: ExportFormat) -> ExportedFile:
+    """The shown path with its tool calls; what looks like a secret is masked. Needs `bud` loaded."""
+    entries = _entries(conversation)
+    title = redact_text(conversation.title) or "Conversation"
+    stem = slugify(title)[:60] or "conversation"
+    if form is ExportFormat.JSON:
+        head = {
+            "id": str(conversation.pk),
+            "title": title,
+            "bud": conversation.bud.name,
+            "created_at": moment(conversation.created_at),
+            "messages": entries,
+        }
+        body = json.dumps(head, ensure_ascii=False, indent=2)
+        return ExportedFile(f"{stem}.json", "application/json", body)
+    body = _markdown(title, conversation.bud.name, entries)
+    return ExportedFile(f"{stem}.md", "text/markdown; charset=utf-8", body)
+
+
+def _entries(conversation: Conversation) -> list[dict[str, Any]]:
+    workspace_id = conversation.workspace_id
+    rows = list(
+        Message.objects.for_workspace(workspace_id)
+        .filter(conversation=conversation)
+        .defer("json_meta")
+    )
+    path = path_to(rows, conversation.leaf_id) or rows
+    calls: defaultdict[UUID, list[ToolCall]] = defaultdict(list)
+    for call in ToolCall.objects.for_workspace(workspace_id).filter(
+        message__in=[row.pk for row in path if row.role == MessageRole.ASSISTANT]
+    ):
+        calls[call.message_id].append(call)
+    return [
+        {
+            "role": row.role,
+            "text": redact(row.text),
+            "created_at": moment(row.created_at),
+            "tool_calls": [_call(call) for call in calls[row.pk]],
+        }
+        for row in path
+        if row.text or calls[row.pk]
+    ]
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    result = redact(call.model_text)
+    return {
+        "server": call.server_name,
+        "tool": show_hidden(call.tool_name or call.function_name),
+        "arguments": redact(call.arguments),
+        "status": call.status,
+        "result": result[:MOST_RESULT_CHARACTERS],
+    }
+
+
+def _markdown(title: str, bud: str, entries: list[dict[str, Any]]) -> str:
+    parts = [f"# {title}", f"With {bud}."]
+    for entry in entries:
+        who = "You" if entry["role"] == MessageRole.USER else bud
+        parts.append(f"## {who}, {entry['created_at']}")
+        if entry["text"]:
+            parts.append(entry["text"])
+        for call in entry["tool_calls"]:
+            name = f"{call['server']}.{call['tool']}" if call["server"] else call["tool"]
+            parts.append(f"Tool call `{name}`: {call['status'].replace('_', ' ')}")
+            parts.append(
+                _fenced(json.dumps(call["arguments"], ensure_ascii=False, indent=2), "json")
+            )
+            if call["result"]:
+                parts.append(_fenced(call["result"], ""))
+    return "\n\n".join(parts) + "\n"
+
+
+def _fenced(text: str, language: str) -> str:
+    """A code block that no line of its content can end."""
+    longest = max((len(line) - len(line.lstrip("`")) for line in text.splitlines()), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
