@@ -282,7 +282,11 @@ STORAGES = {
     # Contents of the conversations' files; rows name them, and nothing serves them but views that ask whose they are.
     "artifacts": {
         "BACKEND": "chat.artifacts.storage.DiskStorage",
-        "OPTIONS": {"location": TRELLIS.data_dir / "artifacts"},
+        "OPTIONS": {
+            "location": TRELLIS.data_dir / "artifacts",
+            "file_permissions_mode": 0o600,
+            "directory_permissions_mode": 0o700,
+        },
     }
     if TRELLIS.artifact_storage is None
     else {"BACKEND": TRELLIS.artifact_storage, "OPTIONS": TRELLIS.artifact_storage_options},

@@ -30,7 +30,8 @@ class DiskStorage(FileSystemStorage):
     def _save(self, name: str, content: Any) -> str:
         saved: str = super()._save(name, content)  # type: ignore[misc]  # private in the stubs
         path = Path(self.path(saved))
-        for one in (path, path.parent):
+        # The file, and the folders that may have been made for it.
+        for one in (path, *list(path.parents)[: saved.count("/") + 1]):
             handle = os.open(one, os.O_RDONLY)
             try:
                 os.fsync(handle)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,9 @@ from audit.models import AuditEntry
 from chat.artifacts import rows, services, storage
 from chat.artifacts.calls import run_builtin
 from chat.artifacts.tools import SPECS, find_target
-from chat.engine import ledger
-from chat.models import ArtifactVersion
+from chat.engine import ledger, runner
+from chat.engine.leases import LeaseLost
+from chat.models import ArtifactVersion, Turn
 from chat.services.approvals import decide
 from chat.services.turns import stop_turn
 from chat.toolset import OfferedTool, resolve_toolset
@@ -231,6 +233,33 @@ def test_a_call_that_is_made_again_makes_one_version(making: Chat) -> None:
         assert not again.is_error
         assert again.details["artifact"] == call.artifact
     assert files(making) == {"a.md": [b"once", b"1"]}
+
+
+def test_a_file_of_a_dead_holder_is_made_once(making: Chat) -> None:
+    """REL-04, REL-05: the process dies between *finished* and its own row: another one makes the call again, one version
+    and one pair of entries are there."""
+    making.model.call(("create_artifact", {"name": "a.md", "content": "once"}))
+    making.model.say("done")
+    died = threading.Event()
+
+    def die(*_: Any, **__: Any) -> None:
+        died.set()
+        raise LeaseLost
+
+    with patch("chat.engine.ledger.finish_call", die):
+        sent = making.send()
+        assert died.wait(20)
+        turns = Turn.objects.for_workspace(making.tenant.workspace).filter(pk=sent.turn.pk)
+        turns.update(status="running", lease_until=None, lease_token=41)
+        making.watching.forget()
+    runner.wake(sent.turn.pk, making.tenant.workspace.pk)
+    making.watching.turn("completed")
+    assert files(making) == {"a.md": [b"once"]}
+    assert [call.status for call in making.calls()] == ["succeeded"]
+    assert [action for action, _, _ in entries(making)] == [
+        "tool_call.requested",
+        "tool_call.finished",
+    ]
 
 
 def test_sending_puts_the_content_in_without_showing_it_to_the_model(making: Chat) -> None:
