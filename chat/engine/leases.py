@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
-from django.db.models import F, Q
+from django.db.models import Exists, F, OuterRef, Q
 
 from chat.hub import PROCESS_ID
 from chat.models import Turn
@@ -23,6 +23,7 @@ from mcp_servers.errors import CallTakenOver
 from mcp_servers.gate.port import Standing
 from workspaces.database import database_now
 from workspaces.failpoints import Failpoint, failpoint
+from workspaces.models import ApiToken, Membership
 
 LEASE = timedelta(seconds=15)
 RENEW_SECONDS = 2.0
@@ -95,7 +96,7 @@ def acquire(turn_id: UUID, workspace_id: UUID) -> Turn | None:
 
 
 def renew(lease: Lease) -> bool:
-    """Hold on to a turn; returns whether somebody asked it to stop.
+    """Hold on to a turn; returns whether it has to stop: somebody asked for it, or the asker's rights have ended.
 
     Raises:
         LeaseLost: it is another's now.
@@ -110,7 +111,18 @@ def renew(lease: Lease) -> bool:
         raise LeaseLost
     lease.clock.lasts(asked_at)
     failpoint(Failpoint.RENEWED)
-    return turns.filter(stop_requested_at__isnull=False).exists()
+    return turns.filter(Q(stop_requested_at__isnull=False) | ~_has_rights()).exists()
+
+
+def _has_rights() -> Q:
+    """Whether the person who asked may still use this workspace, by the token that they came with."""
+    members = Membership.objects.across_workspaces().filter(
+        workspace_id=OuterRef("workspace_id"), user_id=OuterRef("asked_by_id")
+    )
+    tokens = ApiToken.objects.across_workspaces().filter(pk=OuterRef("token_id"))
+    is_member = Q(Exists(members)) | Q(asked_by__is_superuser=True)
+    is_welcome = Q(asked_by__is_active=True, workspace__is_active=True)
+    return is_welcome & is_member & (Q(token_id=None) | Q(Exists(tokens)))
 
 
 def _now() -> float:

@@ -16,9 +16,12 @@ from django.conf import settings
 from django.test import Client
 from uuid_utils.compat import uuid7
 
+from chat.hub import hub
 from chat.models import Message, ToolCall
-from chat.sockets.consumer import COMMAND_BURST, PROTOCOL_ABUSE
+from chat.sockets import outbox
+from chat.sockets.consumer import COMMAND_BURST, PROTOCOL_ABUSE, TRY_AGAIN_LATER
 from chat.sockets.door import NOT_A_MEMBER, SIGN_IN_AGAIN
+from chat.sockets.outbox import MOST_UNHEARD
 from config.asgi import application
 from tests.chat.conftest import Chat
 from tests.factories import Tenant, make_tenant
@@ -259,8 +262,6 @@ async def test_what_the_nudges_lost_is_healed(chat: Chat) -> None:
     """REL-15: with every message to the socket lost, the page is right again within five seconds."""
     async with opened(chat.tenant) as socket:
         await socket.answer(type="subscribe", conversation_id=str(chat.conversation.pk))
-        from chat.hub import hub
-
         watchers = hub._watchers.pop(chat.conversation.pk)
         chat.model.say("nobody hears this")
         sent = await sync_to_async(chat.send)()
@@ -448,3 +449,53 @@ async def test_a_changed_role_keeps_the_socket() -> None:
         await socket.answer(type="ping")
         await sync_to_async(promote)()
         assert (await socket.answer(type="ping"))["type"] == "pong"
+
+
+async def test_a_page_that_does_not_read_is_sent_no_more_than_it_can_hold(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-17: frames stop, what piles up is dropped for one snapshot, others feel nothing, and it is closed at last."""
+    name = str(chat.conversation.pk)
+    async with opened(chat.tenant) as slow, opened(chat.tenant) as quick:
+        for socket in (slow, quick):
+            await socket.answer(type="subscribe", conversation_id=name)
+        frame = json.dumps(
+            {"type": "tool_call.progress", "conversation_id": name, "fill": "x" * 4096}
+        )
+        for _ in range(25):
+            hub.deliver(chat.conversation.pk, [(frame, None)] * 20)
+            while (event := json.loads(await quick.raw.receive_from(10)))["type"] != "check":
+                pass
+            await quick.raw.send_to(
+                text_data=json.dumps({"type": "ack", "number": event["number"]})
+            )
+        numbers, size = [], 0
+        while not await slow.raw.receive_nothing(0.3):
+            text = await slow.raw.receive_from(5)
+            size += len(text)
+            numbers += [json.loads(text)["number"]] if '"check"' in text else []
+        assert MOST_UNHEARD < size < MOST_UNHEARD + 200_000 < 500 * len(frame)
+        await slow.say(type="ack", number=numbers[-1])
+        await slow.until(lambda event: event["type"] == "snapshot")
+        monkeypatch.setattr(outbox, "STALLED_SECONDS", 0.0)
+        hub.deliver(chat.conversation.pk, [(frame, None)] * 40)
+        assert await slow.close_code() == TRY_AGAIN_LATER
+
+
+async def test_a_running_turn_of_somebody_removed_is_stopped(chat: Chat) -> None:
+    """SEC-14: within five seconds, while the model still speaks, and so before its next tool call."""
+    hold = threading.Event()
+    chat.model.say("thinking about it", hold=hold)
+    await sync_to_async(chat.send)()
+    await sync_to_async(chat.watching.until)(lambda event: event["type"] == "text.delta")
+
+    def remove() -> None:
+        rows = Membership.objects.for_workspace(chat.tenant.workspace)
+        remove_member(
+            membership=rows.get(user=chat.tenant.member), actor=chat.tenant.actor("owner")
+        )
+
+    await sync_to_async(remove)()
+    async with asyncio.timeout(5):
+        await sync_to_async(chat.watching.turn)("cancelled")
+    hold.set()
