@@ -210,7 +210,7 @@ def test_versions_follow_each_other_and_old_ones_come_back(
 def test_each_change_is_an_event_and_the_snapshot_agrees(
     tenant: Tenant, conversation: Conversation
 ) -> None:
-    """REL-17: a tab that heard of every change shows what a fresh snapshot holds."""
+    """REL-14: a tab that heard of every change shows what a fresh snapshot holds."""
     actor = tenant.actor("member")
     told: dict[str, Any] = {}
 
@@ -290,7 +290,7 @@ def test_sizes_are_limited_and_nothing_of_what_is_refused_is_left(
 def test_a_full_disk_is_said_and_shows_no_half_version(
     tenant: Tenant, conversation: Conversation, folder: Path
 ) -> None:
-    """REL-39: the disk ends in the middle of a file: a typed error, no row, and what was written is gone."""
+    """Ours: the disk ends in the middle of a file: a typed error, no row, and what was written is gone."""
     whole: Any = FileSystemStorage._save  # type: ignore[attr-defined]  # private in the stubs
 
     def full(self: Any, name: str, content: Any) -> str:
@@ -364,6 +364,24 @@ def test_orphans_are_swept_when_they_are_old(
         assert sweeping.sweep() == 1
     assert not (folder / orphan.path).exists()
     assert storage.read(made.version.path) == b"one"
+
+
+def test_any_storage_of_djangos_kind_will_do(
+    tenant: Tenant, conversation: Conversation, settings: Any
+) -> None:
+    """REL-41: another class by setting: whole and partial reading, sweeping and removal go the same way."""
+    elsewhere = {"BACKEND": "django.core.files.storage.InMemoryStorage"}
+    with override_settings(STORAGES={**settings.STORAGES, "artifacts": elsewhere}):
+        made = make(tenant, conversation, content=b"0123456789")
+        assert storage.read(made.version.path) == b"0123456789"
+        assert storage.read(made.version.path, 3, 4) == b"3456"
+        storage.store(tenant.workspace.pk, b"orphan")
+        later = timezone.now() + timedelta(hours=2)
+        with patch("chat.artifacts.sweeping.timezone.now", return_value=later):
+            assert (sweeping.sweep(), sweeping.sweep()) == (1, 0)
+        storage.drop([made.version.path])
+        with pytest.raises(ContentMissing):
+            storage.read(made.version.path)
 
 
 def test_deleted_files_are_forgotten_after_some_days(

@@ -101,7 +101,7 @@ def test_a_file_is_uploaded_changed_restored_renamed_deleted_and_brought_back(
 def test_a_repeated_upload_is_one_file_and_another_content_is_another_request(
     client: Client, conversation: Conversation
 ) -> None:
-    """REL-01: with an Idempotency-Key the same upload makes one file; the key does not stand for other content."""
+    """REL-02: with an Idempotency-Key the same upload makes one file; the key does not stand for other content."""
     key = {"Idempotency-Key": "once"}
     first = upload(client, conversation, "a.md", b"one", **key)
     again = upload(client, conversation, "a.md", b"one", **key)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -12,6 +13,7 @@ from uuid import uuid4
 
 import mcp_types
 import pytest
+from django.db import connection
 from django.test import override_settings
 
 from audit.models import AuditEntry
@@ -29,7 +31,7 @@ from mcp_servers.canonical import arguments_hash, canonical_json
 from mcp_servers.models import Approval
 from tests.chat.conftest import Chat
 from tests.fakes.mcp_server import CountingServer, listening, reply
-from workspaces.errors import InvalidInput
+from workspaces.errors import Conflict, InvalidInput
 
 SECRET_TEXT = "The model must never read this line."
 
@@ -205,7 +207,7 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(making: Chat) -> None:
 
 
 def test_a_switched_off_bud_makes_nothing_and_the_refusal_is_on_record(making: Chat) -> None:
-    """SEC-56: a tool that was offered and is taken away before it runs is refused by the gate, with an entry."""
+    """Ours: a tool that was offered and is taken away before it runs is refused by the gate, with an entry."""
     making.model.call(("create_artifact", {"name": "a.md", "content": "x"}))
     making.model.say("sorry")
     begun = ledger.start_call
@@ -223,7 +225,7 @@ def test_a_switched_off_bud_makes_nothing_and_the_refusal_is_on_record(making: C
 
 
 def test_a_call_that_is_made_again_makes_one_version(making: Chat) -> None:
-    """REL-05: the process dies after the version is written: the call runs again, and the version is that one."""
+    """REL-04: the process dies after the version is written: the call runs again, and the version is that one."""
     making.model.call(("create_artifact", {"name": "a.md", "content": "once"}))
     making.model.call(("update_artifact", {"name": "a.md", "replace": {"old": "once", "new": "1"}}))
     making.model.say("done")
@@ -236,7 +238,7 @@ def test_a_call_that_is_made_again_makes_one_version(making: Chat) -> None:
 
 
 def test_a_file_of_a_dead_holder_is_made_once(making: Chat) -> None:
-    """REL-04, REL-05: the process dies between *finished* and its own row: another one makes the call again, one version
+    """REL-04: the process dies between *finished* and its own row: another one makes the call again, one version
     and one pair of entries are there."""
     making.model.call(("create_artifact", {"name": "a.md", "content": "once"}))
     making.model.say("done")
@@ -260,6 +262,32 @@ def test_a_file_of_a_dead_holder_is_made_once(making: Chat) -> None:
         "tool_call.requested",
         "tool_call.finished",
     ]
+
+
+def test_of_many_who_save_at_once_one_is_first(making: Chat, folder: Path) -> None:
+    """Ours: eight save after the same version: one does, seven are told; nothing is overwritten, nothing left behind."""
+    artifact = upload(making, "a.md", b"one").artifact
+
+    def save(number: int) -> bool:
+        try:
+            services.add_version(
+                artifact=artifact,
+                content=b"by %d" % number,
+                actor=making.actor,
+                origin=ArtifactOrigin.EDIT,
+                base=1,
+            )
+        except Conflict:
+            return False
+        finally:
+            connection.close()
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        saved = list(pool.map(save, range(8)))
+    assert sum(saved) == 1
+    assert files(making) == {"a.md": [b"one", b"by %d" % saved.index(True)]}
+    assert len([path for path in folder.rglob("*") if path.is_file()]) == 2
 
 
 def test_sending_puts_the_content_in_without_showing_it_to_the_model(making: Chat) -> None:

@@ -55,7 +55,7 @@ def recorded(tenant: Tenant) -> list[tuple[str, str | None]]:
 
 
 def test_requested_is_committed_before_and_finished_after(tenant: Tenant) -> None:
-    """SEC-56: what cannot be recorded does not happen, and nobody sees a result before its entry."""
+    """SEC-102: what cannot be recorded does not happen, and nobody sees a result before its entry."""
     seen: list[Any] = []
 
     def run() -> ToolCallOutcome:
@@ -83,7 +83,7 @@ def test_requested_is_committed_before_and_finished_after(tenant: Tenant) -> Non
 def test_what_is_refused_does_not_run_and_is_on_record(
     tenant: Tenant, changes: dict[str, Any], error: type[Exception], layer: str
 ) -> None:
-    """SEC-56: each refusal is an entry of its own, with the layer that said no."""
+    """Ours: each refusal is an entry of its own, with the layer that said no."""
     ran: list[None] = []
     with pytest.raises(error):
         async_to_sync(call_builtin)(request_of(tenant, **changes), lambda: ran.append(None))  # type: ignore[arg-type, return-value]
@@ -93,7 +93,7 @@ def test_what_is_refused_does_not_run_and_is_on_record(
 
 
 def test_a_former_member_makes_nothing(tenant: Tenant) -> None:
-    """SEC-06: the right is asked for at each call, not remembered."""
+    """Ours: the right is asked for at each call, not remembered."""
     request = request_of(tenant)
     Membership.objects.for_workspace(tenant.workspace).filter(user=tenant.member).delete()
     with pytest.raises(PermissionDenied):
@@ -105,7 +105,7 @@ def test_a_former_member_makes_nothing(tenant: Tenant) -> None:
 
 
 def test_a_log_that_takes_nothing_stops_the_call_or_its_result(tenant: Tenant) -> None:
-    """SEC-57: without *requested* nothing runs; without *finished* the result is given to nobody."""
+    """SEC-101: without *requested* nothing runs; without *finished* the result is given to nobody."""
     ran: list[None] = []
     with (
         patch("audit.models.AuditEntry.save", side_effect=DatabaseError),
@@ -145,7 +145,7 @@ def test_failures_are_outcomes_in_plain_words(tenant: Tenant) -> None:
 
 
 def test_a_call_that_is_made_again_has_one_pair_of_entries(tenant: Tenant) -> None:
-    """REL-05: after a crash the same call runs again, before or after its end was recorded: one pair is enough."""
+    """REL-04: after a crash the same call runs again, before or after its end was recorded: one pair is enough."""
     request = request_of(tenant)
     async_to_sync(call_builtin)(request, lambda: DONE)
     async_to_sync(call_builtin)(request, lambda: DONE)
