@@ -32,6 +32,9 @@ class ConnectionConfig(BaseModel):
     result_bytes: int = Field(1024 * 1024, ge=1024, le=10 * 1024 * 1024)
     """How much of a result is kept; what is longer is cut."""
 
+    calls_per_day: int | None = Field(None, ge=1, le=10_000_000)
+    """Calls of its tools on one day (UTC), by everybody of the workspace together. None: no limit."""
+
     @classmethod
     def read(cls, value: object) -> Self:
         """Check a stored or submitted value.

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from celery import shared_task
 
-from mcp_servers import health, services
+from mcp_servers import health, quotas, services
 from mcp_servers.models import McpServer
 from mcp_servers.scopes import platform
 from mcp_servers.trace import sink
@@ -35,8 +35,9 @@ def check_server(workspace_id: str, server_id: str) -> None:
 
 @shared_task(ignore_result=True)
 def trim_health_checks() -> None:
-    """Delete checks that nobody looks at any more."""
+    """Delete checks and counts that nobody looks at any more."""
     health.trim()
+    quotas.trim_counts()
 
 
 @shared_task(ignore_result=True)

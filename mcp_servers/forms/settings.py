@@ -33,10 +33,17 @@ _LIMITS: Final = {
     "max_queued_calls": ("Calls that may wait", False),
     "max_attempts": ("Attempts to connect in a row", False),
     "result_bytes": ("Bytes of a result that are kept", False),
+    "calls_per_day": ("Calls on one day, by everybody together", True),
 }
 """Label, and whether it may be empty for the platform's own setting."""
 _WHOLE: Final = frozenset(
-    {"max_concurrent_calls", "max_queued_calls", "max_attempts", "result_bytes"}
+    {
+        "max_concurrent_calls",
+        "max_queued_calls",
+        "max_attempts",
+        "result_bytes",
+        "calls_per_day",
+    }
 )
 _TARGET: Final = (
     "transport",

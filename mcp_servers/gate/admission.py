@@ -22,6 +22,7 @@ from mcp_servers.gate.entries import draft, refuse, refuse_because, told
 from mcp_servers.gate.resolving import ResolvedTool, may_still_enter, resolve_tool
 from mcp_servers.inputs import CallLimits
 from mcp_servers.models import Approval, McpServer, McpTool
+from mcp_servers.quotas import take_from_quota
 from mcp_servers.specs import principal_of
 from mcp_servers.values import Effect, ToolCallOutcome, ToolCallRequest
 from workspaces.errors import DomainError, PermissionDenied
@@ -279,12 +280,20 @@ def _spec_of(request: ToolCallRequest, resolved: ResolvedTool, arguments: bytes)
 
 
 def commit_requested(plan: Plan) -> Plan:
-    """Consume the approval and write *requested*, both or neither. The caller holds a slot."""
+    """Consume the approval, count the call and write *requested*: all or nothing. The caller holds a slot."""
+    server = plan.tool.server
+    has_quota = server.config.calls_per_day is not None
     try:
         # One statement is a transaction by itself.
-        with transaction.atomic() if plan.approval is not None else contextlib.nullcontext():
+        with (
+            transaction.atomic()
+            if plan.approval is not None or has_quota
+            else contextlib.nullcontext()
+        ):
             if plan.approval is not None and not approvals.consume(plan.approval):
                 raise _ApprovalGone
+            if not take_from_quota(server, plan.request.workspace_id):
+                raise _QuotaUsedUp
             failpoint(Failpoint.GATE_APPROVAL_USED)
             record(
                 replace(
@@ -303,6 +312,15 @@ def commit_requested(plan: Plan) -> Plan:
             rule="approval.used_or_expired",
             reason=_UNFIT,
         )
+    except _QuotaUsedUp:
+        refuse_because(
+            plan.request,
+            plan.tool,
+            plan.arguments,
+            layer=RefusedBy.QUOTA,
+            rule="server.calls_per_day",
+            reason=f"{server.name} has had its calls for today. The count begins anew at midnight UTC.",
+        )
     except DatabaseError as error:
         raise AuditUnavailable(details={"action": Action.TOOL_CALL_REQUESTED.value}) from error
     return replace(plan, is_committed=True)
@@ -310,3 +328,7 @@ def commit_requested(plan: Plan) -> Plan:
 
 class _ApprovalGone(Exception):
     """Used by another call in the meantime, or run out."""
+
+
+class _QuotaUsedUp(Exception):
+    """As many calls as the day allows have been made."""

@@ -2,6 +2,7 @@
 
 from mcp_servers.models.approvals import Approval, ToolPermission
 from mcp_servers.models.inputs import InputRequest, InputStatus
+from mcp_servers.models.quotas import CallCount
 from mcp_servers.models.resources import McpPrompt, McpResource
 from mcp_servers.models.servers import (
     GlobalServer,
@@ -19,6 +20,7 @@ from mcp_servers.models.tools import ApprovalOverride, McpTool
 __all__ = [
     "Approval",
     "ApprovalOverride",
+    "CallCount",
     "GlobalServer",
     "HealthCheck",
     "InputRequest",

@@ -42,6 +42,7 @@ from chat.values import (
 )
 from mcp_servers.models import (
     Approval,
+    CallCount,
     HealthCheck,
     InputRequest,
     McpPrompt,
@@ -277,6 +278,9 @@ def make_side(slug: str, text: str) -> Side:
         kind="event",
         text=f"{text} trace",
     )
+    count = CallCount.objects.create(
+        workspace=workspace, server_id=server.pk, day=timezone.now().date(), used=1
+    )
     approval = Approval.objects.create(
         workspace=workspace,
         call_id=call.pk,
@@ -355,6 +359,7 @@ def make_side(slug: str, text: str) -> Side:
             "permission": permission,
             "trace": trace,
             "approval": approval,
+            "count": count,
             "invitation": invitation,
             "token": token,
             "repeated": repeated,

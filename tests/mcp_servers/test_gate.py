@@ -514,6 +514,26 @@ async def test_a_busy_server_refuses_after_the_wait(
     assert counting.names() == ["slow", "echo"]
 
 
+async def test_calls_beyond_the_days_quota_are_refused(
+    tenant: Tenant, trusted: McpServer, counting: CountingServer
+) -> None:
+    """SEC-79: however many come at once, the limit is sent, and each further one is an entry."""
+    await sync_to_async(services.update_server)(
+        server=trusted,
+        draft=services.ServerDraft(connection_config={"calls_per_day": 3}),
+        actor=actor_of(tenant, "admin"),
+    )
+    echo = await tool_named(trusted, "echo")
+    calls = [call_tool(a_request(tenant, echo, {"text": str(number)})) for number in range(12)]
+    ended = await asyncio.gather(*calls, return_exceptions=True)
+    assert sum(isinstance(one, CallRefused) for one in ended) == 9
+    assert len(counting.calls) == 3
+    refused = await the_entries(tenant, Action.TOOL_CALL_REFUSED)
+    assert {(entry.refused_by, entry.rule) for entry in refused} == {
+        ("quota", "server.calls_per_day")
+    }
+
+
 async def test_a_server_that_is_gone_is_an_outcome_then_a_breaker(
     tenant: Tenant, transactional_db: None
 ) -> None:
