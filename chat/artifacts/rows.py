@@ -6,6 +6,7 @@ from uuid import UUID
 
 from chat.artifacts import storage
 from chat.models import Artifact, ArtifactVersion, Conversation
+from workspaces.errors import NotFound
 
 
 def artifacts_of(conversation: Conversation) -> list[tuple[Artifact, ArtifactVersion]]:
@@ -47,7 +48,9 @@ def version_of(artifact: Artifact, number: int) -> ArtifactVersion:
         artifact=artifact, number=number
     )
     version = rows.select_related("made_by").first()
-    return version if version is not None else rows.fetch(None)
+    if version is None:
+        raise NotFound(f"Version {number} of this file was not found.")
+    return version
 
 
 def contents_of(conversation: Conversation) -> list[str]:
