@@ -1,0 +1,101 @@
+"""What an end user does with a conversation as a tree: other wordings, other answers, waiting messages, lost calls."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from tests.e2e.conftest import NewContext, RunningTrellis, screenshot
+from tests.e2e.people import MEMBER, approval_card, enter, expect_idle, open_chat, say
+
+# As a process leaves a call that dies after the bytes have gone; the page hears of it as of anything it missed.
+LOSE_THE_CALL = """
+from django.db.models import F
+from chat.models import Conversation, ToolCall, Turn
+from workspaces.database import database_now
+call = ToolCall.objects.across_workspaces().filter(status="waiting_for_approval").order_by("-pk").first()
+ToolCall.objects.across_workspaces().filter(pk=call.pk).update(
+    status="outcome_unknown", started_at=database_now(), error="The connection was lost.")
+Turn.objects.across_workspaces().filter(pk=call.turn_id).update(status="waiting_for_input")
+Conversation.objects.across_workspaces().filter(turns=call.turn_id).update(event_seq=F("event_seq") + 1)
+"""
+
+
+def test_questions_and_answers_branch_and_stay_browsable(page: Page) -> None:
+    """Edit, answer again, go back, fork: nothing is lost, and each path goes on by itself."""
+    enter(page, MEMBER)
+    open_chat(page, "Clock", "What time is it in Tokyo?")
+    expect_idle(page)
+    question, answer = page.locator(".user-message"), page.locator("article.answer")
+    question.hover()
+    question.get_by_role("button", name="Edit").click()
+    page.get_by_role("textbox", name="worded anew").fill("What time is it in Paris?")
+    page.keyboard.press("Control+Enter")
+    expect(answer).to_contain_text("In Paris it is now")
+    expect_idle(page)
+    expect(question).to_contain_text("2/2")
+    answer.hover()
+    answer.get_by_role("button", name="Answer again").click()
+    expect(answer).to_contain_text("2/2")
+    expect_idle(page)
+    screenshot(page, "branches")
+    question.get_by_role("button", name="Earlier wording").click()
+    expect(answer).to_contain_text("In Tokyo it is now")
+    page.reload()
+    expect(answer).to_contain_text("In Tokyo it is now")
+    first = page.url
+    answer.hover()
+    answer.get_by_role("button", name="Fork").click()
+    expect(page.get_by_text("This is a copy")).to_be_visible()
+    assert page.url != first
+    say(page, "What time is it in Lima?")
+    expect(answer.last).to_contain_text("In Lima it is now")
+    page.goto(first)
+    expect(answer).to_have_count(1)
+
+
+def test_what_is_said_meanwhile_waits_and_can_be_taken_back(page: Page) -> None:
+    """While a call waits: queue two, change one, remove one; interrupting sends at once."""
+    enter(page, MEMBER)
+    open_chat(page, "Notes", 'Delete the note "shopping"')
+    expect(approval_card(page)).to_be_visible()
+    waiting = page.get_by_role("region", name="Waiting messages")
+    say(page, "Which notes do I have?")
+    say(page, "never mind this one")
+    expect(waiting.get_by_role("listitem")).to_have_count(2)
+    last = waiting.get_by_role("listitem").last
+    last.get_by_role("button", name="Remove the waiting message").click()
+    expect(waiting.get_by_role("listitem")).to_have_count(1)
+    waiting.get_by_role("button", name="Edit the waiting message").click()
+    waiting.get_by_role("textbox").fill("Which notes do I have now?")
+    waiting.get_by_role("button", name="Save").click()
+    screenshot(page, "queue")
+    page.reload()
+    expect(waiting).to_contain_text("Which notes do I have now?")
+    waiting.get_by_role("button", name="Send now").click()
+    expect(page.locator(".user-message").last).to_contain_text("Which notes do I have now?")
+    expect(waiting).to_have_count(0)
+    expect_idle(page)
+    expect(page.locator("article.answer").last).to_contain_text("shopping")
+
+
+def test_a_call_of_unknown_outcome_is_the_persons_to_judge(
+    new_context: NewContext, trellis: RunningTrellis
+) -> None:
+    """REL-05: the card says what is known, offers check, mark, run again and give up, and the turn goes on."""
+    page = new_context().new_page()
+    enter(page, MEMBER)
+    open_chat(page, "Notes", 'Delete the note "shopping"')
+    expect(approval_card(page)).to_contain_text("delete_note")
+    done = trellis.manage("shell", "-c", LOSE_THE_CALL)
+    assert done.returncode == 0, done.stderr
+    card = page.get_by_role("region", name=re.compile("Did .* take effect"))
+    expect(card).to_contain_text("was not repeated")
+    screenshot(page, "unknown")
+    card.get_by_role("button", name="Run it again").click()
+    expect(approval_card(page)).to_contain_text("delete_note")
+    approval_card(page).get_by_role("button", name="Refuse").click()
+    approval_card(page).locator("form button[type=submit]").click()
+    expect_idle(page)
+    expect(page.locator("article.answer").last).to_contain_text("I did not run")
