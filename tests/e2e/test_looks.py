@@ -7,7 +7,16 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import NewContext, screenshot
-from tests.e2e.people import ADMIN, AUDITOR, MEMBER, approval_card, enter, expect_idle, open_chat
+from tests.e2e.people import (
+    ADMIN,
+    AUDITOR,
+    MEMBER,
+    approval_card,
+    enter,
+    expect_idle,
+    open_chat,
+    say,
+)
 
 WIDTHS = {"desktop": 1280, "tablet": 768, "phone": 360}
 
@@ -44,6 +53,8 @@ def test_pages_look_right_and_are_accessible(
     check(page, "answer")
     open_chat(page, "Notes", 'Delete the note "old"')
     expect(approval_card(page)).to_be_visible()
+    say(page, "And then, when that is done, tell me which notes are left")
+    expect(page.get_by_role("region", name="Waiting messages")).to_be_visible()
     check(page, "waiting")
     page.get_by_role("button", name="Stop").click()
     page.goto("/account/tokens/")

@@ -34,7 +34,7 @@ export function UnknownCard({ call }: { call: ToolCall }) {
         <Icon name="question" class="text-(--color-warning)" />
         <div class="min-w-0 grow">
           <h3 id={`${id}-title`} class="font-semibold">
-            Did {name} take effect?
+            Did “{name}” take effect?
           </h3>
           {call.server && <p class="text-xs text-(--quiet)">{call.server.name}</p>}
         </div>
