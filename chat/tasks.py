@@ -10,6 +10,7 @@ from chat.artifacts import sweeping
 from chat.engine import runner
 from chat.services import approvals, inputs, resolutions, titles
 from chat.webhooks import sending
+from workspaces import restoring
 
 
 @shared_task
@@ -26,8 +27,9 @@ def expire_approvals() -> int:
 
 @shared_task(ignore_result=True)
 def deliver_webhooks() -> None:
-    """Send what waits for programs."""
-    sending.deliver_due()
+    """Send what waits for programs; not after a restore, before somebody has looked at it."""
+    if not restoring.is_unconfirmed():
+        sending.deliver_due()
 
 
 @shared_task(ignore_result=True)

@@ -15,6 +15,7 @@ from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from django.conf import settings  # noqa: E402
 
+from chat import restored  # noqa: E402
 from chat.engine import runner  # noqa: E402
 from chat.routing import websocket_urlpatterns  # noqa: E402
 from chat.sockets.open import close_sockets  # noqa: E402
@@ -55,7 +56,7 @@ _SPREAD_SECONDS = 0.5
 _ENDING_SECONDS = 3.0
 """Of the time to drain, what is kept for giving turns back and closing connections."""
 lifecycle = Lifecycle(
-    start_hooks=[runner.watch_for_orphans],
+    start_hooks=[restored.watch],
     stop_hooks=[
         StopHook(let_pages_go, 1.0),
         StopHook(hand_over_turns, settings.TRELLIS.drain_seconds),

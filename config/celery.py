@@ -39,9 +39,9 @@ def _drop_dead_connections(**_kwargs: object) -> None:
 @worker_process_init.connect
 def _take_part(**_kwargs: object) -> None:
     """A worker's process runs turns that others have left, like every other process."""
-    from chat.engine import runner
+    from chat import restored
 
-    runner.watch_for_orphans()
+    restored.watch()
 
 
 @worker_process_shutdown.connect

@@ -121,6 +121,11 @@ class Environment(BaseSettings):
         validation_alias="TRELLIS_DATA_DIR",
         description="Folder for the embedded database, keys, outgoing mail and the scratch folders of stdio servers.",
     )
+    epoch_file: Path | None = Field(
+        None,
+        validation_alias="TRELLIS_EPOCH_FILE",
+        description="File outside the database by which a restored database is noticed. Absent: `epoch.json` in the data folder.",
+    )
     mcp_servers_file: Path | None = Field(
         None,
         validation_alias="MCP_SERVERS_FILE",

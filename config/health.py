@@ -13,6 +13,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_safe
 
+from workspaces import restoring
 from workspaces.leaving import is_leaving
 
 if TYPE_CHECKING:
@@ -39,10 +40,10 @@ def readyz(request: HttpRequest) -> JsonResponse:
     if is_leaving():
         results["process"] = "stopping"
     is_ready = all(result == "ok" for result in results.values())
-    return JsonResponse(
-        {"status": "ok" if is_ready else "unavailable", "checks": results},
-        status=200 if is_ready else 503,
-    )
+    told: dict[str, object] = {"status": "ok" if is_ready else "unavailable", "checks": results}
+    if results["database"] == "ok" and request.user.is_authenticated and request.user.is_superuser:
+        told["restore"] = "unconfirmed" if restoring.is_unconfirmed() else "none"
+    return JsonResponse(told, status=200 if is_ready else 503)
 
 
 def _run(name: str, check: Callable[[], None]) -> str:

@@ -234,3 +234,16 @@ class IdempotentRequest(WorkspaceModel):
 
     def __str__(self) -> str:
         return self.key
+
+
+class Installation(models.Model):
+    """The one row about the whole installation; see `workspaces.restoring`."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    epoch = models.PositiveBigIntegerField(default=0, help_text="Grows as long as it runs.")
+    restored_at = models.DateTimeField(
+        null=True, help_text="Found to be restored from a backup, and not confirmed yet."
+    )
+
+    def __str__(self) -> str:
+        return f"installation at {self.epoch}"

@@ -19,7 +19,9 @@ TURN_MOVES: dict[Turn, frozenset[Turn]] = {
             Turn.INTERRUPTED,
         }
     ),
-    Turn.WAITING_FOR_APPROVAL: frozenset({Turn.QUEUED, Turn.CANCELLED, Turn.FAILED}),
+    Turn.WAITING_FOR_APPROVAL: frozenset(
+        {Turn.QUEUED, Turn.CANCELLED, Turn.FAILED, Turn.INTERRUPTED}
+    ),
     # Parked it is queued again; with its process holding on to it, it just goes on.
     Turn.WAITING_FOR_INPUT: frozenset(
         {Turn.QUEUED, Turn.RUNNING, Turn.CANCELLED, Turn.FAILED, Turn.INTERRUPTED}

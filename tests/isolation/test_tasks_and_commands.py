@@ -37,6 +37,7 @@ COMMANDS: Mapping[str, Callable[[Side, Side], list[str]] | None] = {
     "ask": lambda a, b: ["--workspace", a.slug, "--bud", b["bud"].slug, "hello"],
     "bench": None,
     "chaos": None,
+    "confirm_restore": None,
     "conformance": None,
     "generate_keys": None,
     "rotate_keys": None,

@@ -1,0 +1,21 @@
+"""``manage.py confirm_restore``: after a restore from a backup, let things be done by themselves again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from chat import restored
+
+
+class Command(BaseCommand):
+    """Says whether there was something to confirm."""
+
+    help = "Lets webhooks go out again after the database was restored from a backup."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if restored.confirm():
+            self.stdout.write("Confirmed. Webhooks go out again.")
+        else:
+            self.stdout.write("Nothing to confirm: no restore was found.")

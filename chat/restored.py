@@ -1,0 +1,111 @@
+"""After the database was restored from a backup: nothing of what it remembers as under way is done by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from audit.actions import Action
+from audit.services import EntryDraft, record
+from chat.engine import runner
+from chat.engine.endings import end_turn
+from chat.models import QueuedMessage, Turn
+from chat.models.turns import ACTIVE
+from chat.recording import changing
+from chat.values import TurnStatus
+from mcp_servers.connections import runtime
+from mcp_servers.models import Approval
+from workspaces import restoring
+from workspaces.actors import Actor, Source
+from workspaces.database import database_now, in_database
+from workspaces.errors import DomainError
+
+logger = logging.getLogger(__name__)
+
+_PAUSE_SECONDS = 2.0
+_MESSAGE = "The installation was restored from a backup while this was under way."
+
+
+def watch() -> None:
+    """From now on let the installation's number grow; and once it is known that all is as it was, take turns over."""
+    runtime.current().submit(_watch())
+
+
+def look() -> bool:
+    """Let the number grow; if the database was restored, settle what it holds. Whether it was."""
+    found = restoring.beat()
+    if found is None:
+        return False
+    turns = settle()
+    logger.error(
+        "restored_from_backup",
+        extra={"database": found.database_epoch, "known": found.known_epoch, "turns": turns},
+    )
+    record(
+        EntryDraft(
+            action=Action.RESTORE_FOUND,
+            actor=_actor(),
+            workspace_id=None,
+            details={
+                "database_epoch": found.database_epoch,
+                "known_epoch": found.known_epoch,
+                "interrupted_turns": turns,
+            },
+        )
+    )
+    return True
+
+
+def settle() -> int:
+    """Interrupt every turn, and make every approval that is not used yet void; how many turns that were."""
+    # Those would be sent as soon as their turn ends.
+    QueuedMessage.objects.across_workspaces().filter(is_next=True).update(is_next=False)
+    approvals = Approval.objects.across_workspaces().filter(consumed_at__isnull=True)
+    approvals.update(expires_at=database_now())
+    rows = Turn.objects.across_workspaces().filter(status__in=ACTIVE)
+    under_way = list(rows.values_list("pk", "workspace_id", "conversation_id"))
+    for turn_id, workspace_id, conversation_id in under_way:
+        try:
+            with changing(conversation_id, workspace_id) as changes:
+                turn = Turn.objects.for_workspace(workspace_id).fetch(turn_id)
+                if turn.status in ACTIVE:
+                    end_turn(
+                        turn,
+                        TurnStatus.INTERRUPTED,
+                        changes,
+                        error_code="restored",
+                        error_message=_MESSAGE,
+                        can_retry=True,
+                    )
+        except DomainError:
+            # One that cannot be ended does not keep the others under way.
+            logger.exception("restored_turn_not_settled", extra={"turn": str(turn_id)})
+    return len(under_way)
+
+
+def confirm() -> bool:
+    """A person has looked: everything goes on by itself again. Whether there was something to confirm."""
+    if not restoring.confirm():
+        return False
+    record(EntryDraft(action=Action.RESTORE_CONFIRMED, actor=_actor(), workspace_id=None))
+    return True
+
+
+def _actor() -> Actor:
+    return Actor.system(label="installation", source=Source.COMMAND, workspace_id=None)
+
+
+async def _watch() -> None:
+    has_looked = False
+    while True:
+        try:
+            await in_database(look)
+        except Exception:
+            logger.warning("installation_not_looked_at", exc_info=True)
+            await asyncio.sleep(_PAUSE_SECONDS)
+            if not has_looked:
+                continue
+        if not has_looked:
+            has_looked = True
+            runner.watch_for_orphans()
+        await asyncio.sleep(restoring.BEAT_SECONDS)

@@ -1,0 +1,91 @@
+"""Finding out that the database is older than what was done with it: it was restored from a backup.
+
+A number in the database grows every minute, and a file outside of it keeps a copy. If the file is ahead, the database
+has gone back in time; then whatever would be done by itself might be done a second time.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.conf import settings
+from django.db import transaction
+
+from workspaces.database import database_now
+from workspaces.models import Installation
+
+logger = logging.getLogger(__name__)
+
+BEAT_SECONDS = 60.0
+"""How often the number grows: a backup has to be so much older than what is restored over to be noticed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """By how much the database has gone back."""
+
+    database_epoch: int
+    known_epoch: int
+
+
+def beat() -> Restored | None:
+    """Let the number grow, or find that the database was restored; that is noted in its row, and told once.
+
+    Raises:
+        OSError: the file cannot be written; the number has grown all the same.
+    """
+    with transaction.atomic():
+        row = Installation.objects.select_for_update().first()
+        if row is None:
+            row = Installation.objects.create()
+        known = _read(row.pk.hex)
+        was_restored = known > row.epoch
+        found = Restored(row.epoch, known) if was_restored else None
+        row.epoch = max(row.epoch, known) + 1
+        if found is not None:
+            row.restored_at = database_now()
+        row.save()
+    _write(row.pk.hex, row.epoch)
+    return found
+
+
+def is_unconfirmed() -> bool:
+    """Whether the database was restored, and nobody has looked at what came of it yet."""
+    return Installation.objects.filter(restored_at__isnull=False).exists()
+
+
+def confirm() -> bool:
+    """Let everything go on by itself again; whether there was something to confirm."""
+    return bool(Installation.objects.filter(restored_at__isnull=False).update(restored_at=None))
+
+
+def _path() -> Path:
+    config = settings.TRELLIS
+    return Path(config.epoch_file or config.data_dir / "epoch.json")
+
+
+def _read(installation: str) -> int:
+    """The number that this installation had reached; 0 if the file knows another one, or none."""
+    try:
+        kept = json.loads(_path().read_text())
+        return int(kept["epoch"]) if kept["installation"] == installation else 0
+    except FileNotFoundError:
+        return 0
+    except (OSError, ValueError, KeyError, TypeError):
+        logger.warning("epoch_file_unreadable", exc_info=True)
+        return 0
+
+
+def _write(installation: str, epoch: int) -> None:
+    path = _path()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_name(f"{path.name}.{os.getpid()}")
+    with new.open("w") as file:
+        file.write(json.dumps({"installation": installation, "epoch": epoch}))
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)
