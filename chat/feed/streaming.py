@@ -18,6 +18,7 @@ from uuid import UUID
 
 from channels.layers import get_channel_layer
 
+from chat.engine import runner
 from chat.events import encode
 from chat.feed.picture import Picture
 from chat.feed.telling import FeedEvent, Position, tell
@@ -26,6 +27,7 @@ from chat.models import Conversation, Turn
 from chat.snapshots import read_turn
 from workspaces.database import in_database
 from workspaces.errors import RateLimited
+from workspaces.leaving import is_leaving
 
 logger = logging.getLogger(__name__)
 
@@ -109,6 +111,8 @@ async def _pieces(
     position = Position() if position.is_done else position
     yield "retry: 1000\n\n"
     while size < MOST_CHARACTERS and time.monotonic() - started < MOST_SECONDS:
+        if is_leaving() and turn.conversation_id not in runner.conversations():
+            return  # whoever still listens comes back, to another process
         now = time.monotonic()
         if now - looked >= LOOK_SECONDS:
             looked = now
