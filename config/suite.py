@@ -6,8 +6,9 @@ process, all of them even if one fails:
 1. checks: linters, types, import contracts, migrations, generated pages, the web app's own checks and tests
 2. tests on SQLite, without the walks through every door
 3. all tests that know a database, on PostgreSQL and Redis
-4. the official conformance suite of the protocol, against our connections
-5. journeys in a browser (synchronous Playwright and pytest-asyncio cannot share a process)
+4. a short chaos run: processes and services are killed while people talk
+5. the official conformance suite of the protocol, against our connections
+6. journeys in a browser (synchronous Playwright and pytest-asyncio cannot share a process)
 """
 
 from __future__ import annotations
@@ -55,6 +56,8 @@ def _run_everything(folder: Path) -> int:
     start = time.monotonic()
     results = _run_checks(folder)
     plain = [*PYTEST, "tests", "--ignore=tests/e2e", "-n", PROCESSES, "-q", "--durations=10"]
+    # What shares an installation of its own stays in one process.
+    plain += ["--dist", "loadgroup"]
     # The walks through every door are long, and the door is the same code on both engines.
     on_sqlite = [*plain, "--ignore=tests/isolation", "--ignore=tests/api"]
     results.append(_shown("tests on SQLite", on_sqlite, folder))
@@ -67,6 +70,8 @@ def _run_everything(folder: Path) -> int:
         results.append(
             Result(name="PostgreSQL and Redis", is_good=False, seconds=0, note=f"{error!r}")
         )
+    chaos = [str(PYTHON), "manage.py", "chaos", "--short"]
+    results.append(_shown("a short chaos run", chaos, folder))
     results.append(
         _shown("protocol conformance", [str(PYTHON), "manage.py", "conformance"], folder)
     )

@@ -8,7 +8,11 @@ from tests.chaos.conftest import Forks, Story
 from tests.chaos.scenery import DESTROY, MERGE, READ
 from workspaces.failpoints import Failpoint as At
 
-pytestmark = [pytest.mark.django_db, pytest.mark.timeout(240)]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.timeout(240),
+    pytest.mark.xdist_group("crashes"),
+]
 
 STEPS = ((MERGE,), (READ,), (DESTROY,))
 OF_A_CALL = [

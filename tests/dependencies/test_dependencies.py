@@ -50,11 +50,13 @@ def test_postgresql_restarts_while_a_model_speaks(made: Installation, client: Cl
         client.until(turn, "running", at=number % 2)
     made.services.stop_postgresql()
     try:
-        refused = client.ask(f"/api/turns/{turns[0]}/")
+        with ThreadPoolExecutor(2) as pool:
+            asking = pool.submit(client.ask, f"/api/turns/{turns[0]}/")
+            alive = [client.ask("/healthz", seconds=5) for _ in range(5)]
+            refused = asking.result()
         assert refused.status == 503
         assert refused.seconds < 30
         assert refused.headers["Retry-After"]
-        alive = [client.ask("/healthz", seconds=5) for _ in range(5)]
         assert [one.status for one in alive] == [200] * 5
     finally:
         made.services.start_postgresql()
@@ -95,10 +97,9 @@ def test_postgresql_takes_nothing(made: Installation, client: Client, how: str) 
     try:
         path = f"/api/conversations/{conversation}/messages/"
         body = {"client_id": "one", "text": plan(READ).as_text()}
-        refused = [
-            client.ask(path, body),
-            client.ask(f"/api/tool-calls/{call['id']}/decide/", {"decision": "approve"}),
-        ]
+        decision = (f"/api/tool-calls/{call['id']}/decide/", {"decision": "approve"})
+        with ThreadPoolExecutor(2) as pool:
+            refused = list(pool.map(lambda one: client.ask(*one), [(path, body), decision]))
         assert [one.status for one in refused] == [503, 503], refused
         assert all(one.headers["Retry-After"] and one.seconds < 30 for one in refused)
         assert client.ask("/healthz").status == 200
