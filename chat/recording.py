@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -41,6 +42,8 @@ from chat.wire import (
 )
 from mcp_servers.models import InputRequest
 from workspaces.announcements import Announcement, announce
+from workspaces.errors import NotFound
+from workspaces.prepared import PreparedRows
 
 
 class Changes:
@@ -59,8 +62,9 @@ class Changes:
         """What is to be written to the conversation's row."""
         return {name: getattr(self.conversation, name) for name in {"event_seq", *self._also}}
 
-    def message(self, message: Message) -> None:
-        attached = attachments_of(message.workspace_id, [message])
+    def message(self, message: Message, *, has_attachments: bool = True) -> None:
+        """A message; `has_attachments` false where it surely has none, so that nobody need look."""
+        attached = attachments_of(message.workspace_id, [message]) if has_attachments else {}
         row = message_json(message, attachments=attached.get(message.pk, ()))
         self._add(RowKind.MESSAGE, row)
 
@@ -106,6 +110,14 @@ _ORDER = [threading.RLock() for _ in range(64)]
 order of their numbers. Between processes a page that sees a gap takes a fresh snapshot."""
 
 
+def _locked(workspace_id: UUID, conversation_id: UUID) -> Any:
+    rows = Conversation.objects.for_workspace(workspace_id).filter(pk=conversation_id).order_by()
+    return rows.select_related("bud").select_for_update(of=("self",))
+
+
+_LOCKED = PreparedRows[Conversation](_locked, UUID, UUID)
+
+
 @contextmanager
 def changing(conversation_id: UUID, workspace_id: UUID) -> Iterator[Changes]:
     """Lock a conversation, change its rows, number and publish the events when all is committed.
@@ -114,12 +126,9 @@ def changing(conversation_id: UUID, workspace_id: UUID) -> Iterator[Changes]:
         NotFound: there is no such conversation.
     """
     with _ORDER[conversation_id.int % len(_ORDER)], transaction.atomic():
-        conversation = (
-            Conversation.objects.for_workspace(workspace_id)
-            .select_related("bud")
-            .select_for_update(of=("self",))
-            .fetch(conversation_id)
-        )
+        conversation = _LOCKED.first(workspace_id, conversation_id)
+        if conversation is None:
+            raise NotFound("Conversation not found.")
         changes = Changes(conversation)
         yield changes
         if changes.events:

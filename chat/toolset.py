@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -21,6 +22,7 @@ from mcp_servers.hidden_text import strip_hidden
 from mcp_servers.models import McpTool
 from mcp_servers.scopes.effective import EffectiveServer, usable_ids
 from mcp_servers.values import ToolAnnotations
+from workspaces.prepared import PreparedRows
 
 MOST_INSTRUCTIONS = 2_000
 """Characters of one server's own instructions that the model reads."""
@@ -122,13 +124,8 @@ def resolve_toolset(bud: Bud, conversation: Conversation | None) -> Toolset:
     if not servers:
         tools = built_in_tools(bud, [])
         return _toolset(tools, choice, config, notices=tuple(_notices([], choice, tools)))
-    rows = list(
-        McpTool.objects.for_workspace(bud.workspace_id)
-        .callable()
-        .filter(server_id__in=usable_ids(servers))
-        .select_related("server")
-        .order_by("server__name", "name")
-    )
+    usable = usable_ids(servers)
+    rows = _callable_tools(len(usable)).all(bud.workspace_id, *usable) if usable else []
     chosen = select_tools(rows, config=config, overrides=overrides)
     names = name_tools(
         NamedTool(row.server_id, row.server.name, row.pk, row.name) for row in chosen
@@ -143,6 +140,22 @@ def resolve_toolset(bud: Bud, conversation: Conversation | None) -> Toolset:
         notices=tuple(_notices(servers, choice, tools)),
         instructions=tuple(_instructions(servers)),
     )
+
+
+@lru_cache(maxsize=64)
+def _callable_tools(count: int) -> PreparedRows[McpTool]:
+    """The statement for so many servers."""
+
+    def build(workspace_id: UUID, *server_ids: UUID) -> Any:
+        return (
+            McpTool.objects.for_workspace(workspace_id)
+            .callable()
+            .filter(server_id__in=server_ids)
+            .select_related("server")
+            .order_by("server__name", "name")
+        )
+
+    return PreparedRows(build, *[UUID] * (count + 1))
 
 
 def built_in_tools(bud: Bud, others: Sequence[OfferedTool]) -> list[OfferedTool]:

@@ -7,13 +7,15 @@ The workspace comes from the address (`/w/<slug>/…`), from an API token, from 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
+from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse
 from uuid_utils.compat import uuid7
 
 from workspaces.actors import Actor, ActorKind, Role, Source
 from workspaces.models import ApiToken, Membership, User, Workspace, WorkspaceQuery
+from workspaces.prepared import PreparedRows
 
 if TYPE_CHECKING:
 
@@ -122,11 +124,7 @@ def actor_for(
     """Who a person is in a workspace, with today's role."""
     if user is None:
         return Actor.anonymous(source=source, ip_address=ip_address, request_id=request_id)
-    membership = (
-        Membership.objects.for_workspace(workspace).filter(user=user).first()
-        if workspace is not None
-        else None
-    )
+    membership = _MEMBERSHIP.first(workspace.pk, user.pk) if workspace is not None else None
     return Actor(
         kind=ActorKind.USER,
         label=user.email,
@@ -141,6 +139,13 @@ def actor_for(
         token_id=token.pk if token else None,
         scopes=frozenset(token.scopes) if token else None,
     )
+
+
+def _membership(workspace_id: UUID, user_id: UUID) -> Any:
+    return Membership.objects.for_workspace(workspace_id).filter(user_id=user_id).order_by()
+
+
+_MEMBERSHIP = PreparedRows[Membership](_membership, UUID, UUID)
 
 
 def client_address(request: HttpRequest) -> str | None:

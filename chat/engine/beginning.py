@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db import transaction
 from uuid_utils.compat import uuid7
 
+from chat.engine.reading import find_last_message
 from chat.models import Message, QueuedMessage, Turn
 from chat.recording import Changes
 from chat.services.attachments import ResourceRef, attach, usable_refs
@@ -97,7 +98,7 @@ def begin_turn(
     )
     attach(message, conversation, refs)
     _touch(changes, message, text)
-    changes.message(message)
+    changes.message(message, has_attachments=bool(refs))
     changes.turn(turn)
     failpoint(Failpoint.SEND_BEFORE_COMMIT)
     transaction.on_commit(partial(failpoint, Failpoint.SEND_AFTER_COMMIT))
@@ -161,13 +162,13 @@ def path_end(changes: Changes) -> UUID | None:
     """The message that the next one goes on from."""
     if changes.conversation.leaf_id is not None:
         return changes.conversation.leaf_id
-    last = _messages(changes).last()
+    last = _last(changes)
     return last.pk if last is not None else None
 
 
 def next_order_key(changes: Changes) -> int:
     """The place of a new message; branches share one run of places."""
-    last = _messages(changes).last()
+    last = _last(changes)
     return (last.order_key if last is not None else 0) + 1
 
 
@@ -187,10 +188,8 @@ def title_from(text: str, *, longest: int = 60) -> str:
     return f"{cut}…"
 
 
-def _messages(changes: Changes) -> Any:
-    conversation = changes.conversation
-    rows = Message.objects.for_workspace(conversation.workspace_id)
-    return rows.filter(conversation=conversation)
+def _last(changes: Changes) -> Message | None:
+    return find_last_message(changes.conversation.workspace_id, changes.conversation.pk)
 
 
 def _touch(changes: Changes, leaf: Message, text: str) -> None:

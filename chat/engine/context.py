@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from chat.engine.leases import Lease
+from chat.engine.reading import fetch_turn_with_people
 from chat.engine.requests import actor_of
 from chat.models import Bud, Conversation, Turn
 from workspaces.actors import Actor
@@ -33,10 +34,6 @@ def read_context(lease: Lease) -> TurnContext:
     Raises:
         PermissionDenied: the API token that started it has been revoked.
     """
-    turn = (
-        Turn.objects.for_workspace(lease.workspace_id)
-        .select_related("conversation__bud__provider", "asked_by", "workspace")
-        .fetch(lease.turn_id)
-    )
+    turn = fetch_turn_with_people(lease.workspace_id, lease.turn_id)
     conversation: Conversation = turn.conversation
     return TurnContext(turn, conversation.bud, actor_of(turn))

@@ -9,9 +9,9 @@ from typing import Any
 from uuid import UUID
 
 from chat.engine.context_window import PastCall, PastStep, PastTurn, measured_factor, shorten
+from chat.engine.reading import attachments_of_conversation, messages_of
 from chat.models import Attachment, Message, ToolCall, Turn
 from chat.values import AttachmentStatus, MessageRole, MessageStatus
-from chat.wire import attachments_of
 from mcp_servers.hidden_text import strip_hidden
 
 OLD_ATTACHMENT_CHARACTERS = 4_000
@@ -34,19 +34,18 @@ class History:
 
 def read_history(turn: Turn) -> History:
     """The path that ends with this turn."""
-    rows = list(
-        Message.objects.for_workspace(turn.workspace_id)
-        .filter(conversation_id=turn.conversation_id)
-        # Thoughts are for people to read; models are not sent them again.
-        .defer("reasoning")
-    )
+    rows = messages_of(turn.workspace_id, turn.conversation_id)
     calls: defaultdict[UUID, list[ToolCall]] = defaultdict(list)
     asking = [row.pk for row in rows if row.json_meta.get("tool_calls")]
     if asking:
-        for call in ToolCall.objects.for_workspace(turn.workspace_id).filter(message__in=asking):
+        found = ToolCall.objects.for_workspace(turn.workspace_id).filter(message__in=asking)
+        # What people are shown of results may be megabytes.
+        for call in found.only("message_id", "provider_call_id", "model_text"):
             calls[call.message_id].append(call)
     path = active_path(rows, turn)
-    attached = attachments_of(turn.workspace_id, path)
+    attached: defaultdict[UUID, list[Attachment]] = defaultdict(list)
+    for one in attachments_of_conversation(turn.workspace_id, turn.conversation_id):
+        attached[one.message_id].append(one)
     newest = next((row.pk for row in reversed(path) if row.role == MessageRole.USER), None)
     questions: list[str] = []
     steps: list[list[PastStep]] = []

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q
 
 from chat.hub import PROCESS_ID
 from chat.models import Turn
@@ -81,18 +81,27 @@ class Lease:
         return self.clock.standing()
 
 
-def acquire(turn_id: UUID, workspace_id: UUID) -> Turn | None:
-    """Take a turn that is ready for work and that nobody works on, and mark it as running; None if there is none."""
+def acquire(turn: Turn) -> bool:
+    """Take a turn that is ready for work and that nobody works on, and mark it as running; whether there was one.
+
+    The conversation is locked, and the turn was read under that lock.
+    """
     now = database_now()
-    turns = Turn.objects.for_workspace(workspace_id).filter(pk=turn_id)
-    taken = turns.filter(_takeable(now)).update(
-        lease_owner=PROCESS_ID,
-        lease_token=F("lease_token") + 1,
-        lease_until=now + LEASE,
-        attempt=F("attempt") + 1,
-        status=TurnStatus.RUNNING.value,
-    )
-    return turns.get() if taken else None
+    taken = {
+        "lease_owner": PROCESS_ID,
+        "lease_token": turn.lease_token + 1,
+        "lease_until": now + LEASE,
+        "attempt": turn.attempt + 1,
+        "status": TurnStatus.RUNNING.value,
+    }
+    rows = Turn.objects.for_workspace(turn.workspace_id)
+    # The token once more, so that two who read the same row never both have it.
+    free = rows.filter(_takeable(now), pk=turn.pk, lease_token=turn.lease_token)
+    if not free.update(**taken):
+        return False
+    for name, value in taken.items():
+        setattr(turn, name, value)
+    return True
 
 
 def renew(lease: Lease) -> bool:

@@ -22,6 +22,13 @@ from chat.engine.context import LimitReached
 from chat.engine.counting import COUNTED, believed_usage, count
 from chat.engine.endings import end_turn, record_end, settle_calls
 from chat.engine.leases import Lease, LeaseClock, LeaseLost, acquire
+from chat.engine.reading import (
+    fetch_message,
+    fetch_turn,
+    find_last_answer,
+    find_turn,
+    unread_attachments,
+)
 from chat.engine.rows import (
     await_word,
     end_call,
@@ -34,13 +41,13 @@ from chat.engine.rows import (
 )
 from chat.engine.states import WAITING_CALLS
 from chat.engine.trust import reads_untrusted, shown
-from chat.models import Attachment, Message, ToolCall, Turn
+from chat.models import Message, ToolCall, Turn
 from chat.providers.base import TokenCount
 from chat.providers.known_models import Prices
 from chat.recording import changing
 from chat.services.titles import wish_title
 from chat.toolset import OfferedTool
-from chat.values import AttachmentStatus, MessageRole, MessageStatus, ToolCallStatus, TurnStatus
+from chat.values import MessageRole, MessageStatus, ToolCallStatus, TurnStatus
 from mcp_servers.hidden_text import show_hidden, strip_hidden
 from mcp_servers.values import ToolCallOutcome
 from workspaces.database import database_now
@@ -128,17 +135,16 @@ class AnsweredStep:
 def take(turn_id: UUID, workspace_id: UUID) -> tuple[Lease, Work] | None:
     """Take a turn that nobody works on, mark it as running, and settle the calls that a dead
     process left running; gives what to do first. None: there is nothing to take."""
-    turns = Turn.objects.for_workspace(workspace_id).filter(pk=turn_id)
-    conversation_id = turns.values_list("conversation_id", flat=True).first()
-    if conversation_id is None:
+    seen = find_turn(workspace_id, turn_id)
+    if seen is None:
         return None
-    with changing(conversation_id, workspace_id) as changes:
-        was_released = turns.filter(lease_until=None).exists()
+    with changing(seen.conversation_id, workspace_id) as changes:
+        turn = fetch_turn(workspace_id, turn_id)
+        was_released = turn.lease_until is None
         clock = LeaseClock()
-        turn = acquire(turn_id, workspace_id)
-        if turn is None:
+        if not acquire(turn):
             return None
-        lease = Lease(turn_id, conversation_id, workspace_id, turn.lease_token, clock)
+        lease = Lease(turn_id, turn.conversation_id, workspace_id, turn.lease_token, clock)
         if turn.stop_requested_at is not None:
             end_turn(turn, TurnStatus.CANCELLED, changes, can_retry=True)
             return None
@@ -153,17 +159,14 @@ def take(turn_id: UUID, workspace_id: UUID) -> tuple[Lease, Work] | None:
 
 def next_work(lease: Lease) -> Work:
     """What the rows say should happen now."""
-    turn = Turn.objects.for_workspace(lease.workspace_id).find(lease.turn_id)
+    turn = find_turn(lease.workspace_id, lease.turn_id)
     if turn is None or turn.lease_token != lease.token:
         raise LeaseLost
     return _work_of(turn)
 
 
 def _work_of(turn: Turn) -> Work:
-    answers = Message.objects.for_workspace(turn.workspace_id).filter(
-        turn=turn, role=MessageRole.ASSISTANT.value
-    )
-    last = answers.order_by("-step").first()
+    last = find_last_answer(turn.workspace_id, turn.pk)
     if last is None:
         return _first_work(turn)
     if last.status != MessageStatus.COMPLETE:
@@ -179,10 +182,7 @@ def _work_of(turn: Turn) -> Work:
 
 
 def _first_work(turn: Turn) -> Work:
-    attached = Attachment.objects.for_workspace(turn.workspace_id).filter(
-        message_id=turn.user_message_id, status=AttachmentStatus.QUEUED.value
-    )
-    unread = tuple(attached.values_list("pk", flat=True))
+    unread = unread_attachments(turn.workspace_id, turn.user_message_id)
     return ReadAttachments(unread) if unread else AskModel(0)
 
 
@@ -201,18 +201,16 @@ def start_step(
         prompt_tokens: about how many are sent, and so were by an attempt whose process died.
     """
     with held(lease) as (changes, turn):
-        messages = Message.objects.for_workspace(lease.workspace_id)
-        message = messages.filter(turn=turn, step=step, role=MessageRole.ASSISTANT.value).first()
-        changed = {"has_read_untrusted"}
+        last = find_last_answer(lease.workspace_id, lease.turn_id)
+        message = last if last is not None and last.step == step else None
+        changed: set[str] = set()
         tries = 0
         if message is None:
-            answers = messages.filter(turn=turn, role=MessageRole.ASSISTANT.value)
-            before = answers.order_by("-step").values_list("pk", flat=True).first()
             message = Message(
                 workspace_id=lease.workspace_id,
                 conversation_id=turn.conversation_id,
                 turn=turn,
-                parent_id=before or turn.user_message_id,
+                parent_id=last.pk if last is not None else turn.user_message_id,
                 role=MessageRole.ASSISTANT.value,
                 step=step,
                 order_key=next_order_key(changes),
@@ -236,9 +234,11 @@ def start_step(
         if not is_told:
             turn.notice = " ".join(notices)
             changed.add("notice")
-        if not turn.has_read_untrusted and reads_untrusted(turn):
+        if not turn.has_read_untrusted and reads_untrusted(turn, step):
             turn.has_read_untrusted = True
-        turn.save(update_fields=[*changed, "updated_at"])
+            changed.add("has_read_untrusted")
+        if changed:
+            turn.save(update_fields=[*changed, "updated_at"])
         if not is_told:
             changes.turn(turn)
     failpoint(Failpoint.STEP_BEGUN)
@@ -264,7 +264,7 @@ def save_partial(lease: Lease, message_id: UUID, text: str, reasoning: str = "")
 def leave_step(lease: Lease, message_id: UUID, answer: AnsweredStep) -> None:
     """Keep what has been said and what it cost when an answer is cut off; whoever settles the turn decides the rest."""
     with held(lease) as (changes, turn):
-        message = Message.objects.for_workspace(lease.workspace_id).fetch(message_id)
+        message = fetch_message(lease.workspace_id, message_id)
         if message.status != MessageStatus.STREAMING:
             return
         message.text, message.reasoning = answer.text, answer.reasoning
@@ -278,7 +278,7 @@ def leave_step(lease: Lease, message_id: UUID, answer: AnsweredStep) -> None:
 def finish_step(lease: Lease, message_id: UUID, answer: AnsweredStep) -> None:
     """Commit an answer of the model with the calls it asks for, before any of them runs."""
     with held(lease) as (changes, turn):
-        message = Message.objects.for_workspace(lease.workspace_id).fetch(message_id)
+        message = fetch_message(lease.workspace_id, message_id)
         message.text, message.reasoning = answer.text, answer.reasoning
         message.status = MessageStatus.COMPLETE.value
         message.json_meta = _meta_of(answer)
@@ -335,7 +335,7 @@ def _allowed_name(name: str) -> str:
 def fail_step(lease: Lease, message_id: UUID, answer: AnsweredStep) -> None:
     """Keep the beginning of an answer that broke off, and what it cost."""
     with held(lease) as (changes, turn):
-        message = Message.objects.for_workspace(lease.workspace_id).fetch(message_id)
+        message = fetch_message(lease.workspace_id, message_id)
         message.text, message.reasoning = answer.text, answer.reasoning
         message.status = MessageStatus.FAILED.value
         if answer.too_long:

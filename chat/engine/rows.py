@@ -11,6 +11,7 @@ from uuid import UUID
 from django.conf import settings
 
 from chat.engine.leases import Lease, LeaseLost
+from chat.engine.reading import fetch_turn
 from chat.engine.states import ACTIVE_TURNS, check_call_move, check_turn_move
 from chat.models import ToolCall, Turn
 from chat.recording import Changes, changing
@@ -27,7 +28,7 @@ def held(lease: Lease) -> Iterator[tuple[Changes, Turn]]:
         LeaseLost: another process has it, it has been let go, or it has ended.
     """
     with changing(lease.conversation_id, lease.workspace_id) as changes:
-        turn = Turn.objects.for_workspace(lease.workspace_id).fetch(lease.turn_id)
+        turn = fetch_turn(lease.workspace_id, lease.turn_id)
         is_held = turn.lease_token == lease.token and turn.lease_until is not None
         if not is_held or TurnStatus(turn.status) not in ACTIVE_TURNS:
             raise LeaseLost

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,7 +114,7 @@ def read_task(lease: Lease, step: int) -> StepTask:
         toolset=toolset,
         prompt=prompt,
         fitted=fit(history.turns, window, fixed=_fixed_size(prompt, toolset)),
-        earlier=read_earlier(turn),
+        earlier=read_earlier(turn) if step else EarlierCalls(Counter()),
     )
 
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
+from chat.engine.reading import servers_of_attachments
 from chat.engine.rows import calls_of
-from chat.models import Attachment, Turn
-from chat.values import AttachmentStatus
+from chat.models import Turn
 from mcp_servers.hidden_text import show_hidden
 from mcp_servers.models import McpTool
 from mcp_servers.values import ToolAnnotations
@@ -23,10 +23,14 @@ def is_from_outside(annotations: Mapping[str, Any]) -> bool:
     return not (annotations.get("is_trusted") and annotations.get("open_world") is False)
 
 
-def reads_untrusted(turn: Turn) -> bool:
-    """Whether what this turn's model reads next holds anything from outside."""
+def reads_untrusted(turn: Turn, step: int) -> bool:
+    """Whether what this turn's model reads for this step holds anything from outside."""
+    if _attached(turn):
+        return True
+    if step == 0:
+        return False  # no call of this turn comes before its first answer
     results = calls_of(turn).filter(result__isnull=False).values_list("annotations", flat=True)
-    return any(is_from_outside(one) for one in results) or _attached(turn)
+    return any(is_from_outside(one) for one in results)
 
 
 def shown(value: Any) -> Any:
@@ -40,11 +44,7 @@ def shown(value: Any) -> Any:
 
 def _attached(turn: Turn) -> bool:
     """Also what could not be read counts: the server has answered."""
-    asked = Attachment.objects.for_workspace(turn.workspace_id).filter(
-        message_id=turn.user_message_id,
-        status__in=[AttachmentStatus.READY.value, AttachmentStatus.FAILED.value],
-    )
-    servers = set(asked.values_list("server_id", flat=True))
+    servers = servers_of_attachments(turn.workspace_id, turn.user_message_id)
     return any(not _reaches_nothing(one, turn.workspace_id) for one in servers)
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
 from uuid import UUID
 
 from chat.models import ProviderModel
 from chat.providers.base import ProviderSpec, TokenCount
 from chat.values import ToolProtocol
+from workspaces.prepared import PreparedRows
 
 _MILLION = Decimal(1_000_000)
 _SMALLEST = Decimal("0.000001")
@@ -47,11 +49,10 @@ class ModelFacts:
 
 def known_facts(workspace_id: UUID, spec: ProviderSpec) -> ModelFacts:
     """What this workspace knows of the model."""
-    row = (
-        ProviderModel.objects.for_workspace(workspace_id)
-        .filter(provider_id=spec.provider_id, model=spec.model)
-        .first()
-    )
+    if spec.provider_id is None:
+        row = _PLATFORMS_MODEL.first(workspace_id, spec.model)
+    else:
+        row = _MODEL.first(workspace_id, spec.provider_id, spec.model)
     if row is None:
         return ModelFacts()
     return ModelFacts(
@@ -61,6 +62,20 @@ def known_facts(workspace_id: UUID, spec: ProviderSpec) -> ModelFacts:
         ),
         learned_protocol=ToolProtocol(row.learned_protocol) if row.learned_protocol else None,
     )
+
+
+def _model(workspace_id: UUID, provider_id: UUID, model: str) -> Any:
+    rows = ProviderModel.objects.for_workspace(workspace_id)
+    return rows.filter(provider_id=provider_id, model=model)[:1]
+
+
+def _platforms_model(workspace_id: UUID, model: str) -> Any:
+    rows = ProviderModel.objects.for_workspace(workspace_id)
+    return rows.filter(provider_id=None, model=model)[:1]
+
+
+_MODEL = PreparedRows[ProviderModel](_model, UUID, UUID, str)
+_PLATFORMS_MODEL = PreparedRows[ProviderModel](_platforms_model, UUID, str)
 
 
 def learn_protocol(workspace_id: UUID, spec: ProviderSpec, protocol: ToolProtocol) -> None:

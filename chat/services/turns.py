@@ -13,9 +13,9 @@ from django.db.models import Max, Min
 from chat.engine import runner
 from chat.engine.beginning import Asker, begin_turn, path_end, wake
 from chat.engine.endings import end_turn
+from chat.engine.reading import find_active_turn, find_queued_message, find_sent_message
 from chat.engine.states import ACTIVE_TURNS, RETRYABLE_TURNS, WAITING_TURNS
 from chat.models import Conversation, Message, QueuedMessage, Turn
-from chat.models.turns import ACTIVE
 from chat.providers.errors import ContextTooLong
 from chat.recording import Changes, changing
 from chat.services.attachments import ResourceRef, check_refs
@@ -132,13 +132,11 @@ def interrupt(turn: Turn, queued: QueuedMessage, changes: Changes) -> None:
 
 def _find_sent(conversation: Conversation, client_id: str) -> Sent | Queued | None:
     """What has become of the message with this id, if it has come before."""
-    messages = Message.objects.for_workspace(conversation.workspace_id)
-    known = messages.filter(conversation=conversation, client_id=client_id)
-    message = known.select_related("turn").first()
+    workspace_id = conversation.workspace_id
+    message = find_sent_message(workspace_id, conversation.pk, client_id)
     if message is not None and message.turn is not None:
         return Sent(message, message.turn, is_new=False)
-    rows = QueuedMessage.objects.for_workspace(conversation.workspace_id)
-    queued = rows.filter(conversation=conversation, client_id=client_id).first()
+    queued = find_queued_message(workspace_id, conversation.pk, client_id)
     return Queued(queued, is_new=False) if queued is not None else None
 
 
@@ -237,8 +235,7 @@ def queue_again(turn: Turn, changes: Changes) -> None:
 
 def active_turn(conversation: Conversation) -> Turn | None:
     """The turn that is under way, if there is one."""
-    turns = Turn.objects.for_workspace(conversation.workspace_id)
-    return turns.filter(conversation=conversation, status__in=ACTIVE).first()
+    return find_active_turn(conversation.workspace_id, conversation.pk)
 
 
 def _is_at_end(turn: Turn, changes: Changes) -> bool:

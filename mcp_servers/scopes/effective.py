@@ -19,13 +19,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from django.db.models import Q
 
 from mcp_servers.hidden_text import skeleton
 from mcp_servers.models import McpServer, ServerScope, ServerStatus
+from workspaces.prepared import PreparedRows
 
 if TYPE_CHECKING:
     from mcp_servers.values import JsonValue
@@ -113,12 +115,22 @@ def effective_servers(
 
 def candidates(*, workspace_id: UUID, ids: Iterable[UUID]) -> Iterable[McpServer]:
     """The rows that effective_servers() needs for these ids."""
-    rows: Iterable[McpServer] = (
-        McpServer.objects.for_workspace(workspace_id)
-        .filter(Q(pk__in=list(ids)) | Q(global_server__is_required=True))
-        .select_related("workspace", "global_server", "program")
-    )
-    return rows
+    wanted = list(ids)
+    return _candidates(len(wanted)).all(workspace_id, *wanted)
+
+
+@lru_cache(maxsize=64)
+def _candidates(count: int) -> PreparedRows[McpServer]:
+    """The statement for so many ids."""
+
+    def build(workspace_id: UUID, *ids: UUID) -> Any:
+        return (
+            McpServer.objects.for_workspace(workspace_id)
+            .filter(Q(pk__in=ids) | Q(global_server__is_required=True))
+            .select_related("workspace", "global_server", "program")
+        )
+
+    return PreparedRows(build, *[UUID] * (count + 1))
 
 
 def usable_ids(servers: Iterable[EffectiveServer]) -> list[UUID]:

@@ -1,0 +1,179 @@
+"""Rows that every step reads, by statements that are compiled once."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from chat.models import Attachment, Message, QueuedMessage, Turn
+from chat.models.turns import ACTIVE
+from chat.values import AttachmentStatus, MessageRole
+from workspaces.errors import NotFound
+from workspaces.prepared import PreparedRows
+
+
+def find_turn(workspace_id: UUID, turn_id: UUID) -> Turn | None:
+    """The turn, as its row is now."""
+    return _TURN.first(workspace_id, turn_id)
+
+
+def fetch_turn(workspace_id: UUID, turn_id: UUID) -> Turn:
+    """The same.
+
+    Raises:
+        NotFound: it is gone.
+    """
+    turn = find_turn(workspace_id, turn_id)
+    if turn is None:
+        raise NotFound("Turn not found.")
+    return turn
+
+
+def fetch_turn_with_people(workspace_id: UUID, turn_id: UUID) -> Turn:
+    """The turn with its conversation, bud, provider, asker and workspace.
+
+    Raises:
+        NotFound: it is gone.
+    """
+    turn = _TURN_WITH_PEOPLE.first(workspace_id, turn_id)
+    if turn is None:
+        raise NotFound("Turn not found.")
+    return turn
+
+
+def find_active_turn(workspace_id: UUID, conversation_id: UUID) -> Turn | None:
+    """The turn of a conversation that is under way."""
+    return _ACTIVE_TURN.first(workspace_id, conversation_id)
+
+
+def fetch_message(workspace_id: UUID, message_id: UUID) -> Message:
+    """A message, as its row is now.
+
+    Raises:
+        NotFound: it is gone.
+    """
+    message = _MESSAGE.first(workspace_id, message_id)
+    if message is None:
+        raise NotFound("Message not found.")
+    return message
+
+
+def find_sent_message(workspace_id: UUID, conversation_id: UUID, client_id: str) -> Message | None:
+    """The message that a page has sent under its own id, with its turn."""
+    return _SENT.first(workspace_id, conversation_id, client_id)
+
+
+def find_queued_message(
+    workspace_id: UUID, conversation_id: UUID, client_id: str
+) -> QueuedMessage | None:
+    """The message that a page has put in the queue under its own id."""
+    return _QUEUED.first(workspace_id, conversation_id, client_id)
+
+
+def find_last_message(workspace_id: UUID, conversation_id: UUID) -> Message | None:
+    """The newest message of a conversation, on whichever path: its id and place."""
+    return _LAST_MESSAGE.first(workspace_id, conversation_id)
+
+
+def find_last_answer(workspace_id: UUID, turn_id: UUID) -> Message | None:
+    """What the model has said in a turn's newest step."""
+    return _LAST_ANSWER.first(workspace_id, turn_id)
+
+
+def messages_of(workspace_id: UUID, conversation_id: UUID) -> list[Message]:
+    """All messages in order, without what the model thought."""
+    return _MESSAGES.all(workspace_id, conversation_id)
+
+
+def attachments_of_conversation(workspace_id: UUID, conversation_id: UUID) -> list[Attachment]:
+    """All that was attached to its messages, in order, as the model reads it."""
+    return _ATTACHMENTS.all(workspace_id, conversation_id)
+
+
+def unread_attachments(workspace_id: UUID, message_id: UUID) -> tuple[UUID, ...]:
+    """What is attached to a message and was not read yet."""
+    return tuple(row.pk for row in _UNREAD.all(workspace_id, message_id))
+
+
+def servers_of_attachments(workspace_id: UUID, message_id: UUID) -> set[UUID]:
+    """The servers that have answered for what is attached to a message, also those that could not."""
+    return {row.server_id for row in _READ.all(workspace_id, message_id)}
+
+
+def _turn(workspace_id: UUID, turn_id: UUID) -> Any:
+    return Turn.objects.for_workspace(workspace_id).filter(pk=turn_id).order_by()
+
+
+def _turn_with_people(workspace_id: UUID, turn_id: UUID) -> Any:
+    rows = _turn(workspace_id, turn_id)
+    return rows.select_related("conversation__bud__provider", "asked_by", "workspace")
+
+
+def _active_turn(workspace_id: UUID, conversation_id: UUID) -> Any:
+    rows = Turn.objects.for_workspace(workspace_id)
+    return rows.filter(conversation_id=conversation_id, status__in=ACTIVE)[:1]
+
+
+def _message(workspace_id: UUID, message_id: UUID) -> Any:
+    return Message.objects.for_workspace(workspace_id).filter(pk=message_id).order_by()
+
+
+def _in_conversation(workspace_id: UUID, conversation_id: UUID) -> Any:
+    rows = Message.objects.for_workspace(workspace_id)
+    return rows.filter(conversation_id=conversation_id)
+
+
+def _sent(workspace_id: UUID, conversation_id: UUID, client_id: str) -> Any:
+    rows = _in_conversation(workspace_id, conversation_id).filter(client_id=client_id)
+    return rows.select_related("turn").order_by()
+
+
+def _queued(workspace_id: UUID, conversation_id: UUID, client_id: str) -> Any:
+    rows = QueuedMessage.objects.for_workspace(workspace_id)
+    return rows.filter(conversation_id=conversation_id, client_id=client_id).order_by()
+
+
+def _last_message(workspace_id: UUID, conversation_id: UUID) -> Any:
+    rows = _in_conversation(workspace_id, conversation_id).only("order_key")
+    return rows.order_by("-order_key", "-id")[:1]
+
+
+def _last_answer(workspace_id: UUID, turn_id: UUID) -> Any:
+    rows = Message.objects.for_workspace(workspace_id)
+    rows = rows.filter(turn_id=turn_id, role=MessageRole.ASSISTANT.value)
+    return rows.order_by("-step")[:1]
+
+
+def _messages(workspace_id: UUID, conversation_id: UUID) -> Any:
+    # Thoughts are for people to read; models are not sent them again.
+    return _in_conversation(workspace_id, conversation_id).defer("reasoning")
+
+
+def _attachments(workspace_id: UUID, conversation_id: UUID) -> Any:
+    rows = Attachment.objects.for_workspace(workspace_id)
+    return rows.filter(message__conversation_id=conversation_id).defer("content")
+
+
+def _unread(workspace_id: UUID, message_id: UUID) -> Any:
+    rows = Attachment.objects.for_workspace(workspace_id).only("pk")
+    return rows.filter(message_id=message_id, status=AttachmentStatus.QUEUED.value)
+
+
+def _read(workspace_id: UUID, message_id: UUID) -> Any:
+    rows = Attachment.objects.for_workspace(workspace_id).only("server_id")
+    read = [AttachmentStatus.READY.value, AttachmentStatus.FAILED.value]
+    return rows.filter(message_id=message_id, status__in=read)
+
+
+_TURN = PreparedRows[Turn](_turn, UUID, UUID)
+_TURN_WITH_PEOPLE = PreparedRows[Turn](_turn_with_people, UUID, UUID)
+_ACTIVE_TURN = PreparedRows[Turn](_active_turn, UUID, UUID)
+_MESSAGE = PreparedRows[Message](_message, UUID, UUID)
+_SENT = PreparedRows[Message](_sent, UUID, UUID, str)
+_QUEUED = PreparedRows[QueuedMessage](_queued, UUID, UUID, str)
+_LAST_MESSAGE = PreparedRows[Message](_last_message, UUID, UUID)
+_LAST_ANSWER = PreparedRows[Message](_last_answer, UUID, UUID)
+_MESSAGES = PreparedRows[Message](_messages, UUID, UUID)
+_ATTACHMENTS = PreparedRows[Attachment](_attachments, UUID, UUID)
+_UNREAD = PreparedRows[Attachment](_unread, UUID, UUID)
+_READ = PreparedRows[Attachment](_read, UUID, UUID)
