@@ -11,6 +11,7 @@ from django.utils.http import content_disposition_header
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
+from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -31,7 +32,6 @@ from chat.services.turns import send_or_queue
 from chat.values import WhenBusy
 from chat.wire import attachments_of
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
-from workspaces.errors import InvalidInput
 from workspaces.scoping import WorkspaceQuerySet
 
 
@@ -156,7 +156,7 @@ class ConversationViewSet(
         """The shown path as a file, Markdown (`as=md`, the default) or JSON; what looks like a secret is masked."""
         wanted = request.query_params.get("as", ExportFormat.MARKDOWN.value)
         if wanted not in set(ExportFormat):
-            raise InvalidInput(fields={"as": ["Choose md or json."]})
+            raise ParseError("The parameter 'as' is md or json.")
         made = export_conversation(self.get_object(), ExportFormat(wanted))
         disposition = content_disposition_header(as_attachment=True, filename=made.name)
         return HttpResponse(
