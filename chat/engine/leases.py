@@ -11,7 +11,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db.models import Exists, OuterRef, Q
@@ -24,6 +24,7 @@ from mcp_servers.gate.port import Standing
 from workspaces.database import database_now
 from workspaces.failpoints import Failpoint, failpoint
 from workspaces.models import ApiToken, Membership
+from workspaces.prepared import PreparedRows
 
 LEASE = timedelta(seconds=15)
 RENEW_SECONDS = 2.0
@@ -120,7 +121,15 @@ def renew(lease: Lease) -> bool:
         raise LeaseLost
     lease.clock.lasts(asked_at)
     failpoint(Failpoint.RENEWED)
-    return turns.filter(Q(stop_requested_at__isnull=False) | ~_has_rights()).exists()
+    return _TO_BE_STOPPED.first(lease.workspace_id, lease.turn_id) is not None
+
+
+def _to_be_stopped(workspace_id: UUID, turn_id: UUID) -> Any:
+    turns = Turn.objects.for_workspace(workspace_id).filter(pk=turn_id).only("pk").order_by()
+    return turns.filter(Q(stop_requested_at__isnull=False) | ~_has_rights())
+
+
+_TO_BE_STOPPED = PreparedRows[Turn](_to_be_stopped, UUID, UUID)
 
 
 def _has_rights() -> Q:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from importlib import import_module
 from typing import Any, TypeVar
 from uuid import UUID
@@ -11,13 +12,14 @@ from django.contrib.auth import HASH_SESSION_KEY
 from django.utils.crypto import constant_time_compare
 from uuid_utils.compat import uuid7
 
+from chat.engine.reading import find_active_turn
 from chat.models import Conversation, Message, QueuedMessage, ToolCall, Turn
-from chat.models.turns import ACTIVE
 from mcp_servers.models import InputRequest
 from workspaces.actors import Actor, Source
 from workspaces.errors import NotFound, PermissionDenied
 from workspaces.middleware import actor_for
 from workspaces.models import Membership, User, Workspace
+from workspaces.prepared import PreparedRows
 from workspaces.scoping import WorkspaceModel
 
 SIGN_IN_AGAIN = 4401
@@ -72,24 +74,21 @@ class Door:
 
     def is_active(self, conversation: Conversation) -> bool:
         """Whether a turn runs in it."""
-        turns = Turn.objects.for_workspace(self.workspace)
-        return turns.filter(conversation=conversation, status__in=ACTIVE).exists()
+        return find_active_turn(self.workspace.pk, conversation.pk) is not None
 
     def newest_events(self, conversation_ids: list[UUID]) -> dict[UUID, int]:
         """The number of the newest event of each conversation that is still there."""
         if not conversation_ids:
             return {}
-        rows = Conversation.objects.for_workspace(self.workspace).visible_to(self.user)
-        return dict(rows.filter(pk__in=conversation_ids).values_list("pk", "event_seq"))
+        ids = (self.workspace.pk, self.user.pk, *conversation_ids)
+        rows = _numbers(len(conversation_ids), self.user.is_superuser).all(*ids)
+        return {row.pk: row.event_seq for row in rows}
 
     def reason_to_close(self) -> int | None:
         """The code to close the socket with, or None if the person may stay."""
         if not self._is_signed_in():
             return SIGN_IN_AGAIN
-        members = Membership.objects.for_workspace(self.workspace.pk)
-        is_member = members.filter(
-            user_id=self.user.pk, user__is_active=True, workspace__is_active=True
-        ).exists()
+        is_member = _MEMBER.first(self.workspace.pk, self.user.pk) is not None
         return None if is_member else NOT_A_MEMBER
 
     def _fetch(self, model: type[_Row], pk: UUID) -> _Row:
@@ -116,7 +115,32 @@ class Door:
         """Whether the session still lives, and was not ended by a change of the password."""
         store = import_module(settings.SESSION_ENGINE).SessionStore(self._session_key)
         data = store.load()  # empty when it has run out
-        user = User.objects.filter(pk=self.user.pk).first()
+        user = _USER.first(self.user.pk)
         return user is not None and constant_time_compare(
             data.get(HASH_SESSION_KEY, ""), user.get_session_auth_hash()
         )
+
+
+def _user(user_id: UUID) -> Any:
+    return User.objects.filter(pk=user_id).order_by()
+
+
+def _member(workspace_id: UUID, user_id: UUID) -> Any:
+    members = Membership.objects.for_workspace(workspace_id).filter(user_id=user_id)
+    return members.filter(user__is_active=True, workspace__is_active=True).only("pk").order_by()
+
+
+@lru_cache(maxsize=64)
+def _numbers(count: int, is_superuser: bool) -> PreparedRows[Conversation]:
+    """The statement for so many conversations; every open page asks it now and then."""
+
+    def build(workspace_id: UUID, user_id: UUID, *ids: UUID) -> Any:
+        user = User(pk=user_id, is_superuser=is_superuser)
+        rows = Conversation.objects.for_workspace(workspace_id).visible_to(user)
+        return rows.filter(pk__in=ids).only("event_seq").order_by()
+
+    return PreparedRows(build, *[UUID] * (count + 2))
+
+
+_USER = PreparedRows[User](_user, UUID)
+_MEMBER = PreparedRows[Membership](_member, UUID, UUID)

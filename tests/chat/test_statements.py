@@ -16,7 +16,7 @@ from chat.engine.context import read_context
 from chat.engine.leases import Lease
 from chat.models import Conversation, Message, ToolCall, Turn
 from chat.snapshots import read_snapshot
-from chat.values import MessageRole, MessageStatus
+from chat.values import MessageRole, MessageStatus, TurnStatus
 from tests.chat.conftest import Chat
 
 
@@ -61,14 +61,14 @@ def add_messages(conversation: Conversation, count: int) -> list[UUID]:
 def add_calls(conversation: Conversation, answers: list[UUID]) -> None:
     """A call of each of these answers, all of one turn."""
     workspace_id = conversation.workspace_id
-    question = Message.objects.for_workspace(workspace_id).filter(conversation=conversation).first()
+    question = Message.objects.for_workspace(workspace_id).filter(conversation=conversation)[0]
     turn = Turn.objects.create(
         workspace_id=workspace_id,
         conversation=conversation,
         user_message=question,
         asked_by=conversation.owner,
         source="web",
-        status=ledger.TurnStatus.COMPLETED.value,
+        status=TurnStatus.COMPLETED.value,
     )
     calls = [
         ToolCall(
@@ -107,7 +107,7 @@ def test_a_turn_begins_with_few_statements(chat: Chat, by_hand: None, earlier: i
     with statements(2):
         assert ledger.next_work(lease) == ledger.Complete()
     with statements(9):
-        ledger.finish(lease, ledger.TurnStatus.COMPLETED)
+        ledger.finish(lease, TurnStatus.COMPLETED)
 
 
 def test_a_call_costs_few_statements(chat: Chat, by_hand: None) -> None:
