@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
-from bench.measures import PEERS, Ground
-from chat.models import ModelProvider
+from dataclasses import dataclass
+from pathlib import Path
+
+from chat.models import Bud, ModelProvider
 from chat.services.buds import create_bud
 from mcp_servers.models import McpServer, McpTool, StdioProgram, Transport
 from mcp_servers.services import ServerDraft, accept_definition, add_server, test_connection
 from workspaces.actors import Actor, Source
 from workspaces.middleware import actor_for
 from workspaces.models import Membership, User, Workspace
+
+PEERS = Path(__file__).with_name("peers.py")
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What the measurements work with."""
+
+    bud: Bud
+    user: User
+    actor: Actor
+    tool: McpTool
+    stdio_tool: McpTool
+    model_url: str
+    tools_url: str
+    gateway_url: str | None = None
+    """A gateway of others before the same tool server; None: not measured."""
 
 
 def make_ground(*, model_url: str, tools_url: str, gateway_url: str | None) -> Ground:

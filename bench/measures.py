@@ -7,8 +7,6 @@ import json
 import statistics
 import sys
 import time
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -16,18 +14,21 @@ from mcp import Client, StdioServerParameters
 from openai import AsyncOpenAI
 from uuid_utils.compat import uuid7
 
+from bench.capacity import RATE, streams_on_a_core
+from bench.ground import PEERS, Ground
+from bench.idle import memory_per_socket
+from bench.results import Row, part
+from bench.serving import serving
 from chat.hub import hub
-from chat.models import Bud, Conversation
+from chat.models import Conversation
 from chat.services.conversations import create_conversation
 from chat.services.turns import send_message
 from mcp_servers.connections import runtime
 from mcp_servers.gate import call_tool
 from mcp_servers.models import McpTool
 from mcp_servers.values import ToolCallRequest
-from workspaces.actors import Actor
 from workspaces.announcements import serve_from
 from workspaces.database import in_database
-from workspaces.models import User
 
 ROUNDS = 30
 CALLS = 192
@@ -35,45 +36,6 @@ STREAMS = 10
 TOKENS = 300
 TOKENS_PER_SECOND = 100
 SIDE_BY_SIDE = 32
-PEERS = Path(__file__).with_name("peers.py")
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line of the result."""
-
-    measure: str
-    floor: float
-    product: float
-    unit: str
-    target: str
-    is_difference: bool = False
-
-    def as_text(self) -> str:
-        """The line as people read it."""
-        if self.is_difference:
-            told = f"+{self.product - self.floor:.2f} {self.unit}"
-        else:
-            told = f"{self.product / self.floor:.2f} ×" if self.floor else "-"
-        return (
-            f"{self.measure:<58} floor {self.floor:9.3f} {self.unit:<8}"
-            f" product {self.product:9.3f} {self.unit:<8} {told:>12}   target {self.target}"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Ground:
-    """What the measurements work with."""
-
-    bud: Bud
-    user: User
-    actor: Actor
-    tool: McpTool
-    stdio_tool: McpTool
-    model_url: str
-    tools_url: str
-    gateway_url: str | None = None
-    """A gateway of others before the same tool server; None: not measured."""
 
 
 class _Watch:
@@ -104,7 +66,7 @@ class _Watch:
         hub.unwatch(self.conversation.pk, self)
 
 
-async def first_token(ground: Ground) -> Row:
+async def first_token(ground: Ground) -> list[Row]:
     """From the message's arrival to the first delta that leaves, over the bare client's first token."""
     client = AsyncOpenAI(base_url=ground.model_url, api_key="x", max_retries=0)
     bare, ours = [], []
@@ -126,14 +88,17 @@ async def first_token(ground: Ground) -> Row:
             bare.append(bare_seconds)
             ours.append(watch.first - start)
     await client.close()
-    return Row(
-        "time to first token, p50",
-        statistics.median(bare) * 1000,
-        statistics.median(ours) * 1000,
-        "ms",
-        "≤ +10 ms",
-        is_difference=True,
-    )
+    return [
+        Row(
+            f"time to first token, {name}",
+            part(bare, share) * 1000,
+            part(ours, share) * 1000,
+            "ms",
+            target,
+            is_difference=True,
+        )
+        for name, share, target in (("p50", 0.5, "≤ +10 ms"), ("p95", 0.95, "-"))
+    ]
 
 
 async def cpu_per_token(ground: Ground) -> Row:
@@ -267,4 +232,12 @@ async def _timed(work: Any) -> float:
 async def measure_all(ground: Ground) -> list[Row]:
     """Every measure, once; announcements are sent as in a serving process."""
     serve_from(asyncio.get_running_loop())
-    return [await first_token(ground), await cpu_per_token(ground), *await tool_calls(ground)]
+    rows = await first_token(ground)
+    cpu = await cpu_per_token(ground)
+    rows += [cpu, *await tool_calls(ground)]
+    with serving("config.asgi:application") as server:
+        rows.append(await memory_per_socket(ground, server))
+        # One core, wholly busy with what the bare client spends on each token.
+        floor = 1000 / cpu.floor / RATE
+        rows.append(await streams_on_a_core(ground, server, floor=floor))
+    return rows

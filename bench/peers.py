@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -21,18 +22,21 @@ WORD = "token "
 
 async def _completions(request: Request) -> Response:
     body = await request.json()
-    # "<tokens> <tokens per second>" is what the question says; 0 means at once.
-    tokens, rate = (float(part) for part in body["messages"][-1]["content"].split()[:2])
-    return StreamingResponse(_stream(int(tokens), rate), media_type="text/event-stream")
+    # "<tokens> <tokens per second>" is what the question says; 0 means at once. With "stamped" each word is its moment.
+    tokens, rate, *more = body["messages"][-1]["content"].split()
+    words = _stream(int(tokens), float(rate), is_stamped="stamped" in more)
+    return StreamingResponse(words, media_type="text/event-stream")
 
 
-async def _stream(tokens: int, rate: float) -> AsyncIterator[str]:
+async def _stream(tokens: int, rate: float, *, is_stamped: bool) -> AsyncIterator[str]:
     loop = asyncio.get_running_loop()
     start = loop.time()
     for number in range(tokens):
         if rate:
             await asyncio.sleep(max(0.0, start + number / rate - loop.time()))
-        yield _chunk({"content": WORD}, None)
+        # All processes of a machine share this clock.
+        word = f"{time.monotonic():.5f} " if is_stamped else WORD
+        yield _chunk({"content": word}, None)
     yield _chunk({}, "stop")
     yield "data: [DONE]\n\n"
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import platform
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
+from bench.database import own_database
+from bench.processes import free_port, wait_for
 from config.keys import generate_keys
 
 GATEWAY = "fastmcp==4.1.2"
@@ -27,8 +27,9 @@ def main() -> int:
         _peer("model") as model_port,
         _peer("tools") as tools_port,
         _gateway(folder, f"http://127.0.0.1:{tools_port}/mcp") as gateway_url,
+        _database() as database_url,
     ):
-        _prepare(folder)
+        _prepare(folder, database_url)
         from bench.ground import make_ground
         from bench.measures import measure_all
         from mcp_servers.connections import runtime
@@ -40,19 +41,28 @@ def main() -> int:
         )
         rows = asyncio.run(measure_all(ground))
         runtime.shutdown(2.0)
-    database = "PostgreSQL" if os.environ.get("DATABASE_URL") else "SQLite"
-    sys.stdout.write(f"{platform.machine()}, {os.cpu_count()} cores, {database}\n")
+    forms = "PostgreSQL" if database_url else "SQLite"
+    forms += " and Redis" if os.environ.get("REDIS_URL") else ""
+    sys.stdout.write(f"{platform.machine()}, {os.cpu_count()} cores, {forms}\n")
     for row in rows:
         sys.stdout.write(f"{row.as_text()}\n")
     return 0
 
 
-def _prepare(folder: str) -> None:
+def _database() -> AbstractContextManager[str | None]:
+    """PostgreSQL where one is given, else SQLite in the folder."""
+    url = os.environ.get("TEST_DATABASE_URL")
+    return own_database(url) if url else nullcontext()
+
+
+def _prepare(folder: str, database_url: str | None) -> None:
     """Django on a fresh database, whatever the caller's environment says."""
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "DATABASE_URL", "REDIS_URL"):
         os.environ.pop(name, None)
-    if url := os.environ.get("TEST_DATABASE_URL"):
-        os.environ["DATABASE_URL"] = url
+    if database_url:
+        os.environ["DATABASE_URL"] = database_url
+    if url := os.environ.get("TEST_REDIS_URL"):
+        os.environ["REDIS_URL"] = url
     os.environ |= {
         **generate_keys(),
         "DJANGO_SETTINGS_MODULE": "config.settings",
@@ -71,7 +81,7 @@ def _prepare(folder: str) -> None:
 
 @contextmanager
 def _peer(name: str) -> Iterator[int]:
-    port = _free_port()
+    port = free_port()
     with _running([sys.executable, "-m", "bench.peers", name, str(port)], port):
         yield port
 
@@ -87,37 +97,21 @@ def _gateway(folder: str, tools_url: str) -> Iterator[str | None]:
     subprocess.run([*uv, "venv", str(venv)], check=True)  # noqa: S603
     python = str(venv / "bin" / "python")
     subprocess.run([*uv, "pip", "install", "--python", python, GATEWAY], check=True)  # noqa: S603
-    port = _free_port()
+    port = free_port()
     script = str(Path(__file__).with_name("gateway_peer.py"))
     with _running([python, script, tools_url, str(port)], port):
         yield f"http://127.0.0.1:{port}/mcp"
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextmanager
 def _running(command: list[str], port: int) -> Iterator[None]:
     process = subprocess.Popen(command)  # noqa: S603
     try:
-        _wait_for(port)
+        wait_for(port)
         yield
     finally:
         process.terminate()
         process.wait(10)
-
-
-def _wait_for(port: int, seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.05)
-    raise RuntimeError("a peer did not start")
 
 
 if __name__ == "__main__":
