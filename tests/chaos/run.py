@@ -195,6 +195,9 @@ class Person:
         return None
 
 
+Harm = Callable[[], Awaitable[None]]
+
+
 class Trouble:
     """Does one harm after another, each of which ends by itself."""
 
@@ -205,11 +208,13 @@ class Trouble:
         self._account = account
         self._dice = dice
         self._lease_seconds = lease_seconds
-        self._harms: list[Callable[[], Awaitable[None]]] = [
+        self._to_servers: list[Harm] = [
             *[self._kill_server] * 4,
             *[self._pause_server] * 2,
             self._pause_server_for_long,
             self._end_server,
+        ]
+        self._to_the_rest: list[Harm] = [
             self._kill_worker,
             self._restart_redis,
             self._flush_redis,
@@ -218,12 +223,18 @@ class Trouble:
         ]
 
     async def go_on(self) -> None:
-        """Until cancelled; every kind comes up before one comes twice."""
+        """Until cancelled; to one of the servers, and to what all rest on at the same time."""
+        await asyncio.gather(
+            self._do(self._to_servers, 0.5, 2.5), self._do(self._to_the_rest, 2.0, 6.0)
+        )
+
+    async def _do(self, kinds: list[Harm], least: float, most: float) -> None:
+        """Every kind comes up before one comes twice."""
         while True:
-            harms = list(self._harms)
+            harms = list(kinds)
             self._dice.shuffle(harms)
             for harm in harms:
-                await asyncio.sleep(self._dice.uniform(0.5, 2.5))
+                await asyncio.sleep(self._dice.uniform(least, most))
                 self._account.faults[harm.__name__.removeprefix("_")] += 1
                 await asyncio.shield(harm())
 
