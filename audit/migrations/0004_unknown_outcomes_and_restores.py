@@ -4,15 +4,53 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('audit', '0003_more_actions'),
+        ("audit", "0003_more_actions"),
     ]
 
     operations = [
         migrations.AlterField(
-            model_name='auditentry',
-            name='action',
-            field=models.CharField(choices=[('tool_call.requested', 'tool_call.requested'), ('tool_call.finished', 'tool_call.finished'), ('tool_call.refused', 'tool_call.refused'), ('tool_call.resumed', 'tool_call.resumed'), ('tool_call.resolved', 'tool_call.resolved'), ('resource_read.requested', 'resource_read.requested'), ('resource_read.finished', 'resource_read.finished'), ('resource_read.refused', 'resource_read.refused'), ('prompt_get.requested', 'prompt_get.requested'), ('prompt_get.finished', 'prompt_get.finished'), ('prompt_get.refused', 'prompt_get.refused'), ('input.requested', 'input.requested'), ('input.answered', 'input.answered'), ('input.refused', 'input.refused'), ('input.expired', 'input.expired'), ('sampling.finished', 'sampling.finished'), ('permission.remembered', 'permission.remembered'), ('permission.forgotten', 'permission.forgotten'), ('approval.requested', 'approval.requested'), ('approval.granted', 'approval.granted'), ('approval.refused', 'approval.refused'), ('approval.expired', 'approval.expired'), ('server.connected', 'server.connected'), ('server.disconnected', 'server.disconnected'), ('server.error', 'server.error'), ('config.changed', 'config.changed'), ('auth.signed_in', 'auth.signed_in'), ('auth.signed_out', 'auth.signed_out'), ('auth.failed', 'auth.failed'), ('export.created', 'export.created'), ('body.opened', 'body.opened'), ('restore.found', 'restore.found'), ('restore.confirmed', 'restore.confirmed'), ('log.started', 'log.started'), ('log.stopped', 'log.stopped')], max_length=40),
+            model_name="auditentry",
+            name="action",
+            field=models.CharField(
+                choices=[
+                    ("tool_call.requested", "tool_call.requested"),
+                    ("tool_call.finished", "tool_call.finished"),
+                    ("tool_call.refused", "tool_call.refused"),
+                    ("tool_call.resumed", "tool_call.resumed"),
+                    ("tool_call.resolved", "tool_call.resolved"),
+                    ("resource_read.requested", "resource_read.requested"),
+                    ("resource_read.finished", "resource_read.finished"),
+                    ("resource_read.refused", "resource_read.refused"),
+                    ("prompt_get.requested", "prompt_get.requested"),
+                    ("prompt_get.finished", "prompt_get.finished"),
+                    ("prompt_get.refused", "prompt_get.refused"),
+                    ("input.requested", "input.requested"),
+                    ("input.answered", "input.answered"),
+                    ("input.refused", "input.refused"),
+                    ("input.expired", "input.expired"),
+                    ("sampling.finished", "sampling.finished"),
+                    ("permission.remembered", "permission.remembered"),
+                    ("permission.forgotten", "permission.forgotten"),
+                    ("approval.requested", "approval.requested"),
+                    ("approval.granted", "approval.granted"),
+                    ("approval.refused", "approval.refused"),
+                    ("approval.expired", "approval.expired"),
+                    ("server.connected", "server.connected"),
+                    ("server.disconnected", "server.disconnected"),
+                    ("server.error", "server.error"),
+                    ("config.changed", "config.changed"),
+                    ("auth.signed_in", "auth.signed_in"),
+                    ("auth.signed_out", "auth.signed_out"),
+                    ("auth.failed", "auth.failed"),
+                    ("export.created", "export.created"),
+                    ("body.opened", "body.opened"),
+                    ("restore.found", "restore.found"),
+                    ("restore.confirmed", "restore.confirmed"),
+                    ("log.started", "log.started"),
+                    ("log.stopped", "log.stopped"),
+                ],
+                max_length=40,
+            ),
         ),
     ]

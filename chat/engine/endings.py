@@ -35,6 +35,11 @@ UNKNOWN_OUTCOME = (
     "It was not repeated."
 )
 
+STOPPED_AFTER_SENDING = (
+    "It was stopped after it had been sent, so whether it took effect is unknown. "
+    "Do not repeat it unless the user asks for it."
+)
+
 
 def end_turn(
     turn: Turn,
@@ -58,11 +63,9 @@ def end_turn(
         message.status = stopped.value
         message.save(update_fields=["text", "status", "updated_at"])
         changes.message(message)
+    has_holder = turn.lease_until is not None and turn.lease_until > database_now()
     for call in calls_of(turn, *OPEN_CALLS).select_related("decided_by"):
-        withdraw_inputs(call, changes)
-        record_end(call, turn)
-        end_call(call, ToolCallStatus.CANCELLED, "Stopped before it ended.")
-        changes.tool_call(call)
+        _stop_call(call, turn, changes, has_holder=has_holder)
     _withdraw_readings(turn, changes)
     turn.error_code = error_code
     turn.error_message = error_message
@@ -74,6 +77,24 @@ def end_turn(
     changes.turn(turn)
     tell_turn_finished(turn)
     send_next(turn, changes)
+
+
+def _stop_call(call: ToolCall, turn: Turn, changes: Changes, *, has_holder: bool) -> None:
+    """End a call with its turn. What was sent may have taken effect, and the model is not to repeat it unasked."""
+    withdraw_inputs(call, changes)
+    is_lost = call.status == ToolCallStatus.RUNNING and call.checkpoint is None and not has_holder
+    may_have_acted = (
+        call.status in (ToolCallStatus.RUNNING, ToolCallStatus.WAITING_FOR_INPUT)
+        and not _is_harmless(call)
+        and was_requested(call.workspace_id, call.pk)
+    )
+    if is_lost and may_have_acted:
+        record_end(call, turn, outcome=Outcome.OUTCOME_UNKNOWN, reason=UNKNOWN_OUTCOME)
+    else:
+        record_end(call, turn)
+    words = STOPPED_AFTER_SENDING if may_have_acted else "Stopped before it ended."
+    end_call(call, ToolCallStatus.CANCELLED, words)
+    changes.tool_call(call)
 
 
 def record_end(
@@ -144,12 +165,16 @@ def _is_parked(call: ToolCall) -> bool:
     return has_stopped and pending_inputs(call.workspace_id, [call.pk]).exists()
 
 
+def _is_harmless(call: ToolCall) -> bool:
+    """By the word of a server that is trusted: making it twice does what making it once does."""
+    hints = call.annotations
+    return bool(hints.get("is_trusted") and (hints.get("read_only") or hints.get("idempotent")))
+
+
 def _settle(call: ToolCall, turn: Turn, changes: Changes) -> None:
     """Go on from where the server was left; else repeat only what is harmless to repeat, or was never sent."""
-    hints = call.annotations
-    is_harmless = hints.get("is_trusted") and (hints.get("read_only") or hints.get("idempotent"))
     # An approval is used up by the first attempt, and never covers a second one.
-    can_repeat = (is_harmless and call.approval_id is None) or not was_requested(
+    can_repeat = (_is_harmless(call) and call.approval_id is None) or not was_requested(
         call.workspace_id, call.pk
     )
     if call.checkpoint is not None or can_repeat:

@@ -215,8 +215,6 @@ def start_step(
                 step=step,
                 order_key=next_order_key(changes),
             )
-            changes.conversation.leaf_id = message.pk
-            changes.save_with_number("leaf_id")
         elif message.status == MessageStatus.STREAMING and not message.json_meta.get("is_counted"):
             # The process that asked has died without a word of what it cost.
             tries = int(message.json_meta.get("tries", 0)) + 1
@@ -229,7 +227,14 @@ def start_step(
         message.json_meta = {"tries": tries} if tries else {}
         message.status = MessageStatus.STREAMING.value
         message.save()
+        is_new = changes.conversation.leaf_id != message.pk
+        if is_new:
+            changes.conversation.leaf_id = message.pk
+            changes.save_with_number("leaf_id")
         changes.message(message)
+        if is_new and last is message:
+            # Begun on another path and gone on with: a page cannot tell by the message that the path is this one.
+            changes.conversation_row(turn_status=turn.status)
         is_told = turn.notice == " ".join(notices)
         if not is_told:
             turn.notice = " ".join(notices)

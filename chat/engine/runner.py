@@ -152,8 +152,16 @@ def _cancel(turn_id: UUID, reason: _Reason) -> None:
 
 
 async def _work(turn_id: UUID, workspace_id: UUID) -> None:
+    taking = asyncio.ensure_future(in_database(ledger.take, turn_id, workspace_id))
     try:
-        taken = await in_database(ledger.take, turn_id, workspace_id)
+        taken = await asyncio.shield(taking)
+    except asyncio.CancelledError:
+        # It is taken all the same, and must not stand there held by nobody.
+        with contextlib.suppress(*_AWAY):
+            taken = await taking
+            if taken is not None:
+                await _settle(taken[0], _running[turn_id].reason)
+        return
     except _AWAY:
         logger.warning("turn_not_taken", extra={"turn": str(turn_id)})
         return  # whoever looks for orphans finds it

@@ -33,7 +33,7 @@ _OPEN_CALLS: Final = {
 }
 _CALL, _APPROVAL, _UNKNOWN, _RESULT = 1, 2, 4, 8
 _POSITION: Final = re.compile(
-    r"^(\d{1,5})\.(\d{1,9})\.([0-9a-f]{8})\.((?:[0-9a-f]\d{0,3}(?:,|$))*)([?!]?)$"
+    r"^(\d{1,5})\.(\d{1,9})\.([0-9a-f]{8})\.((?:[0-9a-f]\d{0,3}(?:,|(?=[?!]?$)))*)([?!]?)$"
 )
 MOST_CALLS: Final = 256
 

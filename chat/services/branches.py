@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
-from django.db import IntegrityError, transaction
 from uuid_utils.compat import uuid7
 
 from chat.artifacts.services import copy_artifacts
@@ -16,7 +15,14 @@ from chat.models import Attachment, Conversation, Message, ToolCall, Turn
 from chat.paths import newest_leaf, path_to
 from chat.recording import Changes, changing
 from chat.services.attachments import ResourceRef, usable_refs
-from chat.services.turns import Sent, active_turn, check_client_id, check_text
+from chat.services.turns import (
+    Queued,
+    Sent,
+    active_turn,
+    check_client_id,
+    check_text,
+    find_sent,
+)
 from chat.values import MessageRole, TitleSource, TurnStatus
 from workspaces.actors import Actor
 from workspaces.announcements import Announcement, announce
@@ -43,11 +49,11 @@ def edit_message(*, message: Message, client_id: str, text: str, actor: Actor) -
     if message.role != MessageRole.USER:
         raise InvalidInput("Only what a person wrote can be edited.")
     with changing(message.conversation_id, message.workspace_id) as changes:
-        messages = Message.objects.for_workspace(message.workspace_id)
-        known = messages.filter(conversation_id=message.conversation_id, client_id=client_id)
-        before = known.select_related("turn").first()
-        if before is not None and before.turn is not None:
-            return Sent(before, before.turn, is_new=False)
+        known = find_sent(changes.conversation, client_id)
+        if isinstance(known, Queued):
+            raise Conflict("A message with this id waits to be sent.")
+        if known is not None:
+            return known
         _must_be_idle(changes)
         written, turn = begin_turn(
             changes,
@@ -121,20 +127,19 @@ def fork_conversation(
     made = mine.select_related("bud").filter(client_id=client_id).first()
     if made is not None:
         return made
-    turn = Turn.objects.for_workspace(workspace_id).fetch(message.turn_id)
-    if TurnStatus(turn.status) in ACTIVE_TURNS:
-        raise Conflict("Please wait until the answer is complete, or stop it.")
-    try:
-        with transaction.atomic():
-            return _fork(message, client_id, owner)
-    except IntegrityError:
-        # The same command came twice at once, and the other was first.
-        return mine.select_related("bud").get(client_id=client_id)
+    # Nothing of it may begin, end or be deleted while it is copied; and of two commands that come at once, one waits.
+    with changing(message.conversation_id, workspace_id) as changes:
+        made = mine.select_related("bud").filter(client_id=client_id).first()
+        if made is not None:
+            return made
+        turn = Turn.objects.for_workspace(workspace_id).fetch(message.turn_id)
+        if TurnStatus(turn.status) in ACTIVE_TURNS:
+            raise Conflict("Please wait until the answer is complete, or stop it.")
+        return _fork(message, changes.conversation, client_id, owner)
 
 
-def _fork(message: Message, client_id: str, owner: User) -> Conversation:
+def _fork(message: Message, old: Conversation, client_id: str, owner: User) -> Conversation:
     workspace_id = message.workspace_id
-    old = Conversation.objects.for_workspace(workspace_id).fetch(message.conversation_id)
     rows = list(Message.objects.for_workspace(workspace_id).filter(conversation=old))
     path = path_to(rows, _end_of_turn(rows, message).pk)
     if len(path) > LONGEST_FORK:
@@ -198,6 +203,9 @@ def _copy_turns(path: Sequence[Message], messages: dict[UUID, Message], new: Con
             user_message=messages[turn.user_message_id],
             client_id=None,
             can_retry=False,
+            lease_owner="",
+            lease_until=None,
+            stop_requested_at=None,
             prompt_tokens=0,
             cached_tokens=0,
             completion_tokens=0,

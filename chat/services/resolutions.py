@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from uuid import UUID
 
-from django.db.models import Max
+from django.db.models import Max, Q
 
 from audit.actions import Action
 from audit.services import EntryDraft, Ref, record
@@ -71,8 +71,8 @@ def resolve_call(
 def expire_resolutions() -> int:
     """Give up every call of unknown outcome that nobody has said a word about in time."""
     overdue = ToolCall.objects.across_workspaces().filter(
+        Q(resolution_due_at=None) | Q(resolution_due_at__lte=database_now()),
         status=ToolCallStatus.OUTCOME_UNKNOWN.value,
-        resolution_due_at__lte=database_now(),
         turn__status=TurnStatus.WAITING_FOR_INPUT.value,
     )
     ids = list(overdue.values_list("pk", "workspace_id", "turn__conversation_id")[:500])

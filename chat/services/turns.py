@@ -27,7 +27,7 @@ from workspaces.roles import Permission, require
 
 LONGEST_MESSAGE = 100_000
 MOST_QUEUED = 20
-_CLIENT_ID = re.compile(r"^[A-Za-z0-9_.:-]{1,64}$")
+_CLIENT_ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -94,7 +94,7 @@ def send_or_queue(
     check_client_id(client_id)
     check_text(text)
     with changing(conversation.pk, conversation.workspace_id) as changes:
-        known = _find_sent(conversation, client_id)
+        known = find_sent(conversation, client_id)
         if known is not None:
             return known
         refs = check_refs(changes.conversation, attachments)
@@ -115,7 +115,7 @@ def send_or_queue(
         queued = _put_in_queue(changes, client_id, text, refs, asker)
         if when_busy is WhenBusy.INTERRUPT:
             interrupt(running, queued, changes)
-            return _find_sent(conversation, client_id) or Queued(queued, is_new=True)
+            return find_sent(conversation, client_id) or Queued(queued, is_new=True)
         return Queued(queued, is_new=True)
 
 
@@ -130,7 +130,7 @@ def interrupt(turn: Turn, queued: QueuedMessage, changes: Changes) -> None:
     _stop(turn, changes)
 
 
-def _find_sent(conversation: Conversation, client_id: str) -> Sent | Queued | None:
+def find_sent(conversation: Conversation, client_id: str) -> Sent | Queued | None:
     """What has become of the message with this id, if it has come before."""
     workspace_id = conversation.workspace_id
     message = find_sent_message(workspace_id, conversation.pk, client_id)
@@ -254,7 +254,7 @@ def _require_own(turn: Turn, actor: Actor) -> None:
 
 def check_client_id(client_id: str) -> None:
     """Raise InvalidInput unless a page's own id for what it does can be stored."""
-    if not _CLIENT_ID.match(client_id):
+    if not _CLIENT_ID.fullmatch(client_id):
         raise InvalidInput(fields={"client_id": ["1 to 64 letters, digits or . : _ -"]})
 
 

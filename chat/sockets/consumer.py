@@ -18,7 +18,7 @@ from chat.models import Conversation
 from chat.services.offers import warm_up
 from chat.sockets.door import NOT_A_MEMBER, SIGN_IN_AGAIN, Door
 from chat.sockets.following import Following
-from chat.sockets.frames import Malformed, parse_frame
+from chat.sockets.frames import Malformed, check_frame, parse_frame
 from chat.sockets.handlers import HANDLERS
 from chat.sockets.open import SERVICE_RESTART, sockets
 from chat.sockets.outbox import Outbox
@@ -126,6 +126,7 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
             content = parse_frame(text_data)
             if isinstance(content, dict) and isinstance(content.get("ref"), str):
                 ref = clean_text(content["ref"][:64])
+            check_frame(content)
             await self._handle(commands.parse_command(content))
             self._faults = 0
         except _Abuse:
@@ -238,9 +239,10 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
                 await self._outbox.wait()
                 while (frame := self._outbox.take()) is not None:
                     await self.send(frame)
-                for conversation_id in list(self._following.stale):
-                    self._following.stale.discard(conversation_id)
-                    await self._heal(conversation_id)
+                if self._following.stale and self._outbox.is_clear:
+                    # One at a time: a snapshot that nobody has room for would be dropped for the next one.
+                    await self._heal(self._following.stale.pop())
+                    self._outbox.nudge()
         except Exception:
             # A socket that cannot be written to is of no use: the page opens another one.
             logger.exception("socket_writer_failed")

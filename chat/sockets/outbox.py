@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from chat.events import encode
 from chat.sockets.frames import join_deltas
@@ -27,6 +27,9 @@ STALLED_SECONDS = 45.0
 """A page that has not answered a check for so long is gone, or reads too slowly to be of use."""
 
 
+_ANSWER = '{"type":"accepted"'
+
+
 class Outbox:
     """Frames on their way to one page; used on one loop."""
 
@@ -34,6 +37,8 @@ class Outbox:
         self._clock = clock
         self._frames: deque[str] = deque()
         self._waiting = 0
+        # What snapshots that wait may take up beside the limit; they are as large as they are.
+        self._allowance = 0
         self._sent = 0
         self._heard = 0
         self._number = 0
@@ -45,19 +50,31 @@ class Outbox:
 
     def push(self, frame: str) -> bool:
         """Let a frame wait its turn. False: too much waits, and this one was not taken."""
-        if self._waiting + len(frame) > MOST_WAITING and self._frames:
+        if self._waiting + len(frame) > MOST_WAITING + self._allowance and self._frames:
             return False
-        self._frames.append(frame)
-        self._waiting += len(frame)
+        self._append(frame)
         if len(self._frames) >= JOIN_AT and len(self._frames) % JOIN_AT == 0:
             self._join()
         self._changed.set()
         return True
 
+    def let_in(self, frames: Sequence[str]) -> None:
+        """Let a snapshot with what belongs to it wait its turn, whatever its size; what comes after it has room as ever."""
+        for frame in frames:
+            self._append(frame)
+            self._allowance += len(frame)
+        self._changed.set()
+
     def clear(self) -> None:
-        """Forget what waits: a fresh snapshot will say it all."""
-        self._frames.clear()
-        self._waiting = 0
+        """Forget what waits but the answers to commands: a fresh snapshot will say the rest."""
+        self._frames = deque(frame for frame in self._frames if frame.startswith(_ANSWER))
+        self._waiting = sum(len(frame) for frame in self._frames)
+        self._allowance = 0
+
+    @property
+    def is_clear(self) -> bool:
+        """Nothing waits, and the page has heard enough of what was sent."""
+        return not self._frames and self._sent - self._heard <= MOST_UNHEARD
 
     def nudge(self) -> None:
         """There is something to do beside frames."""
@@ -79,6 +96,8 @@ class Outbox:
             return check
         frame = self._frames.popleft()
         self._waiting -= len(frame)
+        if not self._frames:
+            self._allowance = 0
         self._sent += len(frame)
         return frame
 
@@ -103,6 +122,10 @@ class Outbox:
         """Whether the page has been silent for too long."""
         oldest = min((at for at, _ in self._open.values()), default=None)
         return oldest is not None and self._clock() - oldest > STALLED_SECONDS
+
+    def _append(self, frame: str) -> None:
+        self._frames.append(frame)
+        self._waiting += len(frame)
 
     def _due_check(self) -> str | None:
         return self._check() if self._sent - self._checked_sent >= CHECK_EVERY else None

@@ -17,7 +17,7 @@ from chat.feed import streaming
 from chat.feed.access import may_follow
 from chat.feed.picture import Picture
 from chat.feed.streaming import check_room, follow_turn
-from chat.feed.telling import FeedEvent, Position, tell
+from chat.feed.telling import FeedEvent, Position, Told, tell
 from chat.services.approvals import decide
 from chat.values import Decision
 from tests.chat.conftest import Chat
@@ -131,6 +131,15 @@ def test_whoever_comes_back_misses_nothing_and_hears_nothing_twice() -> None:
             one for one in whole[1] if one[0] not in asked
         }, seed
         assert [name for name, _ in told][-2:] == ["error", "done"], seed
+
+
+def test_the_ids_that_are_given_are_understood() -> None:
+    """REL-13: of every kind: with calls, with questions, with an error told, and at the end."""
+    calls = (Told(9), Told(3, 12), Told())
+    for end in ("", "?", "!"):
+        for told in ((), calls[:1], calls):
+            position = Position(2, 7, 0xAB, told, end)
+            assert Position.parse(str(position)) == position
 
 
 @pytest.mark.parametrize(

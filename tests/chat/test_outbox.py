@@ -104,6 +104,27 @@ def test_what_waits_is_bounded_and_a_snapshot_of_any_size_goes_through() -> None
     assert taken == MOST_WAITING // 1_000
 
 
+def test_a_large_snapshot_is_let_in_with_what_follows_it() -> None:
+    """REL-17: a conversation larger than the limit does not go round in snapshots while text streams."""
+    outbox = Outbox(Clock())
+    snapshot = encode({"type": "snapshot", "fill": "s" * (2 * MOST_WAITING)})
+    outbox.push(encode({"type": "accepted", "ref": "r1"}))
+    outbox.let_in([snapshot, *deltas(["missed "])])
+    assert not outbox.is_clear
+    assert all(outbox.push(frame) for frame in deltas(["more "] * 100))
+    sent: list[str] = []
+    while not outbox.is_clear:
+        while (taken := outbox.take()) is not None:
+            sent.append(taken)
+        outbox.heard(json.loads([one for one in sent if '"check"' in one][-1])["number"])
+    assert snapshot in sent
+    assert outbox.push("x" * MOST_WAITING)
+    assert not outbox.push("x")
+    outbox.push(encode({"type": "accepted", "ref": "r2"}))
+    outbox.clear()
+    assert outbox.push("x")
+
+
 def test_many_small_pieces_become_few() -> None:
     """REL-17: a page that is behind gets its text in large pieces."""
     outbox = Outbox(Clock())

@@ -8,9 +8,17 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from chat.models import Message, QueuedMessage, Turn
+from chat.services.branches import edit_message
 from chat.services.conversations import delete_conversation
 from chat.services.queue import edit_queued, remove_queued, send_queued_now
-from chat.services.turns import MOST_QUEUED, Queued, Sent, send_or_queue, stop_turn
+from chat.services.turns import (
+    MOST_QUEUED,
+    Queued,
+    Sent,
+    active_turn,
+    send_or_queue,
+    stop_turn,
+)
 from chat.values import WhenBusy
 from tests.chat.conftest import Chat
 from workspaces.errors import Conflict, NotFound
@@ -160,3 +168,22 @@ def test_the_queue_is_bounded_and_goes_with_its_conversation(chat: Chat) -> None
     assert queued(chat) == []
     assert chat.model.closed.wait(5)
     assert len(chat.model.requests) == 1
+
+
+def test_an_id_that_waits_in_the_queue_is_no_other_message(chat: Chat) -> None:
+    """REL-01: an edit under that id is refused, so that sending the one that waits can never fail."""
+    hold = busy(chat)
+    waiting = say(chat, "second")
+    assert isinstance(waiting, Queued)
+    running = active_turn(chat.conversation)
+    assert running is not None
+    stop_turn(turn=running, actor=chat.actor)
+    chat.watching.turn("cancelled")
+    hold.set()
+    first = Message.objects.for_workspace(chat.tenant.workspace).get(text="first")
+    with pytest.raises(Conflict):
+        edit_message(message=first, client_id="second", text="other", actor=chat.actor)
+    chat.model.say("to second")
+    chat.watching.forget()
+    send_queued_now(queued=waiting.message, actor=chat.actor)
+    chat.watching.turn("completed")

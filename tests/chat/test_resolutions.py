@@ -106,3 +106,24 @@ def test_it_does_not_wait_for_ever(chat: Chat, unknown: ToolCall) -> None:
     assert expire_resolutions() == 1
     chat.watching.turn("completed")
     assert chat.calls()[0].status == "given_up"
+
+
+def test_a_stop_does_not_invite_the_model_to_repeat_what_was_sent(chat: Chat) -> None:
+    """REL-04, REL-09: where the holder is dead, nobody knows how the call ended, and the log says so too."""
+    chat.model.call(("counting__plain", {"text": "boom"}))
+    sent = chat.send()
+    chat.watching.turn("waiting_for_approval")
+    call = chat.calls()[0]
+    turns = Turn.objects.for_workspace(chat.tenant.workspace).filter(pk=sent.turn.pk)
+    turns.update(status="running", lease_until=None, lease_token=41)
+    call.status = "running"
+    call.save()
+    chat.note_requested(call)
+    stop_turn(turn=turns.get(), actor=chat.actor)
+    stopped = chat.calls()[0]
+    assert stopped.status == "cancelled"
+    assert "Do not repeat it" in stopped.model_text
+    ends = AuditEntry.objects.for_workspace(chat.tenant.workspace).filter(
+        action="tool_call.finished"
+    )
+    assert [entry.outcome for entry in ends] == ["outcome_unknown"]
