@@ -5,33 +5,40 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('chat', '0006_tenant_references_and_leaves'),
-        ('workspaces', '0003_personal_servers_and_permissions'),
+        ("chat", "0006_tenant_references_and_leaves"),
+        ("workspaces", "0003_personal_servers_and_permissions"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.RemoveConstraint(
-            model_name='artifact',
-            name='artifact_name_once',
+            model_name="artifact",
+            name="artifact_name_once",
         ),
         migrations.AddField(
-            model_name='toolcall',
-            name='artifact',
-            field=models.JSONField(help_text="The artifact's version that it sends, or that it made.", null=True),
+            model_name="toolcall",
+            name="artifact",
+            field=models.JSONField(
+                help_text="The artifact's version that it sends, or that it made.", null=True
+            ),
         ),
         migrations.AddIndex(
-            model_name='artifactversion',
-            index=models.Index(fields=['path'], name='artifact_version_path'),
+            model_name="artifactversion",
+            index=models.Index(fields=["path"], name="artifact_version_path"),
         ),
         migrations.AddConstraint(
-            model_name='artifact',
-            constraint=models.UniqueConstraint(condition=models.Q(('is_deleted', False)), fields=('conversation', 'name'), name='artifact_name_once'),
+            model_name="artifact",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("is_deleted", False)),
+                fields=("conversation", "name"),
+                name="artifact_name_once",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='artifactversion',
-            constraint=models.UniqueConstraint(fields=('tool_call',), name='artifact_version_once_per_call'),
+            model_name="artifactversion",
+            constraint=models.UniqueConstraint(
+                fields=("tool_call",), name="artifact_version_once_per_call"
+            ),
         ),
     ]

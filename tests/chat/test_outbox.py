@@ -110,7 +110,6 @@ def test_a_large_snapshot_is_let_in_with_what_follows_it() -> None:
     snapshot = encode({"type": "snapshot", "fill": "s" * (2 * MOST_WAITING)})
     outbox.push(encode({"type": "accepted", "ref": "r1"}))
     outbox.let_in([snapshot, *deltas(["missed "])])
-    assert not outbox.is_clear
     assert all(outbox.push(frame) for frame in deltas(["more "] * 100))
     sent: list[str] = []
     while not outbox.is_clear:
