@@ -160,7 +160,12 @@ else:
         }
     }
     CELERY_BROKER_URL = TRELLIS.redis_url
-    CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 3600}
+    CELERY_BROKER_TRANSPORT_OPTIONS = {
+        "visibility_timeout": 3600,
+        # Without these a broker that hangs would be waited for without end.
+        "socket_connect_timeout": 3,
+        "socket_timeout": 5,
+    }
 
 CELERY_TASK_IGNORE_RESULT = True
 # Celery would close the pool of connections around each task, and with it those of turns that run beside.

@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from chat.events import encode, utf16_length
+from mcp_servers.canonical import check_json
+from mcp_servers.errors import InvalidJson
+from workspaces.errors import InvalidInput
 
 LARGEST_FRAME_BYTES = 64 * 1024
 _DELTAS = ('{"type":"text.delta"', '{"type":"reasoning.delta"')
@@ -30,6 +33,18 @@ def parse_frame(text: str | None) -> object:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise Malformed("This message is not JSON.") from error
+
+
+def check_frame(content: object) -> None:
+    """Make sure that what came in can be stored.
+
+    Raises:
+        InvalidInput: a NUL or half a character in a text, nested too deeply, or a number that is too large.
+    """
+    try:
+        check_json(content)
+    except InvalidJson as error:
+        raise InvalidInput(f"This message cannot be stored: {error.message}.") from error
 
 
 def join_deltas(frames: Iterable[str]) -> list[str]:

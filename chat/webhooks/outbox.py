@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import logging
-from typing import Any
+from typing import Any, Final
 
-from django.conf import settings
 from django.db import transaction
 from uuid_utils.compat import uuid7
 
+from chat.handing_out import hand_out
 from chat.models import ToolCall, Turn, WebhookDelivery, WebhookEndpoint
 from chat.values import WebhookEvent
 from workspaces.database import database_now
 
-logger = logging.getLogger(__name__)
+TASK: Final = "chat.tasks.deliver_webhooks"
 
 
 def tell_turn_finished(turn: Turn) -> None:
@@ -78,13 +77,5 @@ def _put(endpoint: WebhookEndpoint, event: str, data: dict[str, Any]) -> Webhook
 
 
 def _nudge() -> None:
-    """Send soon, and not only when the scheduler next looks."""
-    from chat.tasks import deliver_webhooks as task
-
-    if task.app.conf.broker_url != settings.CELERY_BROKER_URL:
-        return  # a command in a terminal, which hands out no tasks
-    try:
-        task.apply_async(retry=False, expires=60)
-    except Exception:
-        # The scheduler's next look finds the rows.
-        logger.warning("webhooks_not_nudged", exc_info=True)
+    """Send soon, and not only when the scheduler next looks, which finds the rows in any case."""
+    hand_out(TASK, expires=60)

@@ -10,7 +10,7 @@ from django.db import transaction
 from chat.models import WebhookDelivery, WebhookEndpoint
 from chat.values import WebhookEvent
 from chat.webhooks.outbox import tell_test
-from chat.webhooks.sending import deliver_now
+from chat.webhooks.sending import deliver_now, give_up_all
 from chat.webhooks.signing import new_secret
 from mcp_servers.outbound import parse_endpoint
 from workspaces.actors import Actor
@@ -54,7 +54,7 @@ def update_webhook(
     events: Sequence[str] | None = None,
     is_active: bool | None = None,
 ) -> WebhookEndpoint:
-    """Change it; None leaves a value as it is.
+    """Change it; None leaves a value as it is. What waits for one that is switched off is given up.
 
     Raises:
         InvalidInput: as in `create_webhook`.
@@ -66,6 +66,8 @@ def update_webhook(
         endpoint.is_active = endpoint.is_active if is_active is None else is_active
         _check(endpoint.url, endpoint.events)
         endpoint.save()
+        if not endpoint.is_active:
+            give_up_all(endpoint.workspace_id, endpoint.pk)
     return endpoint
 
 

@@ -279,10 +279,14 @@ def _spec_of(request: ToolCallRequest, resolved: ResolvedTool, arguments: bytes)
         )
 
 
-def commit_requested(plan: Plan) -> Plan:
-    """Consume the approval, count the call and write *requested*: all or nothing. The caller holds a slot."""
+def commit_requested(plan: Plan, *, is_sent: bool = True) -> Plan:
+    """Consume the approval, count the call and write *requested*: all or nothing. The caller holds a slot.
+
+    Args:
+        is_sent: False for a call that a kept result answers: the server is sent nothing, and nothing is counted.
+    """
     server = plan.tool.server
-    has_quota = server.config.calls_per_day is not None
+    has_quota = is_sent and server.config.calls_per_day is not None
     try:
         # One statement is a transaction by itself.
         with (
@@ -292,7 +296,7 @@ def commit_requested(plan: Plan) -> Plan:
         ):
             if plan.approval is not None and not approvals.consume(plan.approval):
                 raise _ApprovalGone
-            if not take_from_quota(server, plan.request.workspace_id):
+            if has_quota and not take_from_quota(server, plan.request.workspace_id):
                 raise _QuotaUsedUp
             failpoint(Failpoint.GATE_APPROVAL_USED)
             record(

@@ -127,12 +127,12 @@ async def _take_slot(plan: Plan) -> Plan:
     return replace(plan, queue_ms=since(started))
 
 
-def _commit_requested(plan: Plan, port: PortOnItsLoop) -> Plan:
+def _commit_requested(plan: Plan, port: PortOnItsLoop, *, is_sent: bool = True) -> Plan:
     """Write *requested*, unless this process may have lost the call meanwhile: nothing is written or sent then."""
     failpoint(Failpoint.GATE_BEFORE_REQUESTED)
     if port.standing() is not Standing.OURS:
         raise CallTakenOver
-    plan = commit_requested(plan)
+    plan = commit_requested(plan, is_sent=is_sent)
     failpoint(Failpoint.GATE_AFTER_REQUESTED)
     return plan
 
@@ -142,7 +142,7 @@ def _prepare_and_commit(request: ToolCallRequest, port: PortOnItsLoop) -> Plan:
     plan = prepare(request)
     kept = kept_results.find_kept(plan)
     if kept is not None:
-        plan = replace(_commit_requested(plan, port), cached=kept)
+        plan = replace(_commit_requested(plan, port, is_sent=False), cached=kept)
         _write_finished(plan, kept)
         return plan
     slots = calls.slots_of(plan.spec)

@@ -433,6 +433,20 @@ async def test_an_odd_reference_harms_nothing() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("value", ['"nul \\u0000"', '"half \\ud800"', '{"\\u0000": 1}', "NaN"])
+async def test_what_cannot_be_stored_is_a_typed_error(value: str) -> None:
+    """SEC-77: in any field of any command, and before it reaches the database; the socket stays."""
+    tenant = await sync_to_async(make_tenant)("acme")
+    start = '{"type":"resolve","ref":"r","tool_call_id":"%s","resolution":"marked_done","note":'
+    async with opened(tenant) as socket:
+        await socket.raw.send_to(text_data=f"{start % uuid7()}{value}}}")
+        error = await socket.until(lambda e: e["type"] == "error")
+        assert (error["code"], error["ref"]) == ("invalid", "r")
+        assert "cannot be stored" in error["message"]
+        await socket.answer(type="ping")
+
+
+@pytest.mark.django_db(transaction=True)
 async def test_a_changed_role_keeps_the_socket() -> None:
     """Ours: a promotion disconnects nobody."""
     tenant = await sync_to_async(make_tenant)("acme")

@@ -270,6 +270,8 @@ def test_empty_and_endless_messages_are_refused(chat: Chat) -> None:
             chat.send(text)
     with pytest.raises(InvalidInput):
         chat.send("fine", client_id="no spaces allowed")
+    with pytest.raises(InvalidInput):
+        chat.send("fine", client_id="x" * 64 + "\n")
     assert Message.objects.for_workspace(chat.tenant.workspace).count() == 0
 
 

@@ -5,25 +5,31 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import math
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
+from unittest.mock import patch
 
 import pytest
+from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.db import transaction
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from uuid_utils.compat import uuid7
 
 from audit.models import AuditEntry
 from chat.models import Turn, WebhookDelivery
 from chat.webhooks import sending
-from chat.webhooks.outbox import tell_turn_finished
+from chat.webhooks.outbox import TASK, tell_test, tell_turn_finished
 from chat.webhooks.sending import PAUSES, deliver_due, trim_deliveries
-from chat.webhooks.services import create_webhook, renew_secret, try_webhook
+from chat.webhooks.services import create_webhook, renew_secret, try_webhook, update_webhook
 from chat.webhooks.signing import signed_headers
+from config.celery import app
 from tests.chat.conftest import Chat
 from tests.fakes.mcp_server import Listening
 from workspaces.actors import Source
@@ -32,9 +38,13 @@ from workspaces.errors import InvalidInput, PermissionDenied
 
 
 class Program:
-    """Listens for webhooks; answers with what the test says, by default 204."""
+    """Listens for webhooks; answers with what the test says, by default 204, or not before it is let go."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, hangs: bool = False) -> None:
+        self.was_heard = threading.Event()
+        self.let_go = threading.Event()
+        if not hangs:
+            self.let_go.set()
         self.heard: list[tuple[dict[str, str], bytes]] = []
         self.answers: list[int] = []
         self._listening = Listening(Starlette(routes=[Route("/", self._take, methods=["POST"])]))
@@ -42,6 +52,9 @@ class Program:
 
     async def _take(self, request: Request) -> Response:
         self.heard.append((dict(request.headers), await request.body()))
+        self.was_heard.set()
+        if not self.let_go.is_set():
+            await sync_to_async(self.let_go.wait, thread_sensitive=False)(30)
         return Response(status_code=self.answers.pop(0) if self.answers else 204)
 
     def stop(self) -> None:
@@ -245,3 +258,136 @@ def test_a_turn_with_no_webhook_asks_once(chat: Chat, django_assert_max_num_quer
     turn = Turn.objects.for_workspace(chat.tenant.workspace).fetch(chat.ask().pk)
     with django_assert_max_num_queries(1):
         tell_turn_finished(turn)
+
+
+def put(endpoint: Any, count: int) -> list[WebhookDelivery]:
+    return [tell_test(endpoint) for _ in range(count)]
+
+
+def another_endpoint(chat: Chat, url: str) -> Any:
+    endpoint, _ = create_webhook(
+        workspace_id=chat.tenant.workspace.pk,
+        actor=chat.tenant.actor("owner"),
+        url=url,
+        events=["turn.finished"],
+    )
+    return endpoint
+
+
+def test_a_program_that_hangs_holds_up_nobody(
+    chat: Chat, program: Program, secret: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-47: whatever has waited longest; and what the others answer is noted at once, not when the slowest is done."""
+    hanging = Program(hangs=True)
+    monkeypatch.setattr(sending, "ANSWER_SECONDS", 60.0)
+    endpoint = deliveries_endpoint(chat)
+    sender = threading.Thread(target=deliver_due)
+    try:
+        old = put(another_endpoint(chat, hanging.url), sending.MOST_AT_ONCE + 1)
+        new = put(endpoint, 1)[0]
+        sender.start()
+        assert program.was_heard.wait(10)
+        while new.status != "delivered":
+            assert sender.is_alive()
+            new.refresh_from_db()
+        assert len(hanging.heard) <= sending.MOST_PER_ENDPOINT
+        tried = {row.pk for row in deliveries(chat) if row.pk != new.pk and row.attempts}
+        assert tried == {row.pk for row in old[: sending.MOST_PER_ENDPOINT]}
+    finally:
+        hanging.let_go.set()
+        if sender.ident is not None:
+            sender.join(20)
+        hanging.stop()
+
+
+def test_a_batch_is_tried_well_within_its_claim() -> None:
+    """REL-47: also where nobody answers; otherwise another process would send the same again."""
+    rounds = math.ceil(sending.MOST_AT_ONCE / sending.SIDE_BY_SIDE)
+    assert rounds * sending.ANSWER_SECONDS <= sending.CLAIM_SECONDS / 2
+    assert sending.MOST_PER_ENDPOINT < sending.SIDE_BY_SIDE
+
+
+def test_processes_that_die_with_an_event_do_so_a_bounded_number_of_times(
+    chat: Chat, program: Program, secret: str
+) -> None:
+    """REL-47: what was never noted is given up too."""
+    row = put(deliveries_endpoint(chat), 1)[0]
+    rows = WebhookDelivery.objects.for_workspace(chat.tenant.workspace)
+    rows.update(attempts=len(PAUSES) + 1)
+    assert deliver_due() == 0
+    row.refresh_from_db()
+    assert (row.status, program.heard) == ("given_up", [])
+
+
+@pytest.mark.parametrize("by", ["owner", "program"])
+def test_what_waits_for_one_that_is_switched_off_is_given_up(
+    chat: Chat, program: Program, secret: str, by: str
+) -> None:
+    """REL-47: it is not sent when the endpoint is switched on again, and is trimmed."""
+    endpoint = deliveries_endpoint(chat)
+    owner = chat.tenant.actor("owner")
+    later = put(endpoint, 2)[1]
+    rows = WebhookDelivery.objects.for_workspace(chat.tenant.workspace)
+    if by == "owner":
+        update_webhook(endpoint=endpoint, actor=owner, is_active=False)
+    else:
+        rows.filter(pk=later.pk).update(next_attempt_at=database_now() + timedelta(hours=1))
+        program.answers = [410]
+        assert deliver_due() == 1
+    assert {row.status for row in deliveries(chat)} == {"given_up"}
+    update_webhook(endpoint=deliveries_endpoint(chat), actor=owner, is_active=True)
+    make_due(chat)
+    assert deliver_due() == 0
+
+
+def test_a_late_failure_does_not_undo_what_was_given_up(
+    chat: Chat, program: Program, secret: str
+) -> None:
+    """REL-47: an endpoint may be switched off while it is being called."""
+    row = put(deliveries_endpoint(chat), 1)[0]
+    row.attempts = 1
+    sending.give_up_all(row.workspace_id, row.endpoint_id)
+    sending._note(row, sending._Reply(500))
+    row.refresh_from_db()
+    assert row.status == "given_up"
+
+
+def test_a_turn_waits_for_no_broker(chat: Chat, secret: str) -> None:
+    """REL-47: the wish to send soon is handed out beside the change, and never waited for."""
+    goes_on, was_asked = threading.Event(), threading.Event()
+    asked: list[str] = []
+
+    def send(name: str, *args: object, **more: object) -> None:
+        if name == TASK:
+            asked.append(threading.current_thread().name)
+            was_asked.set()
+        goes_on.wait(20)
+
+    with patch.object(app, "send_task", send):
+        try:
+            with transaction.atomic():
+                chat_turn_told(chat)
+            here = threading.current_thread().name
+            assert was_asked.wait(10)
+            assert not goes_on.is_set()
+            assert here not in asked
+        finally:
+            goes_on.set()
+
+
+def chat_turn_told(chat: Chat) -> None:
+    turn = Turn(
+        id=uuid7(),
+        workspace=chat.tenant.workspace,
+        conversation=chat.conversation,
+        user_message_id=uuid7(),
+        asked_by=chat.tenant.member,
+    )
+    tell_turn_finished(turn)
+
+
+@pytest.mark.skipif(not settings.TRELLIS.redis_url, reason="needs Redis")
+def test_a_broker_that_hangs_is_not_waited_for_without_end() -> None:
+    """REL-47: on no connection to it."""
+    options = app.conf.broker_transport_options
+    assert 0 < options["socket_connect_timeout"] <= options["socket_timeout"] <= 10

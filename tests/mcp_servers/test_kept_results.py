@@ -8,8 +8,9 @@ from django.core.cache import cache
 
 from audit.actions import Action
 from audit.models import AuditEntry
+from mcp_servers.errors import CallRefused
 from mcp_servers.gate import call_tool
-from mcp_servers.models import McpServer, McpTool
+from mcp_servers.models import CallCount, McpServer, McpTool
 from tests.factories import Tenant
 from tests.fakes.mcp_server import CountingServer
 from tests.mcp_servers.factories import a_request, actor_of, http_server, looked_at, tool_of
@@ -57,6 +58,21 @@ async def test_an_identical_call_is_answered_from_the_kept_result(
         action=Action.TOOL_CALL_REQUESTED.value
     )
     assert await requested.acount() == 2
+
+
+async def test_a_kept_result_is_not_counted(
+    tenant: Tenant, echo: McpTool, counting: CountingServer
+) -> None:
+    """SEC-79: the day's calls are those that the server was sent."""
+    server = McpServer.objects.for_workspace(tenant.workspace).filter(pk=echo.server_id)
+    await server.aupdate(connection_config={**echo.server.connection_config, "calls_per_day": 1})
+    first = await call_tool(a_request(tenant, echo, {"text": "x"}))
+    second = await call_tool(a_request(tenant, echo, {"text": "x"}))
+    assert (first.cached_at is None, second.cached_at is None) == (True, False)
+    with pytest.raises(CallRefused):
+        await call_tool(a_request(tenant, echo, {"text": "y"}))
+    count = await CallCount.objects.for_workspace(tenant.workspace).aget()
+    assert (count.used, counting.names()) == (1, ["echo"])
 
 
 async def test_other_arguments_are_another_call(

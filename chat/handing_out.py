@@ -1,0 +1,45 @@
+"""Tasks handed out from the middle of a change: never waiting for a broker, and given up where it does not answer."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import Final
+
+from celery import current_app
+from django.conf import settings
+
+logger = logging.getLogger(__name__)
+
+_MOST_WAITING: Final = 8
+"""How many tasks of one kind may wait for the broker at a time; more of them are given up."""
+_lock = threading.Lock()
+_waiting: dict[str, int] = {}
+
+
+def hand_out(task: str, *args: str, expires: int) -> None:
+    """Have a worker run a task soon, if the broker takes it; returns at once.
+
+    For tasks that something else makes up for when they are lost.
+
+    Args:
+        task: its name.
+        expires: after how many seconds nobody needs it any more.
+    """
+    if current_app.conf.broker_url != settings.CELERY_BROKER_URL:
+        return  # a command in a terminal, which hands out no tasks
+    with _lock:
+        if _waiting.get(task, 0) >= _MOST_WAITING:
+            return
+        _waiting[task] = _waiting.get(task, 0) + 1
+    threading.Thread(target=_send, args=(task, args, expires), daemon=True).start()
+
+
+def _send(task: str, args: tuple[str, ...], expires: int) -> None:
+    try:
+        current_app.send_task(task, args, retry=False, expires=expires)
+    except Exception:
+        logger.warning("task_not_handed_out", extra={"task": task}, exc_info=True)
+    finally:
+        with _lock:
+            _waiting[task] -= 1
