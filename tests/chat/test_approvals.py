@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
@@ -15,6 +14,7 @@ from chat.values import Decision
 from mcp_servers.connections import runtime
 from mcp_servers.errors import InvalidArguments
 from tests.chat.conftest import Chat, Watching
+from tests.threads import Threads
 from workspaces.database import database_now
 from workspaces.errors import Conflict, DomainError, PermissionDenied
 
@@ -89,7 +89,7 @@ def test_of_two_who_decide_one_wins(chat: Chat) -> None:
             return False
         return True
 
-    with ThreadPoolExecutor(6) as pool:
+    with Threads(6) as pool:
         results = list(pool.map(attempt, [Decision.APPROVED, Decision.REFUSED] * 3))
     assert sum(results) == 1
     chat.watching.turn("completed")

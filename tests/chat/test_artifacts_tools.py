@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -31,6 +30,7 @@ from mcp_servers.canonical import arguments_hash, canonical_json
 from mcp_servers.models import Approval
 from tests.chat.conftest import Chat
 from tests.fakes.mcp_server import CountingServer, listening, reply
+from tests.threads import Threads
 from workspaces.errors import Conflict, InvalidInput
 
 SECRET_TEXT = "The model must never read this line."
@@ -283,7 +283,7 @@ def test_of_many_who_save_at_once_one_is_first(making: Chat, folder: Path) -> No
             connection.close()
         return True
 
-    with ThreadPoolExecutor(8) as pool:
+    with Threads(8) as pool:
         saved = list(pool.map(save, range(8)))
     assert sum(saved) == 1
     assert files(making) == {"a.md": [b"one", b"by %d" % saved.index(True)]}

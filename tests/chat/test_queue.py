@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -21,6 +20,7 @@ from chat.services.turns import (
 )
 from chat.values import WhenBusy
 from tests.chat.conftest import Chat
+from tests.threads import Threads
 from workspaces.errors import Conflict, NotFound
 
 
@@ -86,7 +86,7 @@ def test_messages_wait_in_order_and_are_sent_one_after_the_other(chat: Chat) -> 
 def test_fifty_sends_at_once_are_one_message(chat: Chat) -> None:
     """REL-01: whatever the interleaving, one message and one turn, and the same ids for everybody."""
     chat.model.say("hello")
-    with ThreadPoolExecutor(8) as pool:
+    with Threads(8) as pool:
         sent = list(pool.map(lambda _: say(chat, "same"), range(50)))
     ids = {(one.message.pk, one.turn.pk) for one in sent if isinstance(one, Sent)}
     assert len(ids) == 1

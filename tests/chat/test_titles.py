@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from unittest.mock import patch
 
 import pytest
@@ -17,6 +16,7 @@ from chat.tasks import title_conversation
 from config.celery import app
 from tests.chat.conftest import Chat
 from tests.fakes.scripted_model import Answer, chunk
+from tests.threads import Threads
 
 
 def titled(chat: Chat) -> bool:
@@ -61,7 +61,7 @@ def test_a_persons_own_title_stays(chat: Chat) -> None:
     chat.ask("What colour?")
     hold = threading.Event()
     chat.model.say("Another title", hold=hold)
-    with ThreadPoolExecutor(1) as pool:
+    with Threads(1) as pool:
         made = pool.submit(titled, chat)
         while len(chat.model.requests) < 2:
             chat.watching.until(lambda e: e["type"] == "turn.changed")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from unittest.mock import patch
 from uuid import UUID
 
@@ -18,6 +17,7 @@ from chat.services.turns import retry_turn, stop_turn
 from chat.values import TurnStatus
 from tests.chat.conftest import Chat
 from tests.fakes.scripted_model import Answer, chunk
+from tests.threads import Threads
 from workspaces.database import database_now
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 from workspaces.models import Membership
@@ -89,7 +89,7 @@ def test_progress_reaches_those_who_watch(chat: Chat) -> None:
 def test_a_message_with_the_same_client_id_is_stored_once(chat: Chat) -> None:
     """REL-01: fifty identical sends give one message, one turn, and the same ids."""
     chat.model.say("once")
-    with ThreadPoolExecutor(8) as pool:
+    with Threads(8) as pool:
         sent = list(pool.map(lambda _: chat.send("hello", client_id="same"), range(50)))
     assert len({(s.message.pk, s.turn.pk) for s in sent}) == 1
     assert sum(s.is_new for s in sent) == 1

@@ -32,6 +32,7 @@ from chat.webhooks.signing import signed_headers
 from config.celery import app
 from tests.chat.conftest import Chat
 from tests.fakes.mcp_server import Listening
+from tests.threads import giving_back
 from workspaces.actors import Source
 from workspaces.database import database_now
 from workspaces.errors import InvalidInput, PermissionDenied
@@ -155,7 +156,7 @@ def test_two_senders_send_an_event_once(chat: Chat, program: Program, secret: st
         ends.wait(10)
         deliver_due()
 
-    senders = [threading.Thread(target=send) for _ in range(2)]
+    senders = [threading.Thread(target=giving_back(send)) for _ in range(2)]
     for sender in senders:
         sender.start()
     for sender in senders:
@@ -281,7 +282,7 @@ def test_a_program_that_hangs_holds_up_nobody(
     hanging = Program(hangs=True)
     monkeypatch.setattr(sending, "ANSWER_SECONDS", 60.0)
     endpoint = deliveries_endpoint(chat)
-    sender = threading.Thread(target=deliver_due)
+    sender = threading.Thread(target=giving_back(deliver_due))
     try:
         old = put(another_endpoint(chat, hanging.url), sending.MOST_AT_ONCE + 1)
         new = put(endpoint, 1)[0]

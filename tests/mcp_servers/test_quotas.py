@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from uuid import uuid4
 
@@ -12,6 +11,7 @@ from django.db import close_old_connections, transaction
 from mcp_servers.models import CallCount, McpServer
 from mcp_servers.quotas import KEPT_DAYS, take_from_quota, trim_counts
 from tests.factories import make_tenant
+from tests.threads import Threads
 from workspaces.database import database_now
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -42,7 +42,7 @@ def test_a_hundred_at_once_get_exactly_ten(server: McpServer) -> None:
         finally:
             close_old_connections()
 
-    with ThreadPoolExecutor(8) as pool:
+    with Threads(8) as pool:
         taken = list(pool.map(take, range(100)))
     assert sum(taken) == 10
     assert used(server) == [10]

@@ -1,0 +1,32 @@
+"""Threads of a test that use the database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
+
+from django.db import connections
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Threads(ThreadPoolExecutor):
+    """Gives connections back after each piece of work: those of a thread that ends are lost to the pool for good."""
+
+    def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
+        """As its base."""
+        return super().submit(giving_back(fn), *args, **kwargs)
+
+
+def giving_back(function: Callable[P, R]) -> Callable[P, R]:
+    """The same function, which closes its thread's connections at its end."""
+
+    def work(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        finally:
+            connections.close_all()
+
+    return work
