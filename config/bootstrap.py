@@ -47,7 +47,7 @@ def is_inside() -> bool:
 def reexec(argv: Sequence[str]) -> NoReturn:
     """Go on in the virtual environment's interpreter, in this same process."""
     sys.stdout.flush()
-    os.execv(PYTHON, [str(PYTHON), *argv])  # noqa: S606
+    os.execve(PYTHON, [str(PYTHON), *argv], with_bytecode(os.environ))  # noqa: S606
 
 
 def prepare(kind: Kind, *, with_web: bool) -> None:
@@ -209,9 +209,22 @@ def _progress(what: str) -> Iterator[None]:
     print(f" {time.monotonic() - start:.1f} s", flush=True)
 
 
+def with_bytecode(environment: Mapping[str, str]) -> dict[str, str]:
+    """The same environment, in which modules are compiled once and not at every start.
+
+    Whoever forbids bytecode does not want it among the sources: it is kept in the virtual environment's folder then.
+    It halves the time of a start.
+    """
+    env = dict(environment)
+    if env.pop("PYTHONDONTWRITEBYTECODE", ""):
+        env.setdefault("PYTHONPYCACHEPREFIX", str(VENV / ".cache" / "bytecode"))
+    return env
+
+
 def child_environment() -> dict[str, str]:
     """The environment for tools: our own programs first, and caches that work without a home folder."""
-    env = {**os.environ, "PATH": f"{VENV / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
+    env = with_bytecode(os.environ)
+    env["PATH"] = f"{VENV / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
     env.pop("PYTHONHOME", None)
     home = env.get("HOME", "")
     if not home or not os.access(home, os.W_OK):

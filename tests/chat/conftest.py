@@ -119,7 +119,13 @@ class Chat:
     def ask(self, text: str = "go") -> Turn:
         """Say something and wait for the end of the turn."""
         sent = self.send(text)
-        self.watching.turn(*ENDED)
+        self.watching.until(
+            lambda event: (
+                event["type"] == "turn.changed"
+                and event["turn"]["id"] == str(sent.turn.pk)
+                and event["turn"]["status"] in ENDED
+            )
+        )
         return self.reload(sent.turn)
 
     def reload(self, turn: Turn) -> Turn:
