@@ -43,6 +43,16 @@ class Action(StrEnum):
     RESTORE_CONFIRMED = "restore.confirmed"
     LOG_STARTED = "log.started"
     LOG_STOPPED = "log.stopped"
+    LOG_LOSS = "log.loss"
+    LOG_VERIFIED = "log.verified"
+    LOG_KEY_CHANGED = "log.key_changed"
+    RETENTION_APPLIED = "retention.applied"
+    BODY_ERASED = "body.erased"
+    HOLD_PLACED = "hold.placed"
+    HOLD_RELEASED = "hold.released"
+    REPORT_SIGNED_OFF = "report.signed_off"
+    ALERT_RAISED = "alert.raised"
+    ALERT_ENDED = "alert.ended"
 
 
 SENTENCES: dict[Action, str] = {
@@ -81,6 +91,16 @@ SENTENCES: dict[Action, str] = {
     Action.RESTORE_CONFIRMED: "A person let a restored installation go on.",
     Action.LOG_STARTED: "The log began.",
     Action.LOG_STOPPED: "The log was stopped in an orderly way.",
+    Action.LOG_LOSS: "Something that happened could not be kept; how much is said here.",
+    Action.LOG_VERIFIED: "The log was checked against its seals.",
+    Action.LOG_KEY_CHANGED: "The key that signs the log was changed.",
+    Action.RETENTION_APPLIED: "Old entries or bodies were removed, as the workspace's settings say.",
+    Action.BODY_ERASED: "Arguments and results were erased on request; their entries stay.",
+    Action.HOLD_PLACED: "Removal from the log was forbidden until further notice.",
+    Action.HOLD_RELEASED: "Removal from the log was allowed again.",
+    Action.REPORT_SIGNED_OFF: "A person confirmed having reviewed a part of the log.",
+    Action.ALERT_RAISED: "Something crossed a threshold that somebody watches.",
+    Action.ALERT_ENDED: "What crossed a threshold is back to normal.",
 }
 
 
@@ -120,6 +140,16 @@ TITLES: dict[Action, str] = {
     Action.RESTORE_CONFIRMED: "Restore confirmed",
     Action.LOG_STARTED: "Log began",
     Action.LOG_STOPPED: "Log stopped",
+    Action.LOG_LOSS: "Loss declared",
+    Action.LOG_VERIFIED: "Log verified",
+    Action.LOG_KEY_CHANGED: "Signing key changed",
+    Action.RETENTION_APPLIED: "Retention applied",
+    Action.BODY_ERASED: "Bodies erased",
+    Action.HOLD_PLACED: "Legal hold placed",
+    Action.HOLD_RELEASED: "Legal hold released",
+    Action.REPORT_SIGNED_OFF: "Report signed off",
+    Action.ALERT_RAISED: "Alert raised",
+    Action.ALERT_ENDED: "Alert ended",
 }
 
 

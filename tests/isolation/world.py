@@ -14,7 +14,7 @@ from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from audit.actions import Action, Outcome
-from audit.models import AuditEntry
+from audit.models import AuditBody, AuditEntry, AuditPolicy, LegalHold
 from audit.services import EntryDraft, Ref, record
 from chat.artifacts.storage import store
 from chat.models import (
@@ -253,6 +253,9 @@ def make_side(slug: str, text: str) -> Side:
         origin=ArtifactOrigin.UPLOAD.value,
         made_by=member,
     )
+    AuditPolicy.objects.create(workspace=workspace)
+    AuditBody.objects.create(entry_id=uuid7(), workspace_id=workspace.pk, key="")
+    LegalHold.objects.create(workspace_id=workspace.pk, reason=text, placed_by=text)
     webhook = WebhookEndpoint.objects.create(
         workspace=workspace,
         url=f"https://{text}-hook.example.org/",

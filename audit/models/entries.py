@@ -10,18 +10,33 @@ from workspaces.actors import ActorKind, Source
 from workspaces.scoping import WorkspaceManager
 
 
+def action_choices() -> list[tuple[str, str]]:
+    """A function, so that a new action is no change of the table."""
+    return [(action.value, action.value) for action in Action]
+
+
 class AuditEntry(models.Model):
-    """One thing that happened. Triggers in the database refuse to change or delete it."""
+    """One thing that happened. Triggers in the database refuse to change it.
+
+    It can be deleted only behind a signed tombstone (retention). Its two previews can be emptied only behind one
+    (erasure): they are no part of what is sealed, the keyed `body_commitment` to them is.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     workspace_id = models.UUIDField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
-    action = models.CharField(max_length=40, choices=[(a.value, a.value) for a in Action])
+    action = models.CharField(max_length=40, choices=action_choices)
 
     actor_kind = models.CharField(max_length=10, choices=[(k.value, k.value) for k in ActorKind])
     actor_id = models.UUIDField(null=True)
     actor_label = models.CharField(max_length=254)
     actor_role = models.CharField(max_length=20, blank=True)
+    on_behalf_of = models.CharField(
+        max_length=254, blank=True, db_default="", help_text="Whom a part of the system acted for."
+    )
+    sign_in = models.CharField(
+        max_length=20, blank=True, db_default="", help_text="How the actor signed in."
+    )
     token_id = models.UUIDField(null=True)
     source = models.CharField(max_length=10, choices=[(s.value, s.value) for s in Source])
     ip_address = models.GenericIPAddressField(null=True)
@@ -38,6 +53,9 @@ class AuditEntry(models.Model):
     server_name = models.CharField(max_length=200, blank=True)
     transport = models.CharField(max_length=20, blank=True)
     protocol_revision = models.CharField(max_length=20, blank=True)
+    credential_id = models.CharField(
+        max_length=64, blank=True, db_default="", help_text="Which stored credential was used."
+    )
     tool_id = models.UUIDField(null=True)
     tool_name = models.CharField(max_length=256, blank=True)
     definition_hash = models.CharField(max_length=64, blank=True)
@@ -49,6 +67,10 @@ class AuditEntry(models.Model):
     result_preview = models.TextField(blank=True)
     result_size = models.PositiveBigIntegerField(null=True, help_text="Bytes.")
     result_commitment = models.CharField(max_length=64, blank=True)
+    body_commitment = models.CharField(
+        max_length=64, blank=True, db_default="", help_text="Keyed, over previews and stored body."
+    )
+    redactions = models.JSONField(null=True, help_text="What was masked, and by which rule.")
 
     outcome = models.CharField(
         max_length=20, blank=True, choices=[(o.value, o.value) for o in Outcome]

@@ -1,0 +1,24 @@
+"""The rows of the log, by what they are for."""
+
+from audit.models.bodies import AuditBody
+from audit.models.entries import AuditEntry
+from audit.models.policies import AuditPolicy, LegalHold
+from audit.models.seals import (
+    PLATFORM_CHAIN,
+    AuditCheckpoint,
+    AuditSeal,
+    AuditTombstone,
+    PendingSeal,
+)
+
+__all__ = [
+    "PLATFORM_CHAIN",
+    "AuditBody",
+    "AuditCheckpoint",
+    "AuditEntry",
+    "AuditPolicy",
+    "AuditSeal",
+    "AuditTombstone",
+    "LegalHold",
+    "PendingSeal",
+]

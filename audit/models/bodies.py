@@ -1,0 +1,36 @@
+"""Full arguments and results, apart from the entries and each under a key of its own."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from workspaces.scoping import WorkspaceManager
+
+
+class AuditBody(models.Model):
+    """What was sent or came back, redacted, up to the workspace's limit. Deleting the row destroys the key."""
+
+    entry_id = models.UUIDField(primary_key=True)
+    workspace_id = models.UUIDField(null=True)
+    key = models.TextField(
+        help_text="The body's own key, sealed under the platform's, bound to the entry."
+    )
+    arguments = models.BinaryField(null=True)
+    result = models.BinaryField(null=True)
+    is_cut = models.BooleanField(
+        default=False, help_text="More than the limit: the beginning is kept."
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = WorkspaceManager()
+    unscoped = models.Manager()
+
+    class Meta:
+        base_manager_name = "unscoped"
+        default_manager_name = "unscoped"
+        verbose_name = "audit body"
+        verbose_name_plural = "audit bodies"
+        indexes = [models.Index(fields=["workspace_id", "created_at"], name="audit_body_by_age")]
+
+    def __str__(self) -> str:
+        return f"body of {self.entry_id}"

@@ -1,0 +1,79 @@
+"""How long a workspace's log is kept, what is masked in it, and what must not be removed."""
+
+from __future__ import annotations
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from uuid_utils.compat import uuid7
+
+from workspaces.models import Workspace
+from workspaces.scoping import WorkspaceManager
+
+DEFAULT_BODY_BYTES = 1024 * 1024
+MOST_BODY_BYTES = 64 * 1024 * 1024
+
+
+class AuditPolicy(models.Model):
+    """A workspace's own settings of its log; without a row the defaults hold and nothing is ever removed."""
+
+    workspace = models.OneToOneField(
+        Workspace, on_delete=models.CASCADE, primary_key=True, related_name="audit_policy"
+    )
+    keep_days = models.PositiveIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1)], help_text="Empty: for ever."
+    )
+    keep_entries = models.PositiveIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1000)], help_text="Empty: all."
+    )
+    keep_bodies_days = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="Empty: as long as their entries.",
+    )
+    body_bytes = models.PositiveIntegerField(
+        default=DEFAULT_BODY_BYTES,
+        validators=[MaxValueValidator(MOST_BODY_BYTES)],
+        help_text="Of arguments and of a result, at most this much is kept. 0: nothing but the preview.",
+    )
+    masked_paths = models.JSONField(
+        default=list, blank=True, help_text="JSONPath (RFC 9535) into arguments and results."
+    )
+    detectors = models.JSONField(default=list, blank=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects = WorkspaceManager()
+    unscoped = models.Manager()
+
+    class Meta:
+        base_manager_name = "unscoped"
+        default_manager_name = "unscoped"
+        verbose_name = "audit settings"
+        verbose_name_plural = "audit settings"
+
+    def __str__(self) -> str:
+        return "Audit settings"
+
+
+class LegalHold(models.Model):
+    """While one stands, nothing of the workspace's log is removed or erased."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    workspace_id = models.UUIDField()
+    reason = models.CharField(max_length=500)
+    placed_by = models.CharField(max_length=254)
+    placed_at = models.DateTimeField(auto_now_add=True)
+    released_by = models.CharField(max_length=254, blank=True)
+    released_at = models.DateTimeField(null=True, blank=True)
+
+    objects = WorkspaceManager()
+    unscoped = models.Manager()
+
+    class Meta:
+        base_manager_name = "unscoped"
+        default_manager_name = "unscoped"
+        ordering = ["-placed_at"]
+        indexes = [models.Index(fields=["workspace_id", "-placed_at"], name="audit_hold_by_time")]
+
+    def __str__(self) -> str:
+        return self.reason

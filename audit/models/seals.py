@@ -1,0 +1,90 @@
+"""What makes the log provable: places in a chain, signed checkpoints, signed traces of what was removed."""
+
+from __future__ import annotations
+
+from typing import Final
+from uuid import UUID
+
+from django.db import models
+from django.utils import timezone
+from uuid_utils.compat import uuid7
+
+PLATFORM_CHAIN: Final = UUID(int=0)
+"""The chain of entries that belong to no workspace. Every workspace's chain has the workspace's id."""
+
+
+class PendingSeal(models.Model):
+    """An entry that waits for its place; a trigger puts it here in the entry's own transaction."""
+
+    id = models.BigAutoField(primary_key=True)
+    entry_id = models.UUIDField()
+
+    def __str__(self) -> str:
+        return str(self.entry_id)
+
+
+class AuditSeal(models.Model):
+    """An entry's place in its chain. Never changed; deleted only behind a tombstone."""
+
+    entry_id = models.UUIDField(primary_key=True)
+    chain_id = models.UUIDField()
+    seq = models.BigIntegerField(help_text="1, 2, 3 … in each chain, without a gap.")
+    hash = models.CharField(
+        max_length=64, help_text="SHA-256 over the entry, its place and the hash before it."
+    )
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["chain_id", "seq"], name="audit_seal_place")]
+
+    def __str__(self) -> str:
+        return f"{self.chain_id} {self.seq}"
+
+
+class AuditCheckpoint(models.Model):
+    """A signed statement of where every chain stood. Never changed or deleted."""
+
+    class Kind(models.TextChoices):
+        INTERVAL = "interval"
+        ROTATION = "rotation"
+        END = "end"
+
+    number = models.BigIntegerField(primary_key=True, help_text="1, 2, 3 … without a gap.")
+    kind = models.CharField(max_length=10, choices=Kind.choices)
+    made_at = models.DateTimeField()
+    statement = models.TextField(help_text="Exactly what is signed: RFC 8785 JSON.")
+    hash = models.CharField(max_length=64, help_text="SHA-256 of the statement.")
+    key_id = models.CharField(max_length=16)
+    signature = models.CharField(max_length=100, help_text="Ed25519, base64.")
+    countersignature = models.CharField(
+        max_length=100, blank=True, help_text="Of the new key, when keys change."
+    )
+
+    def __str__(self) -> str:
+        return f"checkpoint {self.number}"
+
+
+class AuditTombstone(models.Model):
+    """A signed statement of what was removed, and why. Never changed or deleted."""
+
+    class Kind(models.TextChoices):
+        ENTRIES = "entries", "entries and their bodies"
+        BODIES = "bodies", "bodies and previews"
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    chain_id = models.UUIDField()
+    kind = models.CharField(max_length=10, choices=Kind.choices)
+    first_seq = models.BigIntegerField()
+    last_seq = models.BigIntegerField()
+    reason = models.CharField(max_length=200)
+    made_at = models.DateTimeField(default=timezone.now)
+    statement = models.TextField(help_text="Exactly what is signed: RFC 8785 JSON.")
+    key_id = models.CharField(max_length=16)
+    signature = models.CharField(max_length=100, help_text="Ed25519, base64.")
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["chain_id", "first_seq", "last_seq"], name="audit_tombstone_range")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.first_seq}-{self.last_seq}"
