@@ -10,6 +10,7 @@ import uuid_utils.compat
 from django.db import migrations, models
 
 import audit.models.entries
+import workspaces.secrets
 
 ENTRY, SEAL = "audit_auditentry", "audit_auditseal"
 CHECKPOINT, TOMBSTONE = "audit_auditcheckpoint", "audit_audittombstone"
@@ -310,8 +311,11 @@ class Migration(migrations.Migration):
                 ("workspace_id", models.UUIDField(null=True)),
                 (
                     "key",
-                    models.TextField(
-                        help_text="The body's own key, sealed under the platform's, bound to the entry."
+                    workspaces.secrets.EncryptedTextField(
+                        blank=True,
+                        default=None,
+                        null=True,
+                        help_text="The body's own key, base64 of 32 bytes.",
                     ),
                 ),
                 ("arguments", models.BinaryField(null=True)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 
 from workspaces.scoping import WorkspaceManager
+from workspaces.secrets import EncryptedTextField
 
 
 class AuditBody(models.Model):
@@ -12,9 +13,7 @@ class AuditBody(models.Model):
 
     entry_id = models.UUIDField(primary_key=True)
     workspace_id = models.UUIDField(null=True)
-    key = models.TextField(
-        help_text="The body's own key, sealed under the platform's, bound to the entry."
-    )
+    key = EncryptedTextField(help_text="The body's own key, base64 of 32 bytes.")
     arguments = models.BinaryField(null=True)
     result = models.BinaryField(null=True)
     is_cut = models.BooleanField(

@@ -254,7 +254,7 @@ def make_side(slug: str, text: str) -> Side:
         made_by=member,
     )
     AuditPolicy.objects.create(workspace=workspace)
-    AuditBody.objects.create(entry_id=uuid7(), workspace_id=workspace.pk, key="")
+    AuditBody.objects.create(entry_id=uuid7(), workspace_id=workspace.pk, key=f"{text}-key")
     LegalHold.objects.create(workspace_id=workspace.pk, reason=text, placed_by=text)
     webhook = WebhookEndpoint.objects.create(
         workspace=workspace,
