@@ -301,6 +301,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AlterField(
             model_name="auditentry",
+            name="created_at",
+            field=models.DateTimeField(default=django.utils.timezone.now, editable=False),
+        ),
+        migrations.AlterField(
+            model_name="auditentry",
             name="action",
             field=models.CharField(choices=audit.models.entries.action_choices, max_length=40),
         ),

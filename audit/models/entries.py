@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from audit.actions import Action, Outcome, RefusedBy
@@ -24,7 +25,7 @@ class AuditEntry(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     workspace_id = models.UUIDField(null=True)
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
     action = models.CharField(max_length=40, choices=action_choices)
 
     actor_kind = models.CharField(max_length=10, choices=[(k.value, k.value) for k in ActorKind])
