@@ -9,7 +9,6 @@ McpServersError(DomainError)
 ├── InputMissing             409  the server wants an answer from a person first
 ├── InvalidJson              422  not JSON, or JSON that cannot be carried
 ├── InvalidArguments         422  do not fit the tool's input schema
-├── InvalidEndpoint          422  a URL, header or program parameter that is not allowed
 ├── Busy                     429  no free slot on the server in time; nothing was sent
 └── ConnectionFailed         502  the server could not be reached or does not speak MCP
     ├── AuthenticationRequired    it answered 401 or 403
@@ -133,13 +132,6 @@ class InvalidArguments(McpServersError):
     """The arguments do not fit the tool's input schema; nothing was sent."""
 
     code = "invalid_arguments"
-    status = 422
-
-
-class InvalidEndpoint(McpServersError):
-    """A URL, a header or a program parameter is not allowed."""
-
-    code = "invalid_endpoint"
     status = 422
 
 

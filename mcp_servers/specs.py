@@ -9,13 +9,14 @@ from uuid import UUID
 
 from django.conf import settings
 
-from mcp_servers import catalogue, outbound, pins
+from mcp_servers import catalogue, pins
 from mcp_servers.canonical import canonical_json
 from mcp_servers.connections.spec import ConnectionSpec, HttpSpec, RemoteTransport, StdioSpec
 from mcp_servers.models import McpResource, SamplingPolicy, ServerScope
 from mcp_servers.models.servers import AuthType, McpServer, Transport, schemes_of
 from mcp_servers.scopes.registry import Definition, argv_of, endpoint_of, registry
 from mcp_servers.values import Protocol
+from workspaces import outbound
 from workspaces.errors import InvalidInput
 
 if TYPE_CHECKING:

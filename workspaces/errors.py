@@ -5,6 +5,7 @@ DomainError
 ├── PermissionDenied  403  the actor's role or token does not allow it
 ├── Conflict          409  somebody else was first, or the state has moved on
 ├── InvalidInput      422  the input does not fit; names the fields
+├── InvalidEndpoint   422  a URL, header or program parameter that is not allowed
 ├── RateLimited       429  too much, too fast
 └── NoWorkspace       400  the request does not say which workspace it is for
 """
@@ -71,6 +72,13 @@ class InvalidInput(DomainError):
         if message is None and self.fields:
             message = " ".join(text for texts in self.fields.values() for text in texts)
         super().__init__(message, details=details)
+
+
+class InvalidEndpoint(DomainError):
+    """A URL, a header or a program parameter is not allowed."""
+
+    code = "invalid_endpoint"
+    status = 422
 
 
 class RateLimited(DomainError):

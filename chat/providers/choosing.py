@@ -20,8 +20,8 @@ from chat.models import Bud
 from chat.providers.base import ModelClient, ProviderSpec
 from chat.providers.errors import ProviderSwitchedOff
 from chat.providers.openai_compatible import OpenAICompatible
-from mcp_servers import outbound
 from mcp_servers.connections import runtime
+from workspaces import outbound
 from workspaces.secrets import Secret
 
 DEMO_MODEL = "demo"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chat.models import ModelProvider
-from mcp_servers.outbound import parse_endpoint
+from workspaces.outbound import parse_endpoint
 
 
 def prepare_provider(provider: ModelProvider, *, has_new_key: bool) -> None:

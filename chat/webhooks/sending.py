@@ -21,11 +21,11 @@ from django.db.models.functions import RowNumber
 
 from chat.models import WebhookDelivery, WebhookEndpoint
 from chat.values import DeliveryStatus
-from chat.webhooks.signing import signed_headers
-from mcp_servers import outbound
 from mcp_servers.connections import runtime
+from workspaces import outbound
 from workspaces.database import database_now, in_database
 from workspaces.secrets import Secret
+from workspaces.webhook_signatures import signed_headers
 
 logger = logging.getLogger(__name__)
 

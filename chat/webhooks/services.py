@@ -11,12 +11,12 @@ from chat.models import WebhookDelivery, WebhookEndpoint
 from chat.values import WebhookEvent
 from chat.webhooks.outbox import tell_test
 from chat.webhooks.sending import deliver_now, give_up_all
-from chat.webhooks.signing import new_secret
-from mcp_servers.outbound import parse_endpoint
 from workspaces.actors import Actor
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import Conflict, DomainError, InvalidInput
+from workspaces.outbound import parse_endpoint
 from workspaces.roles import Permission, require
+from workspaces.webhook_signatures import new_secret
 
 MOST_ENDPOINTS = 20
 

@@ -22,13 +22,13 @@ from mcp_servers.models import (
     Transport,
 )
 from mcp_servers.models.servers import MAX_NAME_LENGTH, AuthType
-from mcp_servers.outbound import MAX_URL_LENGTH
 from mcp_servers.rights import may_manage, require_to_manage
 from mcp_servers.services import ServerDraft
 from mcp_servers.services.drafts import MAX_ROOTS, MAX_SAMPLING_TOKENS
 from mcp_servers.values import Protocol
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
 from workspaces.errors import InvalidInput
+from workspaces.outbound import MAX_URL_LENGTH
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from mcp_servers.outbound import TooLarge
+from workspaces.outbound import TooLarge
 
 MAX_PARTS: Final = 75_000
 """Opening braces and brackets, and commas, outside of strings: less than a tenth of a second of reading."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 import httpx2
 from mcp import MCPError
 
-from mcp_servers.outbound import TooLarge
+from workspaces.outbound import TooLarge
 
 GUARD_ERROR_CODE: Final = -32010
 """In the range that JSON-RPC leaves to implementations. Decide on data["kind"], since servers use such codes too."""

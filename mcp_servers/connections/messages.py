@@ -11,7 +11,7 @@ from mcp_types import ErrorData, JSONRPCError, jsonrpc_message_adapter
 
 from mcp_servers.connections.density import check_parts
 from mcp_servers.connections.http_failures import GUARD_ERROR_CODE
-from mcp_servers.outbound import TooLarge
+from workspaces.outbound import TooLarge
 
 _PARSE_ERROR: Final = -32700
 _ID: Final = re.compile(rb'[{,]\s*"id"\s*:\s*([0-9]{1,9})\s*[,}]')

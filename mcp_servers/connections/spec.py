@@ -12,7 +12,7 @@ from mcp_servers.values import Protocol
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from mcp_servers.outbound import Endpoint
+    from workspaces.outbound import Endpoint
 
 RemoteTransport: TypeAlias = Literal["streamable_http", "sse", "websocket"]
 ServerKey: TypeAlias = "tuple[UUID, UUID]"

@@ -28,8 +28,8 @@ from mcp_servers.connections.http_failures import (
     refused,
 )
 from mcp_servers.connections.messages import read_message, write_message
-from mcp_servers.errors import InvalidEndpoint
-from mcp_servers.outbound import Endpoint, parse_endpoint
+from workspaces.errors import InvalidEndpoint
+from workspaces.outbound import Endpoint, parse_endpoint
 
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream

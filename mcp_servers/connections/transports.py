@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp.client.streamable_http import streamable_http_client
 
-from mcp_servers import outbound
 from mcp_servers.connections.guard import GuardTransport
 from mcp_servers.connections.spec import HttpSpec, StdioSpec
 from mcp_servers.connections.sse import open_sse
 from mcp_servers.connections.stdio import StderrRing, StdioTransport
 from mcp_servers.connections.websocket import open_websocket
+from workspaces import outbound
 
 if TYPE_CHECKING:
     from mcp_servers.connections.tracing import ConnectionTrace

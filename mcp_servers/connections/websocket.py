@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from httpx2.websockets import AsyncWebSocketSession
     from mcp.shared.message import SessionMessage
 
-    from mcp_servers.outbound import Endpoint
+    from workspaces.outbound import Endpoint
 
 logger = logging.getLogger(__name__)
 

@@ -15,9 +15,9 @@ from mcp_servers.forms.common import (
 )
 from mcp_servers.models import StdioProgram, Transport
 from mcp_servers.models.servers import MAX_NAME_LENGTH, AuthType
-from mcp_servers.outbound import MAX_URL_LENGTH
 from mcp_servers.services import ServerDraft
 from mcp_servers.values import Protocol
+from workspaces.outbound import MAX_URL_LENGTH
 
 
 class AddServerForm(forms.Form):

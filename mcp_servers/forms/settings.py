@@ -18,10 +18,10 @@ from mcp_servers.forms.common import (
 from mcp_servers.model_choices import providers_of
 from mcp_servers.models import LogLevel, McpServer, SamplingPolicy, ServerScope, Transport
 from mcp_servers.models.servers import MAX_NAME_LENGTH, AuthType
-from mcp_servers.outbound import MAX_URL_LENGTH
 from mcp_servers.services import ServerDraft
 from mcp_servers.values import Protocol
 from workspaces.errors import InvalidInput
+from workspaces.outbound import MAX_URL_LENGTH
 
 _LIMITS: Final = {
     "connect_seconds": ("Seconds to connect", False),

@@ -9,11 +9,11 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from uuid_utils.compat import uuid7
 
-from mcp_servers import catalogue, outbound, pins
+from mcp_servers import catalogue, pins
 from mcp_servers.connection_config import ConnectionConfig
-from mcp_servers.errors import InvalidEndpoint
 from mcp_servers.values import Protocol
-from workspaces.errors import DomainError, InvalidInput
+from workspaces import outbound
+from workspaces.errors import DomainError, InvalidEndpoint, InvalidInput
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
 from workspaces.secrets import EncryptedJSONField
 

@@ -21,9 +21,9 @@ from typing import Final
 from django.conf import settings
 from django.utils.crypto import salted_hmac
 
-from mcp_servers import outbound, pins
+from mcp_servers import pins
 from mcp_servers.canonical import canonical_json
-from mcp_servers.errors import InvalidEndpoint, InvalidJson
+from mcp_servers.errors import InvalidJson
 from mcp_servers.scopes.file_format import (
     MAX_FILE_BYTES,
     Entry,
@@ -31,7 +31,8 @@ from mcp_servers.scopes.file_format import (
     ServerList,
     read_server_list,
 )
-from workspaces.errors import DomainError
+from workspaces import outbound
+from workspaces.errors import DomainError, InvalidEndpoint
 from workspaces.redaction import remember_secret
 
 logger = logging.getLogger(__name__)

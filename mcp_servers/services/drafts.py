@@ -8,9 +8,8 @@ from typing import Any, Final
 from urllib.parse import unquote_plus
 from uuid import UUID
 
-from mcp_servers import catalogue, outbound
+from mcp_servers import catalogue
 from mcp_servers.connection_config import ConnectionConfig
-from mcp_servers.errors import InvalidEndpoint
 from mcp_servers.model_choices import providers_of
 from mcp_servers.models import (
     LogLevel,
@@ -23,7 +22,8 @@ from mcp_servers.models import (
 )
 from mcp_servers.models.servers import MAX_NAME_LENGTH, AuthType, schemes_of
 from mcp_servers.values import Protocol
-from workspaces.errors import InvalidInput
+from workspaces import outbound
+from workspaces.errors import InvalidEndpoint, InvalidInput
 from workspaces.redaction import MASK, remember_secret
 
 MAX_SAMPLING_TOKENS: Final = 100_000_000

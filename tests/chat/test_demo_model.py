@@ -11,7 +11,7 @@ from chat.demo_model.brain import reply_to
 from chat.demo_model.transport import DEMO_ORIGIN, demo_transport
 from chat.providers.base import Completion, CompletionRequest, ProviderSpec
 from chat.providers.openai_compatible import OpenAICompatible
-from mcp_servers import outbound
+from workspaces import outbound
 
 
 def function(

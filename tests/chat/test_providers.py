@@ -23,9 +23,9 @@ from chat.providers.errors import ProviderError
 from chat.providers.event_stream import EventStreamReader
 from chat.providers.failures import error_of, read_error, wait_of
 from chat.providers.openai_compatible import OpenAICompatible
-from mcp_servers import outbound
 from tests.chat.streams import bytes_of, recorded
 from tests.fakes.scripted_model import DONE, Answer, ScriptedModel, chunk, event, usage
+from workspaces import outbound
 from workspaces.secrets import Secret
 
 KEY = "sk-canary-canary-canary-0123456789"

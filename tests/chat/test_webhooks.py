@@ -28,7 +28,6 @@ from chat.webhooks import sending
 from chat.webhooks.outbox import TASK, tell_test, tell_turn_finished
 from chat.webhooks.sending import PAUSES, deliver_due, trim_deliveries
 from chat.webhooks.services import create_webhook, renew_secret, try_webhook, update_webhook
-from chat.webhooks.signing import signed_headers
 from config.celery import app
 from tests.chat.conftest import Chat
 from tests.fakes.mcp_server import Listening
@@ -36,6 +35,7 @@ from tests.threads import giving_back
 from workspaces.actors import Source
 from workspaces.database import database_now
 from workspaces.errors import InvalidInput, PermissionDenied
+from workspaces.webhook_signatures import signed_headers
 
 
 class Program:

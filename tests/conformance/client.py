@@ -139,8 +139,8 @@ def _fill(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _spec(url: str) -> Any:
-    from mcp_servers import outbound
     from mcp_servers.connections.spec import ConnectionSpec, HttpSpec
+    from workspaces import outbound
 
     return ConnectionSpec(
         workspace_id=UUID(int=1),

@@ -20,9 +20,9 @@ NETWORK = frozenset(
 )
 # File → why it may know a network library.
 ALLOWED = {
-    "mcp_servers/outbound/backend.py": "the egress client's connections",
-    "mcp_servers/outbound/bounds.py": "the egress client's limits",
-    "mcp_servers/outbound/egress.py": "the egress client itself",
+    "workspaces/outbound/backend.py": "the egress client's connections",
+    "workspaces/outbound/bounds.py": "the egress client's limits",
+    "workspaces/outbound/egress.py": "the egress client itself",
     "mcp_servers/connections/guard.py": "checks the messages of the client it is given",
     "mcp_servers/connections/failures.py": "names the client's exceptions",
     "mcp_servers/connections/http_failures.py": "names the client's exceptions",
@@ -65,7 +65,7 @@ def test_no_other_module_knows_a_network_library(path: Path) -> None:
         if any(module == library or module.startswith(f"{library}.") for library in NETWORK)
     }
     assert not found or name in ALLOWED, f"{name} imports {sorted(found)}"
-    if name.startswith("mcp_servers/outbound/"):
+    if name.startswith("workspaces/outbound/"):
         return
     made = {
         node.func.attr

@@ -15,7 +15,6 @@ from uuid import uuid4
 import mcp_types
 import pytest
 
-from mcp_servers import outbound
 from mcp_servers.connections import calls, runtime
 from mcp_servers.connections.backoff import Backoff, delay_seconds
 from mcp_servers.connections.failures import CallFailed, RpcError
@@ -43,6 +42,7 @@ from tests.fakes.mcp_server import (
     reply_error,
     reply_result,
 )
+from workspaces import outbound
 
 WORKSPACE = uuid4()
 ERAS = [Protocol.LEGACY, Protocol.MODERN]

@@ -11,7 +11,6 @@ from uuid import uuid4
 
 import mcp_types
 
-from mcp_servers import outbound
 from mcp_servers.connections import calls
 from mcp_servers.connections.spec import ConnectionSpec, HttpSpec, StdioSpec
 from mcp_servers.inputs import (
@@ -24,6 +23,7 @@ from mcp_servers.inputs import (
     TaskStarted,
 )
 from mcp_servers.values import Progress
+from workspaces import outbound
 
 ANY_SCHEME = (*outbound.HTTP_SCHEMES, *outbound.WEBSOCKET_SCHEMES)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mcp_servers.connections import density
 from mcp_servers.connections.density import MAX_PARTS, PartCounter, check_parts
 from mcp_servers.connections.messages import read_message
-from mcp_servers.outbound import TooLarge
+from workspaces.outbound import TooLarge
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text('\\"{[,]}x\né', max_size=12),

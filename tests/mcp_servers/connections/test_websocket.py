@@ -14,19 +14,19 @@ from starlette.applications import Starlette
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
 
-from mcp_servers import outbound
 from mcp_servers.connections import connection, runtime
 from mcp_servers.connections.failures import CallFailed
 from mcp_servers.connections.pool import pool
 from mcp_servers.errors import (
     AuthenticationRequired,
     ConnectionFailed,
-    InvalidEndpoint,
     NotAnMcpServer,
 )
 from mcp_servers.values import Protocol
 from tests.fakes.mcp_server import INITIALIZED, Listening, raw_tool
 from tests.mcp_servers.connections.helpers import send, spec_for, text_of, within
+from workspaces import outbound
+from workspaces.errors import InvalidEndpoint
 
 Handle = Callable[[WebSocket, dict[str, Any]], Awaitable[None]]
 

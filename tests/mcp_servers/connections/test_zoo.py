@@ -19,14 +19,15 @@ from mcp_servers.connections import runtime, websocket
 from mcp_servers.connections.failures import CallFailed
 from mcp_servers.connections.hooks import hooks
 from mcp_servers.connections.pool import pool
-from mcp_servers.errors import ConnectionFailed, InvalidEndpoint
-from mcp_servers.outbound import WEBSOCKET_SCHEMES, parse_endpoint
+from mcp_servers.errors import ConnectionFailed
 from mcp_servers.values import Protocol
 from tests.fakes.mcp_server import INITIALIZED, Handler, RawServer, raw_tool, reply_result
 from tests.fakes.sse_server import SseServer
 from tests.mcp_servers.connections.conftest import Everywhere
 from tests.mcp_servers.connections.helpers import Person, program, send, spec_for, text_of, within
 from tests.mcp_servers.factories import ZOO
+from workspaces.errors import InvalidEndpoint
+from workspaces.outbound import WEBSOCKET_SCHEMES, parse_endpoint
 
 DONE = {"content": [{"type": "text", "text": "done"}]}
 

@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import httpcore2
 
-from mcp_servers.outbound.addresses import Address, Network, is_allowed_address
+from workspaces.outbound.addresses import Address, Network, is_allowed_address
 
 
 class GuardedBackend(httpcore2.AsyncNetworkBackend):

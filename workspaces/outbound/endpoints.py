@@ -10,7 +10,7 @@ from typing import Final
 
 import idna
 
-from mcp_servers.errors import InvalidEndpoint
+from workspaces.errors import InvalidEndpoint
 
 MAX_URL_LENGTH: Final = 2048
 HTTP_SCHEMES: Final = ("http", "https")

@@ -15,10 +15,10 @@ import anyio
 import httpx2
 import pytest
 
-from mcp_servers import outbound
-from mcp_servers.errors import InvalidEndpoint
-from mcp_servers.outbound import Bounds, is_allowed_address, parse_endpoint
 from tests.fakes.mcp_server import Listening, Receive, Scope, Send, listening, reply
+from workspaces import outbound
+from workspaces.errors import InvalidEndpoint
+from workspaces.outbound import Bounds, is_allowed_address, parse_endpoint
 
 LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128"))
 

@@ -13,11 +13,11 @@ import anyio
 import httpx2
 from django.conf import settings
 
-from mcp_servers.errors import InvalidEndpoint
-from mcp_servers.outbound.addresses import Network
-from mcp_servers.outbound.backend import GuardedBackend
-from mcp_servers.outbound.bounds import BoundedStream, Bounds
-from mcp_servers.outbound.endpoints import HTTP_SCHEMES, WEBSOCKET_SCHEMES, parse_endpoint
+from workspaces.errors import InvalidEndpoint
+from workspaces.outbound.addresses import Network
+from workspaces.outbound.backend import GuardedBackend
+from workspaces.outbound.bounds import BoundedStream, Bounds
+from workspaces.outbound.endpoints import HTTP_SCHEMES, WEBSOCKET_SCHEMES, parse_endpoint
 
 Wrap: TypeAlias = Callable[[httpx2.AsyncBaseTransport], httpx2.AsyncBaseTransport]
 

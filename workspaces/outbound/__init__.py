@@ -10,10 +10,10 @@ Failures come out as exceptions of the HTTP library (`httpx2.ConnectError`, `htt
 SDKs above treat them as what they are. Their texts never tell a refused address from an unreachable one.
 """
 
-from mcp_servers.outbound.addresses import Address, Network, is_allowed_address
-from mcp_servers.outbound.backend import GuardedBackend
-from mcp_servers.outbound.bounds import BoundedStream, Bounds, TooLarge
-from mcp_servers.outbound.egress import (
+from workspaces.outbound.addresses import Address, Network, is_allowed_address
+from workspaces.outbound.backend import GuardedBackend
+from workspaces.outbound.bounds import BoundedStream, Bounds, TooLarge
+from workspaces.outbound.egress import (
     USER_AGENT,
     EgressTransport,
     Wrap,
@@ -21,7 +21,7 @@ from mcp_servers.outbound.egress import (
     client,
     ssl_context,
 )
-from mcp_servers.outbound.endpoints import (
+from workspaces.outbound.endpoints import (
     HTTP_SCHEMES,
     MAX_URL_LENGTH,
     WEBSOCKET_SCHEMES,
