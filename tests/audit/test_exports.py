@@ -12,6 +12,7 @@ from django.test import AsyncClient
 
 from audit import exports
 from audit.actions import Action
+from audit.exports import streams
 from audit.models import AuditEntry
 from audit.services import EntryDraft, Ref, record
 from tests.factories import Tenant, make_tenant
@@ -83,7 +84,7 @@ def test_every_text_column_of_a_csv_is_neutral(tenant: Tenant) -> None:
 @pytest.mark.django_db
 def test_batches_join_to_the_whole_log(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     """REL-48: no entry is missing or doubled where batches meet."""
-    monkeypatch.setattr(exports, "BATCH", 3)
+    monkeypatch.setattr(streams, "BATCH", 3)
     for number in (0, 1, 2, 3, 4, 5, 6):
         if number:
             write(tenant, f"entry {number}")
@@ -101,7 +102,7 @@ async def test_an_asynchronous_server_streams_batch_by_batch(
     from asgiref.sync import sync_to_async
 
     tenant = await sync_to_async(make_tenant)("a")
-    monkeypatch.setattr(exports, "BATCH", 2)
+    monkeypatch.setattr(streams, "BATCH", 2)
     for number in range(5):
         await sync_to_async(write)(tenant, f"entry {number}")
     client = AsyncClient()

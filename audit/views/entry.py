@@ -1,41 +1,26 @@
-"""The pages of the log: the list with its numbers, one entry, and the log as a file."""
+"""One entry with everything of its call."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from datetime import datetime
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from allauth.account.decorators import login_required
-from django.core.handlers.asgi import ASGIRequest
-from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.http import require_GET
 
-from audit import exports, reports
-from audit.actions import SENTENCES, TITLES, Action, Outcome
-from audit.filters import RANGES, REFUSED, EntryFilter, read_filter
+from audit import reports
+from audit.actions import Action
 from audit.models import AuditEntry
 from audit.services import EntryDraft, record
-from workspaces.roles import Permission, has_permission
+from audit.views.parts import described, workspace_of
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
-    from workspaces.models import Workspace
-
-_OUTCOME_LABELS = {
-    Outcome.OK: "Succeeded",
-    Outcome.TOOL_ERROR: "The tool said it failed",
-    Outcome.TRANSPORT_ERROR: "No connection",
-    Outcome.TIMEOUT: "Timeout",
-    Outcome.CANCELLED: "Cancelled",
-    Outcome.OUTCOME_UNKNOWN: "Outcome unknown",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,43 +44,9 @@ class Change:
 
 @require_GET
 @login_required
-def entries(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
-    """The log of a workspace, filtered, with its numbers; an htmx request gets the entries alone."""
-    workspace = _workspace(request)
-    rows = reports.entries_of(workspace.pk, actor=request.actor)
-    now = timezone.now()
-    wanted = read_filter(request.GET.dict(), now=now)
-    found = reports.matching(rows, wanted)
-    page = reports.page_of(
-        found, older_than=_id(request.GET.get("before")), newer_than=_id(request.GET.get("after"))
-    )
-    audit_url = reverse("audit:entries", args=[workspace_slug])
-    context: dict[str, Any] = {
-        "section": "audit",
-        "audit_url": audit_url,
-        "filters_active": wanted.is_narrowed,
-        "entries": [_described(entry) for entry in page.entries],
-        "newer_url": _page_url(audit_url, wanted, "after", page.newer_than),
-        "older_url": _page_url(audit_url, wanted, "before", page.older_than),
-    }
-    if getattr(request, "htmx", False):
-        return render(request, "audit/_entries.html", context)
-    can_export = has_permission(request.actor, Permission.EXPORT_AUDIT, workspace_id=workspace.pk)
-    context |= _filter_context(wanted, rows)
-    context |= {
-        "can_export": can_export,
-        "export_formats": _export_formats(workspace_slug, wanted) if can_export else [],
-        "chart": _chart(found, wanted, now),
-        "totals": reports.totals_of(found),
-    }
-    return render(request, "audit/entry_list.html", context)
-
-
-@require_GET
-@login_required
 def entry_detail(request: WorkspaceRequest, workspace_slug: str, entry_id: UUID) -> HttpResponse:
     """One entry with everything of its call. Showing somebody else's bodies is itself an entry."""
-    workspace = _workspace(request)
+    workspace = workspace_of(request)
     rows = reports.entries_of(workspace.pk, actor=request.actor)
     entry = rows.fetch(entry_id)
     related = reports.related_to(entry, rows)
@@ -107,38 +58,14 @@ def entry_detail(request: WorkspaceRequest, workspace_slug: str, entry_id: UUID)
         "section": "audit",
         "audit_url": reverse("audit:entries", args=[workspace_slug]),
         "back_url": None,
-        "entry": _described(entry),
+        "entry": described(entry),
         "facts": _facts(entry),
         "can_see_bodies": can_see_bodies,
         "bodies": bodies,
         "changes": _changes(entry),
-        "related": [_described(other) for other in related],
+        "related": [described(other) for other in related],
     }
     return render(request, "audit/entry_detail.html", context)
-
-
-@require_GET
-@login_required
-def export(request: WorkspaceRequest, workspace_slug: str, extension: str) -> StreamingHttpResponse:
-    """The filtered log as a file; that it was taken is recorded first."""
-    workspace = _workspace(request)
-    if extension not in exports.FORMATS:
-        raise Http404
-    _, media_type, encode = exports.FORMATS[extension]
-    now = timezone.now()
-    wanted = read_filter(request.GET.dict(), now=now)
-    rows = reports.entries_of(workspace.pk, actor=request.actor)
-    exports.record_export(
-        actor=request.actor, workspace_id=workspace.pk, format_name=extension, wanted=wanted
-    )
-    found = reports.matching(rows, wanted).filter(created_at__lte=now)
-    # A synchronous iterator under an asynchronous server would be read whole before the first byte.
-    is_async = isinstance(request, ASGIRequest)
-    pieces = exports.stream_async(found, encode) if is_async else exports.stream(found, encode)
-    response = StreamingHttpResponse(pieces, content_type=media_type)
-    name = f"trellis-audit-{workspace_slug}-{now:%Y%m%dT%H%M%SZ}.{extension}"
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    return response
 
 
 def record_opened(entry: AuditEntry, request: WorkspaceRequest) -> None:
@@ -155,66 +82,6 @@ def record_opened(entry: AuditEntry, request: WorkspaceRequest) -> None:
             details={"entry": str(entry.pk), "call": str(entry.call_id or "")},
         )
     )
-
-
-def _workspace(request: WorkspaceRequest) -> Workspace:
-    if request.workspace is None:
-        raise Http404
-    return request.workspace
-
-
-def _id(text: str | None) -> UUID | None:
-    try:
-        return UUID(text) if text else None
-    except ValueError:
-        return None
-
-
-def _page_url(audit_url: str, wanted: EntryFilter, name: str, entry_id: UUID | None) -> str | None:
-    if entry_id is None:
-        return None
-    query = "&".join(filter(None, [wanted.as_query(), urlencode({name: str(entry_id)})]))
-    return f"{audit_url}?{query}"
-
-
-def _described(entry: AuditEntry) -> AuditEntry:
-    """Add the words for people, which the templates read."""
-    described: Any = entry
-    described.sentence = SENTENCES.get(Action(entry.action), "")
-    described.action_label = TITLES[Action(entry.action)]
-    return entry
-
-
-def _filter_context(wanted: EntryFilter, rows: Any) -> dict[str, Any]:
-    choices = reports.choices_of(reports.matching(rows, EntryFilter(since=wanted.since)))
-    return {
-        "query": wanted.as_query(),
-        "filters": {**wanted.typed, "range": wanted.range},
-        "filter_errors": wanted.errors,
-        "range_choices": [(value, label) for value, (label, _) in RANGES.items()],
-        "action_choices": [(action.value, TITLES[action]) for action in Action],
-        "outcome_choices": [
-            *((outcome.value, label) for outcome, label in _OUTCOME_LABELS.items()),
-            (REFUSED, "Refused"),
-        ],
-        "server_choices": choices.servers,
-        "tool_choices": choices.tools,
-        "user_choices": choices.users,
-    }
-
-
-def _export_formats(workspace_slug: str, wanted: EntryFilter) -> list[dict[str, str]]:
-    formats = []
-    for extension, (label, _, _) in exports.FORMATS.items():
-        url = reverse("audit:export", args=[workspace_slug, extension])
-        query = wanted.as_query()
-        formats.append({"label": label, "url": f"{url}?{query}" if query else url})
-    return formats
-
-
-def _chart(found: Any, wanted: EntryFilter, now: datetime) -> dict[str, Any] | None:
-    chart = reports.chart_of(found, since=wanted.since, until=wanted.until or now)
-    return chart.as_json() if chart else None
 
 
 def _bodies(entry: AuditEntry) -> list[Body]:

@@ -1,0 +1,19 @@
+"""The log as a file: CSV for people, JSON lines for programs; of any size, in constant memory."""
+
+from audit.exports.columns import COLUMNS, as_json, neutral
+from audit.exports.formats import FORMATS, Encode, as_csv, as_jsonl
+from audit.exports.records import record_export
+from audit.exports.streams import stream, stream_async
+
+__all__ = [
+    "COLUMNS",
+    "FORMATS",
+    "Encode",
+    "as_csv",
+    "as_json",
+    "as_jsonl",
+    "neutral",
+    "record_export",
+    "stream",
+    "stream_async",
+]

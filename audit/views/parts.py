@@ -1,0 +1,38 @@
+"""What the pages of the log share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from django.http import Http404
+
+from audit.actions import SENTENCES, TITLES, Action
+from audit.models import AuditEntry
+
+if TYPE_CHECKING:
+    from workspaces.middleware import WorkspaceRequest
+    from workspaces.models import Workspace
+
+
+def workspace_of(request: WorkspaceRequest) -> Workspace:
+    """Give the workspace of the address; another's is a 404."""
+    if request.workspace is None:
+        raise Http404
+    return request.workspace
+
+
+def id_of(text: str | None) -> UUID | None:
+    """Read an id of an address; what is none is nothing."""
+    try:
+        return UUID(text) if text else None
+    except ValueError:
+        return None
+
+
+def described(entry: AuditEntry) -> AuditEntry:
+    """Add the words for people, which the templates read."""
+    described: Any = entry
+    described.sentence = SENTENCES.get(Action(entry.action), "")
+    described.action_label = TITLES[Action(entry.action)]
+    return entry
