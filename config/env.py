@@ -191,6 +191,17 @@ class Environment(BaseSettings):
         validation_alias="TRELLIS_AUDIT_KEY",
         description="Base64 of 32 bytes. Keys the commitments to arguments and results in the audit log. Never rotate it.",
     )
+    audit_signing_keys: Annotated[tuple[EncryptionKey, ...], NoDecode] = Field(
+        (),
+        validation_alias="TRELLIS_AUDIT_SIGNING_KEYS",
+        repr=False,
+        description="`id:base64,id:base64…`, 32 bytes each (Ed25519). The first signs the audit log's checkpoints; the one before it must follow once, to sign the change. Absent: one derived from `TRELLIS_AUDIT_KEY`.",
+    )
+    audit_checkpoint_file: Path | None = Field(
+        None,
+        validation_alias="TRELLIS_AUDIT_CHECKPOINT_FILE",
+        description="File outside the database that holds the audit log's newest checkpoint. Absent: `audit-checkpoint.json` in the data folder.",
+    )
 
     # Network
     public_origins: Annotated[tuple[str, ...], NoDecode] = Field(
@@ -416,7 +427,7 @@ class Environment(BaseSettings):
                 raise ValueError(f"'{part}' is not a network such as 10.1.0.0/16") from None
         return tuple(networks)
 
-    @field_validator("encryption_keys", mode="before")
+    @field_validator("encryption_keys", "audit_signing_keys", mode="before")
     @classmethod
     def _read_encryption_keys(cls, value: object) -> object:
         if not isinstance(value, str):
@@ -514,6 +525,9 @@ class Environment(BaseSettings):
                 Path(completed.get("TRELLIS_DATA_DIR") or ROOT / "data")
             )
             completed |= {name: keys[name] for name in missing}
+            if "TRELLIS_AUDIT_KEY" in missing and not completed.get("TRELLIS_AUDIT_SIGNING_KEYS"):
+                # Folders made before there was one have none; then it is derived.
+                completed["TRELLIS_AUDIT_SIGNING_KEYS"] = keys.get("TRELLIS_AUDIT_SIGNING_KEYS", "")
         return completed
 
     @model_validator(mode="after")

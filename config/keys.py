@@ -26,6 +26,7 @@ def generate_keys() -> dict[str, str]:
         "SECRET_KEY": secrets.token_urlsafe(48),
         "TRELLIS_ENCRYPTION_KEYS": f"k1:{key()}",
         "TRELLIS_AUDIT_KEY": key(),
+        "TRELLIS_AUDIT_SIGNING_KEYS": f"s1:{key()}",
     }
 
 

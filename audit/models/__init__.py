@@ -2,6 +2,7 @@
 
 from audit.models.bodies import AuditBody
 from audit.models.entries import AuditEntry
+from audit.models.heads import AuditHead
 from audit.models.policies import AuditPolicy, LegalHold
 from audit.models.seals import (
     PLATFORM_CHAIN,
@@ -16,6 +17,7 @@ __all__ = [
     "AuditBody",
     "AuditCheckpoint",
     "AuditEntry",
+    "AuditHead",
     "AuditPolicy",
     "AuditSeal",
     "AuditTombstone",

@@ -47,11 +47,16 @@ class AuditCheckpoint(models.Model):
         INTERVAL = "interval"
         ROTATION = "rotation"
         END = "end"
+        RESTORED = "restored"
 
     number = models.BigIntegerField(primary_key=True, help_text="1, 2, 3 … without a gap.")
     kind = models.CharField(max_length=10, choices=Kind.choices)
     made_at = models.DateTimeField()
     statement = models.TextField(help_text="Exactly what is signed: RFC 8785 JSON.")
+    heads = models.TextField(  # noqa: DJ001 - a new column without null would rebuild the guarded table
+        null=True,
+        help_text="Where the chains stood that the statement names only by digest, as JSON.",
+    )
     hash = models.CharField(max_length=64, help_text="SHA-256 of the statement.")
     key_id = models.CharField(max_length=16)
     signature = models.CharField(max_length=100, help_text="Ed25519, base64.")

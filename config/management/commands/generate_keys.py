@@ -10,7 +10,7 @@ from config.keys import generate_keys
 class Command(BaseCommand):
     """Prints new keys; stores nothing."""
 
-    help = "Print a fresh SECRET_KEY, TRELLIS_ENCRYPTION_KEYS and TRELLIS_AUDIT_KEY."
+    help = "Print a fresh SECRET_KEY, and the keys that encrypt, commit to and sign what is stored."
     requires_system_checks: list[str] = []
 
     def handle(self, *_args: object, **_options: object) -> None:
