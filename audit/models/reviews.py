@@ -1,0 +1,98 @@
+"""What people keep of the log's pages: views, schedules, and that they have read it."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from uuid_utils.compat import uuid7
+
+from workspaces.scoping import WorkspaceManager, WorkspaceModel
+
+
+class SavedView(WorkspaceModel):
+    """Filters of a page under a name, for oneself or for all who see the log."""
+
+    class Page(models.TextChoices):
+        LOG = "log"
+        REPORTS = "reports"
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    name = models.CharField(max_length=80)
+    page = models.CharField(max_length=8, choices=Page.choices)
+    query = models.TextField(blank=True, help_text="As in the address.")
+    is_shared = models.BooleanField(default=False)
+
+    class Meta(WorkspaceModel.Meta):
+        ordering = ["name", "id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["workspace", "owner", "page", "name"], name="audit_view_name_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ReportSchedule(WorkspaceModel):
+    """A file of the log that is made again and again, and sent or stored."""
+
+    class Cadence(models.TextChoices):
+        DAILY = "daily", "every day"
+        WEEKLY = "weekly", "every Monday"
+        MONTHLY = "monthly", "on the first of the month"
+
+    class Delivery(models.TextChoices):
+        MAIL = "mail", "by e-mail"
+        STORAGE = "storage", "into the file store"
+
+    name = models.CharField(max_length=80)
+    made_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+"
+    )
+    query = models.TextField(blank=True, help_text="Filters, as in the address.")
+    format = models.CharField(max_length=10)
+    cadence = models.CharField(max_length=8, choices=Cadence.choices)
+    delivery = models.CharField(max_length=8, choices=Delivery.choices)
+    recipients = models.JSONField(default=list, blank=True, help_text="Ids of members.")
+    is_active = models.BooleanField(default=True)
+    next_run_at = models.DateTimeField()
+    claimed_until = models.DateTimeField(null=True)
+    last_run_at = models.DateTimeField(null=True)
+    last_ok = models.BooleanField(null=True)
+    last_result = models.CharField(max_length=500, blank=True)
+
+    class Meta(WorkspaceModel.Meta):
+        ordering = ["name", "id"]
+        indexes = [models.Index(fields=["is_active", "next_run_at"], name="audit_schedule_due")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class SignOff(models.Model):
+    """That a person reviewed a part of the log, with what it said then. Never changed."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    workspace_id = models.UUIDField()
+    since = models.DateTimeField()
+    until = models.DateTimeField()
+    query = models.TextField(blank=True)
+    totals = models.JSONField(default=dict)
+    note = models.CharField(max_length=1000, blank=True)
+    signed_by_id = models.UUIDField(null=True)
+    signed_by = models.CharField(max_length=254)
+    signed_at = models.DateTimeField(auto_now_add=True)
+    entry_id = models.UUIDField(help_text="The entry that says the same in the sealed log.")
+
+    objects = WorkspaceManager()
+    unscoped = models.Manager()
+
+    class Meta:
+        base_manager_name = "unscoped"
+        default_manager_name = "unscoped"
+        ordering = ["-id"]
+        indexes = [models.Index(fields=["workspace_id", "-id"], name="audit_sign_off_by_time")]
+
+    def __str__(self) -> str:
+        return f"{self.signed_by}, {self.signed_at:%Y-%m-%d}"

@@ -1,0 +1,119 @@
+"""Counters over sealed entries, so that charts need not read the log."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from workspaces.scoping import WorkspaceManager
+
+
+class Grain(models.TextChoices):
+    """The piece of time of a counter, in UTC."""
+
+    HOUR = "h", "hour"
+    DAY = "d", "day"
+
+
+class Dimension(models.TextChoices):
+    """What a counter is of."""
+
+    ALL = "all"
+    SERVER = "server"
+    TOOL = "tool"
+    ACTOR = "actor"
+    BUD = "bud"
+    SOURCE = "source"
+    MODEL = "model"
+    LAYER = "layer"
+
+
+class Measure(models.TextChoices):
+    """What a histogram is of."""
+
+    DURATION = "duration"
+    WAIT = "wait"
+
+
+class AuditRollup(models.Model):
+    """How many entries of a kind there were in a piece of time. Entries that are removed later stay counted."""
+
+    id = models.BigAutoField(primary_key=True)
+    workspace_id = models.UUIDField(help_text="Of a workspace, or the platform's chain.")
+    dimension = models.CharField(max_length=8, choices=Dimension.choices)
+    grain = models.CharField(max_length=1, choices=Grain.choices)
+    start = models.DateTimeField()
+    value = models.CharField(max_length=256, blank=True)
+    second = models.CharField(
+        max_length=254, blank=True, help_text="A tool's server, an actor's name, a layer's rule."
+    )
+    action = models.CharField(max_length=40)
+    outcome = models.CharField(max_length=20, blank=True)
+    count = models.BigIntegerField()
+    timed = models.BigIntegerField(help_text="How many of them have a duration.")
+    duration_ms = models.BigIntegerField(help_text="The sum.")
+    waited = models.BigIntegerField(help_text="How many of them ended a wait for approval.")
+    wait_ms = models.BigIntegerField(help_text="The sum.")
+
+    objects = WorkspaceManager()
+    unscoped = models.Manager()
+
+    class Meta:
+        base_manager_name = "unscoped"
+        default_manager_name = "unscoped"
+        constraints = [
+            models.UniqueConstraint(
+                fields=[
+                    *("workspace_id", "dimension", "grain", "start"),
+                    *("value", "second", "action", "outcome"),
+                ],
+                name="audit_rollup_once",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.start:%Y-%m-%d %H} {self.dimension} {self.value} {self.action}: {self.count}"
+
+
+class AuditHistogram(models.Model):
+    """How many durations fell into a bucket of the fixed scale, in a piece of time."""
+
+    id = models.BigAutoField(primary_key=True)
+    workspace_id = models.UUIDField()
+    dimension = models.CharField(max_length=8, choices=Dimension.choices)
+    measure = models.CharField(max_length=8, choices=Measure.choices)
+    grain = models.CharField(max_length=1, choices=Grain.choices)
+    start = models.DateTimeField()
+    value = models.CharField(max_length=256, blank=True)
+    second = models.CharField(max_length=254, blank=True)
+    bucket = models.PositiveSmallIntegerField()
+    count = models.BigIntegerField()
+
+    objects = WorkspaceManager()
+    unscoped = models.Manager()
+
+    class Meta:
+        base_manager_name = "unscoped"
+        default_manager_name = "unscoped"
+        constraints = [
+            models.UniqueConstraint(
+                fields=[
+                    *("workspace_id", "dimension", "measure", "grain", "start"),
+                    *("value", "second", "bucket"),
+                ],
+                name="audit_histogram_once",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.start:%Y-%m-%d %H} {self.dimension} {self.value} {self.bucket}: {self.count}"
+
+
+class RollupCursor(models.Model):
+    """Up to where a chain is counted. Its lock makes each entry count exactly once."""
+
+    chain_id = models.UUIDField(primary_key=True)
+    seq = models.BigIntegerField(default=0)
+    moved_at = models.DateTimeField(auto_now=True)
+
+    def __str__(self) -> str:
+        return f"{self.chain_id} {self.seq}"
