@@ -46,6 +46,10 @@ class Actor:
     is_superuser: bool = False
     ip_address: str | None = None
     request_id: str = ""
+    on_behalf_of: str = ""
+    """Whom a part of the system acts for; "" if for nobody or for itself."""
+    sign_in: str = ""
+    """How the actor proved who it is: "password", "session", "token" …"""
     token_id: UUID | None = None
     scopes: frozenset[str] | None = None
     """What an API token is limited to; None for a person's own session."""

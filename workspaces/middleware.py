@@ -136,6 +136,7 @@ def actor_for(
         is_superuser=user.is_superuser and token is None,
         ip_address=ip_address,
         request_id=request_id,
+        sign_in="token" if token else "session",
         token_id=token.pk if token else None,
         scopes=frozenset(token.scopes) if token else None,
     )

@@ -10,7 +10,7 @@ import base64
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -107,31 +107,63 @@ def is_secret_key(name: str) -> bool:
     return bool(_SECRET_KEY.search(_CAMEL.sub("_", name)))
 
 
+Note = Callable[[tuple[str | int, ...], str], None]
+"""Is told the place of each masked value and the rule that masked it."""
+
+
 def redact_text(text: str) -> str:
     """The text with every known or recognisable secret masked."""
+    return _redact_text(text)[0]
+
+
+def _redact_text(text: str) -> tuple[str, str]:
+    """The text, and the first rule that masked something in it; "" if none did."""
+    plain, rule = text, ""
     pattern = _remembered.pattern()
     if pattern is not None:
         text = pattern.sub(MASK, text)
+        rule = "known" if text != plain else ""
     for shape in _SHAPES:
         text = shape.sub(MASK, text)
     text = _AUTH_HEADER.sub(rf"\1 {MASK}", text)
-    return _URL_USER.sub(rf"\1{MASK}@", text)
+    text = _URL_USER.sub(rf"\1{MASK}@", text)
+    if not rule and text != plain:
+        rule = "shape"
+    return text, rule
 
 
-def redact(value: Any) -> Any:
-    """A JSON-like value with secrets masked, by key name, by value and by shape."""
+def redact(value: Any, note: Note | None = None) -> Any:
+    """A JSON-like value with secrets masked: by key name ("key"), by value ("known"), by shape ("shape").
+
+    Args:
+        note: is told what was masked, and by which of these rules.
+    """
+    return _redact(value, (), note)
+
+
+def _redact(value: Any, path: tuple[str | int, ...], note: Note | None) -> Any:
     if isinstance(value, str):
-        return redact_text(value)
+        text, rule = _redact_text(value)
+        if rule and note is not None:
+            note(path, rule)
+        return text
     if isinstance(value, Mapping):
         return {
-            redact_text(str(k)): MASK
-            if is_secret_key(str(k)) and v not in (None, "", [], {})
-            else redact(v)
-            for k, v in value.items()
+            redact_text(str(key)): _redact_named(str(key), item, path, note)
+            for key, item in value.items()
         }
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
-        return [redact(item) for item in value]
+        return [_redact(item, (*path, place), note) for place, item in enumerate(value)]
     return value
+
+
+def _redact_named(name: str, value: Any, path: tuple[str | int, ...], note: Note | None) -> Any:
+    place = (*path, name)
+    if is_secret_key(name) and value not in (None, "", [], {}):
+        if note is not None:
+            note(place, "key")
+        return MASK
+    return _redact(value, place, note)
 
 
 def redact_event(

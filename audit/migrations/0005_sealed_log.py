@@ -331,7 +331,10 @@ class Migration(migrations.Migration):
                         default=False, help_text="More than the limit: the beginning is kept."
                     ),
                 ),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "created_at",
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
+                ),
             ],
             options={
                 "verbose_name": "audit body",

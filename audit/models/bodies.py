@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.utils import timezone
 
 from workspaces.scoping import WorkspaceManager
 from workspaces.secrets import EncryptedTextField
@@ -19,7 +20,7 @@ class AuditBody(models.Model):
     is_cut = models.BooleanField(
         default=False, help_text="More than the limit: the beginning is kept."
     )
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     objects = WorkspaceManager()
     unscoped = models.Manager()

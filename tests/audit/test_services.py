@@ -6,9 +6,11 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 
 from audit.actions import SENTENCES, TITLES, Action, Outcome
+from audit.bodies import commit_to
+from audit.bodies.storing import PREVIEW_CHARACTERS
 from audit.errors import AuditUnavailable
 from audit.models import AuditEntry
-from audit.services import PREVIEW_CHARACTERS, EntryDraft, Ref, commit_to, record
+from audit.services import EntryDraft, Ref, record
 from tests.factories import Tenant
 from workspaces.redaction import remember_secret
 

@@ -1,0 +1,156 @@
+"""What is masked before anything is written: secrets always; by path and by kind of data as a workspace wishes.
+
+A mask does not say how long the value was. Where it stands and by which rule is kept with the entry.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Final
+
+import jsonpath
+
+from audit.bodies.detectors import DETECTORS
+from workspaces.errors import InvalidInput
+from workspaces.redaction import MASK, redact
+
+__all__ = ["DETECTORS", "Mark", "MaskedPath", "Masking", "read_masked_path"]
+
+MOST_MARKS: Final = 50
+MOST_PATHS: Final = 100
+_LINE: Final = re.compile(
+    r"(?:(?P<server>[^\s/$]{1,200})(?:/(?P<tool>[^\s$]{1,256}))?\s+)?(?P<path>\$.{0,500})"
+)
+_STRICT: Final = jsonpath.JSONPathEnvironment(strict=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One masked value."""
+
+    path: str
+    """JSONPath, normalized (RFC 9535, section 2.7)."""
+    rule: str
+    """"key", "known", "shape", "path", or a detector's name."""
+
+    def as_json(self) -> dict[str, str]:
+        """As it is kept with the entry."""
+        return {"path": self.path, "rule": self.rule}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaskedPath:
+    """A place in arguments or results whose value is never written, of all tools or of some."""
+
+    query: jsonpath.JSONPath
+    server: str = ""
+    tool: str = ""
+
+    def fits(self, server: str, tool: str) -> bool:
+        """Whether it speaks of this tool."""
+        return self.server in {"", "*", server} and self.tool in {"", "*", tool}
+
+
+@lru_cache(1_000)
+def read_masked_path(line: str) -> MaskedPath:
+    """Read ``$.arguments.customer.ssn`` or ``server/tool $.result..email``.
+
+    Raises:
+        InvalidInput: no JSONPath (RFC 9535), or one with a filter.
+    """
+    found = _LINE.fullmatch(line.strip())
+    if found is None:
+        raise InvalidInput(f"“{line[:80]}” is not a path such as $.arguments.customer.ssn.")
+    if "?" in found["path"]:
+        raise InvalidInput(f"“{line[:80]}” has a filter; please name the place itself.")
+    try:
+        query = _STRICT.compile(found["path"])
+    except jsonpath.JSONPathError as error:
+        raise InvalidInput(f"“{line[:80]}” is not a JSONPath: {error.args[0]}.") from error
+    assert isinstance(query, jsonpath.JSONPath)  # the strict grammar joins no paths
+    return MaskedPath(query=query, server=found["server"] or "", tool=found["tool"] or "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Masking:
+    """One workspace's rules, for one tool."""
+
+    paths: Sequence[MaskedPath] = ()
+    detectors: Sequence[str] = ()
+
+    def apply(self, value: Any, *, root: str) -> tuple[Any, list[Mark]]:
+        """Mask a JSON value; gives a copy, and what was masked.
+
+        Args:
+            root: "arguments" or "result": where the paths begin.
+        """
+        marks = _Marks(root)
+        masked = redact(value, marks.note)
+        for path in self.paths:
+            masked = _mask_path(masked, path, root, marks)
+        if self.detectors:
+            masked = self._detect(masked, (), marks)
+        return masked, marks.found
+
+    def _detect(self, value: Any, place: tuple[str | int, ...], marks: _Marks) -> Any:
+        if isinstance(value, dict):
+            return {key: self._detect(item, (*place, key), marks) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._detect(item, (*place, at), marks) for at, item in enumerate(value)]
+        if isinstance(value, str):
+            return self._detect_text(value, place, marks)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            text = self._detect_text(str(value), place, marks)
+            return value if text == str(value) else text
+        return value
+
+    def _detect_text(self, text: str, place: tuple[str | int, ...], marks: _Marks) -> str:
+        for name in self.detectors:
+            spans = DETECTORS[name][1](text)
+            if spans:
+                marks.note(place, name)
+            for start, end in reversed(spans):
+                text = f"{text[:start]}{MASK}{text[end:]}"
+        return text
+
+
+@dataclass(slots=True)
+class _Marks:
+    """Collects a bounded number of marks."""
+
+    root: str
+    found: list[Mark] = field(default_factory=list)
+
+    def note(self, place: tuple[str | int, ...], rule: str) -> None:
+        if len(self.found) < MOST_MARKS:
+            self.found.append(Mark(_normalized((self.root, *place)), rule))
+
+
+def _normalized(place: tuple[str | int, ...]) -> str:
+    steps = (f"[{step}]" if isinstance(step, int) else f"['{_escaped(step)}']" for step in place)
+    return f"${''.join(steps)}"[:300]
+
+
+def _escaped(name: str) -> str:
+    shown: str = redact(name)  # a name can be a secret too
+    return shown.replace("\\", "\\\\").replace("'", "\\'")
+
+
+def _mask_path(value: Any, path: MaskedPath, root: str, marks: _Marks) -> Any:
+    document = {root: value}
+    for match in path.query.finditer(document):
+        if not match.parts:
+            continue  # "$" alone: the document itself stays one
+        holder: Any = document
+        for part in match.parts[:-1]:
+            holder = holder[part]
+            if holder == MASK:
+                break
+        else:
+            if holder[match.parts[-1]] != MASK:
+                holder[match.parts[-1]] = MASK
+                marks.note(match.parts[1:], "path")
+    return document[root]

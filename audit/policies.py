@@ -1,0 +1,84 @@
+"""A workspace's settings of its log, as values; read often, so kept for some seconds in each process."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from audit.bodies.masking import DETECTORS, MaskedPath, Masking, read_masked_path
+from audit.models import AuditPolicy
+from audit.models.policies import DEFAULT_BODY_BYTES
+
+KEEP_SECONDS: Final = 5.0
+"""After a change other processes mask by the old settings for at most this long."""
+_MOST_KEPT: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """How a workspace wants its log written."""
+
+    body_bytes: int = DEFAULT_BODY_BYTES
+    paths: tuple[MaskedPath, ...] = ()
+    detectors: tuple[str, ...] = ()
+
+    def masking_for(self, server: str, tool: str) -> Masking:
+        """The rules that hold for one tool."""
+        if not self.paths and not self.detectors:
+            return _PLAIN
+        paths = tuple(path for path in self.paths if path.fits(server, tool))
+        return Masking(paths=paths, detectors=self.detectors)
+
+
+_PLAIN: Final = Masking()
+DEFAULT: Final = Policy()
+_kept: dict[UUID, tuple[float, Policy]] = {}
+_lock = threading.Lock()
+
+
+def policy_of(workspace_id: UUID | None) -> Policy:
+    """The settings of a workspace, at most KEEP_SECONDS old.
+
+    Raises:
+        DatabaseError: they cannot be read, and nothing is kept.
+    """
+    if workspace_id is None:
+        return DEFAULT
+    now = time.monotonic()
+    with _lock:
+        kept = _kept.get(workspace_id)
+    if kept is not None and now - kept[0] < KEEP_SECONDS:
+        return kept[1]
+    row = AuditPolicy.objects.for_workspace(workspace_id).first()
+    policy = _read(row) if row is not None else DEFAULT
+    with _lock:
+        if len(_kept) >= _MOST_KEPT:
+            _kept.clear()
+        _kept[workspace_id] = (now, policy)
+    return policy
+
+
+def last_policy_of(workspace_id: UUID | None) -> Policy | None:
+    """The settings last seen, however old: for when the database is away."""
+    if workspace_id is None:
+        return DEFAULT
+    with _lock:
+        kept = _kept.get(workspace_id)
+    return kept[1] if kept is not None else None
+
+
+def forget_policy(workspace_id: UUID) -> None:
+    """Read it anew at the next entry."""
+    with _lock:
+        _kept.pop(workspace_id, None)
+
+
+def _read(row: AuditPolicy) -> Policy:
+    return Policy(
+        body_bytes=row.body_bytes,
+        paths=tuple(read_masked_path(line) for line in row.masked_paths),
+        detectors=tuple(name for name in row.detectors if name in DETECTORS),
+    )

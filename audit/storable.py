@@ -1,0 +1,32 @@
+"""Values as both databases and the seal can carry them: what is written is what is read again. Pure."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+_UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
+_LARGEST: Final = 2**53
+"""Beyond it a number is not the same in every reader. Source: RFC 8259, section 6."""
+_MOST_DEPTH: Final = 100
+
+
+def storable(value: Any, depth: int = 0) -> Any:
+    """A JSON value whose texts have no NUL or half character, and whose numbers every reader reads alike."""
+    if depth > _MOST_DEPTH:
+        return "(nested too deeply)"
+    if isinstance(value, str):
+        return _UNSTORABLE.sub("\ufffd", value)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return value if -_LARGEST <= value <= _LARGEST else str(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, Mapping):
+        return {storable(str(key)): storable(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
+        return [storable(item, depth + 1) for item in value]
+    return storable(str(value))
