@@ -13,6 +13,7 @@ class Action(StrEnum):
     TOOL_CALL_REFUSED = "tool_call.refused"
     TOOL_CALL_RESUMED = "tool_call.resumed"
     TOOL_CALL_RESOLVED = "tool_call.resolved"
+    TOOL_CALL_LEARNED = "tool_call.learned"
     RESOURCE_READ_REQUESTED = "resource_read.requested"
     RESOURCE_READ_FINISHED = "resource_read.finished"
     RESOURCE_READ_REFUSED = "resource_read.refused"
@@ -61,6 +62,7 @@ SENTENCES: dict[Action, str] = {
     Action.TOOL_CALL_REFUSED: "A tool call was refused; nothing was sent.",
     Action.TOOL_CALL_RESUMED: "A tool call that waited for an answer or a task went on.",
     Action.TOOL_CALL_RESOLVED: "A person said what becomes of a call whose outcome is unknown.",
+    Action.TOOL_CALL_LEARNED: "How a call ended became known after its end had been recorded otherwise.",
     Action.RESOURCE_READ_REQUESTED: "Reading a resource was let through and is about to be sent.",
     Action.RESOURCE_READ_FINISHED: "Reading a resource ended.",
     Action.RESOURCE_READ_REFUSED: "Reading a resource was refused; nothing was sent.",
@@ -110,6 +112,7 @@ TITLES: dict[Action, str] = {
     Action.TOOL_CALL_REFUSED: "Tool call refused",
     Action.TOOL_CALL_RESUMED: "Tool call resumed",
     Action.TOOL_CALL_RESOLVED: "Unknown outcome settled",
+    Action.TOOL_CALL_LEARNED: "Call's end learned",
     Action.RESOURCE_READ_REQUESTED: "Resource requested",
     Action.RESOURCE_READ_FINISHED: "Resource read",
     Action.RESOURCE_READ_REFUSED: "Resource refused",

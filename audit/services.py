@@ -90,16 +90,19 @@ def was_requested(workspace_id: UUID, call_id: UUID) -> bool:
 
 
 def is_call_open(workspace_id: UUID, call_id: UUID) -> bool:
-    """Whether a call was recorded as requested, and not as finished."""
-    actions = set(
+    """Whether a call was recorded as requested, and neither as finished nor as refused because that came too late."""
+    steps = set(
         AuditEntry.objects.for_workspace(workspace_id)
         .filter(call_id=call_id)
-        .values_list("action", flat=True)
+        .values_list("action", "refused_by")
     )
-    return (
-        Action.TOOL_CALL_REQUESTED.value in actions
-        and Action.TOOL_CALL_FINISHED.value not in actions
-    )
+    return (Action.TOOL_CALL_REQUESTED.value, "") in steps and not steps & _ENDS
+
+
+_ENDS = {
+    (Action.TOOL_CALL_FINISHED.value, ""),
+    (Action.TOOL_CALL_REFUSED.value, RefusedBy.AUDIT.value),
+}
 
 
 def drafted(draft: EntryDraft, policy: Policy) -> tuple[AuditEntry, AuditBody | None]:

@@ -35,7 +35,7 @@ def entry_with(tenant: Tenant, **bodies: object) -> AuditEntry:
             workspace_id=tenant.workspace.pk,
             server=Ref(id=None, name="crm"),
             tool=Ref(id=None, name="lookup"),
-            **{name: canonical(value) for name, value in bodies.items()},
+            **{name: canonical(value) for name, value in bodies.items()},  # type: ignore[arg-type]
         )
     )
 
