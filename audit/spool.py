@@ -178,7 +178,7 @@ class _OwnFile:
                 self.lost = 0
 
 
-_own: Final = _OwnFile()
+_own = _OwnFile()
 
 
 def _sync(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import UUID
@@ -133,10 +134,10 @@ def test_half_a_line_is_taken_back(
 ) -> None:
     """REL-31: the disk is full in the middle of a line; the next one still fits behind a whole one."""
     assert spool(finished(tenant))
-    write = spooling.os.write
-    monkeypatch.setattr(spooling.os, "write", lambda handle, line: write(handle, line[:50]))
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda handle, line: write(handle, line[:50]))
     assert not spool(finished(tenant))
-    monkeypatch.setattr(spooling.os, "write", write)
+    monkeypatch.setattr(os, "write", write)
     assert spool(finished(tenant))
     assert replay() == 2
     (loss,) = AuditEntry.unscoped.filter(action=Action.LOG_LOSS.value)
