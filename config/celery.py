@@ -80,6 +80,11 @@ app.conf.beat_schedule = {
         "schedule": crontab(minute=17),
         "options": {"expires": 3600},
     },
+    "count entries of the log": {
+        "task": "audit.tasks.count_entries",
+        "schedule": 15.0,
+        "options": {"expires": 15},
+    },
     "take over turns nobody runs": {
         "task": "chat.tasks.recover_turns",
         "schedule": 10.0,

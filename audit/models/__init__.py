@@ -4,6 +4,15 @@ from audit.models.bodies import AuditBody
 from audit.models.entries import AuditEntry
 from audit.models.heads import AuditHead
 from audit.models.policies import AuditPolicy, LegalHold
+from audit.models.reviews import ReportSchedule, SavedView, SignOff
+from audit.models.rollups import (
+    AuditHistogram,
+    AuditRollup,
+    Dimension,
+    Grain,
+    Measure,
+    RollupCursor,
+)
 from audit.models.seals import (
     PLATFORM_CHAIN,
     AuditCheckpoint,
@@ -18,9 +27,18 @@ __all__ = [
     "AuditCheckpoint",
     "AuditEntry",
     "AuditHead",
+    "AuditHistogram",
     "AuditPolicy",
+    "AuditRollup",
     "AuditSeal",
     "AuditTombstone",
+    "Dimension",
+    "Grain",
     "LegalHold",
+    "Measure",
     "PendingSeal",
+    "ReportSchedule",
+    "RollupCursor",
+    "SavedView",
+    "SignOff",
 ]

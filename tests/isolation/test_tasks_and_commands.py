@@ -39,6 +39,8 @@ COMMANDS: Mapping[str, Callable[[Side, Side], list[str]] | None] = {
     "chaos": None,
     "confirm_restore": None,
     "conformance": None,
+    "count_audit": None,
+    "generate_audit": None,
     "generate_keys": None,
     "rotate_keys": None,
     "seed_demo": None,

@@ -14,7 +14,23 @@ from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from audit.actions import Action, Outcome
-from audit.models import AuditBody, AuditEntry, AuditPolicy, LegalHold
+from audit.models import (
+    Alert,
+    AlertDelivery,
+    AlertRule,
+    AuditBody,
+    AuditEntry,
+    AuditHistogram,
+    AuditPolicy,
+    AuditRollup,
+    AuditStream,
+    LegalHold,
+    Notice,
+    ReportSchedule,
+    SavedView,
+    SignOff,
+    StreamState,
+)
 from audit.services import EntryDraft, Ref, record
 from chat.artifacts.storage import store
 from chat.models import (
@@ -256,6 +272,72 @@ def make_side(slug: str, text: str) -> Side:
     AuditPolicy.objects.create(workspace=workspace)
     AuditBody.objects.create(entry_id=uuid7(), workspace_id=workspace.pk, key=f"{text}-key")
     LegalHold.objects.create(workspace_id=workspace.pk, reason=text, placed_by=text)
+    counted = {"workspace_id": workspace.pk, "start": timezone.now(), "value": text, "count": 1}
+    AuditRollup.objects.create(
+        **counted, dimension="all", grain="h", timed=0, duration_ms=0, waited=0, wait_ms=0
+    )
+    AuditHistogram.objects.create(
+        **counted, dimension="all", grain="h", measure="duration", bucket=1
+    )
+    view = SavedView.objects.create(
+        workspace=workspace, owner=tenant.auditor, name=text, page="log", is_shared=True
+    )
+    schedule = ReportSchedule.objects.create(
+        workspace=workspace,
+        name=text,
+        made_by=tenant.auditor,
+        format="csv",
+        cadence="daily",
+        delivery="mail",
+        recipients=[str(tenant.auditor.pk)],
+        next_run_at=soon,
+    )
+    SignOff.objects.create(
+        workspace_id=workspace.pk,
+        since=timezone.now(),
+        until=soon,
+        note=text,
+        signed_by=text,
+        entry_id=uuid7(),
+    )
+    stream = AuditStream.objects.create(
+        workspace=workspace,
+        name=f"{text} stream",
+        kind=AuditStream.Kind.WEBHOOK,
+        target=f"https://{text}-sink.example.org/",
+        secret=f"{text}-stream-key",
+        is_paused=True,  # nothing in the background may send
+    )
+    StreamState.objects.create(stream=stream, last_error=f"{text} error")
+    rule = AlertRule.objects.create(
+        workspace=workspace,
+        name=f"{text} rule",
+        condition=AlertRule.Condition.TIMEOUT,
+        threshold=1,
+        is_active=False,
+        emails=[f"{text}@example.org"],
+    )
+    alert = Alert.objects.create(
+        workspace=workspace,
+        rule=rule,
+        started_at=timezone.now(),
+        ended_at=timezone.now(),
+        value=1,
+        peak=1,
+        told_at=timezone.now(),
+    )
+    AlertDelivery.objects.create(
+        workspace=workspace,
+        rule=rule,
+        channel=AlertDelivery.Channel.EMAIL,
+        target=f"{text}@example.org",
+        payload={"text": text},
+        status=AlertDelivery.Status.GIVEN_UP,
+        next_attempt_at=timezone.now(),
+    )
+    notice = Notice.objects.create(
+        workspace=workspace, user=member, kind="alert", title=f"{text} notice"
+    )
     webhook = WebhookEndpoint.objects.create(
         workspace=workspace,
         url=f"https://{text}-hook.example.org/",
@@ -347,6 +429,12 @@ def make_side(slug: str, text: str) -> Side:
             "queued": queued,
             "artifact": artifact,
             "version": version,
+            "view": view,
+            "schedule": schedule,
+            "stream": stream,
+            "rule": rule,
+            "alert": alert,
+            "notice": notice,
             "webhook": webhook,
             "delivery": delivery,
             "bud": bud,

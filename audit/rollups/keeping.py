@@ -1,0 +1,163 @@
+"""Counters follow the seals: each sealed entry counts exactly once, however many workers there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from time import monotonic
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, models, transaction
+from django.db.models import F, OuterRef, Subquery
+from django.db.models.functions import Coalesce
+
+from audit.models import (
+    AuditEntry,
+    AuditHead,
+    AuditHistogram,
+    AuditRollup,
+    AuditSeal,
+    AuditTombstone,
+    RollupCursor,
+)
+from audit.rollups.folding import Fact, Tally, facts_of, fold, waits_of
+from workspaces.errors import Conflict
+
+MOST = 2_000
+"""Entries in one transaction."""
+RUN = timedelta(seconds=8)
+"""How long one run of the task works."""
+_ROWS = 500
+
+
+def roll_up(chain_id: UUID, most: int = MOST, *, waits: bool = False) -> int:
+    """Count the next sealed entries of a chain; gives how many places of the chain were passed.
+
+    Counters and cursor change in one transaction under the cursor's lock. Where another holds it, nothing is done,
+    or it is waited for (`waits`).
+    """
+    RollupCursor.objects.get_or_create(chain_id=chain_id)
+    with transaction.atomic():
+        cursors = RollupCursor.objects.select_for_update(skip_locked=not waits)
+        cursor = cursors.filter(chain_id=chain_id).first()
+        if cursor is None:
+            return 0
+        places = list(
+            AuditSeal.objects.filter(chain_id=chain_id, seq__gt=cursor.seq)
+            .order_by("seq")
+            .values_list("seq", "entry_id")[:most]
+        )
+        if not places:
+            return 0
+        rows = AuditEntry.objects.across_workspaces().filter(pk__in=[entry for _, entry in places])
+        add(chain_id, tally_of(facts_of(rows)))
+        cursor.seq = places[-1][0]
+        cursor.save(update_fields=["seq", "moved_at"])
+        return len(places)
+
+
+def catch_up(chain_id: UUID, seq: int) -> None:
+    """Count everything up to a place: before entries are removed there, or their counts would be lost."""
+    while rolled_up_to(chain_id) < seq and roll_up(chain_id, waits=True):
+        pass
+
+
+def rolled_up_to(chain_id: UUID) -> int:
+    """Give the place in the chain up to which is counted."""
+    row = RollupCursor.objects.filter(chain_id=chain_id).first()
+    return row.seq if row else 0
+
+
+def roll_up_all(run: timedelta = RUN) -> int:
+    """Count what is behind in all chains, in turn, for a limited time; gives how many entries."""
+    until = monotonic() + run.total_seconds()
+    total = 0
+    waiting = behind()
+    while waiting and monotonic() < until:
+        left = []
+        for chain_id in waiting:
+            number = roll_up(chain_id)
+            total += number
+            if number == MOST:
+                left.append(chain_id)
+            if monotonic() >= until:
+                break
+        waiting = left
+    return total
+
+
+def behind() -> list[UUID]:
+    """Give the chains that have sealed entries which are not counted."""
+    done = RollupCursor.objects.filter(chain_id=OuterRef("chain_id")).values("seq")
+    rows = AuditHead.objects.annotate(
+        done=Coalesce(Subquery(done), 0, output_field=models.BigIntegerField())
+    )
+    return list(rows.filter(seq__gt=F("done")).values_list("chain_id", flat=True))
+
+
+def forget(chain_id: UUID) -> None:
+    """Drop a chain's counters, to be counted anew from its entries.
+
+    Raises:
+        Conflict: entries were removed since; only the counters know of them.
+    """
+    if AuditTombstone.objects.filter(chain_id=chain_id, kind="entries").exists():
+        raise Conflict("Entries were removed from this log, and only its counters still know them.")
+    RollupCursor.objects.get_or_create(chain_id=chain_id)
+    with transaction.atomic():
+        cursor = RollupCursor.objects.select_for_update().get(chain_id=chain_id)
+        AuditRollup.objects.for_workspace(chain_id).delete()
+        AuditHistogram.objects.for_workspace(chain_id).delete()
+        cursor.seq = 0
+        cursor.save(update_fields=["seq", "moved_at"])
+
+
+def tally_of(facts: Iterable[Fact]) -> Tally:
+    """Count entries, with their waits."""
+    read = list(facts)
+    return fold(read, waits_of(read))
+
+
+def add(chain_id: UUID, tally: Tally) -> None:
+    """Add to the counters of a chain."""
+    _upsert(
+        AuditRollup,
+        ("dimension", "grain", "start", "value", "second", "action", "outcome"),
+        ("count", "timed", "duration_ms", "waited", "wait_ms"),
+        [(chain_id, *key, *sums) for key, sums in sorted(tally.counts.items())],
+    )
+    _upsert(
+        AuditHistogram,
+        ("dimension", "measure", "grain", "start", "value", "second", "bucket"),
+        ("count",),
+        [(chain_id, *key, number) for key, number in sorted(tally.buckets.items())],
+    )
+
+
+def _upsert(
+    model: type[models.Model],
+    key: Sequence[str],
+    sums: Sequence[str],
+    rows: Sequence[tuple[Any, ...]],
+) -> None:
+    """Insert counters, or add to those that are there; the ORM can only replace."""
+    names = ("workspace_id", *key, *sums)
+    fields: list[Any] = [model._meta.get_field(name) for name in names]
+    quoted = ", ".join(f'"{name}"' for name in names)
+    target = ", ".join(f'"{name}"' for name in ("workspace_id", *key))
+    table = model._meta.db_table
+    added = ", ".join(f'"{name}" = {table}."{name}" + excluded."{name}"' for name in sums)
+    one = f"({', '.join(['%s'] * len(names))})"
+    with connection.cursor() as cursor:
+        for begin in range(0, len(rows), _ROWS):
+            some = rows[begin : begin + _ROWS]
+            values = ", ".join([one] * len(some))
+            cursor.execute(
+                f"INSERT INTO {table} ({quoted}) VALUES {values} ON CONFLICT ({target}) DO UPDATE SET {added}",  # noqa: S608 - our own names
+                [
+                    field.get_db_prep_value(value, connection)
+                    for row in some
+                    for field, value in zip(fields, row, strict=True)
+                ],
+            )
