@@ -59,12 +59,15 @@ class ScriptedModel:
         self.closed = threading.Event()
         """Set when a caller hung up in the middle of an answer."""
         self._script: deque[Answer] = deque()
+        self._holds: set[threading.Event] = set()
         app = Starlette(routes=[Route("/v1/chat/completions", self._complete, methods=["POST"])])
         self._listening = Listening(app)
         self.base_url = f"{self._listening.origin}/v1"
 
     def stop(self) -> None:
-        """End the server."""
+        """End the server; an answer that a test still holds goes on, or its thread would keep the server."""
+        for hold in self._holds:
+            hold.set()
         self._listening.stop()
 
     def clear(self) -> None:
@@ -103,6 +106,7 @@ class ScriptedModel:
 
     def give(self, answer: Answer) -> None:
         """Add an answer to the script."""
+        self._holds |= {part for part in answer.parts if isinstance(part, threading.Event)}
         self._script.append(answer)
 
     def fail(self, status: int, body: bytes = b"{}", **headers: str) -> None:
