@@ -15,6 +15,7 @@ from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from django.conf import settings  # noqa: E402
 
+from audit.sealing import watching  # noqa: E402
 from chat import restored  # noqa: E402
 from chat.engine import runner  # noqa: E402
 from chat.routing import websocket_urlpatterns  # noqa: E402
@@ -52,16 +53,22 @@ async def close_connections() -> None:
     await asyncio.to_thread(runtime.shutdown, 2.0)
 
 
+async def end_the_log() -> None:
+    """Seal what is left and sign where the log ends in this process."""
+    await asyncio.to_thread(watching.stop, 1.0)
+
+
 _SPREAD_SECONDS = 0.5
 _ENDING_SECONDS = 3.0
 """Of the time to drain, what is kept for giving turns back and closing connections."""
 lifecycle = Lifecycle(
-    start_hooks=[restored.watch],
+    start_hooks=[restored.watch, watching.watch],
     stop_hooks=[
         StopHook(let_pages_go, 1.0),
         StopHook(hand_over_turns, settings.TRELLIS.drain_seconds),
         StopHook(let_all_pages_go, 1.0),
         StopHook(close_connections, 3.0),
+        StopHook(end_the_log, 2.0),
     ],
     most_seconds=settings.TRELLIS.drain_seconds + 2.0,
 )

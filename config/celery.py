@@ -39,13 +39,16 @@ def _drop_dead_connections(**_kwargs: object) -> None:
 @worker_process_init.connect
 def _take_part(**_kwargs: object) -> None:
     """A worker's process runs turns that others have left, like every other process."""
+    from audit.sealing import watching
     from chat import restored
 
     restored.watch()
+    watching.watch()
 
 
 @worker_process_shutdown.connect
 def _hand_over(**_kwargs: object) -> None:
+    from audit.sealing import watching
     from chat.engine import runner
     from mcp_servers.connections import runtime
     from workspaces import leaving
@@ -53,6 +56,7 @@ def _hand_over(**_kwargs: object) -> None:
     leaving.leave()
     asyncio.run(runner.hand_over(_HAND_OVER_SECONDS))
     runtime.shutdown(_HAND_OVER_SECONDS)
+    watching.stop(1.0)
 
 
 _HAND_OVER_SECONDS = 2.0
@@ -104,6 +108,11 @@ app.conf.beat_schedule = {
         "task": "chat.tasks.deliver_webhooks",
         "schedule": 15.0,
         "options": {"expires": 15},
+    },
+    "send the log to its sinks": {
+        "task": "audit.tasks.send_streams",
+        "schedule": 5.0,
+        "options": {"expires": 5},
     },
     "forget old deliveries": {
         "task": "chat.tasks.trim_deliveries",

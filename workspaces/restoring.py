@@ -58,6 +58,11 @@ def is_unconfirmed() -> bool:
     return Installation.objects.filter(restored_at__isnull=False).exists()
 
 
+def note_restore() -> None:
+    """Note that somebody else found the database restored."""
+    Installation.objects.filter(restored_at__isnull=True).update(restored_at=database_now())
+
+
 def confirm() -> bool:
     """Let everything go on by itself again; whether there was something to confirm."""
     return bool(Installation.objects.filter(restored_at__isnull=False).update(restored_at=None))

@@ -1,0 +1,79 @@
+"""``manage.py verify_audit``: is the log whole? Exit codes 0 whole, 1 altered, 2 incomplete, 3 unreadable."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from audit.verification.online import verify
+from audit.verification.trellis_verify import (
+    EXIT_CODES,
+    Report,
+    lines_of,
+    read_external,
+    verify_export,
+)
+from workspaces.actors import Actor, Source
+from workspaces.models import Workspace
+
+
+class Command(BaseCommand):
+    """Checks the database, or an export without looking at the database."""
+
+    help = "Checks every entry of the audit log against its seal, and says what is wrong."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--workspace", help="slug; without it, all of the log")
+        parser.add_argument("--from-export", type=Path, help="check this file instead")
+        parser.add_argument("--checkpoint", type=Path, help="a checkpoint file that was kept")
+        parser.add_argument(
+            "--key", action="append", default=[], help="fingerprint of a trusted key"
+        )
+        parser.add_argument("--incremental", action="store_true", help="only what is new")
+        parser.add_argument("--json", action="store_true", help="print the report as JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        began = time.monotonic()
+
+        def progress(entries: int) -> None:
+            if entries and options["verbosity"] > 1:
+                self.stderr.write(f"{entries} entries, {time.monotonic() - began:.0f} s")
+
+        try:
+            kept = read_external(options["checkpoint"]) if options["checkpoint"] else None
+            if options["from_export"]:
+                with options["from_export"].open("rb", buffering=1024 * 1024) as file:
+                    report = verify_export(
+                        file, trusted=options["key"], external=kept, progress=progress
+                    )
+            else:
+                report = self._verify_database(options, kept, progress)
+        except (OSError, ValueError) as error:
+            report = Report()
+            report.add("unreadable", f"Cannot be read: {error}.")
+        if options["json"]:
+            self.stdout.write(json.dumps(report.as_json(), indent=1))
+        else:
+            for line in lines_of(report):
+                self.stdout.write(line)
+        if code := EXIT_CODES[report.result]:
+            raise CommandError(f"The log is {report.result}.", returncode=code)
+
+    def _verify_database(self, options: dict[str, Any], kept: Any, progress: Any) -> Report:
+        workspace = None
+        if options["workspace"]:
+            workspace = Workspace.objects.filter(slug=options["workspace"]).first()
+            if workspace is None:
+                raise CommandError("No such workspace.", returncode=3)
+        actor = Actor.system(label="verify_audit", source=Source.COMMAND, workspace_id=None)
+        return verify(
+            workspace.pk if workspace else None,
+            actor=actor,
+            outside=kept,
+            is_incremental=options["incremental"],
+            progress=progress,
+        )

@@ -1,0 +1,197 @@
+"""Signed statements of where every chain stood: gapless, each naming the one before it."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.db.models import F, Sum
+
+from audit.actions import Action
+from audit.models import AuditCheckpoint, AuditHead
+from audit.sealing import external
+from audit.sealing.records import moment
+from audit.sealing.rotation import key_id_after, key_in_use, newest_checkpoint, record_key_change
+from audit.sealing.sealer import sealing_lock
+from audit.sealing.signing import SigningKey, signed, signing_keys
+from audit.services import EntryDraft, record
+from audit.verification.trellis_verify import (
+    CHECKPOINT_FORMAT,
+    EXTERNAL_FORMAT,
+    NO_HASH,
+    canonical,
+    head_digest,
+    head_label,
+)
+from workspaces import restoring
+from workspaces.actors import Actor, Source
+from workspaces.database import database_now
+
+logger = logging.getLogger(__name__)
+
+BUSY_SECONDS: Final = 5.0
+IDLE_SECONDS: Final = 60.0
+MOST_UNSTATED: Final = 1_000
+Kind = AuditCheckpoint.Kind
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """What goes into the file outside, once the statement is committed."""
+
+    statement: str
+    signature: str
+    number: int
+
+
+def is_due() -> bool:
+    """Whether it is time for a statement: often while something is sealed, now and then when nothing is."""
+    newest = newest_checkpoint()
+    if newest is None:
+        return True
+    age = (database_now() - newest.made_at).total_seconds()
+    if age >= IDLE_SECONDS or age < 0:
+        return True
+    changed = AuditHead.objects.exclude(seq=F("stated_seq"))
+    unstated = changed.aggregate(sum=Sum(F("seq") - F("stated_seq")))["sum"] or 0
+    return bool(unstated) and (age >= BUSY_SECONDS or unstated >= MOST_UNSTATED)
+
+
+def make_checkpoint(
+    kind: Kind = Kind.INTERVAL, *, only_if_due: bool = False
+) -> AuditCheckpoint | None:
+    """Sign where the chains stand, and put that in the file outside; None: another process is at it, or it is not due.
+
+    Raises:
+        SigningKeyMissing: the key in use is gone; nothing is signed with one that nobody introduced.
+        DatabaseError: nothing was written.
+        OSError: the statement stands, but the file could not be written.
+    """
+    with sealing_lock() as has_lock:
+        if not has_lock or (only_if_due and not is_due()):
+            return None
+        _look_outside()
+        _rotate_if_needed()
+        _explain_restores()
+        made = _write(kind)
+        file = _file_of(made)
+    present = external.read()
+    if present is None or present.number < file.number or _is_foreign(present):
+        external.write(file.statement, file.signature)
+    return made
+
+
+def _write(
+    kind: Kind, *, more: dict[str, Any] | None = None, next_key: SigningKey | None = None
+) -> AuditCheckpoint:
+    newest = newest_checkpoint()
+    key = key_in_use(newest)
+    number = newest.number + 1 if newest else 1
+    now = database_now()
+    changed = {
+        str(head.chain_id): (head.seq, head.hash)
+        for head in AuditHead.objects.exclude(seq=F("stated_seq"))
+    }
+    content: dict[str, Any] = {
+        "format": CHECKPOINT_FORMAT,
+        "number": number,
+        "kind": str(kind),
+        "made_at": moment(now),
+        "previous": newest.hash if newest else NO_HASH,
+        "heads": {head_label(name): head_digest(name, *head) for name, head in changed.items()},
+        **(more or {}),
+    }
+    if next_key is not None:
+        content["next_key"] = next_key.named
+    statement, signature = signed(content, key)
+    AuditHead.objects.filter(chain_id__in=changed).update(stated_seq=F("seq"))
+    return AuditCheckpoint.objects.create(
+        number=number,
+        kind=kind,
+        made_at=now,
+        statement=statement,
+        heads=canonical({name: list(head) for name, head in changed.items()}).decode(),
+        hash=hashlib.sha256(statement.encode()).hexdigest(),
+        key_id=key.id,
+        signature=signature,
+        countersignature=next_key.sign(statement) if next_key else "",
+    )
+
+
+def _rotate_if_needed() -> None:
+    """If another key stands first in the settings, let the old one introduce it."""
+    newest = newest_checkpoint()
+    new = signing_keys()[0]
+    if newest is None or key_id_after(newest) == new.id:
+        return
+    old = key_in_use(newest)
+    _write(Kind.ROTATION, next_key=new)
+    record_key_change(old, new)
+
+
+def _file_of(made: AuditCheckpoint) -> _File:
+    heads = {
+        str(head.chain_id): [head.stated_seq, head.hash]
+        for head in AuditHead.objects.filter(seq=F("stated_seq"))
+    }
+    content = {
+        "format": EXTERNAL_FORMAT,
+        "number": made.number,
+        "checkpoint": made.hash,
+        "made_at": moment(made.made_at),
+        "heads": heads,
+        "installation": external.installation(),
+    }
+    return _File(*signed(content, key_in_use(made)), number=made.number)
+
+
+def _is_foreign(found: external.External) -> bool:
+    """Whether the file is of another installation."""
+    mine = external.installation()
+    return bool(found.installation and mine and found.installation != mine)
+
+
+def _look_outside() -> None:
+    """Find out whether the file knows of more than the database: then that was restored from a backup."""
+    found = external.read()
+    if found is None or _is_foreign(found):
+        return
+    newest = newest_checkpoint()
+    number = newest.number if newest else 0
+    same = AuditCheckpoint.objects.filter(number=found.number).first()
+    if found.number <= number and same is not None and same.hash == found.checkpoint:
+        return
+    aside = external.keep_aside(found, after=min(number, found.number - 1))
+    restoring.note_restore()
+    logger.error(
+        "audit_log_restored_old_copy",
+        extra={"checkpoint": number, "known_checkpoint": found.number, "kept": aside.name},
+    )
+    record(
+        EntryDraft(
+            action=Action.LOG_LOSS,
+            actor=Actor.system(label="audit log", source=Source.TASK, workspace_id=None),
+            workspace_id=None,
+            details={
+                "reason": "The database is older than its newest checkpoint outside of it.",
+                "checkpoint": number,
+                "known_checkpoint": found.number,
+                "kept": aside.name,
+            },
+        )
+    )
+
+
+def _explain_restores() -> None:
+    """Once a person has confirmed a restore, say in a statement what was lost by it."""
+    asides = external.kept_aside()
+    if not asides or restoring.is_unconfirmed():
+        return
+    for aside in asides:
+        lost = external.read(aside)
+        if lost is not None:
+            restored = {"after": lost.after, "to": lost.number, "checkpoint": lost.checkpoint}
+            _write(Kind.RESTORED, more={"restored": restored})
+        external.explain(aside)

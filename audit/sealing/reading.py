@@ -1,0 +1,64 @@
+"""Reading the log in the order of sealing: by chain and sequence number, each entry exactly once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from audit.models import PLATFORM_CHAIN, AuditEntry, AuditHead, AuditSeal
+from audit.verification.trellis_verify import NO_HASH
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """An entry in its place."""
+
+    seq: int
+    hash: str
+    entry_id: UUID
+    entry: AuditEntry | None
+    """None: it is gone although its seal is still there."""
+
+
+def chain_of(workspace_id: UUID | None) -> UUID:
+    """The chain of a workspace's entries, or of those that belong to none."""
+    return workspace_id or PLATFORM_CHAIN
+
+
+def sealed_after(chain_id: UUID, seq: int, most: int = 1_000) -> list[Sealed]:
+    """The entries of a chain behind a place, in order; numbers are missing only where retention removed them."""
+    seals = list(AuditSeal.objects.filter(chain_id=chain_id, seq__gt=seq).order_by("seq")[:most])
+    found = entries_by_id(seal.entry_id for seal in seals)
+    return [Sealed(seal.seq, seal.hash, seal.entry_id, found.get(seal.entry_id)) for seal in seals]
+
+
+def entries_by_id(ids: Iterable[UUID]) -> dict[UUID, AuditEntry]:
+    """Entries of any workspace: for sealing and for what reads in the order of sealing."""
+    return AuditEntry.objects.across_workspaces().in_bulk(list(ids))
+
+
+def heads() -> dict[UUID, tuple[int, str]]:
+    """Where each chain stands."""
+    return {head.chain_id: (head.seq, head.hash) for head in AuditHead.objects.all()}
+
+
+def head_of(chain_id: UUID) -> tuple[int, str]:
+    """Where a chain stands: the greater of what its newest seal and the kept head say."""
+    return heads_of([chain_id])[chain_id]
+
+
+def heads_of(chain_ids: Iterable[UUID]) -> dict[UUID, tuple[int, str]]:
+    """The same for several. Retention may have removed the newest seal; then the kept head knows."""
+    wanted = list(chain_ids)
+    found = dict.fromkeys(wanted, (0, NO_HASH))
+    for head in AuditHead.objects.filter(chain_id__in=wanted):
+        found[head.chain_id] = (head.seq, head.hash)
+    for chain_id in wanted:
+        newest = AuditSeal.objects.filter(chain_id=chain_id).order_by("-seq").first()
+        if newest is not None and newest.seq > found[chain_id][0]:
+            found[chain_id] = (newest.seq, newest.hash)
+    return found

@@ -1,0 +1,53 @@
+"""Changing the key that signs: the change is a statement signed by the old key and by the new one."""
+
+from __future__ import annotations
+
+import json
+
+from audit.actions import Action
+from audit.models import AuditCheckpoint
+from audit.sealing.signing import SigningKey, SigningKeyMissing, find_key, signing_keys
+from audit.services import EntryDraft, record
+from workspaces.actors import Actor, Source
+
+
+def newest_checkpoint() -> AuditCheckpoint | None:
+    """The last statement that was made."""
+    return AuditCheckpoint.objects.order_by("-number").first()
+
+
+def key_id_after(checkpoint: AuditCheckpoint | None) -> str | None:
+    """The id of the key that has to sign what follows a statement; None: any may begin."""
+    if checkpoint is None:
+        return None
+    if checkpoint.kind != AuditCheckpoint.Kind.ROTATION:
+        return checkpoint.key_id
+    key_id: str = json.loads(checkpoint.statement)["next_key"]["id"]
+    return key_id
+
+
+def key_in_use(checkpoint: AuditCheckpoint | None = None) -> SigningKey:
+    """The key that signs what follows the newest statement.
+
+    Raises:
+        SigningKeyMissing: it is not in the settings.
+    """
+    key_id = key_id_after(checkpoint or newest_checkpoint())
+    if key_id is None:
+        return signing_keys()[0]
+    key = find_key(key_id)
+    if key is None:
+        raise SigningKeyMissing(key_id)
+    return key
+
+
+def record_key_change(old: SigningKey, new: SigningKey) -> None:
+    """Enter the change of key into the log."""
+    record(
+        EntryDraft(
+            action=Action.LOG_KEY_CHANGED,
+            actor=Actor.system(label="audit log", source=Source.TASK, workspace_id=None),
+            workspace_id=None,
+            details={"from": old.fingerprint, "to": new.fingerprint},
+        )
+    )

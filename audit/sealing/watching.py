@@ -1,0 +1,144 @@
+"""A thread of each process that seals what waits and signs where the chains stand. One at a time does; the others wait."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import sys
+import threading
+from pathlib import Path
+
+from django.db import DatabaseError, close_old_connections, connections
+
+from audit import spool
+from audit.actions import Action
+from audit.errors import AuditUnavailable
+from audit.models import AuditCheckpoint
+from audit.sealing.checkpoints import is_due as checkpoint_is_due
+from audit.sealing.checkpoints import make_checkpoint
+from audit.sealing.sealer import seal_pending
+from audit.sealing.signing import SigningKeyMissing
+from audit.services import EntryDraft, record
+from workspaces.actors import Actor, Source
+from workspaces.database import drop_dead_connections
+
+logger = logging.getLogger(__name__)
+
+ROUND_SECONDS = 1.0
+_MOST_PAUSE_SECONDS = 10.0
+_MOST_BATCHES = 1_000
+_lock = threading.Lock()
+_watcher: Watcher | None = None
+is_key_missing = False
+"""Whether nothing can be signed because the key in use is not in the settings."""
+
+
+class Watcher(threading.Thread):
+    """Goes round until it is stopped; whatever fails, it goes on trying."""
+
+    def __init__(self) -> None:
+        super().__init__(name="audit-sealer", daemon=True)
+        self._stopping = threading.Event()
+
+    def run(self) -> None:
+        """Seal, sign, pause."""
+        has_begun = False
+        pause = ROUND_SECONDS
+        while not self._stopping.wait(0 if not has_begun else pause):
+            try:
+                close_old_connections()
+                if not has_begun:
+                    note_process(Action.LOG_STARTED)
+                    has_begun = True
+                go_round()
+                pause = ROUND_SECONDS
+            except Exception as error:
+                pause = min(pause * 2, _MOST_PAUSE_SECONDS)
+                logger.warning("audit_not_sealed", exc_info=not isinstance(error, DatabaseError))
+                drop_dead_connections()
+                if not has_begun and self._stopping.wait(pause):
+                    break
+            finally:
+                close_old_connections()
+        connections.close_all()
+
+    def stop(self) -> None:
+        """Let the round under way come to its end, and no other begin."""
+        self._stopping.set()
+
+
+def watch() -> None:
+    """From now on seal in this process."""
+    global _watcher
+    with _lock:
+        if _watcher is None:
+            _watcher = Watcher()
+            _watcher.start()
+
+
+def stop(seconds: float = 2.0) -> None:
+    """Say that the log stops here, seal everything, and sign the end."""
+    global _watcher
+    with _lock:
+        watcher, _watcher = _watcher, None
+    if watcher is None:
+        return
+    watcher.stop()
+    watcher.join(seconds)
+    try:
+        note_process(Action.LOG_STOPPED)
+        seal_all()
+        make_checkpoint(AuditCheckpoint.Kind.END)
+    except (DatabaseError, AuditUnavailable, SigningKeyMissing, OSError):
+        logger.warning("audit_end_not_signed", exc_info=True)
+    finally:
+        connections.close_all()
+
+
+def go_round() -> None:
+    """Enter what was spooled, seal what waits, and sign if it is time."""
+    global is_key_missing
+    spool.replay()
+    seal_all()
+    if not checkpoint_is_due():
+        return
+    try:
+        make_checkpoint(only_if_due=True)
+        is_key_missing = False
+    except SigningKeyMissing:
+        is_key_missing = True
+        logger.critical("audit_signing_key_missing", exc_info=True)
+    except OSError:
+        logger.exception("audit_checkpoint_file_not_written")
+
+
+def seal_all() -> int:
+    """Seal until nothing waits or another process is at it; how many entries that were."""
+    sealed = 0
+    for _ in range(_MOST_BATCHES):
+        batch = seal_pending()
+        sealed += batch.sealed
+        if batch.is_elsewhere or not batch.sealed + batch.skipped:
+            break
+    return sealed
+
+
+def note_process(action: Action) -> None:
+    """Enter that the log began or ended in this process.
+
+    Raises:
+        AuditUnavailable: it could not be written.
+    """
+    record(
+        EntryDraft(
+            action=action,
+            actor=Actor.system(label="audit log", source=Source.TASK, workspace_id=None),
+            workspace_id=None,
+            details={
+                "host": socket.gethostname(),
+                "process": os.getpid(),
+                "program": Path(sys.argv[0]).name,
+            },
+        )
+    )

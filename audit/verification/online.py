@@ -1,0 +1,207 @@
+"""Verifying the log where it is: the same check as of an export, and what only the database can tell."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Exists, OuterRef
+from django.utils import timezone
+
+from audit.actions import Action
+from audit.bodies import is_body_whole
+from audit.models import (
+    AuditBody,
+    AuditCheckpoint,
+    AuditEntry,
+    AuditHead,
+    AuditSeal,
+    PendingSeal,
+)
+from audit.sealing import external
+from audit.sealing.reading import Sealed, chain_of
+from audit.sealing.rotation import key_id_after
+from audit.sealing.signing import signing_keys
+from audit.services import EntryDraft, record
+from audit.verification.stream import Cursor, LogStream
+from audit.verification.trellis_verify import (
+    ALTERED,
+    INCOMPLETE,
+    UNREADABLE,
+    WHOLE,
+    Malformed,
+    Record,
+    Report,
+    Verifier,
+)
+from workspaces.actors import Actor
+
+Progress = Callable[[int], None]
+_TOLD = 10
+_LATE = timedelta(minutes=1)
+
+
+def verify(
+    workspace_id: UUID | None = None,
+    *,
+    actor: Actor,
+    outside: Record | None = None,
+    is_incremental: bool = False,
+    progress: Progress | None = None,
+) -> Report:
+    """Check the log of one workspace, or all of it, and record the result.
+
+    Args:
+        outside: the checkpoint file; absent, the one of the settings is taken if it is there.
+        is_incremental: only what came since the last verification of the whole that found nothing.
+
+    Raises:
+        AuditUnavailable: the result could not be recorded.
+    """
+    report = _check(workspace_id, outside, is_incremental, progress)
+    if workspace_id is None and report.result == WHOLE:
+        _keep_cursor(report)
+    record(
+        EntryDraft(
+            action=Action.LOG_VERIFIED,
+            actor=actor,
+            workspace_id=workspace_id,
+            details={
+                "result": report.result,
+                "scope": "new" if is_incremental else "whole",
+                "entries": report.entries,
+                "checkpoint": list(report.checkpoint) if report.checkpoint else None,
+                "findings_in_all": report.findings_in_all,
+                "findings": [
+                    {"result": f.result, "text": f.text, "chain": f.chain, "seq": f.seq}
+                    for f in report.findings[:_TOLD]
+                ],
+                "first_bad": dict(list(report.first_bad.items())[:_TOLD]),
+            },
+        )
+    )
+    return report
+
+
+def _check(
+    workspace_id: UUID | None,
+    outside: Record | None,
+    is_incremental: bool,
+    progress: Progress | None,
+) -> Report:
+    kept = None if outside else external.read()
+    if kept is not None and kept.installation in {"", external.installation()}:
+        outside = kept.as_record
+    start = _start() if is_incremental and workspace_id is None else None
+    verifier = Verifier(
+        trusted=[key.fingerprint for key in signing_keys()],
+        external=outside,
+        **(start or {}),
+    )
+    report = verifier.report
+    cursor = Cursor(start["heads"], start["checkpoint"][0]) if start else None
+    bodies = _Bodies(verifier)
+    stream = LogStream(workspace_id, cursor=cursor, inspect=bodies.inspect)
+    if workspace_id is not None:
+        verifier.limit_to(str(workspace_id))
+    try:
+        for item in stream:
+            verifier.feed(item)
+            if progress and item["record"] == "entry" and report.entries % 20_000 == 0:
+                progress(report.entries)
+        for name, (seq, hash_) in stream.tops.items():
+            verifier.stand(name, seq, hash_, "the database")
+    except Malformed as error:
+        report.add(UNREADABLE, f"The log cannot be read: {error}.")
+    if report.checkpoint is None and not report.findings_in_all:
+        verifier.trust_nothing()
+    report = verifier.finish(needs_end=False)
+    _look_for_unsealed(workspace_id, report)
+    for aside in external.kept_aside():
+        text = f"An old copy of the database was restored, which nobody has confirmed yet ({aside.name})."
+        report.add(INCOMPLETE, text)
+    if outside is None:
+        report.notes.append("There is no checkpoint file outside the database to compare with.")
+    return report
+
+
+class _Bodies:
+    """Compares previews and stored bodies with what the entries commit to."""
+
+    def __init__(self, verifier: Verifier) -> None:
+        self._verifier = verifier
+
+    def inspect(self, chain: str, batch: list[Sealed]) -> None:
+        entries = [(sealed.seq, sealed.entry) for sealed in batch if sealed.entry is not None]
+        bodies = AuditBody.objects.across_workspaces().in_bulk([entry.pk for _, entry in entries])
+        for seq, entry in entries:
+            if is_body_whole(entry, bodies.get(entry.pk)):
+                continue
+            if self._verifier.covers(chain, "bodies", seq):
+                continue
+            text = "Arguments or result were changed or removed; the entry says what they were."
+            self._verifier.report.add(ALTERED, text, chain, seq)
+
+
+def _look_for_unsealed(workspace_id: UUID | None, report: Report) -> None:
+    """What is neither sealed nor waits to be: it came in, or lost its seal, behind the log's back."""
+    entries = AuditEntry.objects.across_workspaces()
+    if workspace_id is not None:
+        entries = AuditEntry.objects.for_workspace(workspace_id)
+    unsealed = entries.filter(
+        ~Exists(AuditSeal.objects.filter(entry_id=OuterRef("pk"))),
+        ~Exists(PendingSeal.objects.filter(entry_id=OuterRef("pk"))),
+    )
+    for entry in unsealed.order_by()[:_TOLD]:
+        text = f"Entry {entry.pk} has no seal and does not wait for one."
+        report.add(ALTERED, text, str(chain_of(entry.workspace_id)))
+    oldest = PendingSeal.objects.order_by("id").first()
+    waiting = (
+        AuditEntry.objects.across_workspaces().find(oldest.entry_id) if oldest is not None else None
+    )
+    if waiting is not None and timezone.now() - waiting.created_at > _LATE:
+        report.notes.append("Entries have waited for their seal for more than a minute.")
+
+
+def _keep_cursor(report: Report) -> None:
+    """Remember how far it is whole: where the chains stood at the newest checkpoint."""
+    heads = AuditHead.objects.in_bulk([UUID(name) for name in report.stated])
+    for name, (seq, hash_) in report.stated.items():
+        head = heads.get(UUID(name))
+        if head is not None:
+            head.verified_seq, head.verified_hash = seq, hash_
+    AuditHead.objects.bulk_update(heads.values(), ["verified_seq", "verified_hash"], batch_size=200)
+
+
+def last_verification() -> AuditEntry | None:
+    """The newest verification of all chains."""
+    return (
+        AuditEntry.objects.across_workspaces()
+        .filter(action=Action.LOG_VERIFIED.value, workspace_id=None)
+        .order_by("-id")
+        .first()
+    )
+
+
+def _start() -> dict[str, Any] | None:
+    """Where the last verification that found nothing ended; None: there is no such place any more."""
+    last = last_verification()
+    details = last.details if last is not None else {}
+    place = details.get("checkpoint")
+    if details.get("result") != WHOLE or not place:
+        return None
+    checkpoint = AuditCheckpoint.objects.filter(number=place[0], hash=place[1]).first()
+    if checkpoint is None:
+        return None
+    statement = json.loads(checkpoint.statement)
+    name = "next_key" if key_id_after(checkpoint) != checkpoint.key_id else "key"
+    key = statement[name]
+    heads = AuditHead.objects.filter(verified_seq__gt=0)
+    return {
+        "heads": {str(head.chain_id): (head.verified_seq, head.verified_hash) for head in heads},
+        "checkpoint": (checkpoint.number, checkpoint.hash),
+        "key": (key["id"], key["public"]),
+    }

@@ -1,0 +1,147 @@
+"""The log as the verifier takes it: tombstones, then entries and checkpoints in the order of sealing. Constant memory."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+from uuid import UUID
+
+from django.db.models import Q
+
+from audit.models import AuditCheckpoint, AuditHead, AuditSeal, AuditTombstone
+from audit.sealing.reading import Sealed, head_of, heads_of, sealed_after
+from audit.sealing.records import record_of
+from audit.verification.trellis_verify import Record
+
+_CHECKPOINTS: Final = 500
+_MOST_AHEAD: Final = 20_000
+"""Entries that are read ahead, of all chains together."""
+
+Inspect = Callable[[str, list[Sealed]], None]
+
+
+@dataclass(slots=True)
+class Cursor:
+    """From where to go on: the place of each chain, and the number of a checkpoint."""
+
+    heads: dict[str, tuple[int, str]] = field(default_factory=dict)
+    checkpoint: int = 0
+
+
+class LogStream:
+    """The records of one workspace, or of all chains.
+
+    Args:
+        workspace_id: whose chain; None for all.
+        cursor: where an earlier reading ended.
+        inspect: is shown each batch of entries as it is read.
+    """
+
+    def __init__(
+        self,
+        workspace_id: UUID | None = None,
+        *,
+        cursor: Cursor | None = None,
+        inspect: Inspect | None = None,
+    ) -> None:
+        self._workspace_id = workspace_id
+        self._cursor = cursor or Cursor()
+        self._inspect = inspect
+        newest = AuditCheckpoint.objects.order_by("-number").first()
+        self.newest = newest.number if newest else 0
+        # Read behind the newest checkpoint: then no checkpoint speaks of more than is read.
+        self.tops = self._read_tops()
+        self._places = {name: head[0] for name, head in self._cursor.heads.items()}
+        self._ahead: dict[str, deque[Sealed]] = {}
+        self._batch = max(20, min(1_000, _MOST_AHEAD // max(1, len(self.tops))))
+        self._tombstones: set[UUID] = set()
+
+    def _read_tops(self) -> dict[str, tuple[int, str]]:
+        if self._workspace_id is not None:
+            top = head_of(self._workspace_id)
+            return {str(self._workspace_id): top} if top[0] else {}
+        chains = set(AuditHead.objects.values_list("chain_id", flat=True))
+        chains |= set(AuditSeal.objects.values_list("chain_id", flat=True).distinct())
+        return {str(name): head for name, head in heads_of(chains).items()}
+
+    def __iter__(self) -> Iterator[Record]:
+        yield from self._new_tombstones()
+        for checkpoint in self._checkpoints():
+            heads = _heads_beside(checkpoint, self._workspace_id)
+            for name, (seq, _hash) in heads.items():
+                yield from self._entries(name, seq)
+            yield {
+                "record": "checkpoint",
+                "statement": checkpoint.statement,
+                "signature": checkpoint.signature,
+                "countersignature": checkpoint.countersignature,
+                "heads": heads,
+            }
+        for name, (seq, _hash) in self.tops.items():
+            yield from self._entries(name, seq)
+
+    def _checkpoints(self) -> Iterator[AuditCheckpoint]:
+        last = self._cursor.checkpoint
+        wanted = AuditCheckpoint.objects.filter(number__lte=self.newest).order_by("number")
+        if self._workspace_id is not None:
+            told = (AuditCheckpoint.Kind.ROTATION, AuditCheckpoint.Kind.RESTORED)
+            wanted = wanted.filter(
+                Q(heads__contains=str(self._workspace_id))
+                | Q(kind__in=told)
+                | Q(number__in=[1, self.newest])
+            )
+        while batch := list(wanted.filter(number__gt=last)[:_CHECKPOINTS]):
+            yield from batch
+            last = batch[-1].number
+
+    def _entries(self, name: str, until: int) -> Iterator[Record]:
+        place = self._places.get(name, 0)
+        while place < until:
+            ahead = self._ahead.get(name)
+            if not ahead:
+                ahead = self._ahead[name] = self._read_ahead(name, place)
+            if not ahead or ahead[0].seq != place + 1:
+                # Perhaps it was removed while this was read.
+                yield from self._new_tombstones()
+            if not ahead or ahead[0].seq > until:
+                place = until
+                break
+            sealed = ahead.popleft()
+            place = sealed.seq
+            yield {
+                "record": "entry",
+                "chain": name,
+                "seq": sealed.seq,
+                "hash": sealed.hash,
+                "entry": None if sealed.entry is None else record_of(sealed.entry),
+            }
+        self._places[name] = max(place, self._places.get(name, 0))
+
+    def _read_ahead(self, name: str, place: int) -> deque[Sealed]:
+        batch = sealed_after(UUID(name), place, self._batch)
+        if self._inspect is not None:
+            self._inspect(name, batch)
+        return deque(batch)
+
+    def _new_tombstones(self) -> Iterator[Record]:
+        rows = AuditTombstone.objects.order_by("id")
+        if self._workspace_id is not None:
+            rows = rows.filter(chain_id=self._workspace_id)
+        for row in rows.exclude(id__in=self._tombstones).iterator(1_000):
+            self._tombstones.add(row.pk)
+            yield {"record": "tombstone", "statement": row.statement, "signature": row.signature}
+
+
+def _heads_beside(checkpoint: AuditCheckpoint, workspace_id: UUID | None) -> dict[str, Any]:
+    """Where the chains stood that a statement names by digest; of one workspace only its own."""
+    try:
+        found = json.loads(checkpoint.heads or "{}")
+        heads = {str(UUID(name)): (int(seq), str(hash_)) for name, (seq, hash_) in found.items()}
+    except (ValueError, TypeError, AttributeError):
+        return {}
+    if workspace_id is None:
+        return heads
+    return {name: head for name, head in heads.items() if name == str(workspace_id)}
