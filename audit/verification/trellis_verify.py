@@ -397,7 +397,9 @@ class Verifier:
             if chain.is_known and over.first == chain.seq + 1 and over.before != chain.hash:
                 text = "What was removed here does not join what stands before it."
                 self.report.add(ALTERED, text, name, over.first)
-            chain.seq, chain.hash, chain.is_known = over.last, over.hash, True
+            # A statement may stop in the midst of what is gone; which hash stood there, only it can say.
+            chain.seq = min(over.last, target)
+            chain.hash, chain.is_known = over.hash, chain.seq == over.last
 
     def _miss(self, name: str, chain: _Chain, last: int) -> None:
         first = chain.seq + 1
@@ -420,7 +422,9 @@ class Verifier:
             self.report.add(
                 ALTERED, f"Entries stand before {what} that came after it.", name, seq + 1
             )
-        elif chain.is_known and chain.hash != hash_:
+        elif not chain.is_known:
+            chain.hash, chain.is_known = hash_, True
+        elif chain.hash != hash_:
             self.report.add(ALTERED, f"The chain differs from what {what} says.", name, seq)
 
     def covers(self, chain: str, kind: str, seq: int) -> bool:

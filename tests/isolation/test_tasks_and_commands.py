@@ -41,10 +41,12 @@ COMMANDS: Mapping[str, Callable[[Side, Side], list[str]] | None] = {
     "conformance": None,
     "count_audit": None,
     "generate_audit": None,
+    "export_audit": None,
     "generate_keys": None,
     "rotate_keys": None,
     "seed_demo": None,
     "up": None,
+    "verify_audit": None,
     "write_configuration_docs": None,
     "write_security_docs": None,
 }
