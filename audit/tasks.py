@@ -5,9 +5,40 @@ from __future__ import annotations
 from celery import shared_task
 
 from audit import rollups
+from audit.alerts import notices, watching
+from audit.alerts import sending as alert_sending
+from audit.streams import sending
+from workspaces import restoring
 
 
 @shared_task
 def count_entries() -> int:
     """Bring the counters behind the reports up to date; gives how many entries were counted."""
     return rollups.roll_up_all()
+
+
+@shared_task(ignore_result=True)
+def send_streams() -> None:
+    """Send sealed entries to their sinks; not after a restore, before somebody has looked at it."""
+    if not restoring.is_unconfirmed():
+        sending.send_due()
+
+
+@shared_task(ignore_result=True)
+def watch_alerts() -> None:
+    """Look at every alert rule."""
+    watching.watch_all()
+
+
+@shared_task(ignore_result=True)
+def send_alerts() -> None:
+    """Send alerts' mails and webhooks; not after a restore, before somebody has looked at it."""
+    if not restoring.is_unconfirmed():
+        alert_sending.deliver_due()
+
+
+@shared_task(ignore_result=True)
+def trim_alerts() -> None:
+    """Forget old messages of alerts and old lines of bells."""
+    alert_sending.trim_deliveries()
+    notices.trim_notices()

@@ -114,6 +114,21 @@ app.conf.beat_schedule = {
         "schedule": 5.0,
         "options": {"expires": 5},
     },
+    "look at alert rules": {
+        "task": "audit.tasks.watch_alerts",
+        "schedule": 30.0,
+        "options": {"expires": 30},
+    },
+    "send alerts": {
+        "task": "audit.tasks.send_alerts",
+        "schedule": 10.0,
+        "options": {"expires": 10},
+    },
+    "forget old alerts": {
+        "task": "audit.tasks.trim_alerts",
+        "schedule": crontab(minute=51),
+        "options": {"expires": 3600},
+    },
     "forget old deliveries": {
         "task": "chat.tasks.trim_deliveries",
         "schedule": crontab(minute=37),

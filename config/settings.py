@@ -89,6 +89,7 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "csp.context_processors.nonce",
                 "workspaces.context.workspaces",
+                "audit.context.bell",
             ],
         },
     }

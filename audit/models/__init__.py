@@ -1,5 +1,6 @@
 """The rows of the log, by what they are for."""
 
+from audit.models.alerts import Alert, AlertDelivery, AlertRule, Notice
 from audit.models.bodies import AuditBody
 from audit.models.entries import AuditEntry
 from audit.models.heads import AuditHead
@@ -20,9 +21,13 @@ from audit.models.seals import (
     AuditTombstone,
     PendingSeal,
 )
+from audit.models.streams import AuditStream, StreamCursor, StreamState
 
 __all__ = [
     "PLATFORM_CHAIN",
+    "Alert",
+    "AlertDelivery",
+    "AlertRule",
     "AuditBody",
     "AuditCheckpoint",
     "AuditEntry",
@@ -31,14 +36,18 @@ __all__ = [
     "AuditPolicy",
     "AuditRollup",
     "AuditSeal",
+    "AuditStream",
     "AuditTombstone",
     "Dimension",
     "Grain",
     "LegalHold",
     "Measure",
+    "Notice",
     "PendingSeal",
     "ReportSchedule",
     "RollupCursor",
     "SavedView",
     "SignOff",
+    "StreamCursor",
+    "StreamState",
 ]

@@ -245,6 +245,45 @@ SAMPLES: dict[str, Sample] = {
     ),
     "workspaces:revoke_token": Sample(ids=lambda side: {"token_id": side["token"].pk}, reads=False),
     "workspaces:open_admin": Sample(ids=_slug, reads=False),
+    "audit:streams": _page,
+    "audit:stream_add": Sample(
+        ids=lambda side: {**_slug(side), "kind": "webhook"},
+        bodies=(lambda _: {"name": "x", "target": "https://sink.example.org/", "start": "now"},),
+        reads=False,
+    ),
+    "audit:stream": Sample(ids=_in_workspace(stream_id="stream"), reads=False),
+    "audit:stream_change": Sample(
+        ids=lambda side: {**_slug(side), "stream_id": side["stream"].pk, "verb": "resume"},
+        reads=False,
+    ),
+    "audit:platform_streams": Sample(reads=False),
+    "audit:platform_stream_add": Sample(ids=lambda _: {"kind": "webhook"}, reads=False),
+    "audit:platform_stream": Sample(ids=lambda side: {"stream_id": side["stream"].pk}, reads=False),
+    "audit:platform_stream_change": Sample(
+        ids=lambda side: {"stream_id": side["stream"].pk, "verb": "resume"}, reads=False
+    ),
+    "audit:alerts": _page,
+    "audit:alert_add": Sample(
+        ids=_slug,
+        bodies=(
+            lambda _: {
+                "name": "x",
+                "condition": "timeout",
+                "threshold": "1",
+                "window_minutes": "5",
+                "least_calls": "10",
+                "remind_hours": "24",
+            },
+        ),
+        reads=False,
+    ),
+    "audit:alert_recommended": Sample(ids=_slug, reads=False),
+    "audit:alert_rule": Sample(ids=_in_workspace(rule_id="rule"), reads=False),
+    "audit:alert_change": Sample(
+        ids=lambda side: {**_slug(side), "rule_id": side["rule"].pk, "verb": "on"}, reads=False
+    ),
+    "audit:notices": _page,
+    "audit:notices_read": Sample(ids=_slug, reads=False),
     "audit:entries": _page,
     "audit:export": Sample(
         ids=lambda side: {**_slug(side), "extension": "csv"}, writes_on_get=_AUDIT

@@ -29,6 +29,7 @@ from workspaces.outbound.endpoints import (
     check_headers,
     parse_endpoint,
 )
+from workspaces.outbound.tls import connect_tls, tls_context
 
 __all__ = [
     "HTTP_SCHEMES",
@@ -47,7 +48,9 @@ __all__ = [
     "allowed_networks",
     "check_headers",
     "client",
+    "connect_tls",
     "is_allowed_address",
     "parse_endpoint",
     "ssl_context",
+    "tls_context",
 ]

@@ -33,7 +33,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         deadline = None if timeout is None else time.monotonic() + timeout
         addresses = [
             address
-            for address in await self._resolve(host, port, timeout)
+            for address in await self.resolve(host, port, timeout)
             if is_allowed_address(
                 address, networks=self._networks, only_networks=self._only_networks
             )
@@ -65,7 +65,8 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         await anyio.sleep(seconds)
 
     @staticmethod
-    async def _resolve(host: str, port: int, timeout: float | None) -> list[Address]:
+    async def resolve(host: str, port: int, timeout: float | None) -> list[Address]:
+        """The addresses of a name, or the address that it is; not checked yet."""
         try:
             return [ipaddress.ip_address(host)]
         except ValueError:

@@ -1,0 +1,1 @@
+"""Rules that watch the log, and how people hear of what they find."""

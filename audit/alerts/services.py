@@ -1,0 +1,165 @@
+"""What an owner does with alert rules: every change is an entry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+from django.db import transaction
+
+from audit.alerts import watching
+from audit.models import AlertRule
+from audit.models.alerts import MOST_WINDOW_MINUTES
+from workspaces.actors import Actor
+from workspaces.changes import record_created, record_deleted, tracked_change
+from workspaces.database import database_now
+from workspaces.errors import Conflict, DomainError, InvalidInput
+from workspaces.outbound import parse_endpoint
+from workspaces.roles import Permission, require
+from workspaces.webhook_signatures import new_secret
+
+MOST_RULES: Final = 50
+MOST_ADDRESSES: Final = 10
+_MOST_THRESHOLD: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleDraft:
+    """A rule's settings."""
+
+    name: str
+    condition: str
+    threshold: int
+    window_minutes: int
+    least_calls: int = 10
+    server_name: str = ""
+    tool_name: str = ""
+    remind_hours: int = 24
+    tells_bell: bool = True
+    emails: Sequence[str] = ()
+    webhook_url: str = ""
+
+
+_C = AlertRule.Condition
+RECOMMENDED: Final = (
+    RuleDraft(name="The log itself", condition=_C.TAMPERING, threshold=1, window_minutes=1440),
+    RuleDraft(name="Connections fail", condition=_C.CONNECTION, threshold=5, window_minutes=15),
+    RuleDraft(name="Calls time out", condition=_C.TIMEOUT, threshold=5, window_minutes=15),
+    RuleDraft(name="Many calls fail", condition=_C.ERROR_RATE, threshold=25, window_minutes=30),
+    RuleDraft(name="Many calls are refused", condition=_C.REFUSAL, threshold=20, window_minutes=60),
+    RuleDraft(name="A quota is used up", condition=_C.QUOTA, threshold=1, window_minutes=60),
+    RuleDraft(name="Approvals wait", condition=_C.APPROVAL, threshold=1, window_minutes=60),
+)
+
+
+@transaction.atomic
+def create_rule(*, workspace_id: UUID, actor: Actor, draft: RuleDraft) -> tuple[AlertRule, str]:
+    """Watch for something from now on.
+
+    Returns:
+        The rule, and if it has a webhook the secret that signs it, which is shown this once.
+
+    Raises:
+        InvalidInput: numbers out of range, no such address.
+        Conflict: there are too many already.
+    """
+    require(actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace_id)
+    if AlertRule.objects.for_workspace(workspace_id).count() >= MOST_RULES:
+        raise Conflict(f"A workspace has at most {MOST_RULES} alert rules.")
+    rule = AlertRule(workspace_id=workspace_id)
+    secret = _fill(rule, draft)
+    rule.save()
+    record_created(rule, actor=actor)
+    return rule, secret
+
+
+def update_rule(*, rule: AlertRule, actor: Actor, draft: RuleDraft) -> str:
+    """Change it; gives the new signing secret where the webhook's address is another now.
+
+    Raises:
+        InvalidInput: as in `create_rule`.
+    """
+    require(actor, Permission.MANAGE_WORKSPACE, workspace_id=rule.workspace_id)
+    with tracked_change(rule, actor=actor):
+        secret = _fill(rule, draft)
+        rule.save()
+    return secret
+
+
+def switch_rule(*, rule: AlertRule, actor: Actor, is_active: bool) -> None:
+    """On or off; what is open of one that is switched off ends with it, and nobody is told."""
+    require(actor, Permission.MANAGE_WORKSPACE, workspace_id=rule.workspace_id)
+    with tracked_change(rule, actor=actor):
+        rule.is_active = is_active
+        rule.save()
+        alert = watching.open_alert(rule)
+        if not is_active and alert is not None:
+            watching.end(
+                alert, rule, database_now(), value=alert.value, why="The rule was switched off."
+            )
+
+
+@transaction.atomic
+def delete_rule(*, rule: AlertRule, actor: Actor) -> None:
+    """Watch for it no longer. What it found stays in the log."""
+    require(actor, Permission.MANAGE_WORKSPACE, workspace_id=rule.workspace_id)
+    record_deleted(rule, actor=actor)
+    rule.delete()
+
+
+@transaction.atomic
+def add_recommended(*, workspace_id: UUID, actor: Actor) -> int:
+    """Add the recommended rules whose kind is not watched yet; gives how many."""
+    rows = AlertRule.objects.for_workspace(workspace_id)
+    watched = set(rows.values_list("condition", flat=True))
+    wanted = [draft for draft in RECOMMENDED if draft.condition not in watched]
+    for draft in wanted:
+        create_rule(workspace_id=workspace_id, actor=actor, draft=draft)
+    return len(wanted)
+
+
+def _fill(rule: AlertRule, draft: RuleDraft) -> str:
+    faults = _faults(draft)
+    if faults:
+        raise InvalidInput(fields=faults)
+    url = draft.webhook_url and str(parse_endpoint(draft.webhook_url))
+    secret = new_secret() if url and url != rule.webhook_url else ""
+    if secret or not url:
+        rule.webhook_secret = secret or None
+    rule.webhook_url = url
+    rule.emails = list(dict.fromkeys(draft.emails))
+    for name in (
+        *("name", "condition", "threshold", "window_minutes", "least_calls"),
+        *("server_name", "tool_name", "remind_hours", "tells_bell"),
+    ):
+        setattr(rule, name, getattr(draft, name))
+    return secret
+
+
+def _faults(draft: RuleDraft) -> dict[str, list[str]]:
+    faults: dict[str, list[str]] = {}
+    if draft.condition not in AlertRule.Condition.values:
+        faults["condition"] = ["There is no such condition."]
+    if not 1 <= draft.threshold <= _MOST_THRESHOLD:
+        faults["threshold"] = [f"It is a number from 1 to {_MOST_THRESHOLD}."]
+    elif draft.condition == AlertRule.Condition.ERROR_RATE and draft.threshold > 100:
+        faults["threshold"] = ["It is a number of per cent, at most 100."]
+    if not 1 <= draft.window_minutes <= MOST_WINDOW_MINUTES:
+        faults["window_minutes"] = [f"It is a number from 1 to {MOST_WINDOW_MINUTES}."]
+    if len(draft.emails) > MOST_ADDRESSES:
+        faults["emails"] = [f"At most {MOST_ADDRESSES} addresses."]
+    for address in draft.emails:
+        try:
+            validate_email(address)
+        except ValidationError:
+            faults["emails"] = [f"“{address}” is no e-mail address."]
+    if draft.webhook_url:
+        try:
+            parse_endpoint(draft.webhook_url)
+        except DomainError as error:
+            faults["webhook_url"] = [error.message]
+    return faults

@@ -1,0 +1,62 @@
+"""An alert's messages as rows of its own transaction: what is rolled back is told to nobody (REL-47)."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.urls import reverse
+
+from audit.alerts.notices import notify, readers_of
+from audit.alerts.words import condition_of, told
+from audit.models import Alert, AlertDelivery, AlertRule
+from workspaces.database import database_now
+
+
+def tell(rule: AlertRule, alert: Alert, *, kind: str) -> None:
+    """Put "raised", "reminder" or "ended" on its way to everybody the rule names."""
+    workspace = rule.workspace
+    message = told(rule, workspace.name, kind=kind, value=alert.value)
+    path = reverse("audit:alerts", args=[workspace.slug])
+    url = f"{settings.TRELLIS.public_origins[0]}{path}"
+    if rule.tells_bell:
+        notify(
+            workspace_id=rule.workspace_id,
+            user_ids=readers_of(rule.workspace_id),
+            kind=f"alert.{kind}",
+            title=message.subject,
+            text=message.text.partition("\n")[2],
+            url=path,
+        )
+    now = database_now()
+    for address in rule.emails:
+        AlertDelivery.objects.create(
+            workspace_id=rule.workspace_id,
+            rule=rule,
+            channel=AlertDelivery.Channel.EMAIL,
+            target=address,
+            payload={"subject": message.subject, "text": f"{message.text}\n\n{url}\n"},
+            next_attempt_at=now,
+        )
+    if rule.webhook_url:
+        AlertDelivery.objects.create(
+            workspace_id=rule.workspace_id,
+            rule=rule,
+            channel=AlertDelivery.Channel.WEBHOOK,
+            target=rule.webhook_url,
+            payload={
+                "type": f"alert.{kind}",
+                "timestamp": now.isoformat(),
+                "data": {
+                    "alert_id": str(alert.pk),
+                    "rule_id": str(rule.pk),
+                    "rule": rule.name,
+                    "condition": condition_of(rule),
+                    "value": alert.value,
+                    "threshold": rule.threshold,
+                    "started_at": alert.started_at.isoformat(),
+                    "ended_at": alert.ended_at.isoformat() if alert.ended_at else None,
+                    "workspace_id": str(rule.workspace_id),
+                    "url": url,
+                },
+            },
+            next_attempt_at=now,
+        )

@@ -1,0 +1,193 @@
+"""The page of a workspace's alert rules, and the bell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from allauth.account.decorators import login_required
+from django.contrib import messages
+from django.http import HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from audit.alerts import notices, services
+from audit.alerts.forms import RuleForm
+from audit.alerts.words import condition_of
+from audit.models import Alert, AlertDelivery, AlertRule
+from workspaces.errors import DomainError, InvalidInput, NotFound
+from workspaces.roles import Permission, has_permission, require
+
+if TYPE_CHECKING:
+    from workspaces.middleware import WorkspaceRequest
+    from workspaces.models import Workspace
+
+_MOST_ALERTS = 50
+
+
+@require_safe
+@login_required
+def alerts(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """The rules, what is open, and what was."""
+    return render(request, "audit/alerts/list.html", _page(request))
+
+
+@require_POST
+@login_required
+def add(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """Make a rule."""
+    workspace = _workspace(request)
+    require(request.actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace.pk)
+    form = RuleForm(request.POST)
+    if form.is_valid():
+        try:
+            rule, secret = services.create_rule(
+                workspace_id=workspace.pk, actor=request.actor, draft=form.draft()
+            )
+        except InvalidInput as error:
+            _put_faults(form, error)
+        else:
+            if secret:
+                return render(request, "audit/alerts/list.html", _page(request, secret=secret))
+            messages.success(request, f"“{rule.name}” is watched.")
+            return redirect(_url(workspace))
+    return render(request, "audit/alerts/list.html", _page(request, form=form), status=422)
+
+
+@require_POST
+@login_required
+def recommended(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """Add the recommended rules."""
+    workspace = _workspace(request)
+    count = services.add_recommended(workspace_id=workspace.pk, actor=request.actor)
+    text = f"{count} rules added." if count else "All kinds are watched already."
+    messages.success(request, text)
+    return redirect(_url(workspace))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def edit(request: WorkspaceRequest, workspace_slug: str, rule_id: UUID) -> HttpResponse:
+    """One rule's settings."""
+    workspace = _workspace(request)
+    require(request.actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace.pk)
+    rule = AlertRule.objects.for_workspace(workspace).fetch(rule_id)
+    form = RuleForm(request.POST or None, rule=rule)
+    if request.method == "POST" and form.is_valid():
+        try:
+            secret = services.update_rule(rule=rule, actor=request.actor, draft=form.draft())
+        except InvalidInput as error:
+            _put_faults(form, error)
+        else:
+            if secret:
+                return render(request, "audit/alerts/list.html", _page(request, secret=secret))
+            messages.success(request, "Saved.")
+            return redirect(_url(workspace))
+    context = {"section": "audit", "alerts_url": _url(workspace), "rule": rule, "form": form}
+    status = 422 if request.method == "POST" else 200
+    return render(request, "audit/alerts/edit.html", context, status=status)
+
+
+@require_POST
+@login_required
+def change(
+    request: WorkspaceRequest, workspace_slug: str, rule_id: UUID, verb: str
+) -> HttpResponse:
+    """What a button says."""
+    workspace = _workspace(request)
+    rule = AlertRule.objects.for_workspace(workspace).fetch(rule_id)
+    if verb in {"on", "off"}:
+        services.switch_rule(rule=rule, actor=request.actor, is_active=verb == "on")
+    elif verb == "delete":
+        services.delete_rule(rule=rule, actor=request.actor)
+        messages.success(request, f"“{rule.name}” is deleted.")
+    else:
+        raise NotFound
+    return redirect(_url(workspace))
+
+
+@require_safe
+@login_required
+def bell(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """The person's own notices in this workspace: the menu's content, or JSON for the chat's page."""
+    assert request.workspace is not None
+    rows = list(notices.notices_of(request.workspace, request.user)[: notices.MOST_SHOWN])
+    count = notices.unread(request.workspace, request.user)
+    if request.GET.get("format") == "json":
+        shown = [
+            {
+                "id": str(row.pk),
+                "kind": row.kind,
+                "title": row.title,
+                "text": row.text,
+                "url": row.url,
+                "at": row.created_at.isoformat(),
+                "is_read": row.read_at is not None,
+            }
+            for row in rows
+        ]
+        return JsonResponse({"unread": count, "notices": shown})
+    template = (
+        "audit/alerts/_bell_count.html" if "count" in request.GET else "audit/alerts/_bell.html"
+    )
+    return render(request, template, {"notices": rows, "unread": count})
+
+
+@require_POST
+@login_required
+def read(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """All of the person's notices here are read now."""
+    assert request.workspace is not None
+    notices.mark_read(request.workspace, request.user)
+    if request.GET.get("format") == "json":
+        return JsonResponse({"unread": 0})
+    rows = notices.notices_of(request.workspace, request.user)[: notices.MOST_SHOWN]
+    return render(request, "audit/alerts/_bell.html", {"notices": rows, "unread": 0})
+
+
+def _workspace(request: WorkspaceRequest) -> Workspace:
+    assert request.workspace is not None
+    require(request.actor, Permission.VIEW_AUDIT, workspace_id=request.workspace.pk)
+    return request.workspace
+
+
+def _url(workspace: Workspace) -> str:
+    return reverse("audit:alerts", args=[workspace.slug])
+
+
+def _page(
+    request: WorkspaceRequest, *, form: RuleForm | None = None, secret: str = ""
+) -> dict[str, Any]:
+    workspace = _workspace(request)
+    rules = AlertRule.objects.for_workspace(workspace)
+    found = Alert.objects.for_workspace(workspace).select_related("rule")
+    open_ones = {alert.rule_id: alert for alert in found.filter(ended_at=None)}
+    failing = AlertDelivery.objects.for_workspace(workspace).exclude(last_error="")
+    faults = dict(failing.order_by("pk").values_list("rule_id", "last_error"))
+    return {
+        "section": "audit",
+        "alerts_url": _url(workspace),
+        "can_manage": has_permission(
+            request.actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace.pk
+        ),
+        "rules": [
+            {
+                "rule": rule,
+                "words": condition_of(rule),
+                "alert": open_ones.get(rule.pk),
+                "fault": faults.get(rule.pk, ""),
+            }
+            for rule in rules
+        ],
+        "past": list(found.exclude(ended_at=None)[:_MOST_ALERTS]),
+        "form": form or RuleForm(),
+        "is_form_open": form is not None,
+        "new_secret": secret,
+    }
+
+
+def _put_faults(form: RuleForm, error: DomainError) -> None:
+    for name, texts in getattr(error, "fields", {}).items():
+        for text in texts:
+            form.add_error(name if name in form.fields else None, text)

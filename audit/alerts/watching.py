@@ -1,0 +1,123 @@
+"""Looking at every rule now and then: one open alert for each, told when it begins, as a reminder, and when it ends."""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import transaction
+
+from audit.actions import Action
+from audit.alerts.conditions import measure
+from audit.alerts.telling import tell
+from audit.models import Alert, AlertRule
+from audit.services import EntryDraft, record
+from workspaces.actors import Actor, Source
+from workspaces.database import database_now
+
+logger = logging.getLogger(__name__)
+
+ROUND_SECONDS: Final = 40.0
+
+
+def watch_all() -> int:
+    """Look at all rules that are on; returns how many there was time for. One that fails keeps no other from it."""
+    until = time.monotonic() + ROUND_SECONDS
+    rows = AlertRule.objects.across_workspaces().filter(is_active=True, workspace__is_active=True)
+    rules = list(rows.select_related("workspace"))
+    random.shuffle(rules)  # where time runs short, it is not always the same that are left out
+    looked = 0
+    for rule in rules:
+        if time.monotonic() > until:
+            logger.warning("alert_rules_left_out", extra={"count": len(rules) - looked})
+            break
+        try:
+            watch(rule, database_now())
+        except Exception:
+            logger.exception("alert_rule_failed", extra={"rule": str(rule.pk)})
+        looked += 1
+    return looked
+
+
+def watch(rule: AlertRule, now: datetime) -> Alert | None:
+    """Measure one rule, and begin, go on with or end its alert; gives the open one."""
+    value = measure(rule, now)
+    with transaction.atomic():
+        rules = AlertRule.objects.for_workspace(rule.workspace_id).select_for_update()
+        locked = rules.filter(is_active=True).find(rule.pk)
+        if locked is None:
+            return None
+        alert = open_alert(rule)
+        if value < rule.threshold:
+            if alert is not None:
+                end(alert, rule, now, value=value)
+            return None
+        if alert is None:
+            return _begin(rule, now, value)
+        return _go_on(alert, rule, now, value)
+
+
+def open_alert(rule: AlertRule) -> Alert | None:
+    """The rule's alert that has not ended."""
+    return Alert.objects.for_workspace(rule.workspace_id).filter(rule=rule, ended_at=None).first()
+
+
+def end(alert: Alert, rule: AlertRule, now: datetime, *, value: float, why: str = "") -> None:
+    """It is over; people are told, unless somebody ended it by hand. In the caller's transaction."""
+    alert.ended_at, alert.value = now, value
+    alert.save()
+    _record(Action.ALERT_ENDED, rule, alert, why=why)
+    if not why:
+        tell(rule, alert, kind="ended")
+
+
+def _begin(rule: AlertRule, now: datetime, value: float) -> Alert:
+    alert = Alert.objects.create(
+        workspace_id=rule.workspace_id,
+        rule=rule,
+        started_at=now,
+        told_at=now,
+        value=value,
+        peak=value,
+    )
+    _record(Action.ALERT_RAISED, rule, alert)
+    tell(rule, alert, kind="raised")
+    return alert
+
+
+def _go_on(alert: Alert, rule: AlertRule, now: datetime, value: float) -> Alert:
+    is_time = rule.remind_hours and now - alert.told_at >= timedelta(hours=rule.remind_hours)
+    if alert.value == value and not is_time:
+        return alert
+    alert.value, alert.peak = value, max(alert.peak, value)
+    if is_time:
+        alert.told_at = now
+        tell(rule, alert, kind="reminder")
+    alert.save()
+    return alert
+
+
+def _record(action: Action, rule: AlertRule, alert: Alert, *, why: str = "") -> None:
+    details: dict[str, object] = {
+        "rule": rule.name,
+        "rule_id": str(rule.pk),
+        "alert_id": str(alert.pk),
+        "condition": rule.condition,
+        "threshold": rule.threshold,
+        "window_minutes": rule.window_minutes,
+        "value": alert.value,
+        "peak": alert.peak,
+    }
+    if why:
+        details["why"] = why
+    record(
+        EntryDraft(
+            action=action,
+            actor=Actor.system(label="alerts", source=Source.TASK, workspace_id=rule.workspace_id),
+            workspace_id=rule.workspace_id,
+            details=details,
+        )
+    )

@@ -1,0 +1,138 @@
+"""What is watched in the log, what was found, and who is told."""
+
+from __future__ import annotations
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+
+from workspaces.models import User
+from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
+from workspaces.secrets import EncryptedTextField
+
+MOST_WINDOW_MINUTES = 24 * 60
+
+
+class AlertRule(WorkspaceModel):
+    """A threshold over the log's last minutes."""
+
+    class Condition(models.TextChoices):
+        CONNECTION = "connection", "Connection failures"
+        TIMEOUT = "timeout", "Timeouts"
+        ERROR_RATE = "error_rate", "Error rate"
+        REFUSAL = "refusal", "Refused calls"
+        QUOTA = "quota", "Calls over a quota"
+        TAMPERING = "tampering", "Findings in the log itself"
+        APPROVAL = "approval", "Approvals waiting"
+
+    name = models.CharField(max_length=100)
+    condition = models.CharField(max_length=12, choices=Condition.choices)
+    threshold = models.PositiveIntegerField(
+        validators=[MinValueValidator(1), MaxValueValidator(100_000)],
+        help_text="From how many on; for an error rate, from how many per cent.",
+    )
+    window_minutes = models.PositiveIntegerField(
+        default=15,
+        validators=[MinValueValidator(1), MaxValueValidator(MOST_WINDOW_MINUTES)],
+        help_text="Of how many minutes. Approvals count once they have waited this long.",
+    )
+    least_calls = models.PositiveIntegerField(
+        default=10, help_text="Of fewer calls no error rate is made."
+    )
+    server_name = models.CharField("server", max_length=200, blank=True)
+    tool_name = models.CharField("tool", max_length=256, blank=True)
+    is_active = models.BooleanField(default=True)
+    remind_hours = models.PositiveIntegerField(
+        default=24, validators=[MaxValueValidator(24 * 30)], help_text="0: never."
+    )
+    tells_bell = models.BooleanField("in-app bell", default=True)
+    emails = models.JSONField("e-mail to", default=list, blank=True)
+    webhook_url = models.CharField("webhook", max_length=2048, blank=True)
+    webhook_secret = EncryptedTextField()
+
+    class Meta(WorkspaceModel.Meta):
+        verbose_name = "alert rule"
+        ordering = ["id"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Alert(WorkspaceModel):
+    """One time that a rule's threshold was crossed, from then until it was no longer."""
+
+    rule = models.ForeignKey(AlertRule, on_delete=models.CASCADE, related_name="alerts")
+    started_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+    value = models.FloatField(help_text="When last looked at.")
+    peak = models.FloatField()
+    told_at = models.DateTimeField(help_text="When people were last told.")
+
+    class Meta(WorkspaceModel.Meta):
+        ordering = ["-started_at"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["rule"], condition=models.Q(ended_at=None), name="alert_open_once"
+            )
+        ]
+        indexes = [models.Index(fields=["workspace", "-started_at"], name="alert_by_time")]
+
+    def __str__(self) -> str:
+        return f"alert of {self.rule_id}"
+
+
+class AlertDelivery(WorkspaceModel):
+    """A mail or webhook on its way, written in the alert's own transaction. Its id is the message's."""
+
+    class Channel(models.TextChoices):
+        EMAIL = "email"
+        WEBHOOK = "webhook"
+
+    class Status(models.TextChoices):
+        WAITING = "waiting"
+        DELIVERED = "delivered"
+        GIVEN_UP = "given_up"
+
+    rule = models.ForeignKey(AlertRule, on_delete=models.CASCADE, related_name="deliveries")
+    channel = models.CharField(max_length=10, choices=Channel.choices)
+    target = models.CharField(max_length=2048)
+    payload = models.JSONField()
+    status = models.CharField(max_length=10, choices=Status.choices, default=Status.WAITING)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    next_attempt_at = models.DateTimeField()
+    delivered_at = models.DateTimeField(null=True)
+    last_error = models.CharField(max_length=200, blank=True)
+
+    class Meta(WorkspaceModel.Meta):
+        verbose_name = "alert delivery"
+        verbose_name_plural = "alert deliveries"
+        ordering = ["id"]
+        indexes = [models.Index(fields=["status", "next_attempt_at"], name="alert_delivery_due")]
+
+    def __str__(self) -> str:
+        return f"{self.channel} ({self.status})"
+
+
+class NoticeQuerySet(WorkspaceQuerySet["Notice"]):
+    def visible_to(self, user: User) -> NoticeQuerySet:
+        """A notice is for one person."""
+        return self._scoped().filter(user=user)
+
+
+class Notice(WorkspaceModel):
+    """A line in a person's bell."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    kind = models.CharField(max_length=20)
+    title = models.CharField(max_length=200)
+    text = models.CharField(max_length=500, blank=True)
+    url = models.CharField(max_length=500, blank=True, help_text="A path of ours.")
+    read_at = models.DateTimeField(null=True)
+
+    objects = models.Manager.from_queryset(NoticeQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
+
+    class Meta(WorkspaceModel.Meta):
+        ordering = ["-id"]
+        indexes = [models.Index(fields=["workspace", "user", "read_at"], name="notice_unread")]
+
+    def __str__(self) -> str:
+        return self.title

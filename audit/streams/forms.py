@@ -1,0 +1,117 @@
+"""The form of a stream's settings: what of it applies to its kind, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django import forms
+
+from audit.models import AuditStream
+from audit.streams.services import Start, StreamDraft
+
+_SYSLOG_ONLY: Final = ("ca_certificates", "client_certificate", "client_key")
+_TARGETS: Final = {
+    AuditStream.Kind.WEBHOOK: ("URL", "Batches of JSON entries are posted here, each signed."),
+    AuditStream.Kind.SYSLOG: ("Host and port", "Such as logs.example.org:6514; always with TLS."),
+    AuditStream.Kind.OTLP: (
+        "URL",
+        "Of the collector's logs, such as https://otel.example.org/v1/logs.",
+    ),
+}
+
+
+class StreamForm(forms.Form):
+    """Settings of one stream; secrets go in and never come out."""
+
+    name = forms.CharField(max_length=100, help_text="Shown to people here.")
+    target = forms.CharField(max_length=2048)
+    headers = forms.CharField(
+        required=False,
+        max_length=16_000,
+        widget=forms.Textarea(attrs={"rows": 3, "autocomplete": "off", "spellcheck": "false"}),
+        help_text="One “Name: value” a line, such as a key that the sink asks for.",
+    )
+    removes_headers = forms.BooleanField(label="Remove the stored headers", required=False)
+    ca_certificates = forms.CharField(
+        label="CA certificates",
+        required=False,
+        max_length=64_000,
+        widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
+        help_text="PEM. Where given, no other authority is trusted; empty: the system's.",
+    )
+    client_certificate = forms.CharField(
+        required=False,
+        max_length=64_000,
+        widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
+        help_text="PEM, if the receiver asks who we are.",
+    )
+    client_key = forms.CharField(
+        required=False,
+        max_length=16_000,
+        widget=forms.Textarea(attrs={"rows": 4, "autocomplete": "off", "spellcheck": "false"}),
+        help_text="Its private key, PEM.",
+    )
+    start = forms.ChoiceField(
+        label="Send",
+        choices=[
+            (Start.NOW.value, "what happens from now on"),
+            (Start.BEGINNING.value, "everything, from the beginning of the log"),
+        ],
+    )
+
+    def __init__(self, *args: Any, kind: str, stream: AuditStream | None = None, **kwargs: Any):
+        if stream is not None:
+            kwargs["initial"] = {
+                "name": stream.name,
+                "target": stream.target,
+                "ca_certificates": stream.ca_certificates,
+                "client_certificate": stream.client_certificate,
+            }
+        kwargs["auto_id"] = f"id_{kind}_%s"
+        super().__init__(*args, **kwargs)
+        label, text = _TARGETS[AuditStream.Kind(kind)]
+        self.fields["target"].label, self.fields["target"].help_text = label, text
+        is_syslog = kind == AuditStream.Kind.SYSLOG
+        unused = ["headers", "removes_headers"] if is_syslog else [*_SYSLOG_ONLY]
+        if stream is None:
+            unused.append("removes_headers")
+        else:
+            unused.append("start")
+            kept = "Stored, and not shown. Leave empty to keep."
+            if stream.headers:
+                self.fields["headers"].help_text = kept
+            else:
+                unused.append("removes_headers")
+            if stream.client_key:
+                self.fields["client_key"].help_text = kept
+        for name in unused:
+            self.fields.pop(name, None)
+
+    def clean_headers(self) -> dict[str, str] | None:
+        """Lines as names and values; None if nothing was entered."""
+        found: dict[str, str] = {}
+        for line in str(self.cleaned_data["headers"]).splitlines():
+            if not line.strip():
+                continue
+            name, colon, value = line.partition(":")
+            if not colon or name.strip() in found:
+                raise forms.ValidationError("Write one “Name: value” a line, each name once.")
+            found[name.strip()] = value.strip()
+        return found or None
+
+    def draft(self) -> StreamDraft:
+        """What was entered, once it is valid."""
+        values = self.cleaned_data
+        return StreamDraft(
+            name=values["name"],
+            target=values["target"],
+            headers={} if values.get("removes_headers") else values.get("headers"),
+            ca_certificates=values.get("ca_certificates", ""),
+            client_certificate=values.get("client_certificate", ""),
+            client_key=values.get("client_key") or None,
+        )
+
+    @property
+    def start_chosen(self) -> Start:
+        """From where to send."""
+        return Start(self.cleaned_data["start"])

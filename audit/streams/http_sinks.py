@@ -1,0 +1,160 @@
+"""Sinks over HTTP: signed webhooks (Standard Webhooks) and OpenTelemetry logs (OTLP 1.x, protobuf)."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import httpx2
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
+    ExportLogsServiceRequest,
+    ExportLogsServiceResponse,
+)
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, SeverityNumber
+
+from audit.streams.events import Event
+from audit.streams.sinks import CONNECT_SECONDS, SEND_SECONDS, SinkFailed, Taken
+from workspaces import outbound
+from workspaces.webhook_signatures import signed_headers
+
+_BOUNDS: Final = outbound.Bounds(
+    connect_seconds=CONNECT_SECONDS, total_seconds=SEND_SECONDS, body_bytes=64 * 1024
+)
+_MOST_PAUSE_SECONDS: Final = 3600.0
+
+
+class WebhookSink:
+    """Posts batches of JSON, each signed."""
+
+    def __init__(self, *, url: str, secret: str, headers: Mapping[str, str], stream: str) -> None:
+        self._url = url
+        self._secret = secret
+        self._stream = stream
+        self._client = outbound.client(bounds=_BOUNDS, headers=headers)
+
+    async def send(self, events: Sequence[Event]) -> Taken:
+        first, last = events[0], events[-1]
+        batch = f"{self._stream}.{first.chain_id}.{first.seq}-{last.seq}"
+        body = json.dumps(
+            {
+                "type": "audit.entries",
+                "timestamp": last.at.isoformat(),
+                "stream": self._stream,
+                "entries": [event.as_json() for event in events],
+            },
+            separators=(",", ":"),
+        ).encode()
+        headers = signed_headers(
+            secret=self._secret, event_id=batch, timestamp=int(time.time()), body=body
+        )
+        await post(self._client, self._url, body, {**headers, "content-type": "application/json"})
+        return Taken()
+
+    async def aclose(self) -> None:
+        await self._client.aclose()
+
+
+class OtlpSink:
+    """Posts log records to a collector's `/v1/logs`."""
+
+    def __init__(self, *, url: str, headers: Mapping[str, str]) -> None:
+        self._url = url
+        self._client = outbound.client(bounds=_BOUNDS, headers=headers)
+
+    async def send(self, events: Sequence[Event]) -> Taken:
+        body = otlp_request(events).SerializeToString()
+        answer = await post(
+            self._client, self._url, body, {"content-type": "application/x-protobuf"}
+        )
+        return Taken(refused=_refused(answer))
+
+    async def aclose(self) -> None:
+        await self._client.aclose()
+
+
+def otlp_request(events: Iterable[Event]) -> ExportLogsServiceRequest:
+    """The events as log records of one scope, each with its entry's fields as attributes."""
+    request = ExportLogsServiceRequest()
+    resource = request.resource_logs.add()
+    resource.resource.attributes.append(_attribute("service.name", "trellis"))
+    scope = resource.scope_logs.add()
+    scope.scope.name = "trellis.audit"
+    now = time.time_ns()
+    for event in events:
+        is_trace = len(event.trace_id) == 32 and set(event.trace_id) <= set("0123456789abcdef")
+        scope.log_records.append(
+            LogRecord(
+                time_unix_nano=int(event.at.timestamp() * 1_000_000) * 1_000,
+                observed_time_unix_nano=now,
+                severity_number=SeverityNumber.SEVERITY_NUMBER_WARN
+                if event.is_warning
+                else SeverityNumber.SEVERITY_NUMBER_INFO,
+                severity_text="WARN" if event.is_warning else "INFO",
+                event_name=f"trellis.audit.{event.action}",
+                body=AnyValue(string_value=event.title),
+                trace_id=bytes.fromhex(event.trace_id) if is_trace else b"",
+                attributes=[
+                    _attribute("log.record.uid", str(event.uid)),
+                    _attribute("trellis.chain", str(event.chain_id)),
+                    _attribute("trellis.seq", event.seq),
+                    _attribute("trellis.hash", event.hash),
+                    *(_attribute(f"trellis.{name}", value) for name, value in event.record.items()),
+                ],
+            )
+        )
+    return request
+
+
+def _attribute(name: str, value: Any) -> KeyValue:
+    if isinstance(value, bool):
+        return KeyValue(key=name, value=AnyValue(bool_value=value))
+    if isinstance(value, int):
+        return KeyValue(key=name, value=AnyValue(int_value=value))
+    if isinstance(value, float):
+        return KeyValue(key=name, value=AnyValue(double_value=value))
+    text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+    return KeyValue(key=name, value=AnyValue(string_value=text))
+
+
+def _refused(answer: httpx2.Response) -> int:
+    """How many records the collector refused although it took the batch; it must not be sent them again (OTLP, "Partial success")."""
+    if not answer.content:
+        return 0
+    try:
+        if "json" in answer.headers.get("content-type", ""):
+            partial = json.loads(answer.content).get("partialSuccess") or {}
+            return max(0, int(partial.get("rejectedLogRecords", 0)))
+        told = ExportLogsServiceResponse.FromString(answer.content)
+    except (DecodeError, ValueError, TypeError, AttributeError):
+        return 0
+    return max(0, int(told.partial_success.rejected_log_records))
+
+
+async def post(
+    client: httpx2.AsyncClient, url: str, body: bytes, headers: Mapping[str, str]
+) -> httpx2.Response:
+    """Post a body; the answer, if it is a yes.
+
+    Raises:
+        SinkFailed: it is none, or there was none.
+    """
+    try:
+        answer = await client.post(url, content=body, headers=dict(headers))
+    except httpx2.TimeoutException as error:
+        raise SinkFailed("There was no answer in time.") from error
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        raise SinkFailed("It could not be reached.") from error
+    if not 200 <= answer.status_code < 300:
+        raise SinkFailed(
+            f"It answered with status {answer.status_code}.",
+            retry_after=_pause(answer.headers.get("retry-after", "")),
+        )
+    return answer
+
+
+def _pause(text: str) -> float | None:
+    return min(float(text), _MOST_PAUSE_SECONDS) if text.isascii() and text.isdigit() else None

@@ -1,0 +1,180 @@
+"""Sending what is sealed: streams side by side, each in order, within a bounded time.
+
+The cursor moves only after the sink's yes. A process that dies between the two sends the batch again; sinks tell by `uid`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import UUID
+
+from audit.models import PLATFORM_CHAIN, AuditStream, StreamState
+from audit.streams import claims
+from audit.streams.building import sink_of
+from audit.streams.events import Event, event_for_test
+from audit.streams.reading import Batch, behind, current_heads, cursors_of, next_batch
+from audit.streams.sinks import SEND_SECONDS, Sink, SinkFailed, Taken
+from workspaces.database import database_now
+from workspaces.errors import DomainError
+
+logger = logging.getLogger(__name__)
+
+ROUND_SECONDS: Final = 20.0
+"""How long one task goes on to take batches; the next goes on from there."""
+MOST_STREAMS: Final = 32
+_CRASHED: Final = "It could not be sent."
+
+
+@dataclass(slots=True)
+class _Sending:
+    stream: AuditStream
+    claim: UUID
+    sink: Sink
+    chains: list[UUID] = field(default_factory=list)
+    batch: Batch | None = None
+
+
+def send_due(*, seconds: float = ROUND_SECONDS) -> int:
+    """Send for every stream that is due; returns how many entries were confirmed."""
+    until = time.monotonic() + seconds
+    wanted = [
+        s for s in claims.due_streams(MOST_STREAMS) if behind(current_heads(s), cursors_of(s))
+    ]
+    if not wanted:
+        return 0
+    with asyncio.Runner() as runner:
+        return _send_all(runner, wanted, until)
+
+
+def send_test(stream: AuditStream) -> str:
+    """Send one event that tells of nothing and wait for the answer; what went wrong, or ""."""
+    try:
+        sink = sink_of(stream)
+    except DomainError as error:
+        return error.message
+
+    async def send() -> str:
+        try:
+            await _send(sink, [event_for_test(stream.workspace_id or PLATFORM_CHAIN)])
+        except SinkFailed as error:
+            return error.message
+        finally:
+            await sink.aclose()
+        return ""
+
+    told = asyncio.run(send())
+    if not told:
+        # It answers: what waits need not wait out its pause.
+        StreamState.objects.filter(stream=stream).update(next_attempt_at=database_now())
+    return told
+
+
+def _send_all(runner: asyncio.Runner, streams: Iterable[AuditStream], until: float) -> int:
+    """Rows are read and written here, on one thread; meanwhile the loop stands, and sockets wait."""
+    ours: list[_Sending] = []
+    tasks: dict[asyncio.Task[Taken], _Sending] = {}
+    confirmed = 0
+    try:
+        for stream in streams:
+            if (one := _take(stream)) is not None:
+                ours.append(one)
+                _go_on(runner, tasks, one)
+        while tasks:
+            done, _ = runner.run(_first_of(tasks))
+            for task in done:
+                one = tasks.pop(task)
+                if _note(one, task):
+                    confirmed += len(one.batch.events) if one.batch else 0
+                    if time.monotonic() < until:
+                        _go_on(runner, tasks, one)
+    finally:
+        for one in ours:
+            runner.run(one.sink.aclose())
+            claims.release(one.stream, one.claim)
+    return confirmed
+
+
+async def _first_of(
+    tasks: Iterable[asyncio.Task[Taken]],
+) -> tuple[set[asyncio.Task[Taken]], object]:
+    return await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+
+
+def _take(stream: AuditStream) -> _Sending | None:
+    mine = claims.claim(stream)
+    if mine is None:
+        return None
+    try:
+        return _Sending(stream=stream, claim=mine, sink=sink_of(stream))
+    except DomainError as error:
+        claims.note_failure(stream, mine, message=error.message, retry_after=None)
+        claims.release(stream, mine)
+        return None
+
+
+def _go_on(
+    runner: asyncio.Runner, tasks: dict[asyncio.Task[Taken], _Sending], one: _Sending
+) -> None:
+    """Begin with the next batch, if there is one and the stream is still ours."""
+    while claims.renew(one.stream, one.claim):
+        one.batch = _next_of(one)
+        if one.batch is None:
+            return
+        if one.batch.events:
+            tasks[runner.get_loop().create_task(_send(one.sink, one.batch.events))] = one
+            return
+        claims.note_taken(
+            one.stream,
+            one.claim,
+            chain_id=one.batch.chain_id,
+            upto=one.batch.upto,
+            sent=0,
+            refused=0,
+        )
+
+
+def _next_of(one: _Sending) -> Batch | None:
+    """A batch of the next chain in turn: none holds up the others."""
+    if not one.chains:
+        one.chains = behind(current_heads(one.stream), cursors_of(one.stream))
+    while one.chains:
+        batch = next_batch(one.stream, one.chains.pop(0))
+        if batch is not None:
+            return batch
+    return None
+
+
+async def _send(sink: Sink, events: list[Event]) -> Taken:
+    try:
+        async with asyncio.timeout(SEND_SECONDS):
+            return await sink.send(events)
+    except TimeoutError as error:
+        raise SinkFailed("There was no answer in time.") from error
+
+
+def _note(one: _Sending, task: asyncio.Task[Taken]) -> bool:
+    """Note how a batch went; whether to go on with the stream."""
+    assert one.batch is not None
+    error = task.exception()
+    if error is None:
+        return claims.note_taken(
+            one.stream,
+            one.claim,
+            chain_id=one.batch.chain_id,
+            upto=one.batch.upto,
+            sent=len(one.batch.events),
+            refused=task.result().refused,
+        )
+    message, pause = _CRASHED, None
+    if isinstance(error, SinkFailed):
+        message, pause = error.message, error.retry_after
+        logger.info("stream_failed", extra={"stream": str(one.stream.pk), "why": message})
+    else:
+        logger.error("stream_crashed", extra={"stream": str(one.stream.pk)}, exc_info=error)
+    claims.note_failure(one.stream, one.claim, message=message, retry_after=pause)
+    return False

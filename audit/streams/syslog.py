@@ -1,0 +1,98 @@
+"""A sink that speaks syslog: RFC 5424 messages, octet-counted (RFC 6587, 3.4.1), over TLS (RFC 5425).
+
+The protocol knows no answer. A batch counts as taken when the connection it was written to was closed in good order
+with everything acknowledged; what a receiver read and lost before storing it is lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import ssl
+from collections.abc import Sequence
+from datetime import UTC
+from typing import Final
+
+from audit.streams.events import Event
+from audit.streams.sinks import CONNECT_SECONDS, SinkFailed, Taken
+from workspaces import outbound
+
+_FACILITY: Final = 13  # log audit
+_WARNING, _NOTICE = 4, 5
+_ENTERPRISE: Final = "32473"
+"""The number that RFC 5612 keeps for those who have none of their own."""
+_NOT_PRINTABLE: Final = re.compile(r"[^\x21-\x7e]")
+
+
+class SyslogSink:
+    """Sends each batch over a connection of its own, whose orderly end is the yes."""
+
+    def __init__(self, *, host: str, port: int, context: ssl.SSLContext, hostname: str) -> None:
+        self._host = host
+        self._port = port
+        self._context = context
+        self._hostname = hostname
+
+    async def send(self, events: Sequence[Event]) -> Taken:
+        frames = b"".join(framed(message_of(event, hostname=self._hostname)) for event in events)
+        try:
+            reader, writer = await outbound.connect_tls(
+                self._host,
+                self._port,
+                context=self._context,
+                networks=outbound.allowed_networks(),
+                connect_seconds=CONNECT_SECONDS,
+            )
+        except ssl.SSLCertVerificationError as error:
+            raise SinkFailed("Its certificate is not trusted, or is another host's.") from error
+        except ssl.SSLError as error:
+            raise SinkFailed("A TLS connection could not be made.") from error
+        except TimeoutError as error:
+            raise SinkFailed("There was no answer in time.") from error
+        except OSError as error:
+            raise SinkFailed("It could not be reached.") from error
+        try:
+            writer.write(frames)
+            await writer.drain()
+            writer.close()
+            await writer.wait_closed()
+        except TimeoutError:
+            pass  # it took everything, and only did not say goodbye
+        except ssl.SSLError as error:
+            if reader.at_eof():
+                raise SinkFailed("It ended the connection.") from error
+        except OSError as error:
+            raise SinkFailed("It ended the connection.") from error
+        finally:
+            with contextlib.suppress(Exception):
+                writer.transport.abort()
+            await asyncio.sleep(0)
+        return Taken()
+
+    async def aclose(self) -> None:
+        """Nothing stays open."""
+
+
+def message_of(event: Event, *, hostname: str) -> bytes:
+    """One RFC 5424 message. All of it is printable ASCII, so no value can end it or begin another (SEC-106)."""
+    severity = _WARNING if event.is_warning else _NOTICE
+    moment = event.at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    header = (
+        f"<{_FACILITY * 8 + severity}>1 {moment} {_word(hostname, 255)} trellis - "
+        f"{_word(event.action, 32)}"
+    )
+    data = (
+        f'[audit@{_ENTERPRISE} uid="{event.uid}" chain="{event.chain_id}" seq="{event.seq}"'
+        f' hash="{_word(event.hash, 64)}"]'
+    )
+    return f"{header} {data} {event.as_text()}".encode("ascii")
+
+
+def framed(message: bytes) -> bytes:
+    """A message with its length before it; what is in it does not matter then."""
+    return b"%d %s" % (len(message), message)
+
+
+def _word(text: str, most: int) -> str:
+    return _NOT_PRINTABLE.sub("_", text)[:most] or "-"

@@ -1,0 +1,204 @@
+"""The pages of streams, of a workspace and of the whole platform."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from allauth.account.decorators import login_required
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from audit.models import AuditStream, StreamState
+from audit.streams import services
+from audit.streams.forms import StreamForm
+from audit.streams.reading import Lag, lag_of
+from audit.streams.services import Start, streams_of
+from workspaces.errors import DomainError, InvalidInput, NotFound
+from workspaces.roles import Permission, has_permission, require
+
+if TYPE_CHECKING:
+    from workspaces.middleware import WorkspaceRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Whose streams a page is about."""
+
+    workspace_id: UUID | None
+    url: str
+    can_manage: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A stream as the page shows it."""
+
+    stream: AuditStream
+    state: StreamState
+    lag: Lag
+    tone: str
+    word: str
+
+
+@require_safe
+@login_required
+def streams(request: WorkspaceRequest, workspace_slug: str | None = None) -> HttpResponse:
+    """All streams with how each goes; an htmx request gets the list alone."""
+    scope = _scope(request, workspace_slug)
+    if getattr(request, "htmx", False):
+        return render(request, "audit/streams/_list.html", _context(scope))
+    return render(request, "audit/streams/list.html", _page(scope))
+
+
+@require_POST
+@login_required
+def add(request: WorkspaceRequest, kind: str, workspace_slug: str | None = None) -> HttpResponse:
+    """Make a stream of that kind."""
+    scope = _scope(request, workspace_slug)
+    if kind not in AuditStream.Kind.values:
+        raise NotFound
+    form = StreamForm(request.POST, kind=kind)
+    if form.is_valid():
+        try:
+            stream, secret = services.create_stream(
+                workspace_id=scope.workspace_id,
+                actor=request.actor,
+                kind=kind,
+                draft=form.draft(),
+                start=form.start_chosen,
+            )
+        except InvalidInput as error:
+            _put_faults(form, error)
+        else:
+            if secret:
+                return render(request, "audit/streams/list.html", _page(scope, secret=secret))
+            messages.success(request, f"“{stream.name}” is on its way.")
+            return redirect(scope.url)
+    return render(request, "audit/streams/list.html", _page(scope, form=(kind, form)), status=422)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def edit(
+    request: WorkspaceRequest, stream_id: UUID, workspace_slug: str | None = None
+) -> HttpResponse:
+    """One stream's settings."""
+    scope = _scope(request, workspace_slug)
+    if not scope.can_manage:
+        require(request.actor, Permission.MANAGE_WORKSPACE, workspace_id=scope.workspace_id)
+    stream = streams_of(scope.workspace_id).fetch(stream_id)
+    form = StreamForm(request.POST or None, kind=stream.kind, stream=stream)
+    if request.method == "POST" and form.is_valid():
+        try:
+            services.update_stream(stream=stream, actor=request.actor, draft=form.draft())
+        except InvalidInput as error:
+            _put_faults(form, error)
+        else:
+            messages.success(request, "Saved.")
+            return redirect(scope.url)
+    context = {"section": "audit", "scope": scope, "stream": stream, "form": form}
+    status = 422 if request.method == "POST" else 200
+    return render(request, "audit/streams/edit.html", context, status=status)
+
+
+@require_POST
+@login_required
+def change(
+    request: WorkspaceRequest, stream_id: UUID, verb: str, workspace_slug: str | None = None
+) -> HttpResponse:
+    """What a button says."""
+    scope = _scope(request, workspace_slug)
+    stream = streams_of(scope.workspace_id).fetch(stream_id)
+    actor = request.actor
+    if verb == "test":
+        fault = services.try_stream(stream=stream, actor=actor)
+        if fault:
+            messages.error(request, f"“{stream.name}”: {fault}")
+        else:
+            messages.success(request, f"“{stream.name}” took a test entry.")
+    elif verb == "secret":
+        secret = services.renew_secret(stream=stream, actor=actor)
+        return render(request, "audit/streams/list.html", _page(scope, secret=secret))
+    elif verb in {"pause", "resume"}:
+        services.pause_stream(stream=stream, actor=actor, is_paused=verb == "pause")
+    elif verb in _STARTS:
+        services.start_over(stream=stream, actor=actor, start=_STARTS[verb])
+        messages.success(request, f"“{stream.name}” goes on from {_FROM[verb]}.")
+    elif verb == "delete":
+        services.delete_stream(stream=stream, actor=actor)
+        messages.success(request, f"“{stream.name}” is deleted.")
+    else:
+        raise NotFound
+    return redirect(scope.url)
+
+
+_STARTS: Final = {"from-now": Start.NOW, "from-beginning": Start.BEGINNING}
+_FROM: Final = {"from-now": "now", "from-beginning": "the beginning of the log"}
+
+
+def _scope(request: WorkspaceRequest, slug: str | None) -> Scope:
+    """Whose streams are meant.
+
+    Raises:
+        Http404: the platform's, and somebody who does not own it.
+        PermissionDenied: somebody who may not see the log.
+    """
+    if slug is None:
+        if not request.user.is_superuser:
+            raise Http404
+        return Scope(workspace_id=None, url=reverse("audit:platform_streams"), can_manage=True)
+    assert request.workspace is not None
+    workspace_id = request.workspace.pk
+    require(request.actor, Permission.VIEW_AUDIT, workspace_id=workspace_id)
+    return Scope(
+        workspace_id=workspace_id,
+        url=reverse("audit:streams", args=[slug]),
+        can_manage=has_permission(
+            request.actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace_id
+        ),
+    )
+
+
+def _context(scope: Scope) -> dict[str, Any]:
+    rows = streams_of(scope.workspace_id).select_related("state")
+    return {"scope": scope, "rows": [_row(stream) for stream in rows]}
+
+
+def _page(
+    scope: Scope, *, form: tuple[str, StreamForm] | None = None, secret: str = ""
+) -> Mapping[str, Any]:
+    forms = [
+        {
+            "kind": kind.value,
+            "label": kind.label,
+            "form": form[1] if form and form[0] == kind else StreamForm(kind=kind),
+            "is_open": bool(form and form[0] == kind),
+        }
+        for kind in AuditStream.Kind
+    ]
+    return _context(scope) | {"section": "audit", "forms": forms, "new_secret": secret}
+
+
+def _row(stream: AuditStream) -> Row:
+    state, lag = stream.state, lag_of(stream)
+    if stream.is_paused:
+        tone, word = "muted", "Paused"
+    elif state.failures:
+        tone, word = "bad", "Failing"
+    elif lag.entries > 1000:
+        tone, word = "warn", "Catching up"
+    else:
+        tone, word = "ok", "Sending"
+    return Row(stream=stream, state=state, lag=lag, tone=tone, word=word)
+
+
+def _put_faults(form: StreamForm, error: DomainError) -> None:
+    for name, texts in getattr(error, "fields", {}).items():
+        for text in texts:
+            form.add_error(name if name in form.fields else None, text)

@@ -1,0 +1,358 @@
+"""Alerts: told once, with reminders and an end, through mail, webhook and bell."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from django.core import mail
+from django.db import connection, transaction
+from django.utils import timezone
+from starlette.responses import Response
+from uuid_utils.compat import uuid7
+
+from audit.actions import Action, Outcome, RefusedBy
+from audit.alerts import notices, sending, services, watching
+from audit.alerts.conditions import measure
+from audit.alerts.services import RECOMMENDED, RuleDraft
+from audit.models import Alert, AlertDelivery, AlertRule, AuditEntry, Notice
+from audit.services import EntryDraft, Ref, record
+from tests.audit.streams.receivers import HttpReceiver
+from tests.factories import Tenant, TwoTenants
+from workspaces.actors import Source
+from workspaces.errors import Conflict, InvalidInput, PermissionDenied
+
+pytestmark = pytest.mark.django_db
+_C = AlertRule.Condition
+
+
+@pytest.fixture(scope="module")
+def listening() -> Iterator[HttpReceiver]:
+    receiver = HttpReceiver()
+    yield receiver
+    receiver.stop()
+
+
+@pytest.fixture
+def receiver(listening: HttpReceiver) -> HttpReceiver:
+    listening.heard.clear()
+    listening.answers.clear()
+    return listening
+
+
+def write(tenant: Tenant, action: Action, count: int = 1, **fields: Any) -> list[AuditEntry]:
+    fields.setdefault("workspace_id", tenant.workspace.pk)
+    fields.setdefault("server", Ref(id=None, name="files"))
+    return [
+        record(EntryDraft(action=action, actor=tenant.actor("member", Source.CHAT), **fields))
+        for _ in range(count)
+    ]
+
+
+def make(tenant: Tenant, condition: str, threshold: int = 1, **fields: Any) -> AlertRule:
+    draft = RuleDraft(
+        name=fields.pop("name", "a rule"),
+        condition=condition,
+        threshold=threshold,
+        window_minutes=fields.pop("window_minutes", 15),
+        **fields,
+    )
+    return services.create_rule(
+        workspace_id=tenant.workspace.pk, actor=tenant.actor("owner"), draft=draft
+    )[0]
+
+
+def look(rule: AlertRule, **later: float) -> Alert | None:
+    return watching.watch(rule, timezone.now() + timedelta(**later))
+
+
+CALL = Action.TOOL_CALL_FINISHED
+SITUATIONS: list[tuple[str, int, list[tuple[Action, int, dict[str, Any]]]]] = [
+    (
+        _C.CONNECTION,
+        2,
+        [(Action.SERVER_ERROR, 1, {}), (CALL, 1, {"outcome": Outcome.TRANSPORT_ERROR})],
+    ),
+    (_C.TIMEOUT, 2, [(CALL, 2, {"outcome": Outcome.TIMEOUT})]),
+    (
+        _C.ERROR_RATE,
+        50,
+        [(CALL, 5, {"outcome": Outcome.TOOL_ERROR}), (CALL, 5, {"outcome": Outcome.OK})],
+    ),
+    (_C.REFUSAL, 2, [(Action.TOOL_CALL_REFUSED, 2, {"refused_by": RefusedBy.POLICY})]),
+    (_C.QUOTA, 1, [(Action.TOOL_CALL_REFUSED, 1, {"refused_by": RefusedBy.QUOTA})]),
+    (_C.TAMPERING, 1, [(Action.LOG_LOSS, 1, {"workspace_id": None})]),
+    (_C.TAMPERING, 1, [(Action.LOG_VERIFIED, 1, {"details": {"result": "altered"}})]),
+]
+
+
+@pytest.mark.parametrize(("condition", "threshold", "written"), SITUATIONS)
+def test_each_condition_is_seen_at_its_threshold_and_not_before(
+    tenant: Tenant, condition: str, threshold: int, written: Any
+) -> None:
+    rule = make(tenant, condition, threshold)
+    write(tenant, CALL, outcome=Outcome.OK)
+    write(tenant, Action.LOG_VERIFIED, details={"result": "whole"})
+    assert look(rule) is None
+    first, *others = [(action, fields) for action, count, fields in written for _ in range(count)]
+    if others:
+        write(tenant, first[0], **first[1])
+        assert look(rule) is None, "one less than the threshold"
+    else:
+        others = [first]
+    for action, fields in others:
+        write(tenant, action, **fields)
+    if condition == _C.ERROR_RATE:
+        write(tenant, CALL, outcome=Outcome.TOOL_ERROR)  # beside the first good one
+    alert = look(rule)
+    assert alert is not None
+    assert alert.value >= threshold
+
+
+def test_an_approval_counts_once_it_has_waited(tenant: Tenant) -> None:
+    rule = make(tenant, _C.APPROVAL, window_minutes=10)
+    call = uuid7()
+    write(tenant, Action.APPROVAL_REQUESTED, call_id=call)
+    assert look(rule) is None
+    assert look(rule, minutes=11) is not None
+    write(tenant, Action.APPROVAL_GRANTED, call_id=call)
+    assert look(rule, minutes=12) is None
+    assert Alert.objects.for_workspace(tenant.workspace).get().ended_at is not None
+
+
+def test_the_sealer_that_has_stopped_is_a_finding(tenant: Tenant) -> None:
+    rule = make(tenant, _C.TAMPERING)
+    write(tenant, CALL, outcome=Outcome.OK)
+    assert look(rule) is None
+    assert look(rule, minutes=5) is not None
+
+
+def test_rules_look_at_their_server_and_tool_only(two_workspaces: TwoTenants) -> None:
+    """SEC-01: and at their workspace."""
+    a, b = two_workspaces.a, two_workspaces.b
+    rule = make(a, _C.TIMEOUT, server_name="files", tool_name="read")
+    write(b, CALL, outcome=Outcome.TIMEOUT, tool=Ref(id=None, name="read"))
+    write(a, CALL, outcome=Outcome.TIMEOUT, tool=Ref(id=None, name="write"))
+    write(
+        a,
+        CALL,
+        outcome=Outcome.TIMEOUT,
+        server=Ref(id=None, name="x"),
+        tool=Ref(id=None, name="read"),
+    )
+    assert look(rule) is None
+    write(a, CALL, outcome=Outcome.TIMEOUT, tool=Ref(id=None, name="read"))
+    assert look(rule) is not None
+
+
+def test_one_alert_is_open_and_told_once(tenant: Tenant, receiver: HttpReceiver) -> None:
+    """De-duplicated, with a reminder after the hours said, and a word when it is over."""
+    rule = make(
+        tenant,
+        _C.TIMEOUT,
+        emails=["oncall@example.org"],
+        webhook_url=receiver.url,
+        remind_hours=2,
+        window_minutes=300,
+    )
+    write(tenant, CALL, outcome=Outcome.TIMEOUT)
+    for _ in range(3):
+        look(rule)
+    write(tenant, CALL, outcome=Outcome.TIMEOUT)
+    look(rule)
+    alert = Alert.objects.for_workspace(tenant.workspace).get()
+    assert (alert.value, alert.peak) == (2, 2)
+    assert sending.deliver_due() == 2
+    look(rule, hours=3)
+    look(rule, hours=3.5)
+    look(rule, hours=6)
+    sending.deliver_due()
+    types = [json.loads(body)["type"] for _, body in receiver.heard]
+    assert types == ["alert.raised", "alert.reminder", "alert.ended"]
+    assert [m.subject.partition(":")[0] for m in mail.outbox] == [
+        "Alert",
+        "Still",
+        "Back to normal",
+    ]
+    assert mail.outbox[0].to == ["oncall@example.org"]
+    actions = list(
+        AuditEntry.objects.for_workspace(tenant.workspace)
+        .filter(action__startswith="alert.")
+        .order_by("created_at")
+        .values_list("action", flat=True)
+    )
+    assert actions == ["alert.raised", "alert.ended"]
+    people = Notice.objects.for_workspace(tenant.workspace).filter(kind="alert.raised")
+    told = set(people.values_list("user_id", flat=True))
+    assert told == {tenant.owner.pk, tenant.admin.pk, tenant.auditor.pk}, "who may see the log"
+
+
+def test_webhooks_of_alerts_are_signed_and_carry_one_id(
+    tenant: Tenant, receiver: HttpReceiver
+) -> None:
+    """REL-47: a process that dies between sending and noting it sends again, under the same id."""
+    rule = make(tenant, _C.TIMEOUT, webhook_url=receiver.url, emails=["a@example.org"])
+    write(tenant, CALL, outcome=Outcome.TIMEOUT)
+    look(rule)
+
+    class Killed(BaseException):
+        pass
+
+    for _ in range(2):
+        with patch.object(sending, "_note", side_effect=Killed), pytest.raises(Killed):
+            sending.deliver_due()
+    assert sending.deliver_due() == 0, "until its claim ends, nobody else sends"
+    AlertDelivery.objects.across_workspaces().update(next_attempt_at=timezone.now())
+    assert sending.deliver_due() == 2
+    ids = [headers["webhook-id"] for headers, _ in receiver.heard]
+    assert len(ids) == 2
+    assert len(set(ids)) == 1
+    assert ids[0] == json.loads(receiver.heard[0][1])["id"]
+    assert receiver.heard[0][0]["webhook-signature"].startswith("v1,")
+    mails = [message.extra_headers["Message-ID"] for message in mail.outbox]
+    assert len(mails) == 2
+    assert len(set(mails)) == 1
+
+
+def test_nothing_is_told_of_an_alert_that_was_rolled_back(tenant: Tenant) -> None:
+    """REL-47."""
+    rule = make(tenant, _C.TIMEOUT, emails=["a@example.org"])
+    write(tenant, CALL, outcome=Outcome.TIMEOUT)
+    with pytest.raises(RuntimeError), transaction.atomic():
+        assert look(rule) is not None
+        raise RuntimeError
+    assert sending.deliver_due() == 0
+    assert not Notice.objects.for_workspace(tenant.workspace).exists()
+    assert look(rule) is not None
+
+
+def test_a_message_that_fails_is_tried_again_later(tenant: Tenant, receiver: HttpReceiver) -> None:
+    rule = make(tenant, _C.TIMEOUT, webhook_url=receiver.url)
+    write(tenant, CALL, outcome=Outcome.TIMEOUT)
+    look(rule)
+    receiver.answers = [Response(status_code=500)]
+    sending.deliver_due()
+    waiting = AlertDelivery.objects.for_workspace(tenant.workspace).get()
+    assert waiting.last_error == "It answered with status 500."
+    assert waiting.status == AlertDelivery.Status.WAITING
+    assert waiting.next_attempt_at > timezone.now()
+    AlertDelivery.objects.across_workspaces().update(next_attempt_at=timezone.now())
+    sending.deliver_due()
+    waiting.refresh_from_db()
+    assert waiting.status == AlertDelivery.Status.DELIVERED
+
+
+def test_recommended_rules_are_added_once(tenant: Tenant) -> None:
+    owner = tenant.actor("owner")
+    assert services.add_recommended(workspace_id=tenant.workspace.pk, actor=owner) == len(
+        RECOMMENDED
+    )
+    assert services.add_recommended(workspace_id=tenant.workspace.pk, actor=owner) == 0
+    kinds = AlertRule.objects.for_workspace(tenant.workspace).values_list("condition", flat=True)
+    assert set(kinds) == set(_C.values)
+    assert watching.watch_all() == len(RECOMMENDED)
+
+
+def test_settings_of_rules_are_checked_and_told(tenant: Tenant, receiver: HttpReceiver) -> None:
+    """SEC-93: the secret that signs is in no entry."""
+    rule, secret = services.create_rule(
+        workspace_id=tenant.workspace.pk,
+        actor=tenant.actor("owner"),
+        draft=RuleDraft(
+            name="x", condition="quota", threshold=1, window_minutes=5, webhook_url=receiver.url
+        ),
+    )
+    assert secret
+    for wrong in (
+        {"condition": "nonsense"},
+        {"condition": "error_rate", "threshold": 101},
+        {"condition": "timeout", "window_minutes": 100_000},
+        {"condition": "timeout", "emails": ["no address"]},
+        {"condition": "timeout", "webhook_url": "ftp://x/"},
+    ):
+        with pytest.raises(InvalidInput):
+            make(tenant, **wrong)
+    with pytest.raises(PermissionDenied):
+        services.switch_rule(rule=rule, actor=tenant.actor("admin"), is_active=False)
+    write(tenant, Action.TOOL_CALL_REFUSED, refused_by=RefusedBy.QUOTA)
+    look(rule)
+    services.switch_rule(rule=rule, actor=tenant.actor("owner"), is_active=False)
+    assert watching.open_alert(rule) is None
+    assert look(rule) is None
+    services.delete_rule(rule=rule, actor=tenant.actor("owner"))
+    entries = AuditEntry.objects.for_workspace(tenant.workspace)
+    assert entries.filter(action="config.changed").count() == 3
+    assert entries.filter(action="alert.ended").get().details["why"]
+    assert secret not in json.dumps(list(entries.values_list("details", flat=True)))
+    with patch.object(services, "MOST_RULES", 0), pytest.raises(Conflict):
+        make(tenant, "timeout")
+
+
+def test_one_rule_that_fails_keeps_no_other_from_its_look(tenant: Tenant) -> None:
+    bad = make(tenant, _C.TIMEOUT, name="bad")
+    make(tenant, _C.TIMEOUT, name="good")
+    write(tenant, CALL, outcome=Outcome.TIMEOUT)
+    real = measure
+
+    def broken(rule: AlertRule, now: Any) -> float:
+        if rule.pk == bad.pk:
+            raise ValueError
+        return real(rule, now)
+
+    with patch.object(watching, "measure", broken):
+        assert watching.watch_all() == 2
+    assert Alert.objects.for_workspace(tenant.workspace).get().rule.name == "good"
+
+
+def test_counting_is_bounded(tenant: Tenant) -> None:
+    """However many entries a minute brings, a look costs no more."""
+    rule = make(tenant, _C.TIMEOUT)
+    from django.test.utils import CaptureQueriesContext
+
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
+        look(rule)
+    assert any("LIMIT 10000" in query["sql"] for query in queries)
+
+
+def test_the_bell_shows_a_persons_own_lines(two_workspaces: TwoTenants) -> None:
+    """SEC-01: nobody reads or clears somebody else's."""
+    a, b = two_workspaces.a, two_workspaces.b
+    for tenant in (a, b):
+        notices.notify(
+            workspace_id=tenant.workspace.pk,
+            user_ids=[tenant.owner.pk, tenant.admin.pk],
+            kind="alert.raised",
+            title=f"<b>{tenant.workspace.slug}</b>",
+            text="",
+            url="/w/a/audit/alerts/",
+        )
+    client = a.client("owner")
+    page = client.get("/w/a/audit/").content.decode()
+    assert "1 unread" in page
+    told = client.get("/w/a/notices/?format=json").json()
+    assert told["unread"] == 1
+    assert [line["title"] for line in told["notices"]] == ["<b>a</b>"]
+    assert "&lt;b&gt;a" in client.get("/w/a/notices/").content.decode()
+    assert client.post("/w/a/notices/read/").status_code == 200
+    assert client.get("/w/a/notices/?format=json").json()["unread"] == 0
+    assert a.client("admin").get("/w/a/notices/?format=json").json()["unread"] == 1
+    assert client.get(f"/w/{b.workspace.slug}/notices/").status_code == 404
+    assert notices.unread(b.workspace, b.owner) == 1
+
+
+def test_old_messages_and_lines_are_forgotten(tenant: Tenant) -> None:
+    rule = make(tenant, _C.TIMEOUT, emails=["a@example.org"])
+    write(tenant, CALL, outcome=Outcome.TIMEOUT)
+    look(rule)
+    sending.deliver_due()
+    long_ago = timezone.now() - timedelta(days=100)
+    AlertDelivery.objects.across_workspaces().update(created_at=long_ago)
+    Notice.objects.across_workspaces().update(created_at=long_ago)
+    assert sending.trim_deliveries() == 1
+    assert notices.trim_notices() == 3

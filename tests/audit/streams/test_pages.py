@@ -1,0 +1,132 @@
+"""The pages of streams and alerts: who sees, who changes, what is never shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from audit.models import AlertRule, AuditEntry, AuditStream
+from tests.factories import Tenant
+from workspaces.models import User
+
+pytestmark = pytest.mark.django_db
+STREAMS = "/w/a/audit/streams/"
+ALERTS = "/w/a/audit/alerts/"
+STREAM = {"name": "sink", "target": "https://sink.example.org/", "start": "now"}
+RULE = {
+    "name": "slow",
+    "condition": "timeout",
+    "threshold": "5",
+    "window_minutes": "15",
+    "least_calls": "10",
+    "remind_hours": "24",
+}
+
+
+@pytest.mark.parametrize("url", [STREAMS, ALERTS])
+def test_who_sees_the_log_sees_the_page_and_owners_change_it(tenant: Tenant, url: str) -> None:
+    """SEC-105: an auditor reads, and finds nothing to press."""
+    for role, can_see, can_change in [
+        ("owner", True, True),
+        ("admin", True, False),
+        ("auditor", True, False),
+        ("member", False, False),
+    ]:
+        answer = tenant.client(role).get(url)
+        assert answer.status_code == (200 if can_see else 403), role
+        assert (f'action="{url}add/' in answer.content.decode()) == can_change, role
+
+
+def test_a_stream_from_the_first_form_to_its_end(tenant: Tenant) -> None:
+    """SEC-93: the secret is shown once, headers never."""
+    client = tenant.client("owner")
+    made = client.post(f"{STREAMS}add/webhook/", {**STREAM, "headers": "X-Key: canary-key"})
+    assert made.status_code == 200
+    assert "whsec_" in made.content.decode()
+    stream = AuditStream.objects.for_workspace(tenant.workspace).get()
+    page = client.get(STREAMS).content.decode()
+    assert "sink.example.org" in page
+    assert "whsec_" not in page
+    settings = client.get(f"{STREAMS}{stream.pk}/").content.decode()
+    assert "canary-key" not in settings
+    edited = {"name": "other", "target": STREAM["target"], "headers": ""}
+    assert client.post(f"{STREAMS}{stream.pk}/", edited).status_code == 302
+    stream.refresh_from_db()
+    assert stream.name == "other"
+    assert stream.headers is not None
+    assert stream.headers.reveal_json("a test") == {"X-Key": "canary-key"}
+    for verb in ("pause", "resume", "from-now", "from-beginning"):
+        assert client.post(f"{STREAMS}{stream.pk}/{verb}/").status_code == 302
+    assert "whsec_" in client.post(f"{STREAMS}{stream.pk}/secret/").content.decode()
+    assert client.post(f"{STREAMS}{stream.pk}/nonsense/").status_code == 404
+    assert client.get(STREAMS, headers={"HX-Request": "true"}).content.decode().count("<html") == 0
+    assert client.post(f"{STREAMS}{stream.pk}/delete/").status_code == 302
+    assert not AuditStream.objects.for_workspace(tenant.workspace).exists()
+    changes = AuditEntry.objects.for_workspace(tenant.workspace).filter(action="config.changed")
+    assert changes.count() == 8
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong"),
+    [
+        ("webhook", {"target": "javascript:alert(1)"}),
+        ("webhook", {"headers": "no colon"}),
+        ("webhook", {"headers": "Host: x"}),
+        ("webhook", {"name": ""}),
+        ("webhook", {"start": "yesterday"}),
+        ("otlp", {"target": "http://user@host/"}),
+        ("syslog", {"target": "https://host/"}),
+        ("syslog", {"target": "host:6514", "ca_certificates": "x"}),
+        ("syslog", {"target": "host:6514", "client_certificate": "x", "client_key": "\x00"}),
+    ],
+)
+def test_what_cannot_be_used_is_said_at_its_field(
+    tenant: Tenant, kind: str, wrong: dict[str, str]
+) -> None:
+    answer = tenant.client("owner").post(f"{STREAMS}add/{kind}/", {**STREAM, **wrong})
+    assert answer.status_code == 422
+    assert "errorlist" in answer.content.decode()
+    assert not AuditStream.objects.for_workspace(tenant.workspace).exists()
+
+
+def test_kinds_that_do_not_exist_are_not_found(tenant: Tenant) -> None:
+    assert tenant.client("owner").post(f"{STREAMS}add/pigeon/", STREAM).status_code == 404
+
+
+def test_a_rule_from_the_first_form_to_its_end(tenant: Tenant) -> None:
+    client = tenant.client("owner")
+    assert client.post(f"{ALERTS}recommended/").status_code == 302
+    many = AlertRule.objects.for_workspace(tenant.workspace).count()
+    assert client.post(f"{ALERTS}add/", RULE).status_code == 302
+    rule = AlertRule.objects.for_workspace(tenant.workspace).get(name="slow")
+    hooked: dict[str, Any] = {
+        **RULE,
+        "webhook_url": "https://hook.example.org/",
+        "emails": "a@b.org",
+    }
+    assert "whsec_" in client.post(f"{ALERTS}{rule.pk}/", hooked).content.decode()
+    assert "whsec_" not in client.get(f"{ALERTS}{rule.pk}/").content.decode()
+    assert client.post(f"{ALERTS}{rule.pk}/", hooked).status_code == 302
+    for verb in ("off", "on"):
+        assert client.post(f"{ALERTS}{rule.pk}/{verb}/").status_code == 302
+    assert "slow" in client.get(ALERTS).content.decode()
+    assert client.post(f"{ALERTS}{rule.pk}/delete/").status_code == 302
+    assert AlertRule.objects.for_workspace(tenant.workspace).count() == many
+    for field, value in [("threshold", "0"), ("emails", "no address"), ("webhook_url", "x")]:
+        assert client.post(f"{ALERTS}add/", {**RULE, field: value}).status_code == 422
+
+
+def test_the_platforms_streams_are_its_owners(tenant: Tenant, superuser: User) -> None:
+    """SEC-01: an owner of a workspace does not find them."""
+    url = "/platform/audit/streams/"
+    assert tenant.client("owner").get(url).status_code == 404
+    client = Client()
+    client.force_login(superuser, backend="allauth.account.auth_backends.AuthenticationBackend")
+    assert client.get(url).status_code == 200
+    assert "whsec_" in client.post(f"{url}add/webhook/", STREAM).content.decode()
+    stream = AuditStream.objects.across_workspaces().get()
+    assert stream.workspace_id is None
+    assert tenant.client("owner").post(f"{STREAMS}{stream.pk}/pause/").status_code == 404
+    assert client.post(f"{url}{stream.pk}/delete/").status_code == 302

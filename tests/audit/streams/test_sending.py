@@ -1,0 +1,493 @@
+"""Streams: sealed entries reach real sinks, in order, at least once, whatever breaks in between."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+from uuid import UUID
+
+import pytest
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
+    ExportLogsPartialSuccess,
+    ExportLogsServiceRequest,
+    ExportLogsServiceResponse,
+)
+from starlette.responses import Response
+
+from audit.actions import Action, Outcome
+from audit.models import AuditEntry, AuditStream, StreamCursor, StreamState
+from audit.sealing import sealer
+from audit.sealing.reading import sealed_after
+from audit.services import EntryDraft, Ref, record
+from audit.streams import claims, reading, sending, services
+from audit.streams.events import event_for_test
+from audit.streams.services import Start, StreamDraft
+from audit.streams.syslog import framed, message_of
+from tests.audit.streams.receivers import (
+    Authority,
+    HttpReceiver,
+    SyslogReceiver,
+    make_authority,
+)
+from tests.factories import Tenant, TwoTenants
+from workspaces.actors import Actor, Source
+from workspaces.database import database_now
+from workspaces.errors import Conflict, InvalidInput, PermissionDenied
+from workspaces.models import User
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(scope="module")
+def listening() -> Iterator[HttpReceiver]:
+    receiver = HttpReceiver()
+    yield receiver
+    receiver.stop()
+
+
+@pytest.fixture
+def receiver(listening: HttpReceiver) -> HttpReceiver:
+    listening.heard.clear()
+    listening.answers.clear()
+    return listening
+
+
+@pytest.fixture(scope="module")
+def authority() -> Authority:
+    return make_authority()
+
+
+@pytest.fixture
+def syslog(authority: Authority, tmp_path: Path) -> Iterator[SyslogReceiver]:
+    receiver = SyslogReceiver(authority, tmp_path)
+    yield receiver
+    receiver.stop()
+
+
+def write(tenant: Tenant, *names: str, **fields: Any) -> list[AuditEntry]:
+    """Record a finished call of each tool, and seal them."""
+    written = [
+        record(
+            EntryDraft(
+                action=Action.TOOL_CALL_FINISHED,
+                actor=tenant.actor("member", Source.CHAT),
+                workspace_id=tenant.workspace.pk,
+                server=Ref(id=None, name="server"),
+                tool=Ref(id=None, name=name),
+                outcome=Outcome.OK,
+                arguments=b'{"word": "canary-argument"}',
+                result=b'"canary-result"',
+                **fields,
+            )
+        )
+        for name in names
+    ]
+    sealer.seal_pending()
+    return written
+
+
+def make(
+    tenant: Tenant,
+    target: str,
+    kind: str = "webhook",
+    start: Start = Start.NOW,
+    **draft: Any,
+) -> tuple[AuditStream, str]:
+    sealer.seal_pending()
+    return services.create_stream(
+        workspace_id=tenant.workspace.pk,
+        actor=tenant.actor("owner"),
+        kind=kind,
+        draft=StreamDraft(name="sink", target=target, **draft),
+        start=start,
+    )
+
+
+def state_of(stream: AuditStream) -> StreamState:
+    return StreamState.objects.get(stream=stream)
+
+
+def make_due(stream: AuditStream) -> None:
+    StreamState.objects.filter(stream=stream).update(next_attempt_at=None)
+
+
+def told(receiver: HttpReceiver) -> list[dict[str, Any]]:
+    return [
+        entry
+        for _, body in receiver.heard
+        for entry in json.loads(body)["entries"]
+        if entry["entry"]["action"] == Action.TOOL_CALL_FINISHED.value
+    ]
+
+
+def test_a_program_gets_signed_batches_in_order(tenant: Tenant, receiver: HttpReceiver) -> None:
+    """Batches of JSON with a Standard Webhooks signature; no argument, no result, no preview (SEC-94)."""
+    _, secret = make(tenant, receiver.url)
+    entries = write(tenant, "a", "b", "c")
+    sending.send_due()
+    assert [entry["uid"] for entry in told(receiver)] == [str(entry.pk) for entry in entries]
+    seqs = [entry["seq"] for entry in told(receiver)]
+    assert seqs == sorted(seqs)
+    assert all(entry["hash"] and entry["entry"]["arguments_commitment"] for entry in told(receiver))
+    headers, body = receiver.heard[0]
+    signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
+    key = base64.b64decode(secret.removeprefix("whsec_"))
+    expected = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+    assert headers["webhook-signature"] == f"v1,{expected}"
+    assert b"canary" not in body
+    assert sending.send_due() == 0, "nothing is sent twice when all goes well"
+
+
+def test_a_batch_without_a_yes_is_sent_again_with_the_same_uids(
+    tenant: Tenant, receiver: HttpReceiver
+) -> None:
+    """REL-47: the cursor moves after the sink's yes only."""
+    stream, _ = make(tenant, receiver.url)
+    before = dict(StreamCursor.objects.values_list("chain_id", "seq"))
+    write(tenant, "a", "b")
+    receiver.answers = [Response(status_code=503)]
+    assert sending.send_due() == 0
+    assert dict(StreamCursor.objects.values_list("chain_id", "seq")) == before
+    state = state_of(stream)
+    assert state.failures == 1
+    assert state.last_error == "It answered with status 503."
+    assert state.next_attempt_at is not None
+    first = told(receiver)
+    assert sending.send_due() == 0, "it waits for its pause to end"
+    assert len(told(receiver)) == len(first)
+    make_due(stream)
+    sending.send_due()
+    assert [e["uid"] for e in told(receiver)] == [e["uid"] for e in first] * 2
+    state = state_of(stream)
+    assert (state.failures, state.last_error, state.next_attempt_at) == (0, "", None)
+
+
+def test_a_process_that_dies_after_the_yes_sends_the_batch_again(
+    tenant: Tenant, receiver: HttpReceiver
+) -> None:
+    """REL-41, REL-47: between the sink's yes and the note of it a process may die; nothing is left out."""
+    make(tenant, receiver.url)
+    (entry,) = write(tenant, "a")
+
+    class Killed(BaseException):
+        pass
+
+    with (
+        patch.object(claims, "note_taken", side_effect=Killed),
+        patch.object(claims, "release"),  # a dead process releases nothing
+        pytest.raises(Killed),
+    ):
+        sending.send_due()
+    assert sending.send_due() == 0, "until its claim ends, nobody else sends"
+    StreamState.objects.update(claimed_until=database_now() - timedelta(seconds=1))
+    sending.send_due()
+    assert [e["uid"] for e in told(receiver)] == [str(entry.pk)] * 2
+
+
+def test_two_processes_do_not_send_side_by_side(tenant: Tenant, receiver: HttpReceiver) -> None:
+    """The claim of one keeps the other out, and what it notes without a claim does not count."""
+    stream, _ = make(tenant, receiver.url)
+    write(tenant, "a")
+    mine = claims.claim(stream)
+    assert mine is not None
+    assert claims.claim(stream) is None
+    assert sending.send_due() == 0
+    assert receiver.heard == []
+    services.start_over(stream=stream, actor=tenant.actor("owner"), start=Start.NOW)
+    assert not claims.note_taken(
+        stream, mine, chain_id=tenant.workspace.pk, upto=1, sent=1, refused=0
+    )
+
+
+def test_pauses_grow_and_a_sink_may_ask_for_longer(tenant: Tenant, receiver: HttpReceiver) -> None:
+    stream, _ = make(tenant, receiver.url)
+    pauses = []
+    for _ in range(12):
+        mine = claims.claim(stream)
+        assert mine is not None
+        now = database_now()
+        claims.note_failure(stream, mine, message="no", retry_after=None)
+        next_at = state_of(stream).next_attempt_at
+        assert next_at is not None
+        pauses.append((next_at - now).total_seconds())
+        claims.release(stream, mine)
+    assert 4 <= pauses[0] <= 7
+    assert all(later > earlier for earlier, later in pairwise(pauses[:6]))
+    assert max(pauses) <= claims.LONGEST_PAUSE_SECONDS * 1.2 + 1
+    make_due(stream)
+    write(tenant, "a")
+    receiver.answers = [Response(status_code=429, headers={"retry-after": "1800"})]
+    StreamState.objects.update(failures=0)
+    now = database_now()
+    sending.send_due()
+    next_at = state_of(stream).next_attempt_at
+    assert next_at is not None
+    assert (next_at - now).total_seconds() >= 1799
+
+
+def test_a_sink_that_is_away_holds_up_no_other(tenant: Tenant, receiver: HttpReceiver) -> None:
+    make(tenant, "http://127.0.0.1:9999/")
+    make(tenant, receiver.url)
+    write(tenant, "a")
+    sending.send_due()
+    assert len(told(receiver)) == 1
+    away = StreamState.objects.exclude(failures=0).get()
+    assert away.last_error == "It could not be reached."
+
+
+def test_batches_are_bounded(tenant: Tenant, receiver: HttpReceiver) -> None:
+    make(tenant, receiver.url)
+    with patch.object(reading, "MOST_ENTRIES", 2):
+        entries = write(tenant, *"abcde")
+        sending.send_due()
+    assert [e["uid"] for e in told(receiver)] == [str(e.pk) for e in entries]
+    assert all(len(json.loads(body)["entries"]) <= 2 for _, body in receiver.heard)
+    receiver.heard.clear()
+    with patch.object(reading, "MOST_BYTES", 10):
+        write(tenant, *"fg")
+        sending.send_due()
+    assert [len(json.loads(body)["entries"]) for _, body in receiver.heard] == [1, 1]
+
+
+def test_a_stream_starts_from_now_or_from_the_beginning(
+    tenant: Tenant, receiver: HttpReceiver
+) -> None:
+    (old,) = write(tenant, "old")
+    stream, _ = make(tenant, receiver.url, start=Start.NOW)
+    (new,) = write(tenant, "new")
+    sending.send_due()
+    assert [e["uid"] for e in told(receiver)] == [str(new.pk)]
+    services.start_over(stream=stream, actor=tenant.actor("owner"), start=Start.BEGINNING)
+    receiver.heard.clear()
+    sending.send_due()
+    assert [e["uid"] for e in told(receiver)] == [str(old.pk), str(new.pk)]
+
+
+def test_a_paused_stream_sends_nothing_and_then_goes_on(
+    tenant: Tenant, receiver: HttpReceiver
+) -> None:
+    stream, _ = make(tenant, receiver.url)
+    services.pause_stream(stream=stream, actor=tenant.actor("owner"), is_paused=True)
+    write(tenant, "a")
+    assert sending.send_due() == 0
+    lag = reading.lag_of(stream)
+    assert lag.entries >= 1
+    services.pause_stream(stream=stream, actor=tenant.actor("owner"), is_paused=False)
+    sending.send_due()
+    assert len(told(receiver)) == 1
+    assert reading.lag_of(stream).entries == 0
+
+
+def test_a_workspace_is_sent_its_own_log_and_the_platform_all(
+    two_workspaces: TwoTenants, superuser: User, receiver: HttpReceiver
+) -> None:
+    """SEC-01: a workspace's stream knows no other workspace."""
+    a, b = two_workspaces.a, two_workspaces.b
+    make(a, receiver.url)
+    (mine,) = write(a, "mine")
+    (theirs,) = write(b, "theirs")
+    sending.send_due()
+    assert [e["uid"] for e in told(receiver)] == [str(mine.pk)]
+    receiver.heard.clear()
+    AuditStream.objects.across_workspaces().delete()
+    actor = Actor(
+        kind=a.actor("owner").kind,
+        label=superuser.email,
+        source=Source.WEB,
+        user_id=superuser.pk,
+        is_superuser=True,
+    )
+    services.create_stream(
+        workspace_id=None,
+        actor=actor,
+        kind="webhook",
+        draft=StreamDraft(name="all", target=receiver.url),
+        start=Start.BEGINNING,
+    )
+    sending.send_due()
+    assert {e["uid"] for e in told(receiver)} == {str(mine.pk), str(theirs.pk)}
+    chains = {UUID(e["chain"]) for _, body in receiver.heard for e in json.loads(body)["entries"]}
+    assert {a.workspace.pk, b.workspace.pk} <= chains
+
+
+def test_a_collector_gets_log_records(tenant: Tenant, receiver: HttpReceiver) -> None:
+    """OTLP logs over HTTP, protobuf; what a collector refuses of a batch is not sent again."""
+    stream, _ = make(tenant, receiver.url, "otlp", headers={"X-Api-Key": "sesame"})
+    trace = "0af7651916cd43dd8448eb211c80319c"
+    (entry,) = write(tenant, "a", trace_id=trace)
+    partial = ExportLogsPartialSuccess(rejected_log_records=1, error_message="too old")
+    receiver.answers = [
+        Response(
+            ExportLogsServiceResponse(partial_success=partial).SerializeToString(),
+            media_type="application/x-protobuf",
+        )
+    ]
+    sending.send_due()
+    headers, body = receiver.heard[0]
+    assert headers["content-type"] == "application/x-protobuf"
+    assert headers["x-api-key"] == "sesame"
+    logs = ExportLogsServiceRequest.FromString(body).resource_logs[0].scope_logs[0].log_records
+    found = next(log for log in logs if log.event_name == "trellis.audit.tool_call.finished")
+    attributes = {a.key: a.value for a in found.attributes}
+    assert attributes["log.record.uid"].string_value == str(entry.pk)
+    assert attributes["trellis.tool_name"].string_value == "a"
+    assert found.trace_id.hex() == trace
+    assert abs(found.time_unix_nano - entry.created_at.timestamp() * 1e9) < 1e6
+    assert state_of(stream).refused == 1
+    assert sending.send_due() == 0
+
+
+def test_a_syslog_receiver_gets_whole_messages(
+    tenant: Tenant, syslog: SyslogReceiver, authority: Authority
+) -> None:
+    """RFC 5424 over TLS, octet-counted; the certificate is checked against the given authority."""
+    make(tenant, syslog.target, "syslog", ca_certificates=authority.ca)
+    entries = write(tenant, "a", "b")
+    sending.send_due()
+    found = [m for m in syslog.messages if " tool_call.finished " in m]
+    assert [entry.pk for entry in entries] == [UUID(m.split('uid="')[1][:36]) for m in found]
+    head, _, text = found[0].partition("] ")
+    assert head.startswith("<109>1 ")
+    assert json.loads(text)["entry"]["tool_name"] == "a"
+
+
+def test_a_receiver_that_is_somebody_else_gets_nothing(
+    tenant: Tenant, syslog: SyslogReceiver
+) -> None:
+    """A certificate of another authority ends it before a byte of the log is sent."""
+    stream, _ = make(tenant, syslog.target, "syslog", ca_certificates=make_authority().ca)
+    write(tenant, "a")
+    sending.send_due()
+    assert syslog.messages == []
+    assert state_of(stream).last_error == "Its certificate is not trusted, or is another host's."
+
+
+def test_a_receiver_that_cuts_the_connection_gets_it_again(
+    tenant: Tenant, syslog: SyslogReceiver, authority: Authority
+) -> None:
+    stream, _ = make(tenant, syslog.target, "syslog", ca_certificates=authority.ca)
+    # Larger than what a socket takes in without a reader.
+    write(tenant, *(f"{number:0200}" for number in range(300)))
+    syslog.drops = 1
+    sending.send_due()
+    assert state_of(stream).failures == 1
+    make_due(stream)
+    sending.send_due()
+    assert len([m for m in syslog.messages if " tool_call.finished " in m]) == 300
+
+
+def test_we_show_a_certificate_where_one_is_asked_for(
+    tenant: Tenant, authority: Authority, tmp_path: Path
+) -> None:
+    receiver = SyslogReceiver(authority, tmp_path, asks_for_client=True)
+    try:
+        make(
+            tenant,
+            receiver.target,
+            "syslog",
+            ca_certificates=authority.ca,
+            client_certificate=authority.certificate,
+            client_key=authority.key,
+        )
+        write(tenant, "a")
+        sending.send_due()
+        assert receiver.clients[0]
+        assert receiver.messages
+    finally:
+        receiver.stop()
+
+
+def test_no_value_forges_a_line() -> None:
+    """SEC-106: CR LF, ANSI, bidi and quotes in names stay inside their message."""
+    event = event_for_test(UUID(int=1))
+    nasty = 'x\r\n<13>1 - forged - - - -\x1b[31m\u202e"]\x7f\u2028'
+    nasty_event = type(event)(
+        **{
+            **{name: getattr(event, name) for name in event.__dataclass_fields__},
+            "action": nasty,
+            "record": {"tool_name": nasty},
+        }
+    )
+    message = message_of(nasty_event, hostname="a b\nc")
+    assert all(0x20 <= byte < 0x7F for byte in message)
+    assert message.count(b"<13>") == 2, "once in the header's word, once in the JSON text"
+    assert json.loads(message.partition(b"] ")[2])["entry"]["tool_name"] == nasty
+    assert framed(message) == str(len(message)).encode() + b" " + message
+
+
+def test_the_test_button_says_what_came_of_it(tenant: Tenant, receiver: HttpReceiver) -> None:
+    """SEC-34: a class of failure, and no text of the other side."""
+    stream, _ = make(tenant, receiver.url)
+    owner = tenant.actor("owner")
+    assert services.try_stream(stream=stream, actor=owner) == ""
+    assert json.loads(receiver.heard[0][1])["entries"][0]["entry"] == {"action": "stream.test"}
+    receiver.answers = [Response("internal banner", status_code=500)]
+    assert services.try_stream(stream=stream, actor=owner) == "It answered with status 500."
+
+
+@pytest.mark.parametrize(
+    ("kind", "target"),
+    [
+        ("webhook", "http://10.0.0.1/"),
+        ("otlp", "https://169.254.169.254/latest"),
+        ("syslog", "192.168.1.1:6514"),
+    ],
+)
+def test_private_networks_stay_closed(tenant: Tenant, kind: str, target: str) -> None:
+    """SEC-27, SEC-28: all three kinds leave by the one door."""
+    stream, _ = make(tenant, target, kind)
+    assert services.try_stream(stream=stream, actor=tenant.actor("owner")) in {
+        "It could not be reached."
+    }
+
+
+def test_settings_are_checked_and_secrets_go_in_only(
+    tenant: Tenant, receiver: HttpReceiver
+) -> None:
+    """SEC-93: what was entered as a secret is in no entry of the log."""
+    stream, secret = make(tenant, receiver.url, headers={"X-Key": "canary-header"})
+    for kind, target in [("webhook", "ftp://x/"), ("syslog", "host:99"), ("otlp", "nonsense")]:
+        with pytest.raises(InvalidInput):
+            make(tenant, target, kind)
+    with pytest.raises(InvalidInput):
+        make(tenant, receiver.url, headers={"Host": "x"})
+    with pytest.raises(InvalidInput):
+        make(tenant, "127.0.0.1:6514", "syslog", ca_certificates="no certificate")
+    with pytest.raises(PermissionDenied):
+        services.delete_stream(stream=stream, actor=tenant.actor("admin"))
+    moved = StreamDraft(name="sink", target="https://elsewhere.example.org/")
+    with pytest.raises(InvalidInput):
+        services.update_stream(stream=stream, actor=tenant.actor("owner"), draft=moved)
+    services.renew_secret(stream=stream, actor=tenant.actor("owner"))
+    for _ in range(services.MOST_STREAMS - 1):
+        make(tenant, receiver.url)
+    with pytest.raises(Conflict):
+        make(tenant, receiver.url)
+    services.delete_stream(stream=stream, actor=tenant.actor("owner"))
+    entries = AuditEntry.objects.for_workspace(tenant.workspace).filter(action="config.changed")
+    shown = json.dumps([entry.details for entry in entries])
+    assert entries.count() == services.MOST_STREAMS + 2
+    assert "canary-header" not in shown
+    assert secret not in shown
+
+
+def test_what_retention_removed_is_stepped_over(tenant: Tenant, receiver: HttpReceiver) -> None:
+    stream, _ = make(tenant, receiver.url)
+    write(tenant, "a", "b")
+    real = sealed_after
+
+    def without_the_first(chain_id: UUID, seq: int, most: int) -> Any:
+        found = real(chain_id, seq, most=most)
+        return [type(s)(s.seq, s.hash, s.entry_id, None) if s is found[0] else s for s in found]
+
+    with patch.object(reading, "sealed_after", without_the_first):
+        sending.send_due()
+    assert reading.lag_of(stream).entries == 0
