@@ -164,10 +164,14 @@ class _OwnFile:
             if self._handle is None or self._path is None:
                 return 0
             number = _enter_all(self._path.read_bytes())
+            self._close()
+        return number
+
+    def _close(self) -> None:
+        if self._handle is not None and self._path is not None:
             self._path.unlink(missing_ok=True)
             os.close(self._handle)
             self._path = self._handle = None
-        return number
 
     def declare_lost(self) -> None:
         with self._lock:

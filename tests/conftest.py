@@ -142,6 +142,17 @@ def flush_past_triggers() -> Iterator[None]:
     BaseDatabaseOperations.execute_sql_flush = plain  # type: ignore[method-assign]
 
 
+@pytest.fixture(autouse=True)
+def empty_spool() -> Iterator[None]:
+    """What a test left for later is not entered into the next one's database."""
+    from audit import spool
+
+    yield
+    if spool.has_spooled():
+        shutil.rmtree(spool._folder(), ignore_errors=True)
+        spool._own = spool._OwnFile()
+
+
 @pytest.fixture(autouse=True, scope="session")
 def fast_passwords() -> Iterator[None]:
     """Hash test passwords quickly; the real hasher takes its time on purpose."""

@@ -262,6 +262,7 @@ class Migration(migrations.Migration):
             name="body_commitment",
             field=models.CharField(
                 blank=True,
+                default="",
                 db_default="",
                 help_text="Keyed, over previews and stored body.",
                 max_length=64,
@@ -272,6 +273,7 @@ class Migration(migrations.Migration):
             name="credential_id",
             field=models.CharField(
                 blank=True,
+                default="",
                 db_default="",
                 help_text="Which stored credential was used.",
                 max_length=64,
@@ -282,6 +284,7 @@ class Migration(migrations.Migration):
             name="on_behalf_of",
             field=models.CharField(
                 blank=True,
+                default="",
                 db_default="",
                 help_text="Whom a part of the system acted for.",
                 max_length=254,
@@ -296,7 +299,11 @@ class Migration(migrations.Migration):
             model_name="auditentry",
             name="sign_in",
             field=models.CharField(
-                blank=True, db_default="", help_text="How the actor signed in.", max_length=20
+                blank=True,
+                default="",
+                db_default="",
+                help_text="How the actor signed in.",
+                max_length=20,
             ),
         ),
         migrations.AlterField(

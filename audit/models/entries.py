@@ -33,10 +33,10 @@ class AuditEntry(models.Model):
     actor_label = models.CharField(max_length=254)
     actor_role = models.CharField(max_length=20, blank=True)
     on_behalf_of = models.CharField(
-        max_length=254, blank=True, db_default="", help_text="Whom a part of the system acted for."
+        max_length=254, blank=True, default="", db_default="", help_text="Whom a part of the system acted for."
     )
     sign_in = models.CharField(
-        max_length=20, blank=True, db_default="", help_text="How the actor signed in."
+        max_length=20, blank=True, default="", db_default="", help_text="How the actor signed in."
     )
     token_id = models.UUIDField(null=True)
     source = models.CharField(max_length=10, choices=[(s.value, s.value) for s in Source])
@@ -55,7 +55,7 @@ class AuditEntry(models.Model):
     transport = models.CharField(max_length=20, blank=True)
     protocol_revision = models.CharField(max_length=20, blank=True)
     credential_id = models.CharField(
-        max_length=64, blank=True, db_default="", help_text="Which stored credential was used."
+        max_length=64, blank=True, default="", db_default="", help_text="Which stored credential was used."
     )
     tool_id = models.UUIDField(null=True)
     tool_name = models.CharField(max_length=256, blank=True)
@@ -69,7 +69,7 @@ class AuditEntry(models.Model):
     result_size = models.PositiveBigIntegerField(null=True, help_text="Bytes.")
     result_commitment = models.CharField(max_length=64, blank=True)
     body_commitment = models.CharField(
-        max_length=64, blank=True, db_default="", help_text="Keyed, over previews and stored body."
+        max_length=64, blank=True, default="", db_default="", help_text="Keyed, over previews and stored body."
     )
     redactions = models.JSONField(null=True, help_text="What was masked, and by which rule.")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -31,6 +30,7 @@ from workspaces.roles import Permission, has_permission, require
 
 if TYPE_CHECKING:
     from mcp_servers.connections.spec import ConnectionSpec
+    from mcp_servers.gate.recording import CommitClock
     from mcp_servers.policy import PolicyDecision
     from workspaces.actors import Actor
 
@@ -279,21 +279,20 @@ def _spec_of(request: ToolCallRequest, resolved: ResolvedTool, arguments: bytes)
         )
 
 
-def commit_requested(plan: Plan, *, is_sent: bool = True) -> Plan:
+def commit_requested(plan: Plan, clock: CommitClock, *, is_sent: bool = True) -> Plan:
     """Consume the approval, count the call and write *requested*: all or nothing. The caller holds a slot.
 
     Args:
         is_sent: False for a call that a kept result answers: the server is sent nothing, and nothing is counted.
+
+    Raises:
+        AuditUnavailable: it could not be committed, or not in time.
     """
     server = plan.tool.server
     has_quota = is_sent and server.config.calls_per_day is not None
+    clock.begin()
     try:
-        # One statement is a transaction by itself.
-        with (
-            transaction.atomic()
-            if plan.approval is not None or has_quota
-            else contextlib.nullcontext()
-        ):
+        with transaction.atomic():
             if plan.approval is not None and not approvals.consume(plan.approval):
                 raise _ApprovalGone
             if has_quota and not take_from_quota(server, plan.request.workspace_id):
@@ -307,6 +306,7 @@ def commit_requested(plan: Plan, *, is_sent: bool = True) -> Plan:
                     approval=told(plan.approval),
                 )
             )
+            clock.check()
     except _ApprovalGone:
         refuse_because(
             plan.request,

@@ -11,17 +11,26 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from django.db import transaction
 
 from audit.actions import Action, Outcome, RefusedBy
 from audit.errors import AuditUnavailable
 from audit.services import EntryDraft, Ref, is_call_open, record, was_requested
 from mcp_servers import schemas
 from mcp_servers.canonical import canonical_json
-from mcp_servers.errors import CallRefused, InvalidArguments, InvalidJson, OutcomeNotRecorded
+from mcp_servers.errors import CallRefused, InvalidArguments, InvalidJson
 from mcp_servers.gate.admission import check_actor
-from mcp_servers.gate.entries import completed
 from mcp_servers.gate.outcomes import since
+from mcp_servers.gate.recording import (
+    CommitClock,
+    completed,
+    completed_in_time,
+    keep_refusal,
+    record_end,
+)
 from mcp_servers.values import ToolCallOutcome
 from workspaces.database import in_database
 from workspaces.errors import DomainError, PermissionDenied
@@ -32,9 +41,6 @@ if TYPE_CHECKING:
     from workspaces.actors import Actor
 
 logger = logging.getLogger(__name__)
-
-_ENTRY_ATTEMPTS: Final = 3
-_ENTRY_PAUSE_SECONDS: Final = 0.3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +76,13 @@ async def call_builtin(
         InvalidArguments: they do not fit the schema.
         AuditUnavailable: it could not be recorded; then nothing was done, or nothing is given away.
     """
-    _, was_cancelled = await completed(in_database(_admit, request))
+    clock = CommitClock()
+    try:
+        _, was_cancelled = await completed_in_time(
+            in_database(_admit, request, clock), clock, undo=lambda _: None
+        )
+    except AuditUnavailable as error:
+        await keep_refusal(_unrecorded(request), error)
     if was_cancelled:
         outcome = ToolCallOutcome(outcome=Outcome.CANCELLED, message="The call was stopped.")
         await _record_finished(request, outcome)
@@ -105,7 +117,7 @@ def abandon_builtin(request: BuiltinRequest, *, outcome: Outcome, reason: str) -
         )
 
 
-def _admit(request: BuiltinRequest) -> None:
+def _admit(request: BuiltinRequest, clock: CommitClock) -> None:
     try:
         check_actor(request.actor, request.workspace_id)
     except PermissionDenied as error:
@@ -130,7 +142,10 @@ def _admit(request: BuiltinRequest) -> None:
         raise
     # A call that is made again after a crash was let through before, and may have ended on record.
     if not was_requested(request.workspace_id, request.call_id):
-        record(_draft(request, Action.TOOL_CALL_REQUESTED))
+        clock.begin()
+        with transaction.atomic():
+            record(_draft(request, Action.TOOL_CALL_REQUESTED))
+            clock.check()
 
 
 def _run(run: Callable[[], ToolCallOutcome]) -> ToolCallOutcome:
@@ -149,30 +164,34 @@ def _run(run: Callable[[], ToolCallOutcome]) -> ToolCallOutcome:
 
 
 async def _record_finished(request: BuiltinRequest, outcome: ToolCallOutcome) -> None:
-    for attempt in range(1, _ENTRY_ATTEMPTS + 1):
-        try:
-            await in_database(_write_finished, request, outcome)
-        except AuditUnavailable as error:
-            if attempt == _ENTRY_ATTEMPTS:
-                logger.exception("a finished built-in call could not be recorded")
-                raise OutcomeNotRecorded from error
-            await asyncio.sleep(_ENTRY_PAUSE_SECONDS * attempt)
-        else:
-            return
+    await record_end(
+        partial(_write_finished, request, outcome), spare=partial(_draft_finished, request, outcome)
+    )
 
 
 def _write_finished(request: BuiltinRequest, outcome: ToolCallOutcome) -> None:
-    if not is_call_open(request.workspace_id, request.call_id):
-        return  # made again after a crash: the first time has ended on record
+    # One that was made again after a crash may have ended on record the first time.
+    if is_call_open(request.workspace_id, request.call_id):
+        record(_draft_finished(request, outcome))
+
+
+def _draft_finished(request: BuiltinRequest, outcome: ToolCallOutcome) -> EntryDraft:
     body = {"content": outcome.content_as_json(), "message": outcome.message}
-    record(
-        replace(
-            _draft(request, Action.TOOL_CALL_FINISHED),
-            outcome=outcome.outcome,
-            result=canonical_json(body),
-            duration_ms=outcome.duration_ms,
-            details=dict(outcome.details),
-        )
+    return replace(
+        _draft(request, Action.TOOL_CALL_FINISHED),
+        outcome=outcome.outcome,
+        result=canonical_json(body),
+        duration_ms=outcome.duration_ms,
+        details=dict(outcome.details),
+    )
+
+
+def _unrecorded(request: BuiltinRequest) -> EntryDraft:
+    return replace(
+        _draft(request, Action.TOOL_CALL_REFUSED, with_arguments=False),
+        refused_by=RefusedBy.AUDIT,
+        rule="audit.unavailable",
+        details={"reason": AuditUnavailable.default_message},
     )
 
 

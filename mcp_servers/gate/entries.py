@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, NoReturn
 
 from audit.actions import Action, RefusedBy
+from audit.errors import AuditUnavailable
 from audit.services import EntryDraft, Ref, record
 from mcp_servers.errors import CallRefused
+from mcp_servers.specs import principal_of
 from mcp_servers.values import ToolCallRequest
 
 if TYPE_CHECKING:
     from mcp_servers.models import Approval, McpTool
     from workspaces.errors import DomainError
-
-T = TypeVar("T")
 
 
 def refuse_because(
@@ -53,6 +52,16 @@ def refuse(
     )
 
 
+def unrecorded(request: ToolCallRequest) -> EntryDraft:
+    """What is kept of a call that was refused because the log could not be written."""
+    return replace(
+        draft(request, None, Action.TOOL_CALL_REFUSED, None),
+        refused_by=RefusedBy.AUDIT,
+        rule="audit.unavailable",
+        details={"reason": AuditUnavailable.default_message},
+    )
+
+
 def draft(
     request: ToolCallRequest, tool: McpTool | None, action: Action, arguments: bytes | None
 ) -> EntryDraft:
@@ -69,6 +78,7 @@ def draft(
         server=Ref(id=server.pk, name=server.name) if server is not None else None,
         transport=server.transport if server is not None else "",
         protocol_revision=server.protocol_revision if server is not None else "",
+        credential_id=principal_of(server) if server is not None else "",
         tool=Ref(id=tool.pk, name=tool.name)
         if tool is not None
         else Ref(id=None, name=str(request.tool_id)),
@@ -86,22 +96,3 @@ def told(approval: Approval | None) -> Mapping[str, object] | None:
         "approver": approval.approver_label,
         "granted_at": approval.created_at.isoformat(),
     }
-
-
-async def completed(work: Coroutine[Any, Any, T]) -> tuple[T, bool]:
-    """Await something to its end, however often the caller is cancelled; whether that happened.
-
-    What has begun to be written has to be known as written or not, or a stopped call would stay open in the log.
-    """
-    task = asyncio.ensure_future(work)
-    was_cancelled = False
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError:
-            if task.cancelled():
-                raise
-            was_cancelled = True
-        except Exception:  # noqa: BLE001  result() below raises it
-            break
-    return task.result(), was_cancelled

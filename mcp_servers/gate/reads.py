@@ -10,18 +10,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from django.db import DatabaseError
+from django.db import DatabaseError, transaction
 
 from audit.actions import Outcome, RefusedBy
 from audit.errors import AuditUnavailable
-from audit.services import record
+from audit.services import EntryDraft, record
 from mcp_servers import elicitation, results
 from mcp_servers.canonical import JsonValue, canonical_json, clean_text
 from mcp_servers.connections import calls
 from mcp_servers.connections.failures import CallFailed, RpcError
 from mcp_servers.errors import Busy, ConnectionFailed
 from mcp_servers.gate.dialogue import MOST_ROUNDS, Dialogue
-from mcp_servers.gate.entries import completed
 from mcp_servers.gate.outcomes import facts, since
 from mcp_servers.gate.port import CallPort, NoPort, PortOnItsLoop
 from mcp_servers.gate.read_admission import (
@@ -30,6 +29,13 @@ from mcp_servers.gate.read_admission import (
     plan_prompt,
     plan_resource,
     refuse_read,
+)
+from mcp_servers.gate.recording import (
+    CommitClock,
+    completed,
+    completed_in_time,
+    keep_refusal,
+    record_end,
 )
 from mcp_servers.inputs import Answers, InputRequired
 from mcp_servers.values import (
@@ -184,12 +190,12 @@ async def _run(
             str(request.actor.user_id or request.actor.label),
             wait_seconds=plan.server.config.queue_seconds,
         ):
-            await in_database(_write_requested, plan)
+            await _commit_requested(plan)
             try:
                 ended = await _send(plan, dialogue, send, read)
             except asyncio.CancelledError:
                 stopped = _Ended(outcome=Outcome.CANCELLED, message="It was stopped.")
-                await completed(in_database(_write_finished, plan, stopped, 0))
+                await completed(_record_finished(plan, stopped, 0))
                 raise
             finally:
                 await completed(dialogue.withdraw())
@@ -234,7 +240,7 @@ async def _send(
             message="It failed for a reason that is in the platform's log.",
             details={"kind": "unforeseen"},
         )
-    _, was_cancelled = await completed(in_database(_write_finished, plan, ended, since(started)))
+    _, was_cancelled = await completed(_record_finished(plan, ended, since(started)))
     if was_cancelled:
         raise asyncio.CancelledError
     return ended
@@ -257,26 +263,61 @@ async def _exchange(
     )
 
 
-def _write_requested(plan: ReadPlan) -> None:
+async def _commit_requested(plan: ReadPlan) -> None:
+    """Commit *requested*; a caller who has left is told so only then, and what was committed is ended on record."""
+    clock = CommitClock()
+    work = in_database(_write_requested, plan, clock)
     try:
-        record(
-            draft_read(plan.kind.requested, plan.request, plan.server, plan.name, plan.arguments)
-        )
+        _, was_cancelled = await completed_in_time(work, clock, undo=lambda _: None)
+    except AuditUnavailable as error:
+        await keep_refusal(_unrecorded(plan), error)
+    if was_cancelled:
+        stopped = _Ended(outcome=Outcome.CANCELLED, message="It was stopped before it was sent.")
+        await completed(_record_finished(plan, stopped, 0))
+        raise asyncio.CancelledError
+
+
+def _write_requested(plan: ReadPlan, clock: CommitClock) -> None:
+    clock.begin()
+    try:
+        with transaction.atomic():
+            record(
+                draft_read(
+                    plan.kind.requested, plan.request, plan.server, plan.name, plan.arguments
+                )
+            )
+            clock.check()
     except DatabaseError as error:
         raise AuditUnavailable(details={"action": plan.kind.requested.value}) from error
 
 
-def _write_finished(plan: ReadPlan, ended: _Ended, duration_ms: int) -> None:
-    record(
-        draft_read(
-            plan.kind.finished,
-            plan.request,
-            plan.server,
-            plan.name,
-            plan.arguments,
-            outcome=ended.outcome,
-            duration_ms=duration_ms,
-            result=canonical_json({"content": ended.body, "message": ended.message}),
-            details=dict(ended.details or {}),
-        )
+async def _record_finished(plan: ReadPlan, ended: _Ended, duration_ms: int) -> None:
+    draft = partial(_draft_finished, plan, ended, duration_ms)
+    await record_end(lambda: record(draft()), spare=draft)
+
+
+def _draft_finished(plan: ReadPlan, ended: _Ended, duration_ms: int) -> EntryDraft:
+    return draft_read(
+        plan.kind.finished,
+        plan.request,
+        plan.server,
+        plan.name,
+        plan.arguments,
+        outcome=ended.outcome,
+        duration_ms=duration_ms,
+        result=canonical_json({"content": ended.body, "message": ended.message}),
+        details=dict(ended.details or {}),
+    )
+
+
+def _unrecorded(plan: ReadPlan) -> EntryDraft:
+    return draft_read(
+        plan.kind.refused,
+        plan.request,
+        plan.server,
+        plan.name,
+        None,
+        refused_by=RefusedBy.AUDIT,
+        rule="audit.unavailable",
+        details={"reason": AuditUnavailable.default_message},
     )

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from audit.actions import Action, Outcome, RefusedBy
 from audit.errors import AuditUnavailable
-from audit.services import is_call_open, record
+from audit.services import EntryDraft, is_call_open, record
 from mcp_servers import elicitation, health
 from mcp_servers.canonical import canonical_json
 from mcp_servers.connections import calls
-from mcp_servers.errors import Busy, CallTakenOver, InputMissing, OutcomeNotRecorded
+from mcp_servers.errors import Busy, CallTakenOver, InputMissing
 from mcp_servers.gate import kept_results
 from mcp_servers.gate.abandoning import abandon_call
 from mcp_servers.gate.admission import Plan, commit_requested, prepare, prepare_again
 from mcp_servers.gate.checkpoints import Checkpoint, read_checkpoint
 from mcp_servers.gate.dialogue import Dialogue
-from mcp_servers.gate.entries import completed, draft, refuse, told
+from mcp_servers.gate.entries import draft, refuse, told, unrecorded
 from mcp_servers.gate.outcomes import failed, since
 from mcp_servers.gate.port import CallPort, NoPort, PortOnItsLoop, Standing
+from mcp_servers.gate.recording import (
+    CommitClock,
+    completed,
+    completed_in_time,
+    keep_refusal,
+    record_end,
+)
 from mcp_servers.gate.sending import Exchange
 from mcp_servers.values import ToolCallOutcome, ToolCallRequest
 from workspaces.database import in_database
@@ -32,11 +38,6 @@ from workspaces.failpoints import Failpoint, failpoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-logger = logging.getLogger(__name__)
-
-_ENTRY_ATTEMPTS: Final = 3
-_ENTRY_PAUSE_SECONDS: Final = 0.3
 
 
 async def call_tool(request: ToolCallRequest, *, port: CallPort | None = None) -> ToolCallOutcome:
@@ -93,25 +94,37 @@ async def _admit(request: ToolCallRequest, port: PortOnItsLoop) -> Plan:
     except CallTakenOver:
         await port.make_sure()  # held up, but perhaps nobody else has it
         return await _admit_once(request, port)
+    except AuditUnavailable as error:
+        await keep_refusal(unrecorded(request), error)
 
 
 async def _admit_once(request: ToolCallRequest, port: PortOnItsLoop) -> Plan:
-    plan, was_cancelled = await completed(in_database(_prepare_and_commit, request, port))
+    clock = CommitClock()
+    work = in_database(_prepare_and_commit, request, port, clock)
+    plan, was_cancelled = await completed_in_time(work, clock, undo=_give_slot_back)
     if not plan.is_committed and not was_cancelled:
         plan = await _take_slot(plan)
+        clock = CommitClock()
         try:
-            plan, was_cancelled = await completed(in_database(_commit_requested, plan, port))
+            work = in_database(_commit_requested, plan, port, clock)
+            # Its slot is given back below, also if the commit comes too late.
+            plan, was_cancelled = await completed_in_time(work, clock, undo=lambda _: None)
         except BaseException:
             calls.slots_of(plan.spec).give_back()
             raise
     if was_cancelled:
+        _give_slot_back(plan)
         if plan.is_committed and plan.cached is None:
-            calls.slots_of(plan.spec).give_back()
             text = "The call was stopped before it was sent."
             outcome = failed(Outcome.CANCELLED, text, time.monotonic(), {})
             await completed(_record_finished(plan, outcome, port))
         raise asyncio.CancelledError
     return plan
+
+
+def _give_slot_back(plan: Plan) -> None:
+    if plan.is_committed and plan.cached is None:
+        calls.slots_of(plan.spec).give_back()
 
 
 async def _take_slot(plan: Plan) -> Plan:
@@ -127,29 +140,31 @@ async def _take_slot(plan: Plan) -> Plan:
     return replace(plan, queue_ms=since(started))
 
 
-def _commit_requested(plan: Plan, port: PortOnItsLoop, *, is_sent: bool = True) -> Plan:
+def _commit_requested(
+    plan: Plan, port: PortOnItsLoop, clock: CommitClock, *, is_sent: bool = True
+) -> Plan:
     """Write *requested*, unless this process may have lost the call meanwhile: nothing is written or sent then."""
     failpoint(Failpoint.GATE_BEFORE_REQUESTED)
     if port.standing() is not Standing.OURS:
         raise CallTakenOver
-    plan = commit_requested(plan, is_sent=is_sent)
+    plan = commit_requested(plan, clock, is_sent=is_sent)
     failpoint(Failpoint.GATE_AFTER_REQUESTED)
     return plan
 
 
-def _prepare_and_commit(request: ToolCallRequest, port: PortOnItsLoop) -> Plan:
+def _prepare_and_commit(request: ToolCallRequest, port: PortOnItsLoop, clock: CommitClock) -> Plan:
     """In one crossing, as long as nobody has to wait for a slot."""
     plan = prepare(request)
     kept = kept_results.find_kept(plan)
     if kept is not None:
-        plan = replace(_commit_requested(plan, port, is_sent=False), cached=kept)
+        plan = replace(_commit_requested(plan, port, clock, is_sent=False), cached=kept)
         _write_finished(plan, kept)
         return plan
     slots = calls.slots_of(plan.spec)
     if not slots.try_take():
         return plan
     try:
-        return _commit_requested(plan, port)
+        return _commit_requested(plan, port, clock)
     except BaseException:
         slots.give_back()
         raise
@@ -226,19 +241,10 @@ async def _record_finished(
     Raises:
         OutcomeNotRecorded: it could not be written.
     """
-    for attempt in range(1, _ENTRY_ATTEMPTS + 1):
-        try:
-            await in_database(_write_end, plan, outcome, port, may_keep, only_if_open)
-        except AuditUnavailable as error:
-            if attempt == _ENTRY_ATTEMPTS:
-                logger.exception(
-                    "a finished tool call could not be recorded",
-                    extra={"call_id": str(plan.request.call_id)},
-                )
-                raise OutcomeNotRecorded from error
-            await asyncio.sleep(_ENTRY_PAUSE_SECONDS * attempt)
-        else:
-            return
+    await record_end(
+        partial(_write_end, plan, outcome, port, may_keep, only_if_open),
+        spare=partial(_draft_finished, plan, outcome),
+    )
 
 
 def _write_end(
@@ -259,6 +265,12 @@ def _write_end(
 
 
 def _write_finished(plan: Plan, outcome: ToolCallOutcome) -> None:
+    record(_draft_finished(plan, outcome))
+    if outcome.cached_at is None:
+        health.note_call(plan.tool.server, outcome)
+
+
+def _draft_finished(plan: Plan, outcome: ToolCallOutcome) -> EntryDraft:
     body = {
         "content": outcome.content_as_json(),
         "structured": outcome.structured,
@@ -269,17 +281,13 @@ def _write_finished(plan: Plan, outcome: ToolCallOutcome) -> None:
         details["truncated"] = True
     if outcome.cached_at is not None:
         details["cached_at"] = outcome.cached_at.isoformat()
-    record(
-        replace(
-            draft(plan.request, plan.tool, Action.TOOL_CALL_FINISHED, plan.arguments),
-            outcome=outcome.outcome,
-            rule=plan.decision.rule,
-            result=canonical_json(body),
-            duration_ms=outcome.duration_ms,
-            queue_ms=plan.queue_ms,
-            approval=told(plan.approval),
-            details=details,
-        )
+    return replace(
+        draft(plan.request, plan.tool, Action.TOOL_CALL_FINISHED, plan.arguments),
+        outcome=outcome.outcome,
+        rule=plan.decision.rule,
+        result=canonical_json(body),
+        duration_ms=outcome.duration_ms,
+        queue_ms=plan.queue_ms,
+        approval=told(plan.approval),
+        details=details,
     )
-    if outcome.cached_at is None:
-        health.note_call(plan.tool.server, outcome)

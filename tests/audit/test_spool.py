@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from uuid import UUID
 
@@ -23,14 +22,11 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, settings: object, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A data folder of the test's own, and a process that has spooled nothing yet."""
     monkeypatch.setattr(spooling, "_folder", lambda: tmp_path / "spool")
-    own = spooling._OwnFile()
-    monkeypatch.setattr(spooling, "_own", own)
-    yield tmp_path / "spool"
-    if own._handle is not None:
-        own.replay()
+    monkeypatch.setattr(spooling, "_own", spooling._OwnFile())
+    return tmp_path / "spool"
 
 
 def draft(

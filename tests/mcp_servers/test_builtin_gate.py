@@ -120,7 +120,7 @@ def test_a_log_that_takes_nothing_stops_the_call_or_its_result(tenant: Tenant) -
 
     broken = patch("audit.models.AuditEntry.save", side_effect=DatabaseError)
     with (
-        patch("mcp_servers.gate.builtin._ENTRY_PAUSE_SECONDS", 0.001),
+        patch("mcp_servers.gate.recording._ENTRY_PAUSE_SECONDS", 0.001),
         pytest.raises(OutcomeNotRecorded),
     ):
         async_to_sync(call_builtin)(request_of(tenant), run)

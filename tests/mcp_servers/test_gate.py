@@ -427,7 +427,7 @@ async def test_a_result_is_given_to_nobody_when_finished_cannot_be_written(
         save(self, *args, **kwargs)
 
     monkeypatch.setattr(AuditEntry, "save", fail)
-    monkeypatch.setattr("mcp_servers.gate.tools._ENTRY_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr("mcp_servers.gate.recording._ENTRY_PAUSE_SECONDS", 0.01)
     with pytest.raises(OutcomeNotRecorded):
         await call_tool(a_request(tenant, tool, {"text": "x"}))
     assert [entry.action for entry in await the_entries(tenant)] == ["tool_call.requested"]

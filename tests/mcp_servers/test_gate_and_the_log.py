@@ -1,0 +1,155 @@
+"""The gate while the log cannot be written: nothing leaves, no result is handed on, and both are told later."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.db import connection, transaction
+from uuid_utils.compat import uuid7
+
+from audit.actions import Action
+from audit.errors import AuditUnavailable
+from audit.models import AuditEntry
+from audit.services import is_call_open
+from audit.spool import has_spooled, replay
+from mcp_servers.errors import OutcomeNotRecorded
+from mcp_servers.gate import call_tool, read_resource
+from mcp_servers.models import McpServer
+from mcp_servers.values import Outcome, ResourceRequest, ToolCallRequest
+from tests.factories import Tenant
+from tests.fakes.mcp_server import CountingServer
+from tests.mcp_servers.factories import a_request, actor_of, tool_of
+from tests.threads import Threads
+
+TABLE = "audit_auditentry"
+
+
+@contextmanager
+def refusing_entries(action: str) -> Iterator[None]:
+    """The database itself refuses entries of this kind."""
+    drop = f"DROP TRIGGER test_refuse ON {TABLE}; DROP FUNCTION test_refuse()"
+    make = f"""
+        CREATE FUNCTION test_refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN RAISE EXCEPTION 'disk full' USING ERRCODE = 'disk_full'; END $$;
+        CREATE TRIGGER test_refuse BEFORE INSERT ON {TABLE} FOR EACH ROW
+        WHEN (NEW.action = '{action}') EXECUTE FUNCTION test_refuse()
+    """
+    if connection.vendor == "sqlite":
+        drop = "DROP TRIGGER test_refuse"
+        make = f"""
+            CREATE TRIGGER test_refuse BEFORE INSERT ON {TABLE} WHEN NEW.action = '{action}'
+            BEGIN SELECT RAISE(ABORT, 'disk full'); END
+        """
+    with connection.cursor() as cursor:
+        cursor.execute(make)
+    try:
+        yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute(drop)
+
+
+class Lock:
+    """Somebody holds the log's table, or all of SQLite, until told to let go."""
+
+    def __init__(self) -> None:
+        self._held, self._let_go = threading.Event(), threading.Event()
+        self._threads = Threads()
+        self._holding = self._threads.submit(self._hold)
+        assert self._held.wait(10)
+
+    def _hold(self) -> None:
+        with transaction.atomic(), connection.cursor() as cursor:
+            if connection.vendor == "postgresql":
+                cursor.execute(f"LOCK TABLE {TABLE} IN SHARE ROW EXCLUSIVE MODE")
+            self._held.set()
+            assert self._let_go.wait(30)
+
+    def let_go(self) -> None:
+        self._let_go.set()
+        self._holding.result(10)
+        self._threads.shutdown()
+
+
+def entries(tenant: Tenant) -> list[tuple[str, str, str]]:
+    rows = AuditEntry.objects.for_workspace(tenant.workspace).exclude(call_id=None).order_by("id")
+    return list(rows.values_list("action", "refused_by", "outcome"))
+
+
+async def request_for(tenant: Tenant, server: McpServer, name: str = "echo") -> ToolCallRequest:
+    tool = await sync_to_async(tool_of)(server, name)
+    return a_request(tenant, tool, {"text": "x"})
+
+
+@pytest.mark.parametrize("way", ["a trigger that fails", "a commit that takes too long"])
+async def test_a_call_that_cannot_be_recorded_is_refused_and_that_is_told_later(
+    tenant: Tenant, trusted: McpServer, counting: CountingServer, way: str
+) -> None:
+    """SEC-101: the server hears nothing; the refusal is entered once the log can be written; no call stays open."""
+    request = await request_for(tenant, trusted)
+    if way == "a trigger that fails":
+        manager = refusing_entries(Action.TOOL_CALL_REQUESTED)
+        await sync_to_async(manager.__enter__)()
+        with pytest.raises(AuditUnavailable):
+            await call_tool(request)
+        await sync_to_async(manager.__exit__)(None, None, None)
+    else:
+        lock = await asyncio.to_thread(Lock)
+        with pytest.raises(AuditUnavailable):
+            await call_tool(request)  # the lock stands all the time: only the limit can end this
+        await asyncio.to_thread(lock.let_go)
+    assert counting.calls == []
+    assert has_spooled()
+    assert await sync_to_async(replay)() == 1
+    found = await sync_to_async(entries)(tenant)
+    assert ("tool_call.refused", "audit", "") in found
+    assert not await sync_to_async(is_call_open)(tenant.workspace.pk, request.call_id)
+    again = await call_tool(await request_for(tenant, trusted))  # and its slot was given back
+    assert again.outcome == Outcome.OK
+
+
+async def test_a_result_that_cannot_be_recorded_is_given_to_nobody_and_kept(
+    tenant: Tenant, trusted: McpServer, counting: CountingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SEC-102: the call has happened; how it ended is on the disk at once and in the log later."""
+    monkeypatch.setattr("mcp_servers.gate.recording._ENTRY_PAUSE_SECONDS", 0.01)
+    request = await request_for(tenant, trusted)
+    manager = refusing_entries(Action.TOOL_CALL_FINISHED)
+    await sync_to_async(manager.__enter__)()
+    with pytest.raises(OutcomeNotRecorded):
+        await call_tool(request)
+    await sync_to_async(manager.__exit__)(None, None, None)
+    assert counting.names() == ["echo"]
+    assert await sync_to_async(entries)(tenant) == [("tool_call.requested", "", "")]
+    assert await sync_to_async(replay)() == 1
+    assert await sync_to_async(entries)(tenant) == [
+        ("tool_call.requested", "", ""),
+        ("tool_call.finished", "", "ok"),
+    ]
+
+
+async def test_reading_a_resource_is_no_way_around(
+    tenant: Tenant, trusted: McpServer, counting: CountingServer
+) -> None:
+    """SEC-101: no entry, no read."""
+    request = ResourceRequest(
+        call_id=uuid7(),
+        workspace_id=tenant.workspace.pk,
+        server_id=trusted.pk,
+        uri="note://one",
+        actor=actor_of(tenant, "member"),
+    )
+    before = len(counting.bodies)
+    manager = refusing_entries(Action.RESOURCE_READ_REQUESTED)
+    await sync_to_async(manager.__enter__)()
+    with pytest.raises(AuditUnavailable):
+        await read_resource(request)
+    await sync_to_async(manager.__exit__)(None, None, None)
+    assert not any(b"resources/read" in body for body in counting.bodies[before:])
+    assert await sync_to_async(replay)() == 1
+    assert ("resource_read.refused", "audit", "") in await sync_to_async(entries)(tenant)
