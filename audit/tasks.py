@@ -7,7 +7,9 @@ from celery import shared_task
 from audit import rollups
 from audit.alerts import notices, watching
 from audit.alerts import sending as alert_sending
+from audit.reviews import sending as report_sending
 from audit.streams import sending
+from audit.verification import nightly
 from workspaces import restoring
 
 
@@ -15,6 +17,13 @@ from workspaces import restoring
 def count_entries() -> int:
     """Bring the counters behind the reports up to date; gives how many entries were counted."""
     return rollups.roll_up_all()
+
+
+@shared_task(ignore_result=True)
+def send_reports() -> None:
+    """Make and send scheduled files that are due; not after a restore, before somebody has looked at it."""
+    if not restoring.is_unconfirmed():
+        report_sending.send_due()
 
 
 @shared_task(ignore_result=True)
@@ -42,3 +51,15 @@ def trim_alerts() -> None:
     """Forget old messages of alerts and old lines of bells."""
     alert_sending.trim_deliveries()
     notices.trim_notices()
+
+
+@shared_task(ignore_result=True)
+def verify_what_is_new() -> None:
+    """Check the part of the log that came since the last check."""
+    nightly.verify_log(is_incremental=True)
+
+
+@shared_task(ignore_result=True)
+def verify_the_whole() -> None:
+    """Check all of the log."""
+    nightly.verify_log(is_incremental=False)

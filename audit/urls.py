@@ -7,11 +7,30 @@ from django.urls import path
 from audit import views
 from audit.alerts.urls import urlpatterns as alerts
 from audit.streams.urls import urlpatterns as streams
+from audit.verification import views as proof
 
 app_name = "audit"
+_LOG = "w/<slug:workspace_slug>/audit/"
 urlpatterns = [
+    path(f"{_LOG}reports/", views.reports_page, name="reports"),
+    path(f"{_LOG}views/", views.save_view, name="save_view"),
+    path(f"{_LOG}views/<uuid:view_id>/delete/", views.delete_view, name="delete_view"),
+    path(f"{_LOG}reviews/", views.reviews, name="reviews"),
+    path(f"{_LOG}schedules/", views.schedule_list, name="schedules"),
+    path(
+        f"{_LOG}schedules/<uuid:schedule_id>/<slug:verb>/", views.change_schedule, name="schedule"
+    ),
+    path("w/<slug:workspace_slug>/activity/", views.activity, name="activity"),
+    path(
+        "w/<slug:workspace_slug>/activity/<uuid:entry_id>/",
+        views.own_entry,
+        name="own_entry",
+    ),
+    path("platform/audit/", views.platform, name="platform"),
     path("w/<slug:workspace_slug>/audit/", views.entries, name="entries"),
     path("w/<slug:workspace_slug>/audit/export.<str:extension>", views.export, name="export"),
+    path("w/<slug:workspace_slug>/audit/proof.jsonl", proof.proof_export, name="proof-export"),
+    path("w/<slug:workspace_slug>/audit/trellis_verify.py", proof.verifier, name="verifier"),
     path("w/<slug:workspace_slug>/audit/<uuid:entry_id>/", views.entry_detail, name="entry"),
     *streams,
     *alerts,

@@ -89,6 +89,11 @@ app.conf.beat_schedule = {
         "schedule": 15.0,
         "options": {"expires": 15},
     },
+    "send scheduled reports": {
+        "task": "audit.tasks.send_reports",
+        "schedule": 60.0,
+        "options": {"expires": 60},
+    },
     "take over turns nobody runs": {
         "task": "chat.tasks.recover_turns",
         "schedule": 10.0,
@@ -127,6 +132,16 @@ app.conf.beat_schedule = {
     "forget old alerts": {
         "task": "audit.tasks.trim_alerts",
         "schedule": crontab(minute=51),
+        "options": {"expires": 3600},
+    },
+    "verify what is new in the log": {
+        "task": "audit.tasks.verify_what_is_new",
+        "schedule": crontab(hour=3, minute=11),
+        "options": {"expires": 3600},
+    },
+    "verify the whole log": {
+        "task": "audit.tasks.verify_the_whole",
+        "schedule": crontab(day_of_week="sunday", hour=1, minute=23),
         "options": {"expires": 3600},
     },
     "forget old deliveries": {

@@ -113,7 +113,8 @@ def _check(
             if progress and item["record"] == "entry" and report.entries % 20_000 == 0:
                 progress(report.entries)
         for name, (seq, hash_) in stream.tops.items():
-            verifier.stand(name, seq, hash_, "the database")
+            if verifier.place_of(name) < seq:
+                verifier.stand(name, seq, hash_, "the database")
     except Malformed as error:
         report.add(UNREADABLE, f"The log cannot be read: {error}.")
     if report.checkpoint is None and not report.findings_in_all:
@@ -138,12 +139,20 @@ class _Bodies:
         entries = [(sealed.seq, sealed.entry) for sealed in batch if sealed.entry is not None]
         bodies = AuditBody.objects.across_workspaces().in_bulk([entry.pk for _, entry in entries])
         for seq, entry in entries:
-            if is_body_whole(entry, bodies.get(entry.pk)):
+            if is_body_whole(entry, bodies.get(entry.pk)) and not _has_foreign_preview(entry):
                 continue
             if self._verifier.covers(chain, "bodies", seq):
                 continue
             text = "Arguments or result were changed or removed; the entry says what they were."
             self._verifier.report.add(ALTERED, text, chain, seq)
+
+
+def _has_foreign_preview(entry: AuditEntry) -> bool:
+    """Whether there is a preview of what, as sealed, never was there."""
+    return bool(
+        (entry.arguments_preview and entry.arguments_size is None)
+        or (entry.result_preview and entry.result_size is None)
+    )
 
 
 def _look_for_unsealed(workspace_id: UUID | None, report: Report) -> None:

@@ -304,6 +304,10 @@ class Verifier:
         """Expect one chain only, as in an export of a workspace."""
         self._scope = {chain}
 
+    def place_of(self, chain: str) -> int:
+        """As far as a chain has been read."""
+        return self._place(chain).seq
+
     def trust_nothing(self) -> None:
         """Ask for no known key: for a log so young that nothing of it is signed."""
         self._trusted = []

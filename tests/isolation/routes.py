@@ -288,6 +288,8 @@ SAMPLES: dict[str, Sample] = {
     "audit:export": Sample(
         ids=lambda side: {**_slug(side), "extension": "csv"}, writes_on_get=_AUDIT
     ),
+    "audit:proof-export": Sample(ids=_slug, writes_on_get=_AUDIT),
+    "audit:verifier": _page,
     "audit:entry": Sample(ids=_in_workspace(entry_id="entry"), writes_on_get=_AUDIT),
     "mcp_servers:servers": _page,
     "mcp_servers:add": Sample(

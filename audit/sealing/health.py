@@ -1,0 +1,58 @@
+"""How the log itself is: for its page, the metrics and the alerts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import Count
+
+from audit.models import AuditEntry, AuditHead, PendingSeal
+from audit.sealing import watching
+from audit.sealing.rotation import newest_checkpoint
+from audit.sealing.sealer import sealed_since_start
+from audit.verification.online import last_verification
+from workspaces.database import database_now
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogHealth:
+    """Values of one moment; those of sealing are this process' own."""
+
+    pending: int
+    oldest_pending_seconds: float
+    """0 if nothing waits."""
+    checkpoint_number: int
+    checkpoint_age_seconds: float | None
+    """None: there is no checkpoint yet."""
+    verified_at: datetime | None
+    verified_result: str | None
+    """whole, altered, incomplete or unreadable; None: never verified."""
+    entries_by_chain: dict[UUID, int]
+    sealed_since_start: int
+    sealed_per_second: float
+    is_key_missing: bool
+
+
+def health() -> LogHealth:
+    """Look once."""
+    now = database_now()
+    newest = newest_checkpoint()
+    verified = last_verification()
+    sealed, seconds = sealed_since_start()
+    oldest = PendingSeal.objects.order_by("id").first()
+    waiting = AuditEntry.objects.across_workspaces().find(oldest.entry_id) if oldest else None
+    age = (now - waiting.created_at).total_seconds() if waiting else 0.0
+    return LogHealth(
+        pending=PendingSeal.objects.aggregate(count=Count("id"))["count"],
+        oldest_pending_seconds=max(0.0, age),
+        checkpoint_number=newest.number if newest else 0,
+        checkpoint_age_seconds=(now - newest.made_at).total_seconds() if newest else None,
+        verified_at=verified.created_at if verified else None,
+        verified_result=str(verified.details.get("result")) if verified else None,
+        entries_by_chain=dict(AuditHead.objects.values_list("chain_id", "seq")),
+        sealed_since_start=sealed,
+        sealed_per_second=sealed / seconds if seconds else 0.0,
+        is_key_missing=watching.is_key_missing,
+    )

@@ -1,0 +1,22 @@
+"""Verification that nobody asked for: each night what is new, each week all of it."""
+
+from __future__ import annotations
+
+import logging
+
+from audit.verification.online import verify
+from audit.verification.trellis_verify import WHOLE
+from workspaces.actors import Actor, Source
+
+logger = logging.getLogger(__name__)
+
+
+def verify_log(*, is_incremental: bool) -> None:
+    """Check the log of all workspaces; the result is an entry, which alerts look at."""
+    actor = Actor.system(label="audit log", source=Source.TASK, workspace_id=None)
+    report = verify(actor=actor, is_incremental=is_incremental)
+    if report.result != WHOLE:
+        logger.critical(
+            "audit_log_not_whole",
+            extra={"result": report.result, "first_bad": report.first_bad},
+        )

@@ -1,0 +1,74 @@
+"""The proof as a download: the verifiable export of a workspace, and the program that checks it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from allauth.account.decorators import login_required
+from django.core.handlers.asgi import ASGIRequest
+from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.utils import timezone
+from django.views.decorators.http import require_GET
+
+from audit.sealing.rotation import key_in_use
+from audit.sealing.signing import SigningKeyMissing
+from audit.verification import trellis_verify
+from audit.verification.exporting import proof_pieces, record_proof_export
+from workspaces.database import in_database
+from workspaces.roles import Permission, require
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from workspaces.middleware import WorkspaceRequest
+
+
+@require_GET
+@login_required
+def proof_export(
+    request: WorkspaceRequest, workspace_slug: str
+) -> HttpResponse | StreamingHttpResponse:
+    """The sealed log of a workspace as a file that proves itself; that it was taken is recorded first."""
+    workspace_id = _allowed(request)
+    try:
+        key_in_use()
+    except SigningKeyMissing:
+        text = "The log cannot be signed right now; ask who runs this installation.\n"
+        return HttpResponse(text, status=503, content_type="text/plain; charset=utf-8")
+    record_proof_export(actor=request.actor, workspace_id=workspace_id)
+    pieces = proof_pieces(workspace_id)
+    # A synchronous iterator under an asynchronous server would be read whole before the first byte.
+    is_async = isinstance(request, ASGIRequest)
+    response = StreamingHttpResponse(
+        _one_by_one(pieces) if is_async else pieces, content_type="application/x-ndjson"
+    )
+    name = f"trellis-proof-{workspace_slug}-{timezone.now():%Y%m%dT%H%M%SZ}.jsonl"
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
+
+
+@require_GET
+@login_required
+def verifier(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """The program that checks such a file on any machine."""
+    _allowed(request)
+    text = Path(trellis_verify.__file__).read_bytes()
+    response = HttpResponse(text, content_type="text/x-python; charset=utf-8")
+    response["Content-Disposition"] = 'attachment; filename="trellis_verify.py"'
+    return response
+
+
+def _allowed(request: WorkspaceRequest) -> UUID:
+    if request.workspace is None:
+        raise Http404
+    require(request.actor, Permission.EXPORT_AUDIT, workspace_id=request.workspace.pk)
+    workspace_id: UUID = request.workspace.pk
+    return workspace_id
+
+
+async def _one_by_one(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """Each piece is made when the last has been taken; a reader who leaves ends it there."""
+    while (piece := await in_database(next, pieces, None)) is not None:
+        yield piece

@@ -1,0 +1,296 @@
+"""The log in the database, attacked past its triggers: what `verify_audit` says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import transaction
+
+from audit.actions import Action
+from audit.models import (
+    AuditBody,
+    AuditCheckpoint,
+    AuditEntry,
+    AuditHead,
+    AuditSeal,
+    AuditTombstone,
+    PendingSeal,
+)
+from audit.sealing import external
+from audit.sealing.checkpoints import make_checkpoint
+from audit.sealing.reading import sealed_after
+from audit.sealing.sealer import seal_pending
+from audit.sealing.tombstones import make_tombstone
+from audit.verification.online import last_verification, verify
+from audit.verification.trellis_verify import Report
+from tests.audit.tampering import sealed_log, tamper, write_entries
+from tests.factories import Tenant, TwoTenants
+from workspaces import restoring
+from workspaces.actors import Actor, Source
+from workspaces.models import Installation
+
+pytestmark = pytest.mark.usefixtures("checkpoint_file")
+SYSTEM = Actor.system(label="test", source=Source.COMMAND, workspace_id=None)
+ENTRY, SEAL = "audit_auditentry", "audit_auditseal"
+
+
+def check(**options: Any) -> Report:
+    """Without the entry that a verification makes, so that one log can be looked at several times."""
+    with transaction.atomic():
+        report = verify(actor=SYSTEM, **options)
+        transaction.set_rollback(True)
+    return report
+
+
+def at(tenant: Tenant, seq: int) -> AuditSeal:
+    return AuditSeal.objects.get(chain_id=tenant.workspace.pk, seq=seq)
+
+
+def test_a_clean_log_is_whole_and_the_verification_is_an_entry(tenant: Tenant) -> None:
+    """SEC-103, SEC-105: all of it, and one workspace of it."""
+    sealed_log(tenant)
+    assert check().findings == []
+    report = verify(tenant.workspace.pk, actor=SYSTEM)
+    assert (report.result, report.entries) == ("whole", 12)
+    entry = AuditEntry.objects.for_workspace(tenant.workspace).get(action=Action.LOG_VERIFIED.value)
+    assert entry.details["result"] == "whole"
+
+
+@pytest.mark.parametrize(
+    ("attack", "result", "first"),
+    [
+        (f"UPDATE {ENTRY} SET actor_label = 'nobody' WHERE id = %s", "altered", 6),
+        (f"UPDATE {ENTRY} SET outcome = 'timeout' WHERE id = %s", "altered", 6),
+        (f"DELETE FROM {ENTRY} WHERE id = %s", "incomplete", 6),
+        (f"DELETE FROM {SEAL} WHERE entry_id = %s", "altered", 6),
+        (f"UPDATE {SEAL} SET hash = '{'0' * 64}' WHERE entry_id = %s", "altered", 6),
+        (f"UPDATE {SEAL} SET seq = seq + 100 WHERE entry_id = %s", "incomplete", 6),
+        (f"UPDATE {ENTRY} SET result_preview = 'ok' WHERE id = %s", "altered", 6),
+    ],
+)
+def test_an_attack_on_one_row_is_found_and_named(
+    tenant: Tenant, attack: str, result: str, first: int
+) -> None:
+    """SEC-103: past the triggers, as the role that owns the tables."""
+    sealed_log(tenant)
+    assert tamper(attack, at(tenant, 6).entry_id) == 1
+    report = check()
+    assert (report.result, report.first_bad) == (result, {str(tenant.workspace.pk): first})
+    with pytest.raises(CommandError) as caught:
+        call_command("verify_audit", "--workspace", tenant.workspace.slug)
+    assert caught.value.returncode == {"altered": 1, "incomplete": 2}[result]
+
+
+def test_rows_that_came_in_past_the_log_are_found(tenant: Tenant) -> None:
+    """SEC-103: an entry without seal that waits for none."""
+    sealed_log(tenant)
+    write_entries(tenant, 1)
+    PendingSeal.objects.all().delete()
+    assert check().result == "altered"
+
+
+def test_a_cut_tail_with_its_checkpoints_is_found_by_the_file_outside(tenant: Tenant) -> None:
+    """SEC-103: nothing in the database knows any more of what was there."""
+    made = sealed_log(tenant)
+    for seq in range(9, 13):
+        tamper(f"DELETE FROM {ENTRY} WHERE id = %s", at(tenant, seq).entry_id)
+        tamper(f"DELETE FROM {SEAL} WHERE entry_id = %s", at(tenant, seq).entry_id)
+    newest = sealed_after(tenant.workspace.pk, 7)[0]
+    AuditHead.objects.filter(chain_id=tenant.workspace.pk).update(
+        seq=8, hash=newest.hash, stated_seq=8
+    )
+    report = check()
+    assert (report.result, report.first_bad) == ("incomplete", {str(tenant.workspace.pk): 9})
+    tamper("DELETE FROM audit_auditcheckpoint WHERE number = %s", made[-1].number)
+    report = check()
+    assert report.result == "incomplete"
+    assert any("old copy" in finding.text for finding in report.findings)
+    external.file_path().unlink()
+    assert check().notes  # without the file nobody can know, and that is said
+
+
+def test_the_newest_rows_are_missed_without_a_checkpoint_too(tenant: Tenant) -> None:
+    """SEC-103: what was sealed since the newest checkpoint."""
+    sealed_log(tenant, rounds=1)
+    write_entries(tenant, 2)
+    seal_pending()
+    seal = at(tenant, 6)
+    tamper(f"DELETE FROM {ENTRY} WHERE id = %s", seal.entry_id)
+    tamper(f"DELETE FROM {SEAL} WHERE entry_id = %s", seal.entry_id)
+    assert check().result == "incomplete"
+
+
+def test_an_entry_moved_from_another_workspace_is_found(two_workspaces: TwoTenants) -> None:
+    """SEC-103: splice."""
+    a, b = two_workspaces.a, two_workspaces.b
+    sealed_log(a, rounds=1)
+    sealed_log(b, rounds=1)
+    tamper(f"UPDATE {ENTRY} SET workspace_id = %s WHERE id = %s", a.workspace.pk, at(b, 2).entry_id)
+    report = check()
+    assert (report.result, report.first_bad) == ("altered", {str(b.workspace.pk): 2})
+
+
+def test_a_changed_body_is_found_and_an_erased_one_is_not(tenant: Tenant) -> None:
+    """SEC-107: the commitment of the entry holds body and previews; erasing them takes a signed statement."""
+    write_entries(tenant, 2, result=b'{"content":"something that was said"}')
+    seal_pending()
+    make_checkpoint()
+    assert check().result == "whole"
+    body = AuditBody.objects.for_workspace(tenant.workspace).get(pk=at(tenant, 2).entry_id)
+    body.delete()
+    report = check()
+    assert (report.result, report.first_bad) == ("altered", {str(tenant.workspace.pk): 2})
+    make_tombstone(
+        chain_id=tenant.workspace.pk,
+        kind=AuditTombstone.Kind.BODIES,
+        first_seq=2,
+        last_seq=2,
+        reason="asked for",
+    )
+    AuditEntry.objects.for_workspace(tenant.workspace).filter(pk=body.pk).update(
+        arguments_preview="", result_preview=""
+    )
+    assert check().result == "whole"
+
+
+def test_what_retention_removed_is_whole_also_when_it_is_all(tenant: Tenant) -> None:
+    """SEC-103: behind a signed statement; the chain goes on in its place."""
+    sealed_log(tenant)
+    chain = tenant.workspace.pk
+    for first, last in ((1, 5), (6, 12)):
+        make_tombstone(
+            chain_id=chain,
+            kind=AuditTombstone.Kind.ENTRIES,
+            first_seq=first,
+            last_seq=last,
+            reason="kept for 30 days",
+        )
+        seals = AuditSeal.objects.filter(chain_id=chain, seq__range=(first, last))
+        ids = list(seals.values_list("entry_id", flat=True))
+        AuditEntry.objects.for_workspace(chain).filter(pk__in=ids).delete()
+        seals.delete()
+        assert check().findings == []
+    write_entries(tenant, 1)
+    seal_pending()
+    assert [row.seq for row in sealed_after(chain, 0)] == [13]
+    make_checkpoint()
+    assert check().result == "whole"
+
+
+def test_a_forged_tombstone_covers_nothing(tenant: Tenant) -> None:
+    """SEC-103: the database lets it in; its signature does not hold."""
+    sealed_log(tenant)
+    seal = at(tenant, 3)
+    AuditTombstone.objects.create(
+        chain_id=seal.chain_id,
+        kind=AuditTombstone.Kind.ENTRIES,
+        first_seq=3,
+        last_seq=3,
+        reason="",
+        statement='{"format":"trellis-tombstone/1"}',
+        key_id="0" * 16,
+        signature="",
+    )
+    AuditEntry.objects.for_workspace(tenant.workspace).filter(pk=seal.entry_id).delete()
+    AuditSeal.objects.filter(pk=seal.pk).delete()
+    assert check().result == "altered"
+
+
+def test_only_what_is_new_is_verified_again(tenant: Tenant) -> None:
+    """Ours: from the last verification that found nothing; what was whole then is not read again."""
+    sealed_log(tenant)
+    assert verify(actor=SYSTEM).entries == 12
+    write_entries(tenant, 2)
+    seal_pending()
+    make_checkpoint()
+    report = verify(actor=SYSTEM, is_incremental=True)
+    assert (report.result, report.entries) == ("whole", 3)
+    write_entries(tenant, 2)
+    seal_pending()
+    tamper(f"UPDATE {ENTRY} SET actor_label = 'x' WHERE id = %s", at(tenant, 16).entry_id)
+    report = verify(actor=SYSTEM, is_incremental=True)
+    assert (report.result, report.first_bad) == ("altered", {str(tenant.workspace.pk): 16})
+    last = last_verification()
+    assert last is not None
+    assert last.details["first_bad"] == report.first_bad
+    assert check(is_incremental=True).entries > 12  # after a finding, all of it
+
+
+def test_a_restored_old_copy_is_said_to_be_one_until_a_person_confirms(
+    tenant: Tenant, checkpoint_file: Path
+) -> None:
+    """SEC-103: the file outside is kept, and a signed statement bridges the gap afterwards."""
+    Installation.objects.get_or_create()
+    sealed_log(tenant, rounds=2)
+    old = AuditCheckpoint.objects.count()
+    sealed_log(tenant, rounds=2)
+    newest = external.read()
+    assert newest is not None
+    # The copy that is restored knows the first two rounds only.
+    for seal in AuditSeal.objects.filter(seq__gt=8):
+        tamper(f"DELETE FROM {ENTRY} WHERE id = %s", seal.entry_id)
+    tamper(f"DELETE FROM {SEAL} WHERE seq > %s", 8)
+    tamper("DELETE FROM audit_auditcheckpoint WHERE number > %s", old)
+    head = at(tenant, 8)
+    AuditHead.objects.update(seq=8, hash=head.hash, stated_seq=8)
+    assert check().result == "incomplete"
+    write_entries(tenant, 1)
+    seal_pending()
+    make_checkpoint()
+    (aside,) = external.kept_aside()
+    assert aside.name == f"checkpoint.json.before-restore-{newest.number}"
+    assert restoring.is_unconfirmed()
+    loss = AuditEntry.objects.across_workspaces().get(action=Action.LOG_LOSS.value)
+    assert loss.details["known_checkpoint"] == newest.number
+    seal_pending()
+    make_checkpoint()
+    report = check()
+    assert report.result == "incomplete"
+    assert any("confirmed" in finding.text for finding in report.findings)
+    assert restoring.confirm()
+    make_checkpoint()
+    assert external.kept_aside() == []
+    report = check()
+    assert (report.result, report.findings) == ("whole", [])
+    assert any("restored from a backup" in note for note in report.notes)
+    # Who kept the lost copy's file is told why it does not fit.
+    report = check(outside=newest.as_record)
+    assert report.result == "whole"
+    assert any("that was lost" in note for note in report.notes)
+
+
+def test_a_file_of_another_installation_is_not_compared(tenant: Tenant) -> None:
+    """Ours: the data folder was kept and the database made anew."""
+    Installation.objects.get_or_create()
+    sealed_log(tenant, rounds=1)
+    content = json.loads(external.file_path().read_text())
+    Installation.objects.all().delete()
+    Installation.objects.create()
+    report = check()
+    assert report.result == "whole"
+    assert report.notes
+    make_checkpoint()
+    assert json.loads(external.file_path().read_text()) != content
+    assert external.kept_aside() == []
+
+
+def test_the_commands_go_together(
+    tenant: Tenant, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """SEC-103: export, and verify from the export; who takes it is recorded first."""
+    sealed_log(tenant)
+    out = tmp_path / "log.jsonl"
+    call_command("export_audit", "--workspace", tenant.workspace.slug, "--out", str(out))
+    call_command("verify_audit", "--from-export", str(out))
+    call_command("verify_audit", "--from-export", str(out), "--json")
+    assert '"result": "whole"' in capsys.readouterr().out
+    exported = AuditEntry.objects.for_workspace(tenant.workspace)
+    assert exported.filter(action=Action.EXPORT_CREATED.value).count() == 1
+    out.write_bytes(out.read_bytes()[:-30])
+    with pytest.raises(CommandError) as caught:
+        call_command("verify_audit", "--from-export", str(out))
+    assert caught.value.returncode == 3
