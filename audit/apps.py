@@ -8,4 +8,6 @@ class AuditConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from audit import receivers  # noqa: F401 - connects the receivers
+        from audit import metrics, receivers  # noqa: F401 - connects the receivers
+
+        metrics.register()

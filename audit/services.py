@@ -13,6 +13,7 @@ from audit.actions import Action, Outcome, RefusedBy
 from audit.bodies.commitments import commit_to_body
 from audit.bodies.storing import clean, keep, make_body
 from audit.errors import AuditUnavailable
+from audit.metrics import count_entry
 from audit.models import AuditBody, AuditEntry
 from audit.policies import Policy, policy_of
 from audit.storable import storable
@@ -69,6 +70,7 @@ def record(draft: EntryDraft) -> AuditEntry:
     try:
         entry, body = drafted(draft, policy_of(draft.workspace_id))
         write(entry, body)
+        count_entry(entry)
     except DatabaseError as error:
         raise AuditUnavailable(details={"action": draft.action.value}) from error
     return entry

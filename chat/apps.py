@@ -17,6 +17,7 @@ class ChatConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from chat import metrics
         from mcp_servers.elicitation import register_listener
         from mcp_servers.model_choices import register_providers
         from mcp_servers.sampling import register_model
@@ -24,6 +25,7 @@ class ChatConfig(AppConfig):
         register_model(_ask_model)
         register_providers(_providers_of)
         register_listener(_tell_of_input)
+        metrics.register()
 
 
 def _providers_of(workspace_id: UUID) -> list[tuple[UUID, str]]:

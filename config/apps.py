@@ -9,3 +9,9 @@ class ConfigConfig(AppConfig):
     """Commands of the whole product."""
 
     name = "config"
+
+    def ready(self) -> None:
+        """Offer the gauges of what the installation is wired to."""
+        from config import metrics
+
+        metrics.register()

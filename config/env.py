@@ -28,6 +28,7 @@ Network = IPv4Network | IPv6Network
 
 SECRET_KEY_MIN_LENGTH = 32
 KEY_SIZE_BYTES = 32
+METRICS_TOKEN_MIN_LENGTH = 16
 _SAMPLE_SECRET = re.compile(
     r"django-insecure|change.?me|example|sample|default|placeholder|your.?(secret|key)|insecure|password|s3cr3t",
     re.I,
@@ -175,6 +176,18 @@ class Environment(BaseSettings):
         description="Options of that class, as a JSON object.",
     )
 
+    audit_report_storage: str | None = Field(
+        None,
+        validation_alias="TRELLIS_AUDIT_REPORT_STORAGE",
+        description="Dotted path of a Django storage class for scheduled files of the audit log. Absent: the folder `audit-reports` in the data folder.",
+    )
+    audit_report_storage_options: Annotated[dict[str, Any], NoDecode] = Field(
+        {},
+        validation_alias="TRELLIS_AUDIT_REPORT_STORAGE_OPTIONS",
+        repr=False,
+        description="Options of that class, as a JSON object.",
+    )
+
     # Keys
     secret_key: SecretStr | None = Field(
         None,
@@ -238,6 +251,18 @@ class Environment(BaseSettings):
         le=10_000,
         validation_alias="MCP_MAX_CONNECTIONS_PER_WORKSPACE",
         description="The same for one workspace.",
+    )
+
+    # Metrics
+    metrics_token: SecretStr | None = Field(
+        None,
+        validation_alias="TRELLIS_METRICS_TOKEN",
+        description="Who sends it as `Authorization: Bearer …` may read `/metrics`, at least 16 characters. Absent, and no networks: there is no such page.",
+    )
+    metrics_networks: Annotated[tuple[Network, ...], NoDecode] = Field(
+        (),
+        validation_alias="TRELLIS_METRICS_NETWORKS",
+        description="Networks (CIDR) from which `/metrics` may be read without a token, such as `127.0.0.1/32`.",
     )
 
     # Mail
@@ -403,7 +428,7 @@ class Environment(BaseSettings):
     def _read_hosts(cls, value: object) -> object:
         return _split(value)
 
-    @field_validator("artifact_storage_options", mode="before")
+    @field_validator("artifact_storage_options", "audit_report_storage_options", mode="before")
     @classmethod
     def _read_options(cls, value: object) -> object:
         if not isinstance(value, str):
@@ -413,7 +438,7 @@ class Environment(BaseSettings):
         except ValueError:
             raise ValueError("is not a JSON object") from None
 
-    @field_validator("trusted_proxies", "allowed_networks", mode="before")
+    @field_validator("trusted_proxies", "allowed_networks", "metrics_networks", mode="before")
     @classmethod
     def _read_networks(cls, value: object) -> object:
         parts = _split(value)
@@ -452,6 +477,13 @@ class Environment(BaseSettings):
     def _check_secret_key(cls, value: SecretStr | None) -> SecretStr | None:
         if value is not None:
             _reject_weak(value.get_secret_value())
+        return value
+
+    @field_validator("metrics_token")
+    @classmethod
+    def _check_metrics_token(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and len(value.get_secret_value()) < METRICS_TOKEN_MIN_LENGTH:
+            raise ValueError(f"must have at least {METRICS_TOKEN_MIN_LENGTH} characters")
         return value
 
     @field_validator("audit_key")

@@ -66,6 +66,7 @@ MIDDLEWARE = [
     "config.middleware.ResponseHeadersMiddleware",
     "config.middleware.StaticFilesMiddleware",
     "config.middleware.RequestLogMiddleware",
+    "config.metrics.RequestMetricsMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -296,6 +297,20 @@ STORAGES = {
     }
     if TRELLIS.artifact_storage is None
     else {"BACKEND": TRELLIS.artifact_storage, "OPTIONS": TRELLIS.artifact_storage_options},
+    # Scheduled files of the log; only whoever runs the platform reads them there.
+    "audit_reports": {
+        "BACKEND": "django.core.files.storage.FileSystemStorage",
+        "OPTIONS": {
+            "location": TRELLIS.data_dir / "audit-reports",
+            "file_permissions_mode": 0o600,
+            "directory_permissions_mode": 0o700,
+        },
+    }
+    if TRELLIS.audit_report_storage is None
+    else {
+        "BACKEND": TRELLIS.audit_report_storage,
+        "OPTIONS": TRELLIS.audit_report_storage_options,
+    },
     "staticfiles": {
         # No manifest storage: it renames the files of the web build, and lazily loaded chunks would be fetched twice.
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"

@@ -80,6 +80,24 @@ class Pool:
         self._closing: set[asyncio.Task[None]] = set()
         self._events = ConnectionEvents(heard=self._news.hear, asked_unclearly=self._note_asks_back)
 
+    # For operators, from any thread: a moment's picture
+
+    def states(self) -> list[str]:
+        """ "open" or "opening", of each connection that has not ended."""
+        live = [one for one in list(self._connections.values()) if not one.is_over]
+        return ["open" if one.opened.done() else "opening" for one in live]
+
+    @property
+    def resting(self) -> int:
+        """How many servers are left alone after failures just now."""
+        now = time.monotonic()
+        return sum(state.wait_seconds(now) > 0 for state in list(self._backoffs.values()))
+
+    @property
+    def waiting(self) -> int:
+        """How many calls wait for a free slot."""
+        return sum(slots.waiting for slots in list(self._slots.values()))
+
     # Opening
 
     def wait_seconds(self, spec: ConnectionSpec) -> float:

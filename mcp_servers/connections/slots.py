@@ -38,6 +38,12 @@ class FairSlots:
         self._taken = 0
         self._waiting: OrderedDict[str, deque[_Waiter]] = OrderedDict()
 
+    @property
+    def waiting(self) -> int:
+        """How many callers wait."""
+        with self._lock:
+            return sum(len(queue) for queue in self._waiting.values())
+
     def try_take(self) -> bool:
         """Take a slot if one is free and nobody waits for it. Whoever gets True gives it back."""
         with self._lock:

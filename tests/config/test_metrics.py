@@ -1,0 +1,167 @@
+"""`/metrics`: who may read it, what it tells, and that names stay bounded."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from prometheus_client.parser import text_string_to_metric_families
+from pydantic import SecretStr
+from uuid_utils.compat import uuid7
+
+from audit.actions import Action, Outcome, RefusedBy
+from audit.services import EntryDraft, Ref, record
+from config.env import Environment
+from tests.factories import Tenant
+from workspaces import metrics
+from workspaces.actors import Source
+
+TOKEN = "a-token-of-the-scraper"
+
+
+@contextmanager
+def configured(**values: Any) -> Iterator[None]:
+    old = {name: getattr(settings.TRELLIS, name) for name in values}
+    for name, value in values.items():
+        object.__setattr__(settings.TRELLIS, name, value)
+    try:
+        yield
+    finally:
+        for name, value in old.items():
+            object.__setattr__(settings.TRELLIS, name, value)
+
+
+def read() -> dict[str, float]:
+    """Every sample that the endpoint gives, by name and labels."""
+    with configured(metrics_token=SecretStr(TOKEN)):
+        answer = Client().get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
+    assert answer.status_code == 200
+    return {
+        f"{sample.name}{sorted(sample.labels.items())}": sample.value
+        for family in text_string_to_metric_families(answer.content.decode())
+        for sample in family.samples
+    }
+
+
+def key(name: str, **labels: str) -> str:
+    return f"{name}{sorted(labels.items())}"
+
+
+@pytest.mark.django_db
+def test_nobody_reads_metrics_but_those_who_may() -> None:
+    """Off unless it is set up; then with the token, or from the networks that are named."""
+    client = Client()
+    assert client.get("/metrics").status_code == 404
+    with configured(metrics_token=SecretStr(TOKEN)):
+        assert client.get("/metrics").status_code == 404
+        for given in ("Bearer wrong", TOKEN[:-1], "Bearer ", "Bearer \xff"):
+            assert client.get("/metrics", headers={"Authorization": given}).status_code == 404
+        assert (
+            client.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
+        )
+        assert client.post(
+            "/metrics", headers={"Authorization": f"Bearer {TOKEN}"}
+        ).status_code in {403, 405}
+    networks = Environment._read_networks("127.0.0.0/8")
+    with configured(metrics_networks=networks):
+        assert client.get("/metrics").status_code == 200
+        assert client.get("/metrics", REMOTE_ADDR="10.0.0.1").status_code == 404
+
+
+def test_a_short_token_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRELLIS_METRICS_TOKEN", "short")
+    with pytest.raises(ValueError, match="16 characters"):
+        Environment()
+
+
+@pytest.mark.django_db
+def test_every_door_counts_alike(tenant: Tenant) -> None:
+    """Calls, refusals, durations and waits are counted where entries are written."""
+    before = read()
+
+    def grown(name: str, **labels: str) -> float:
+        found = read()
+        return found.get(key(name, **labels), 0) - before.get(key(name, **labels), 0)
+
+    def write(action: Action, source: Source = Source.API, **fields: Any) -> None:
+        record(
+            EntryDraft(
+                action=action,
+                actor=tenant.actor("member", source),
+                workspace_id=tenant.workspace.pk,
+                server=Ref(id=None, name="counted"),
+                **fields,
+            )
+        )
+
+    write(Action.TOOL_CALL_FINISHED, outcome=Outcome.OK, duration_ms=120)
+    write(Action.TOOL_CALL_REFUSED, refused_by=RefusedBy.QUOTA)
+    call = uuid7()
+    write(Action.APPROVAL_REQUESTED, call_id=call)
+    write(Action.APPROVAL_GRANTED, call_id=call)
+    assert grown("trellis_tool_calls_total", server="counted", outcome="ok", source="api") == 1
+    assert grown("trellis_tool_call_seconds_count", server="counted") == 1
+    assert grown("trellis_tool_call_seconds_sum", server="counted") == pytest.approx(0.12)
+    assert grown("trellis_refusals_total", layer="quota", source="api") == 1
+    assert grown("trellis_approval_wait_seconds_count", answer="granted") == 1
+    assert grown("trellis_http_requests_total", method="GET", route="metrics", status="200") >= 1
+    assert read()[key("trellis_log_pending_entries")] >= 1
+
+
+@pytest.mark.django_db
+def test_no_label_names_a_person_or_a_conversation(tenant: Tenant) -> None:
+    client = tenant.client("owner")
+    client.get(f"/w/{tenant.workspace.slug}/audit/alerts/")
+    text = "\n".join(read())
+    assert tenant.owner.email not in text
+    assert tenant.workspace.slug + "/" not in text
+
+
+@pytest.mark.django_db
+def test_a_gauge_that_cannot_be_read_leaves_the_others(caplog: pytest.LogCaptureFixture) -> None:
+    def broken() -> Any:
+        raise RuntimeError("canary-of-a-gauge")
+
+    metrics.gauge("trellis_test_broken", "Broken.", broken)
+    found = read()
+    assert key("trellis_test_broken") not in found
+    assert key("trellis_sockets_open") in found
+
+
+def test_names_are_bounded() -> None:
+    names = metrics.BoundedNames(most=3)
+    assert [names(text) for text in ("a", "b", "c", "d", "a", "")] == [
+        "a",
+        "b",
+        "c",
+        "other",
+        "a",
+        "none",
+    ]
+
+
+def test_a_value_is_looked_up_once_for_one_reading() -> None:
+    asked: list[int] = []
+    kept = metrics.Kept[int](seconds=60)
+
+    def look() -> int:
+        asked.append(1)
+        return len(asked)
+
+    assert [kept(look), kept(look)] == [1, 1]
+    kept._until = 0
+    assert kept(look) == 2
+
+
+def test_counting_costs_next_to_nothing() -> None:
+    """Ten thousand counts take well under a second: tens of microseconds each, on the slowest machine."""
+    began = time.process_time()
+    for _ in range(10_000):
+        metrics.tool_calls.labels(metrics.server_name("one"), "ok", "chat").inc()
+        metrics.call_seconds.labels(metrics.server_name("one")).observe(0.2)
+    assert time.process_time() - began < 2.0
