@@ -29,7 +29,7 @@ def main() -> int:
         _gateway(folder, f"http://127.0.0.1:{tools_port}/mcp") as gateway_url,
         _database() as database_url,
     ):
-        _prepare(folder, database_url)
+        prepare(folder, database_url)
         from bench.ground import make_ground
         from bench.measures import measure_all
         from mcp_servers.connections import runtime
@@ -55,7 +55,7 @@ def _database() -> AbstractContextManager[str | None]:
     return own_database(url) if url else nullcontext()
 
 
-def _prepare(folder: str, database_url: str | None) -> None:
+def prepare(folder: str, database_url: str | None) -> None:
     """Django on a fresh database, whatever the caller's environment says."""
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "DATABASE_URL", "REDIS_URL"):
         os.environ.pop(name, None)

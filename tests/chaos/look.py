@@ -1,4 +1,4 @@
-"""What the history checker says of a whole installation: JSON in (accepted, effects), JSON out.
+"""What the history checker, and the proof of the log, say of a whole installation: JSON in (accepted, effects), JSON out.
 
 python -m tests.chaos.look < told.json
 """
@@ -19,8 +19,11 @@ def main() -> None:
     django.setup()
     from collections import Counter
 
+    from audit.sealing.watching import seal_all
+    from audit.verification.online import verify
     from chat.history_check import Effect, find_violations
     from chat.history_reader import read_history
+    from workspaces.actors import Actor, Source
 
     told = json.load(sys.stdin)
     history = read_history()
@@ -29,10 +32,14 @@ def main() -> None:
         accepted=[(UUID(conversation), client_id) for conversation, client_id in told["accepted"]],
         effects=[Effect(tool, arguments) for tool, arguments in told["effects"]],
     )
+    seal_all()
+    actor = Actor.system(label="chaos", source=Source.COMMAND, workspace_id=None)
+    proof = verify(actor=actor)
+    unproven = [(f"log.{one.result}", f"{one.chain} {one.seq}", one.text) for one in proof.findings]
     print(
         json.dumps(
             {
-                "violations": [(one.rule, one.subject, one.text) for one in found],
+                "violations": [*((one.rule, one.subject, one.text) for one in found), *unproven],
                 "turns": Counter(turn.status for turn in history.turns),
                 "calls": Counter(call.status for call in history.calls),
             }
