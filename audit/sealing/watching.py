@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-import socket
+import platform
 import sys
 import threading
 from pathlib import Path
@@ -136,7 +136,7 @@ def note_process(action: Action) -> None:
             actor=Actor.system(label="audit log", source=Source.TASK, workspace_id=None),
             workspace_id=None,
             details={
-                "host": socket.gethostname(),
+                "host": platform.node(),
                 "process": os.getpid(),
                 "program": Path(sys.argv[0]).name,
             },
