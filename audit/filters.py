@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Final
 from urllib.parse import urlencode
 from uuid import UUID
 
-from audit.actions import Action, Outcome
+from audit.actions import Action, Outcome, RefusedBy
+from workspaces.actors import ActorKind, Source
 
 RANGES: dict[str, tuple[str, timedelta | None]] = {
     "1h": ("Last hour", timedelta(hours=1)),
@@ -25,6 +28,58 @@ _MAX_LENGTH = 256
 _ACTIONS = frozenset(action.value for action in Action)
 _OUTCOMES = frozenset({*(outcome.value for outcome in Outcome), REFUSED})
 
+TEXTS: Final[Mapping[str, tuple[str, str]]] = {
+    "bud": ("Bud", "bud_name"),
+    "model": ("Model", "model"),
+    "rule": ("Rule", "rule"),
+    "role": ("Role", "actor_role"),
+    "label": ("Name of the actor", "actor_label"),
+    "behalf": ("On behalf of", "on_behalf_of"),
+    "sign_in": ("Signed in by", "sign_in"),
+    "request": ("Request id", "request_id"),
+    "trace": ("Trace id", "trace_id"),
+    "transport": ("Transport", "transport"),
+    "revision": ("Protocol revision", "protocol_revision"),
+    "credential": ("Credential", "credential_id"),
+    "definition": ("Definition hash", "definition_hash"),
+}
+"""Name in the address → label, column. A star at the end means: begins with."""
+IDS: Final[Mapping[str, tuple[str, str]]] = {
+    "entry": ("Entry", "id"),
+    "call": ("Call", "call_id"),
+    "conversation": ("Conversation", "conversation_id"),
+    "turn": ("Turn", "turn_id"),
+    "token": ("API token", "token_id"),
+    "server_id": ("Server id", "server_id"),
+    "tool_id": ("Tool id", "tool_id"),
+    "bud_id": ("Bud id", "bud_id"),
+}
+NUMBERS: Final[Mapping[str, tuple[str, str]]] = {
+    "duration": ("Duration in ms", "duration_ms"),
+    "queue": ("Wait in line in ms", "queue_ms"),
+    "arguments_size": ("Arguments in bytes", "arguments_size"),
+    "result_size": ("Result in bytes", "result_size"),
+}
+"""Name → label, column; in the address with ``_min`` and ``_max``, both inclusive."""
+CHOICES: Final[Mapping[str, tuple[str, str, tuple[str, ...]]]] = {
+    "source": ("Source", "source", tuple(source.value for source in Source)),
+    "refused_by": ("Refused by", "refused_by", tuple(layer.value for layer in RefusedBy)),
+    "kind": ("Kind of actor", "actor_kind", tuple(kind.value for kind in ActorKind)),
+}
+SORTS: Final[Mapping[str, tuple[str, str]]] = {
+    "time": ("Time", "created_at"),
+    "action": ("What", "action"),
+    "server": ("Server", "server_name"),
+    "tool": ("Tool", "tool_name"),
+    "outcome": ("Outcome", "outcome"),
+    "duration": ("Duration", "duration_ms"),
+    "arguments_size": ("Size of arguments", "arguments_size"),
+    "result_size": ("Size of result", "result_size"),
+}
+"""Name → label, column. Sorted by anything but time and kind, entries that have none of it are left out."""
+_WHOLE = frozenset({"created_at", "action"})
+_MOST = 2**63 - 1
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryFilter:
@@ -39,6 +94,16 @@ class EntryFilter:
     tool: str = ""
     user: str = ""
     """A person's id, or the label of a part of the system."""
+    equal: Mapping[str, str | UUID] = field(default_factory=dict)
+    """Column → value."""
+    begins: Mapping[str, str] = field(default_factory=dict)
+    """Column → how it begins."""
+    least: Mapping[str, int] = field(default_factory=dict)
+    most: Mapping[str, int] = field(default_factory=dict)
+    words: str = ""
+    """Searched in arguments and results; only for those who may read them."""
+    sort: str = "time"
+    is_ascending: bool = False
     typed: Mapping[str, str] = field(default_factory=dict)
     """What was given, to be shown in the form again and carried along in links."""
     errors: tuple[str, ...] = ()
@@ -47,7 +112,22 @@ class EntryFilter:
     @property
     def is_narrowed(self) -> bool:
         """Whether more than a time range is set."""
-        return bool(self.action or self.outcome or self.server or self.tool or self.user)
+        common = (self.action, self.outcome, self.server, self.tool, self.user, self.words)
+        return any(common) or self.has_more
+
+    @property
+    def has_more(self) -> bool:
+        """Whether a condition is set that stands behind "More filters"."""
+        return bool(self.equal or self.begins or self.least or self.most)
+
+    @property
+    def sort_column(self) -> str:
+        return SORTS[self.sort][1]
+
+    @property
+    def leaves_out_empty(self) -> bool:
+        """Whether the order leaves out entries that have nothing to sort by."""
+        return self.sort_column not in _WHOLE
 
     @property
     def user_id(self) -> UUID | None:
@@ -57,15 +137,26 @@ class EntryFilter:
         except ValueError:
             return None
 
-    def as_query(self) -> str:
-        """The filters as a query string without ``?``, for links that keep them."""
-        return urlencode({name: value for name, value in self.typed.items() if value})
+    def as_query(self, **changed: str) -> str:
+        """The filters as a query string without ``?``, for links that keep them; an empty change takes one away."""
+        values = {**self.typed, **changed}
+        return urlencode({name: value for name, value in values.items() if value})
+
+
+NAMES: Final = (
+    *("range", "since", "until", "action", "outcome", "server", "tool", "user", "words"),
+    *TEXTS,
+    *IDS,
+    *CHOICES,
+    "ip",
+    *(f"{name}_{end}" for name in NUMBERS for end in ("min", "max")),
+    *("sort", "order"),
+)
 
 
 def read_filter(given: Mapping[str, str], *, now: datetime) -> EntryFilter:
     """Read the filters of an address. Never raises: what does not fit is told in `errors`."""
-    names = ("range", "since", "until", "action", "outcome", "server", "tool", "user")
-    typed = {name: given.get(name, "").strip()[:_MAX_LENGTH].replace("\x00", "") for name in names}
+    typed = {name: given.get(name, "").strip()[:_MAX_LENGTH].replace("\x00", "") for name in NAMES}
     errors: list[str] = []
     chosen = typed["range"] or DEFAULT_RANGE
     if chosen not in RANGES:
@@ -87,6 +178,20 @@ def read_filter(given: Mapping[str, str], *, now: datetime) -> EntryFilter:
     if outcome and outcome not in _OUTCOMES:
         errors.append("There is no such outcome.")
         outcome = ""
+    equal: dict[str, str | UUID] = {}
+    begins: dict[str, str] = {}
+    for name, (_, column) in TEXTS.items():
+        value = typed[name]
+        if value.endswith("*"):
+            begins[column] = value.rstrip("*")
+        elif value:
+            equal[column] = value
+    _read_exact(typed, equal, errors)
+    least, most = _read_numbers(typed, errors)
+    sort = typed["sort"] or "time"
+    if sort not in SORTS:
+        errors.append("The entries cannot be sorted by that.")
+        sort = "time"
     return EntryFilter(
         range=chosen,
         since=since,
@@ -96,9 +201,49 @@ def read_filter(given: Mapping[str, str], *, now: datetime) -> EntryFilter:
         server=typed["server"],
         tool=typed["tool"],
         user=typed["user"],
+        equal=equal,
+        begins=begins,
+        least=least,
+        most=most,
+        words=typed["words"],
+        sort=sort,
+        is_ascending=typed["order"] == "asc",
         typed=typed,
         errors=tuple(errors),
     )
+
+
+def _read_exact(typed: Mapping[str, str], equal: dict[str, str | UUID], errors: list[str]) -> None:
+    for name, (label, column) in IDS.items():
+        if typed[name]:
+            try:
+                equal[column] = UUID(typed[name])
+            except ValueError:
+                errors.append(f"“{label}” is not an id.")
+    for name, (label, column, known) in CHOICES.items():
+        if typed[name] in known:
+            equal[column] = typed[name]
+        elif typed[name]:
+            errors.append(f"“{label}” has no such value.")
+    if typed["ip"]:
+        try:
+            equal["ip_address"] = str(ipaddress.ip_address(typed["ip"]))
+        except ValueError:
+            errors.append("“IP address” is not an address.")
+
+
+def _read_numbers(
+    typed: Mapping[str, str], errors: list[str]
+) -> tuple[dict[str, int], dict[str, int]]:
+    found: tuple[dict[str, int], dict[str, int]] = ({}, {})
+    for name, (label, column) in NUMBERS.items():
+        for end, numbers in zip(("min", "max"), found, strict=True):
+            text = typed[f"{name}_{end}"]
+            if text.isascii() and text.isdecimal() and int(text) <= _MOST:
+                numbers[column] = int(text)
+            elif text:
+                errors.append(f"“{label}” must be a whole number.")
+    return found
 
 
 def _moment(text: str, name: str, errors: list[str]) -> datetime | None:
@@ -106,7 +251,7 @@ def _moment(text: str, name: str, errors: list[str]) -> datetime | None:
         return None
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
         errors.append(f"“{name}” is not a date and time.")
         return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

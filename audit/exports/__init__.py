@@ -1,7 +1,7 @@
-"""The log as a file: CSV for people, JSON lines for programs; of any size, in constant memory."""
+"""The log as a file: for people, for programs, for a SIEM; of any size, in constant memory."""
 
 from audit.exports.columns import COLUMNS, as_json, neutral
-from audit.exports.formats import FORMATS, Encode, as_csv, as_jsonl
+from audit.exports.formats import FORMATS, Encode, Format, as_csv, as_jsonl
 from audit.exports.records import record_export
 from audit.exports.streams import stream, stream_async
 
@@ -9,6 +9,7 @@ __all__ = [
     "COLUMNS",
     "FORMATS",
     "Encode",
+    "Format",
     "as_csv",
     "as_json",
     "as_jsonl",

@@ -11,12 +11,14 @@ if TYPE_CHECKING:
 
 COLUMNS = (
     *("id", "created_at", "action", "actor_kind", "actor_id", "actor_label", "actor_role"),
+    *("on_behalf_of", "sign_in", "credential_id"),
     *("token_id", "source", "ip_address", "request_id", "trace_id", "call_id"),
     *("bud_id", "bud_name", "conversation_id", "turn_id", "model"),
     *("server_id", "server_name", "transport", "protocol_revision"),
     *("tool_id", "tool_name", "definition_hash", "annotations"),
     *("arguments_preview", "arguments_size", "arguments_commitment"),
     *("result_preview", "result_size", "result_commitment"),
+    *("body_commitment", "redactions"),
     *("outcome", "refused_by", "rule", "duration_ms", "queue_ms", "approval", "details"),
 )
 _QUOTES = frozenset("\"'`´‘’“”«»")

@@ -5,13 +5,19 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from audit.exports.cef import as_cef
 from audit.exports.columns import COLUMNS, as_json, as_text, neutral
+from audit.exports.ocsf import as_ocsf
+from audit.exports.streams import stream, stream_async
+from audit.exports.workbook import MEDIA_TYPE, stream_workbook, stream_workbook_async
 
 if TYPE_CHECKING:
     from audit.models import AuditEntry
+    from workspaces.scoping import WorkspaceQuerySet
 
 Encode = Callable[["Sequence[AuditEntry]", bool], bytes]
 """Turns a batch into bytes; the flag is true for the first one."""
@@ -37,8 +43,35 @@ def as_jsonl(batch: Sequence[AuditEntry], is_first: bool) -> bytes:
     )
 
 
-FORMATS: dict[str, tuple[str, str, Encode]] = {
-    "csv": ("CSV, for spreadsheets", "text/csv; charset=utf-8", as_csv),
-    "jsonl": ("JSON lines, for programs", "application/x-ndjson", as_jsonl),
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """A kind of file."""
+
+    label: str
+    media_type: str
+    encode: Encode | None
+    """How a batch is written; None: it is made whole before anything of it is given."""
+
+    def stream(self, rows: WorkspaceQuerySet[AuditEntry]) -> Iterator[bytes]:
+        """Give the file piece by piece, for a synchronous server."""
+        return stream(rows, self.encode) if self.encode else stream_workbook(rows)
+
+    def stream_async(self, rows: WorkspaceQuerySet[AuditEntry]) -> AsyncIterator[bytes]:
+        """Give the same for an asynchronous one."""
+        return stream_async(rows, self.encode) if self.encode else stream_workbook_async(rows)
+
+
+FORMATS: Mapping[str, Format] = {
+    "csv": Format(
+        label="CSV, for spreadsheets", media_type="text/csv; charset=utf-8", encode=as_csv
+    ),
+    "xlsx": Format(label="XLSX, for Excel", media_type=MEDIA_TYPE, encode=None),
+    "jsonl": Format(
+        label="JSON lines, for programs", media_type="application/x-ndjson", encode=as_jsonl
+    ),
+    "ocsf.jsonl": Format(
+        label="OCSF 1.3, for a SIEM", media_type="application/x-ndjson", encode=as_ocsf
+    ),
+    "cef": Format(label="CEF, for a SIEM", media_type="text/plain; charset=utf-8", encode=as_cef),
 }
-"""Extension → label, media type, how a batch is written."""
+"""By extension."""

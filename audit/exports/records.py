@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 
 
 def record_export(
-    *, actor: Actor, workspace_id: UUID, format_name: str, wanted: EntryFilter
+    *,
+    actor: Actor,
+    workspace_id: UUID,
+    format_name: str,
+    wanted: EntryFilter,
+    **more: object,
 ) -> None:
     """Write down who takes the log away, before anything of it is given.
 
@@ -30,6 +35,6 @@ def record_export(
             action=Action.EXPORT_CREATED,
             actor=actor,
             workspace_id=workspace_id,
-            details={"format": format_name, "filters": filters},
+            details={"format": format_name, "filters": filters, **more},
         )
     )

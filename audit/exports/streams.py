@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from audit.models import AuditEntry
+from audit.reports.searching import beyond
 from workspaces.database import in_database
 
 if TYPE_CHECKING:
@@ -14,38 +16,56 @@ if TYPE_CHECKING:
     from workspaces.scoping import WorkspaceQuerySet
 
 BATCH = 1_000
+_Key = tuple[datetime, UUID]
+
+
+def batches(rows: WorkspaceQuerySet[AuditEntry]) -> Iterator[Sequence[AuditEntry]]:
+    """Read entries in batches, oldest first; each is a query of its own that begins after the last entry."""
+    last: _Key | None = None
+    while True:
+        batch = _next_batch(rows, last)
+        if batch:
+            yield batch
+        if len(batch) < BATCH:
+            return
+        last = batch[-1].created_at, batch[-1].pk
+
+
+async def batches_async(
+    rows: WorkspaceQuerySet[AuditEntry],
+) -> AsyncIterator[Sequence[AuditEntry]]:
+    """The same for an asynchronous server: no transaction stays open while a slow reader reads."""
+    last: _Key | None = None
+    while True:
+        batch = await in_database(_next_batch, rows, last)
+        if batch:
+            yield batch
+        if len(batch) < BATCH:
+            return
+        last = batch[-1].created_at, batch[-1].pk
 
 
 def stream(rows: WorkspaceQuerySet[AuditEntry], encode: Encode) -> Iterator[bytes]:
     """Give the file piece by piece, oldest entry first, for a synchronous server."""
-    last: UUID | None = None
     is_first = True
-    while True:
-        batch = _next_batch(rows, last)
-        if batch or is_first:
-            yield encode(batch, is_first)
-        if len(batch) < BATCH:
-            return
-        last, is_first = batch[-1].pk, False
+    for batch in batches(rows):
+        yield encode(batch, is_first)
+        is_first = False
+    if is_first:
+        yield encode([], True)
 
 
 async def stream_async(rows: WorkspaceQuerySet[AuditEntry], encode: Encode) -> AsyncIterator[bytes]:
-    """Give the same for an asynchronous server; a reader who leaves ends it at the next batch.
-
-    Each batch is a query of its own that begins after the last id: no transaction stays open
-    while a slow reader reads.
-    """
-    last: UUID | None = None
+    """Give the same for an asynchronous server; a reader who leaves ends it at the next batch."""
     is_first = True
-    while True:
-        batch = await in_database(_next_batch, rows, last)
-        if batch or is_first:
-            yield await in_database(encode, batch, is_first)
-        if len(batch) < BATCH:
-            return
-        last, is_first = batch[-1].pk, False
+    async for batch in batches_async(rows):
+        yield await in_database(encode, batch, is_first)
+        is_first = False
+    if is_first:
+        yield encode([], True)
 
 
-def _next_batch(rows: WorkspaceQuerySet[AuditEntry], last: UUID | None) -> list[AuditEntry]:
-    following = rows if last is None else rows.filter(id__gt=last)
-    return list(following.order_by("id")[:BATCH])
+def _next_batch(rows: WorkspaceQuerySet[AuditEntry], last: _Key | None) -> list[AuditEntry]:
+    columns = ("created_at", "id")
+    following = rows if last is None else rows.filter(beyond(">", columns, last))
+    return list(following.order_by(*columns)[:BATCH])

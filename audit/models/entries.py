@@ -10,6 +10,39 @@ from audit.actions import Action, Outcome, RefusedBy
 from workspaces.actors import ActorKind, Source
 from workspaces.scoping import WorkspaceManager
 
+_FOUND_BY = (
+    ("kind", "action"),
+    ("server_name", "server_name"),
+    ("tool_name", "tool_name"),
+    ("person", "actor_id"),
+    ("result", "outcome"),
+    ("source", "source"),
+)
+_NAMED = (
+    ("bud", "bud_name"),
+    ("model", "model"),
+    ("layer", "refused_by"),
+    ("request", "request_id"),
+    ("trace", "trace_id"),
+)
+_GIVEN = (
+    ("conversation", "conversation_id"),
+    ("turn", "turn_id"),
+    ("address", "ip_address"),
+    ("duration", "duration_ms"),
+    ("sent", "arguments_size"),
+    ("received", "result_size"),
+)
+"""What the log is searched and sorted by. Each index ends in the order of the pages, so that a page is read from it."""
+
+
+def _index(name: str, *columns: str, where: models.Q | None = None) -> models.Index:
+    return models.Index(
+        fields=["workspace_id", *columns, "created_at", "id"],
+        name=f"audit_at_{name}",
+        condition=where,
+    )
+
 
 def action_choices() -> list[tuple[str, str]]:
     """A function, so that a new action is no change of the table."""
@@ -33,7 +66,11 @@ class AuditEntry(models.Model):
     actor_label = models.CharField(max_length=254)
     actor_role = models.CharField(max_length=20, blank=True)
     on_behalf_of = models.CharField(
-        max_length=254, blank=True, default="", db_default="", help_text="Whom a part of the system acted for."
+        max_length=254,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Whom a part of the system acted for.",
     )
     sign_in = models.CharField(
         max_length=20, blank=True, default="", db_default="", help_text="How the actor signed in."
@@ -55,7 +92,11 @@ class AuditEntry(models.Model):
     transport = models.CharField(max_length=20, blank=True)
     protocol_revision = models.CharField(max_length=20, blank=True)
     credential_id = models.CharField(
-        max_length=64, blank=True, default="", db_default="", help_text="Which stored credential was used."
+        max_length=64,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Which stored credential was used.",
     )
     tool_id = models.UUIDField(null=True)
     tool_name = models.CharField(max_length=256, blank=True)
@@ -69,7 +110,11 @@ class AuditEntry(models.Model):
     result_size = models.PositiveBigIntegerField(null=True, help_text="Bytes.")
     result_commitment = models.CharField(max_length=64, blank=True)
     body_commitment = models.CharField(
-        max_length=64, blank=True, default="", db_default="", help_text="Keyed, over previews and stored body."
+        max_length=64,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Keyed, over previews and stored body.",
     )
     redactions = models.JSONField(null=True, help_text="What was masked, and by which rule.")
 
@@ -96,13 +141,14 @@ class AuditEntry(models.Model):
         ordering = ["-id"]
         indexes = [
             models.Index(fields=["workspace_id", "-id"], name="audit_by_time"),
-            models.Index(fields=["workspace_id", "action", "-id"], name="audit_by_action"),
-            models.Index(fields=["workspace_id", "server_name", "-id"], name="audit_by_server"),
-            models.Index(fields=["workspace_id", "tool_name", "-id"], name="audit_by_tool"),
-            models.Index(fields=["workspace_id", "actor_id", "-id"], name="audit_by_actor"),
-            models.Index(fields=["workspace_id", "outcome", "-id"], name="audit_by_outcome"),
             models.Index(fields=["call_id"], name="audit_by_call"),
-            models.Index(fields=["workspace_id", "created_at"], name="audit_by_moment"),
+            _index("moment"),
+            *(_index(*names) for names in _FOUND_BY),
+            *(_index(name, column, where=~models.Q(**{column: ""})) for name, column in _NAMED),
+            *(
+                _index(name, column, where=models.Q(**{f"{column}__isnull": False}))
+                for name, column in _GIVEN
+            ),
         ]
 
     def __str__(self) -> str:

@@ -3,18 +3,19 @@
 from audit.reports.charts import Chart, Series, Totals, chart_of, totals_of
 from audit.reports.entries import (
     Choices,
-    Page,
     choices_of,
     entries_of,
-    matching,
     may_see_bodies,
-    page_of,
     related_to,
 )
+from audit.reports.overview import Overview, overview_of
+from audit.reports.searching import PAGE_SIZE, Page, matching, may_search, page_of
 
 __all__ = [
+    "PAGE_SIZE",
     "Chart",
     "Choices",
+    "Overview",
     "Page",
     "Series",
     "Totals",
@@ -22,7 +23,9 @@ __all__ = [
     "choices_of",
     "entries_of",
     "matching",
+    "may_search",
     "may_see_bodies",
+    "overview_of",
     "page_of",
     "related_to",
     "totals_of",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -97,7 +97,7 @@ def chart_of(
     since = max(since, until - LONGEST_CHART) if since is not None else None
     if since is None or since >= until:
         return None
-    unit = _unit(until - since)
+    unit = unit_of(until - since)
     kind = Case(
         When(action=Action.TOOL_CALL_REFUSED.value, then=Value("refused")),
         When(outcome="ok", then=Value("ok")),
@@ -113,6 +113,13 @@ def chart_of(
     numbers = {(row["piece"], row["kind"]): row["number"] for row in counted}
     if not numbers:
         return None
+    return chart_from(numbers, since, until, unit)
+
+
+def chart_from(
+    numbers: Mapping[tuple[datetime, str], int], since: datetime, until: datetime, unit: str
+) -> Chart:
+    """Draw (piece of time, kind) → number."""
     pieces = _pieces(since, until, unit)
     labels = {"minute": "H:i", "hour": "j M H:i", "day": "j M", "month": "M Y"}
     kinds = {"ok": "Succeeded", "failed": "Failed or stopped", "refused": "Refused"}
@@ -126,7 +133,8 @@ def chart_of(
     )
 
 
-def _unit(length: timedelta) -> str:
+def unit_of(length: timedelta) -> str:
+    """Give the piece of time by which so long a range is drawn."""
     if length <= timedelta(hours=2):
         return "minute"
     if length <= timedelta(days=3):

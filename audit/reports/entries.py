@@ -4,30 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from django.db.models import Max
+from django.utils import timezone
 
-from audit.filters import REFUSED, EntryFilter
-from audit.models import AuditEntry
+from audit.models import AuditEntry, AuditRollup, Dimension
+from audit.rollups.reading import Span, Tail, exactly
 from workspaces.roles import Permission, has_permission, require
 
 if TYPE_CHECKING:
     from workspaces.actors import Actor
     from workspaces.scoping import WorkspaceQuerySet
 
-PAGE_SIZE = 50
 MAX_CHOICES = 200
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
-    """Some entries, newest first, and the ids after which the neighbouring pages begin."""
-
-    entries: Sequence[AuditEntry]
-    newer_than: UUID | None
-    older_than: UUID | None
+_LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,70 +43,27 @@ def entries_of(workspace_id: UUID, *, actor: Actor) -> WorkspaceQuerySet[AuditEn
     return rows
 
 
-def matching(
-    rows: WorkspaceQuerySet[AuditEntry], wanted: EntryFilter
-) -> WorkspaceQuerySet[AuditEntry]:
-    """Narrow entries to a filter."""
-    if wanted.since:
-        rows = rows.filter(created_at__gte=wanted.since)
-    if wanted.until:
-        rows = rows.filter(created_at__lt=wanted.until)
-    if wanted.action:
-        rows = rows.filter(action=wanted.action)
-    if wanted.outcome == REFUSED:
-        rows = rows.exclude(refused_by="")
-    elif wanted.outcome:
-        rows = rows.filter(outcome=wanted.outcome)
-    if wanted.server:
-        rows = rows.filter(server_name=wanted.server)
-    if wanted.tool:
-        rows = rows.filter(tool_name=wanted.tool)
-    if wanted.user_id:
-        rows = rows.filter(actor_id=wanted.user_id)
-    elif wanted.user:
-        rows = rows.filter(actor_label=wanted.user, actor_id=None)
-    return rows
+def choices_of(workspace_id: UUID, since: datetime | None) -> Choices:
+    """Give the servers, tools and people that occur since then, at most MAX_CHOICES of each."""
+    span = Span.around(since or _LONG_AGO, timezone.now())
 
+    def read(tail: Tail) -> Choices:
+        def of(dimension: Dimension) -> list[tuple[str, str]]:
+            rows = AuditRollup.objects.for_workspace(workspace_id).filter(
+                span.condition(), dimension=dimension
+            )
+            found = dict(rows.order_by().values_list("value").annotate(Max("second")))
+            found |= {key.value: key.second for key, _ in tail.counts(dimension, span)}
+            return sorted(found.items())[:MAX_CHOICES]
 
-def page_of(
-    rows: WorkspaceQuerySet[AuditEntry],
-    *,
-    older_than: UUID | None = None,
-    newer_than: UUID | None = None,
-) -> Page:
-    """Give one page, found by key: entries that arrive meanwhile shift nothing."""
-    if newer_than is not None:
-        found = list(rows.filter(id__gt=newer_than).order_by("id")[: PAGE_SIZE + 1])
-        has_newer = len(found) > PAGE_SIZE
-        entries = found[:PAGE_SIZE][::-1]
-        has_older = True
-    else:
-        older = rows if older_than is None else rows.filter(id__lt=older_than)
-        found = list(older.order_by("-id")[: PAGE_SIZE + 1])
-        has_older = len(found) > PAGE_SIZE
-        entries = found[:PAGE_SIZE]
-        has_newer = older_than is not None
-    return Page(
-        entries=entries,
-        newer_than=entries[0].pk if entries and has_newer else None,
-        older_than=entries[-1].pk if entries and has_older else None,
-    )
+        people = of(Dimension.ACTOR)
+        return Choices(
+            servers=[(value, value) for value, _ in of(Dimension.SERVER)],
+            tools=[(value, value) for value, _ in of(Dimension.TOOL)],
+            users=sorted(((pk, label) for pk, label in people), key=lambda one: one[1]),
+        )
 
-
-def choices_of(rows: WorkspaceQuerySet[AuditEntry]) -> Choices:
-    """Give the servers, tools and people that occur, at most MAX_CHOICES of each."""
-
-    def names(column: str) -> list[tuple[str, str]]:
-        found = rows.exclude(**{column: ""}).order_by(column).values_list(column, flat=True)
-        return [(name, name) for name in found.distinct()[:MAX_CHOICES]]
-
-    # A person who changed the address keeps one place in the list, under the newest one.
-    people = rows.values("actor_id").annotate(label=Max("actor_label")).order_by("label")
-    users = [
-        (str(person["actor_id"] or person["label"]), person["label"])
-        for person in people[:MAX_CHOICES]
-    ]
-    return Choices(servers=names("server_name"), tools=names("tool_name"), users=users)
+    return exactly(workspace_id, read)
 
 
 def related_to(entry: AuditEntry, rows: WorkspaceQuerySet[AuditEntry]) -> Sequence[AuditEntry]:

@@ -1,7 +1,24 @@
-"""The pages of the log: the list with its numbers, one entry, and the log as a file."""
+"""The pages of the log."""
 
+from audit.views.activity import activity, own_entry, platform
 from audit.views.entry import entry_detail, record_opened
 from audit.views.export import export
 from audit.views.log import entries
+from audit.views.reports import reports_page
+from audit.views.reviews import change_schedule, delete_view, reviews, save_view, schedule_list
 
-__all__ = ["entries", "entry_detail", "export", "record_opened"]
+__all__ = [
+    "activity",
+    "change_schedule",
+    "delete_view",
+    "entries",
+    "entry_detail",
+    "export",
+    "own_entry",
+    "platform",
+    "record_opened",
+    "reports_page",
+    "reviews",
+    "save_view",
+    "schedule_list",
+]

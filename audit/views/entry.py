@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET
 
 from audit import reports
 from audit.actions import Action
-from audit.models import AuditEntry
+from audit.models import AuditEntry, AuditSeal
 from audit.services import EntryDraft, record
 from audit.views.parts import described, workspace_of
 
@@ -51,7 +51,7 @@ def entry_detail(request: WorkspaceRequest, workspace_slug: str, entry_id: UUID)
     entry = rows.fetch(entry_id)
     related = reports.related_to(entry, rows)
     can_see_bodies = reports.may_see_bodies(entry, actor=request.actor)
-    bodies = _bodies(entry) if can_see_bodies else []
+    bodies = bodies_of(entry) if can_see_bodies else []
     if bodies and entry.actor_id != request.actor.user_id:
         record_opened(entry, request)
     context = {
@@ -59,10 +59,10 @@ def entry_detail(request: WorkspaceRequest, workspace_slug: str, entry_id: UUID)
         "audit_url": reverse("audit:entries", args=[workspace_slug]),
         "back_url": None,
         "entry": described(entry),
-        "facts": _facts(entry),
+        "facts": facts_of(entry),
         "can_see_bodies": can_see_bodies,
         "bodies": bodies,
-        "changes": _changes(entry),
+        "changes": changes_of(entry),
         "related": [described(other) for other in related],
     }
     return render(request, "audit/entry_detail.html", context)
@@ -84,7 +84,7 @@ def record_opened(entry: AuditEntry, request: WorkspaceRequest) -> None:
     )
 
 
-def _bodies(entry: AuditEntry) -> list[Body]:
+def bodies_of(entry: AuditEntry) -> list[Body]:
     found = []
     for title, name in (("Arguments", "arguments"), ("Result", "result")):
         size = getattr(entry, f"{name}_size")
@@ -102,7 +102,7 @@ def _pretty(text: str) -> str:
         return text  # it was cut, or it is no JSON
 
 
-def _changes(entry: AuditEntry) -> list[Change]:
+def changes_of(entry: AuditEntry) -> list[Change]:
     if entry.action != Action.CONFIG_CHANGED:
         return []
     before, after = (_mapping(entry.details.get(name)) for name in ("before", "after"))
@@ -123,13 +123,14 @@ def _shown(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _facts(entry: AuditEntry) -> list[tuple[str, list[tuple[str, object]]]]:
+def facts_of(entry: AuditEntry) -> list[tuple[str, list[tuple[str, object]]]]:
     """Everything that is no body, grouped; what is empty is left out."""
     details = {
         name: _shown(value)
         for name, value in (entry.details or {}).items()
         if name not in {"before", "after"}
     }
+    seal = AuditSeal.objects.filter(pk=entry.pk).first()
     approval = {name: _shown(value) for name, value in (entry.approval or {}).items()}
     groups: list[tuple[str, dict[str, object]]] = [
         (
@@ -140,6 +141,8 @@ def _facts(entry: AuditEntry) -> list[tuple[str, list[tuple[str, object]]]]:
                 "Through": entry.source,
                 "Address": entry.ip_address,
                 "API token": entry.token_id,
+                "On behalf of": entry.on_behalf_of,
+                "Signed in by": entry.sign_in,
             },
         ),
         (
@@ -150,6 +153,7 @@ def _facts(entry: AuditEntry) -> list[tuple[str, list[tuple[str, object]]]]:
                 "Transport": entry.transport,
                 "Protocol revision": entry.protocol_revision,
                 "Definition hash": entry.definition_hash,
+                "Credential": entry.credential_id,
                 "Annotations": _shown(entry.annotations) if entry.annotations else None,
             },
         ),
@@ -163,6 +167,7 @@ def _facts(entry: AuditEntry) -> list[tuple[str, list[tuple[str, object]]]]:
                 "Waited in line": f"{entry.queue_ms} ms" if entry.queue_ms is not None else None,
                 "Arguments": _size(entry.arguments_size),
                 "Result": _size(entry.result_size),
+                "Masked": _shown(entry.redactions) if entry.redactions else None,
             },
         ),
         ("Approval", dict(approval)),
@@ -178,6 +183,8 @@ def _facts(entry: AuditEntry) -> list[tuple[str, list[tuple[str, object]]]]:
                 "Request": entry.request_id,
                 "Trace": entry.trace_id,
                 "Entry": entry.pk,
+                "Place in the log": seal.seq if seal else "not sealed yet",
+                "Seal": seal.hash if seal else None,
             },
         ),
     ]

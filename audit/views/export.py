@@ -25,18 +25,18 @@ def export(request: WorkspaceRequest, workspace_slug: str, extension: str) -> St
     workspace = workspace_of(request)
     if extension not in exports.FORMATS:
         raise Http404
-    _, media_type, encode = exports.FORMATS[extension]
+    kind = exports.FORMATS[extension]
     now = timezone.now()
     wanted = read_filter(request.GET.dict(), now=now)
     rows = reports.entries_of(workspace.pk, actor=request.actor)
     exports.record_export(
         actor=request.actor, workspace_id=workspace.pk, format_name=extension, wanted=wanted
     )
-    found = reports.matching(rows, wanted).filter(created_at__lte=now)
+    found = reports.matching(rows, wanted, actor=request.actor).filter(created_at__lte=now)
     # A synchronous iterator under an asynchronous server would be read whole before the first byte.
     is_async = isinstance(request, ASGIRequest)
-    pieces = exports.stream_async(found, encode) if is_async else exports.stream(found, encode)
-    response = StreamingHttpResponse(pieces, content_type=media_type)
+    pieces = kind.stream_async(found) if is_async else kind.stream(found)
+    response = StreamingHttpResponse(pieces, content_type=kind.media_type)
     name = f"trellis-audit-{workspace_slug}-{now:%Y%m%dT%H%M%SZ}.{extension}"
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response

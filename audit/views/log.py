@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -14,11 +13,22 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
-from audit import exports, reports
+from audit import reports
 from audit.actions import TITLES, Action, Outcome
-from audit.filters import RANGES, REFUSED, EntryFilter, read_filter
-from audit.views.parts import described, id_of, workspace_of
-from workspaces.roles import Permission, has_permission
+from audit.filters import (
+    CHOICES,
+    IDS,
+    NUMBERS,
+    RANGES,
+    REFUSED,
+    SORTS,
+    TEXTS,
+    EntryFilter,
+    read_filter,
+)
+from audit.models import SavedView
+from audit.views.header import header_of, saved_views
+from audit.views.parts import described, workspace_of
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -41,46 +51,71 @@ def entries(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     rows = reports.entries_of(workspace.pk, actor=request.actor)
     now = timezone.now()
     wanted = read_filter(request.GET.dict(), now=now)
-    found = reports.matching(rows, wanted)
     page = reports.page_of(
-        found,
-        older_than=id_of(request.GET.get("before")),
-        newer_than=id_of(request.GET.get("after")),
+        reports.matching(rows, wanted, actor=request.actor),
+        sort=wanted.sort_column,
+        is_ascending=wanted.is_ascending,
+        before=request.GET.get("before"),
+        after=request.GET.get("after"),
     )
     audit_url = reverse("audit:entries", args=[workspace_slug])
     context: dict[str, Any] = {
         "section": "audit",
+        "tab": "log",
         "audit_url": audit_url,
         "filters_active": wanted.is_narrowed,
+        "columns": _columns(audit_url, wanted),
+        "is_by_time": wanted.sort == "time" and not wanted.is_ascending,
         "entries": [described(entry) for entry in page.entries],
-        "newer_url": _page_url(audit_url, wanted, "after", page.newer_than),
-        "older_url": _page_url(audit_url, wanted, "before", page.older_than),
+        "newer_url": _page_url(audit_url, wanted, "before", page.before),
+        "older_url": _page_url(audit_url, wanted, "after", page.after),
     }
     if getattr(request, "htmx", False):
         return render(request, "audit/_entries.html", context)
-    can_export = has_permission(request.actor, Permission.EXPORT_AUDIT, workspace_id=workspace.pk)
-    context |= _filter_context(wanted, rows)
+    overview = reports.overview_of(workspace.pk, rows, wanted, now=now, actor=request.actor)
+    context |= header_of(request, wanted.as_query())
+    context |= _filter_context(wanted, workspace.pk)
     context |= {
-        "can_export": can_export,
-        "export_formats": _export_formats(workspace_slug, wanted) if can_export else [],
-        "chart": _chart(found, wanted, now),
-        "totals": reports.totals_of(found),
+        "can_search": reports.may_search(request.actor),
+        "overview": overview,
+        "chart": overview.chart.as_json() if overview.chart else None,
+        "totals": overview.totals,
+        "sorted_by": "" if wanted.sort == "time" else SORTS[wanted.sort][0].lower(),
+        "leaves_out_empty": wanted.leaves_out_empty,
+        "views": saved_views(request, SavedView.Page.LOG),
+        "view_page": "log",
     }
     return render(request, "audit/entry_list.html", context)
 
 
-def _page_url(audit_url: str, wanted: EntryFilter, name: str, entry_id: UUID | None) -> str | None:
-    if entry_id is None:
+def _columns(audit_url: str, wanted: EntryFilter) -> list[dict[str, str]]:
+    """Headings of the table, each with the address that sorts by it, or turns the order round."""
+    shown = [("When", "time"), ("What", "action"), ("Server", "server"), ("Who", "")]
+    shown += [("Outcome", "outcome"), ("Took", "duration")]
+    found = []
+    for label, sort in shown:
+        is_sorted = sort == wanted.sort
+        order = "asc" if is_sorted and not wanted.is_ascending else ""
+        state = ("ascending" if wanted.is_ascending else "descending") if is_sorted else ""
+        query = wanted.as_query(sort=sort if sort != "time" else "", order=order)
+        url = f"{audit_url}?{query}" if sort else ""
+        found.append({"label": label, "url": url, "state": state})
+    return found
+
+
+def _page_url(audit_url: str, wanted: EntryFilter, name: str, key: str | None) -> str | None:
+    if key is None:
         return None
-    query = "&".join(filter(None, [wanted.as_query(), urlencode({name: str(entry_id)})]))
+    query = "&".join(filter(None, [wanted.as_query(), urlencode({name: key})]))
     return f"{audit_url}?{query}"
 
 
-def _filter_context(wanted: EntryFilter, rows: Any) -> dict[str, Any]:
-    choices = reports.choices_of(reports.matching(rows, EntryFilter(since=wanted.since)))
+def _filter_context(wanted: EntryFilter, workspace_id: UUID) -> dict[str, Any]:
+    choices = reports.choices_of(workspace_id, wanted.since)
+    typed = wanted.typed
     return {
         "query": wanted.as_query(),
-        "filters": {**wanted.typed, "range": wanted.range},
+        "filters": {**typed, "range": wanted.range},
         "filter_errors": wanted.errors,
         "range_choices": [(value, label) for value, (label, _) in RANGES.items()],
         "action_choices": [(action.value, TITLES[action]) for action in Action],
@@ -91,18 +126,18 @@ def _filter_context(wanted: EntryFilter, rows: Any) -> dict[str, Any]:
         "server_choices": choices.servers,
         "tool_choices": choices.tools,
         "user_choices": choices.users,
+        "more_is_open": wanted.has_more or wanted.sort not in {"time"},
+        "more_choices": [
+            (name, label, typed[name], known) for name, (label, _, known) in CHOICES.items()
+        ],
+        "more_numbers": [
+            (name, label, typed[f"{name}_min"], typed[f"{name}_max"])
+            for name, (label, _) in NUMBERS.items()
+        ],
+        "more_texts": [
+            *((name, label, typed[name]) for name, (label, _) in TEXTS.items()),
+            ("ip", "IP address", typed["ip"]),
+            *((name, label, typed[name]) for name, (label, _) in IDS.items()),
+        ],
+        "sort_choices": [(value, label) for value, (label, _) in SORTS.items()],
     }
-
-
-def _export_formats(workspace_slug: str, wanted: EntryFilter) -> list[dict[str, str]]:
-    formats = []
-    for extension, (label, _, _) in exports.FORMATS.items():
-        url = reverse("audit:export", args=[workspace_slug, extension])
-        query = wanted.as_query()
-        formats.append({"label": label, "url": f"{url}?{query}" if query else url})
-    return formats
-
-
-def _chart(found: Any, wanted: EntryFilter, now: datetime) -> dict[str, Any] | None:
-    chart = reports.chart_of(found, since=wanted.since, until=wanted.until or now)
-    return chart.as_json() if chart else None

@@ -79,7 +79,8 @@ def test_the_list_shows_calls_refusals_and_their_numbers(tenant: Tenant) -> None
     a_refusal(tenant)
     answer = tenant.client("auditor").get(url(tenant))
     totals = answer.context["totals"]
-    assert (totals.calls, totals.failed, totals.refused, totals.p95_ms) == (3, 1, 1, 12)
+    assert (totals.calls, totals.failed, totals.refused) == (3, 1, 1)
+    assert abs(totals.p95_ms - 12) <= 1
     chart = answer.context["chart"]
     assert {one["key"]: sum(one["values"]) for one in chart["series"]} == {
         "ok": 1,

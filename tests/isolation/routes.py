@@ -285,6 +285,14 @@ SAMPLES: dict[str, Sample] = {
     ),
     "audit:notices": _page,
     "audit:notices_read": Sample(ids=_slug, reads=False),
+    "audit:settings": _page,
+    "audit:hold_place": Sample(ids=_slug, bodies=(_body(reason="=x"),), reads=False),
+    "audit:hold_release": Sample(ids=_in_workspace(hold_id="hold"), reads=False),
+    "audit:erase": Sample(
+        ids=_slug,
+        bodies=(lambda side: {"email": side.tenant.member.email, "reason": "x"},),
+        reads=False,
+    ),
     "audit:entries": _page,
     "audit:export": Sample(
         ids=lambda side: {**_slug(side), "extension": "csv"}, writes_on_get=_AUDIT
@@ -292,6 +300,40 @@ SAMPLES: dict[str, Sample] = {
     "audit:proof-export": Sample(ids=_slug, writes_on_get=_AUDIT),
     "audit:verifier": _page,
     "audit:entry": Sample(ids=_in_workspace(entry_id="entry"), writes_on_get=_AUDIT),
+    "audit:reports": _page,
+    "audit:save_view": Sample(
+        ids=_slug, bodies=(_body(page="=log", name="=mine", query="=tool=read"),), reads=False
+    ),
+    "audit:delete_view": Sample(ids=_in_workspace(view_id="view"), reads=False),
+    "audit:reviews": Sample(
+        ids=_slug,
+        bodies=(lambda _: {"since": "2026-01-01T00:00", "until": "2026-01-02T00:00"},),
+        writes_on_get=_SESSION,
+    ),
+    "audit:schedules": Sample(
+        ids=_slug,
+        bodies=(
+            lambda side: {
+                "name": "weekly",
+                "format": "csv",
+                "cadence": "weekly",
+                "delivery": "mail",
+                "recipients": str(side.tenant.auditor.pk),
+            },
+        ),
+        writes_on_get=_SESSION,
+    ),
+    "audit:schedule": Sample(
+        ids=lambda side: {**_slug(side), "schedule_id": side["schedule"].pk, "verb": "pause"},
+        reads=False,
+    ),
+    "audit:activity": _page,
+    # The walker asks as people to whom none of these entries belong.
+    "audit:own_entry": Sample(
+        ids=_in_workspace(entry_id="entry"), reads=False, writes_on_get=_SESSION
+    ),
+    # For the platform's owner alone; nobody of a workspace finds it.
+    "audit:platform": Sample(reads=False, writes_on_get=_SESSION),
     "mcp_servers:servers": _page,
     "mcp_servers:add": Sample(
         ids=_slug,

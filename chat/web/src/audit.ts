@@ -1,24 +1,45 @@
-/** Entry of the audit pages: the chart of calls over time, the same numbers as a table, the custom time range. */
+/** Entry of the audit pages: charts, the same numbers as tables, the custom time range. */
 import "./site";
-import { BarController, BarElement, CategoryScale, Chart, Legend, LinearScale, Tooltip } from "chart.js";
+import {
+  BarController,
+  BarElement,
+  CategoryScale,
+  Chart,
+  type ChartDataset,
+  Legend,
+  LinearScale,
+  LineController,
+  LineElement,
+  PointElement,
+  Tooltip,
+} from "chart.js";
 
-interface ChartData {
+export interface ChartData {
   labels: string[];
   unit: string;
-  series: { key: "ok" | "failed" | "refused"; label: string; values: number[] }[];
+  series: { key: string; label: string; values: (number | null)[] }[];
 }
 
-const COLOURS: Record<ChartData["series"][number]["key"], string> = {
+const OUTCOMES: Record<string, string> = {
   ok: "--color-success",
   failed: "--color-error",
   refused: "--color-warning",
 };
+/** Hues that stay apart for most kinds of colour blindness; lightness follows the theme. */
+const HUES = [158, 245, 75, 20, 300, 200, 120, 340];
 
 function colour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
-function fillTable(table: HTMLTableElement, data: ChartData): void {
+export function seriesColour(key: string, index: number): string {
+  const known = OUTCOMES[key];
+  if (known) return colour(known);
+  const isDark = getComputedStyle(document.documentElement).colorScheme.includes("dark");
+  return `oklch(${isDark ? 76 : 55}% 0.13 ${HUES[index % HUES.length]})`;
+}
+
+export function fillTable(table: HTMLTableElement, data: ChartData): void {
   const head = table.createTHead().insertRow();
   for (const title of ["Time", ...data.series.map((s) => s.label)]) {
     const cell = document.createElement("th");
@@ -29,29 +50,48 @@ function fillTable(table: HTMLTableElement, data: ChartData): void {
   const body = table.createTBody();
   data.labels.forEach((label, i) => {
     const row = body.insertRow();
-    for (const text of [label, ...data.series.map((s) => String(s.values[i] ?? 0))]) {
+    for (const text of [label, ...data.series.map((s) => String(s.values[i] ?? "–"))]) {
       row.insertCell().textContent = text;
     }
   });
 }
 
+function dataset(
+  series: ChartData["series"][number],
+  index: number,
+  isLine: boolean,
+): ChartDataset<"bar" | "line"> {
+  const tint = seriesColour(series.key, index);
+  const shared = { label: series.label, data: series.values as number[], backgroundColor: tint };
+  if (!isLine) return { ...shared, borderRadius: 3, maxBarThickness: 28, stack: "calls" };
+  return {
+    ...shared,
+    borderColor: tint,
+    borderWidth: 2,
+    borderDash: [[], [6, 3], [2, 3]][index % 3],
+    pointRadius: 2,
+    spanGaps: true,
+  };
+}
+
 function draw(canvas: HTMLCanvasElement, data: ChartData): Chart {
-  Chart.register(BarController, BarElement, CategoryScale, LinearScale, Tooltip, Legend);
+  Chart.register(
+    BarController,
+    BarElement,
+    LineController,
+    LineElement,
+    PointElement,
+    CategoryScale,
+    LinearScale,
+    Tooltip,
+    Legend,
+  );
+  const isLine = canvas.dataset.kind === "lines";
   const quiet = colour("--color-base-content");
   Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
   return new Chart(canvas, {
-    type: "bar",
-    data: {
-      labels: data.labels,
-      datasets: data.series.map((series) => ({
-        label: series.label,
-        data: series.values,
-        backgroundColor: colour(COLOURS[series.key]),
-        borderRadius: 3,
-        maxBarThickness: 28,
-        stack: "calls",
-      })),
-    },
+    type: isLine ? "line" : "bar",
+    data: { labels: data.labels, datasets: data.series.map((series, i) => dataset(series, i, isLine)) },
     options: {
       responsive: true,
       maintainAspectRatio: false,
@@ -66,12 +106,12 @@ function draw(canvas: HTMLCanvasElement, data: ChartData): Chart {
       },
       scales: {
         x: {
-          stacked: true,
+          stacked: !isLine,
           grid: { display: false },
           ticks: { color: quiet, maxRotation: 0, autoSkipPadding: 16 },
         },
         y: {
-          stacked: true,
+          stacked: !isLine,
           beginAtZero: true,
           border: { display: false },
           grid: { color: colour("--color-base-300") },
@@ -82,16 +122,23 @@ function draw(canvas: HTMLCanvasElement, data: ChartData): Chart {
   });
 }
 
-const canvas = document.querySelector<HTMLCanvasElement>("#calls-chart");
-const source = document.getElementById("calls-data");
-if (canvas && source) {
+const drawn: (() => void)[] = [];
+for (const canvas of document.querySelectorAll<HTMLCanvasElement>("canvas[data-chart]")) {
+  const name = canvas.dataset.chart ?? "";
+  const source = document.getElementById(name);
+  if (!source) continue;
   const data = JSON.parse(source.textContent ?? "{}") as ChartData;
-  const table = document.querySelector<HTMLTableElement>("#calls-table");
+  const table = document.querySelector<HTMLTableElement>(`[data-chart-table="${name}"]`);
   if (table) fillTable(table, data);
   let chart = draw(canvas, data);
-  const again = () => {
+  drawn.push(() => {
     chart.destroy();
     chart = draw(canvas, data);
+  });
+}
+if (drawn.length > 0) {
+  const again = () => {
+    for (const redraw of drawn) redraw();
   };
   addEventListener("trellis:theme", again);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);

@@ -1,0 +1,155 @@
+"""Where a report's numbers come from: the counters, or, where a filter narrows it, the entries themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Protocol
+from uuid import UUID
+
+from django.db.models import Count, QuerySet, Sum
+from django.db.models.functions import Trunc
+
+from audit.actions import Action
+from audit.models import AuditEntry, Dimension, Grain, Measure
+from audit.rollups.folding import APPROVAL_ENDS, Sums, facts_of
+from audit.rollups.histogram import bucket_of
+from audit.rollups.keeping import tally_of
+from audit.rollups.reading import Cell, Place, Span, Tail, cells, histograms
+
+MOST_WAITS = 20_000
+
+
+class Numbers(Protocol):
+    """Counters and histograms over a range."""
+
+    @property
+    def span(self) -> Span:
+        """The range."""
+        ...
+
+    def cells(self, dimension: Dimension, *, by_time: bool = False) -> list[Cell]:
+        """Sum a dimension."""
+        ...
+
+    def histograms(
+        self, dimension: Dimension, measure: Measure, *, by_time: bool = False
+    ) -> dict[Place, dict[int, int]]:
+        """Sum a dimension's histograms."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """From the counters and the tail."""
+
+    workspace_id: UUID
+    span: Span
+    tail: Tail
+
+    def cells(self, dimension: Dimension, *, by_time: bool = False) -> list[Cell]:
+        """Sum a dimension."""
+        return cells(self.workspace_id, dimension, self.span, self.tail, by_time=by_time)
+
+    def histograms(
+        self, dimension: Dimension, measure: Measure, *, by_time: bool = False
+    ) -> dict[Place, dict[int, int]]:
+        """Sum a dimension's histograms."""
+        return histograms(
+            self.workspace_id, dimension, measure, self.span, self.tail, by_time=by_time
+        )
+
+
+_COLUMNS: dict[Dimension, tuple[str, ...]] = {
+    Dimension.ALL: (),
+    Dimension.SERVER: ("server_name",),
+    Dimension.TOOL: ("tool_name", "server_name"),
+    Dimension.ACTOR: ("actor_id", "actor_label"),
+    Dimension.BUD: ("bud_name",),
+    Dimension.SOURCE: ("source",),
+    Dimension.MODEL: ("model",),
+    Dimension.LAYER: ("refused_by", "rule"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """Counted from entries that a filter has narrowed."""
+
+    rows: QuerySet[AuditEntry]
+    span: Span
+
+    def cells(self, dimension: Dimension, *, by_time: bool = False) -> list[Cell]:
+        """Sum a dimension."""
+        columns = _COLUMNS[dimension]
+        rows, names = self._grouped(by_time=by_time)
+        found: dict[tuple[datetime | None, str, str, str, str], Sums] = {}
+        counted = rows.values_list(*names, *columns, "action", "outcome").annotate(
+            Count("pk"), Count("duration_ms"), Sum("duration_ms")
+        )
+        for row in counted:
+            start = self.span.piece(row[0]) if by_time else None
+            value, second = _named(dimension, row[len(names) : len(names) + len(columns)])
+            if value or dimension is Dimension.ALL:
+                place = (start, value, second, *row[-5:-3])
+                sums = Sums(row[-3], row[-2], row[-1] or 0)
+                found[place] = found.get(place, Sums()).plus(sums)
+        if dimension is Dimension.ALL and not by_time:
+            for key, sums in tally_of(facts_of(self._ends())).counts.items():
+                if key.dimension == Dimension.ALL and key.grain == Grain.HOUR:
+                    place = (None, "", "", key.action, key.outcome)
+                    waits = Sums(waited=sums.waited, wait_ms=sums.wait_ms)
+                    found[place] = found.get(place, Sums()).plus(waits)
+        return [Cell(*place, sums) for place, sums in found.items()]
+
+    def histograms(
+        self, dimension: Dimension, measure: Measure, *, by_time: bool = False
+    ) -> dict[Place, dict[int, int]]:
+        """Sum a dimension's histograms."""
+        found: dict[Place, dict[int, int]] = {}
+        if measure == Measure.WAIT:
+            for place, number in tally_of(facts_of(self._ends())).buckets.items():
+                if (place.dimension, place.measure, place.grain) == (
+                    dimension,
+                    measure,
+                    Grain.HOUR,
+                ):
+                    start = self.span.piece(place.start) if by_time else None
+                    _put(found, (start, place.value, place.second), place.bucket, number)
+            return found
+        columns = _COLUMNS[dimension]
+        rows, names = self._grouped(by_time=by_time)
+        rows = rows.filter(action=Action.TOOL_CALL_FINISHED.value, duration_ms__isnull=False)
+        for row in rows.values_list(*names, *columns, "duration_ms").annotate(Count("pk")):
+            start = self.span.piece(row[0]) if by_time else None
+            value, second = _named(dimension, row[len(names) : len(names) + len(columns)])
+            if value or dimension is Dimension.ALL:
+                _put(found, (start, value, second), bucket_of(row[-2]), row[-1])
+        return found
+
+    def _grouped(self, *, by_time: bool) -> tuple[QuerySet[AuditEntry, Any], tuple[str, ...]]:
+        rows: QuerySet[AuditEntry, Any] = self.rows.order_by().filter(
+            created_at__gte=self.span.since, created_at__lt=self.span.until
+        )
+        if not by_time:
+            return rows, ()
+        return rows.annotate(piece=Trunc("created_at", self.span.unit, tzinfo=UTC)), ("piece",)
+
+    def _ends(self) -> QuerySet[AuditEntry]:
+        rows = self.rows.filter(
+            created_at__gte=self.span.since,
+            created_at__lt=self.span.until,
+            action__in=APPROVAL_ENDS,
+        )
+        return rows.order_by("-created_at")[:MOST_WAITS]
+
+
+def _named(dimension: Dimension, values: tuple[Any, ...]) -> tuple[str, str]:
+    if dimension is Dimension.ACTOR:
+        return str(values[0] or values[1]), values[1]
+    return (*values, "", "")[:2]
+
+
+def _put(found: dict[Place, dict[int, int]], place: Place, bucket: int, number: int) -> None:
+    counts = found.setdefault(place, {})
+    counts[bucket] = counts.get(bucket, 0) + number

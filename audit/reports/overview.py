@@ -1,0 +1,250 @@
+"""The numbers above the list of entries: from counters where they can say it, counted from entries where not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from django.db.models import Count, Max, Q, Sum
+from django.db.models.functions import Trunc
+
+from audit.actions import Action
+from audit.filters import REFUSED, EntryFilter
+from audit.models import AuditEntry, AuditRollup, Dimension, Measure
+from audit.reports.charts import Chart, Totals, chart_from, chart_of, totals_of, unit_of
+from audit.reports.searching import matching
+from audit.rollups.histogram import bucket_of, percentile
+from audit.rollups.reading import Span, Tail, cells, exactly, first_hour, histograms
+
+if TYPE_CHECKING:
+    from workspaces.actors import Actor
+    from workspaces.scoping import WorkspaceQuerySet
+
+MOST_COUNTED = 100_000
+"""A filter that no counter knows is counted up to here."""
+SHORT = timedelta(hours=2)
+_REFUSED = Action.TOOL_CALL_REFUSED.value
+_FINISHED = Action.TOOL_CALL_FINISHED.value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """What the filtered entries come to."""
+
+    entries: int
+    is_more: bool = False
+    """There are more than could be counted; then there is nothing else."""
+    totals: Totals | None = None
+    chart: Chart | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    start: datetime
+    action: str
+    outcome: str
+    number: int
+
+
+def overview_of(
+    workspace_id: UUID,
+    rows: WorkspaceQuerySet[AuditEntry],
+    wanted: EntryFilter,
+    *,
+    now: datetime,
+    actor: Actor,
+) -> Overview:
+    """Count what a filter finds."""
+    until = min(wanted.until or now, now)
+    place = _counted_as(wanted)
+    if place is None or (wanted.since and until - wanted.since <= SHORT):
+        return _from_entries(matching(rows, wanted, actor=actor), wanted, now)
+    dimension, value = place
+
+    def read(tail: Tail) -> Overview:
+        since = wanted.since or first_hour(workspace_id, tail) or until
+        inner = _whole_hours(since, until)
+        if inner is None:
+            return _from_entries(matching(rows, wanted, actor=actor), wanted, now)
+        edges = [
+            replace(wanted, since=since, until=inner.since),
+            replace(wanted, since=inner.until, until=wanted.until),
+        ]
+        found = [
+            _Row(cell.start, cell.action, cell.outcome, cell.sums.number)
+            for cell in cells(workspace_id, dimension, inner, tail, by_time=True)
+            if cell.start
+            and (not value or cell.value == value)
+            and _fits(cell.action, cell.outcome, wanted)
+        ]
+        buckets: dict[int, int] = {}
+        if not wanted.outcome and wanted.action in {"", _FINISHED}:
+            for where, counts in histograms(
+                workspace_id, dimension, Measure.DURATION, inner, tail
+            ).items():
+                if not value or where[1] == value:
+                    _add(buckets, counts)
+        for edge in edges:
+            entries = matching(rows, edge, actor=actor)
+            found += _counted(entries, inner)
+            _add(buckets, _durations(entries))
+        return _put_together(found, buckets, since, until, has_p95=not wanted.outcome)
+
+    return exactly(workspace_id, read)
+
+
+def _counted_as(wanted: EntryFilter) -> tuple[Dimension, str] | None:
+    """Give the counters that know the filter; None: none do."""
+    if wanted.words or wanted.begins or wanted.least or wanted.most or wanted.leaves_out_empty:
+        return None
+    named: list[tuple[Dimension, str]] = []
+    if wanted.server:
+        named.append((Dimension.SERVER, wanted.server))
+    if wanted.tool:
+        named.append((Dimension.TOOL, wanted.tool))
+    if wanted.user:
+        named.append((Dimension.ACTOR, str(wanted.user_id or wanted.user)))
+    known = {
+        "bud_name": Dimension.BUD,
+        "model": Dimension.MODEL,
+        "source": Dimension.SOURCE,
+        "refused_by": Dimension.LAYER,
+    }
+    for column, given in wanted.equal.items():
+        if column not in known:
+            return None
+        named.append((known[column], str(given)))
+    if len(named) > 1:
+        return None
+    return named[0] if named else (Dimension.ALL, "")
+
+
+def _fits(action: str, outcome: str, wanted: EntryFilter) -> bool:
+    if wanted.action and action != wanted.action:
+        return False
+    if wanted.outcome == REFUSED:
+        return action.endswith(".refused")
+    return not wanted.outcome or outcome == wanted.outcome
+
+
+def _whole_hours(since: datetime, until: datetime) -> Span | None:
+    first = since.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+    if first < since:
+        first += timedelta(hours=1)
+    last = until.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+    return Span(since=first, until=last) if first < last else None
+
+
+def _counted(rows: WorkspaceQuerySet[AuditEntry], span: Span) -> list[_Row]:
+    found = (
+        rows.order_by()
+        .annotate(piece=Trunc("created_at", "hour", tzinfo=UTC))
+        .values_list("piece", "action", "outcome")
+        .annotate(number=Count("pk"))
+    )
+    return [
+        _Row(span.piece(piece), action, outcome, number) for piece, action, outcome, number in found
+    ]
+
+
+def _durations(rows: WorkspaceQuerySet[AuditEntry]) -> dict[int, int]:
+    found = rows.filter(action=_FINISHED, duration_ms__isnull=False).order_by()
+    counts: dict[int, int] = {}
+    for duration, number in found.values_list("duration_ms").annotate(number=Count("pk")):
+        _add(counts, {bucket_of(duration): number})
+    return counts
+
+
+def _add(counts: dict[int, int], more: dict[int, int]) -> None:
+    for bucket, number in more.items():
+        counts[bucket] = counts.get(bucket, 0) + number
+
+
+def _put_together(
+    found: Iterable[_Row],
+    buckets: dict[int, int],
+    since: datetime,
+    until: datetime,
+    *,
+    has_p95: bool,
+) -> Overview:
+    rows = list(found)
+
+    def number(*actions: str, but_ok: bool = False) -> int:
+        return sum(
+            row.number
+            for row in rows
+            if row.action in actions and not (but_ok and row.outcome == "ok")
+        )
+
+    totals = Totals(
+        calls=number(_FINISHED, _REFUSED),
+        failed=number(_FINISHED, but_ok=True),
+        refused=number(_REFUSED),
+        waited=number(Action.APPROVAL_REQUESTED.value),
+        p95_ms=percentile(buckets, 0.95) if has_p95 else None,
+    )
+    unit = unit_of(until - since)
+    counts: dict[tuple[datetime, str], int] = {}
+    for row in rows:
+        if row.action in {_FINISHED, _REFUSED}:
+            kind = (
+                "refused" if row.action == _REFUSED else "ok" if row.outcome == "ok" else "failed"
+            )
+            piece = row.start.replace(hour=0) if unit in {"day", "month"} else row.start
+            place = (piece.replace(day=1) if unit == "month" else piece, kind)
+            counts[place] = counts.get(place, 0) + row.number
+    return Overview(
+        entries=sum(row.number for row in rows),
+        totals=totals,
+        chart=chart_from(counts, since, until, unit) if counts else None,
+    )
+
+
+def _from_entries(
+    found: WorkspaceQuerySet[AuditEntry], wanted: EntryFilter, now: datetime
+) -> Overview:
+    number = found.order_by().values("pk")[: MOST_COUNTED + 1].count()
+    if number > MOST_COUNTED:
+        return Overview(entries=MOST_COUNTED, is_more=True)
+    return Overview(
+        entries=number,
+        totals=totals_of(found),
+        chart=chart_of(found, since=wanted.since, until=wanted.until or now),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlatformRow:
+    """One workspace's numbers, for the platform's page."""
+
+    entries: int
+    calls: int
+    failed: int
+    refused: int
+    last: datetime
+
+
+def platform_rows(span: Span) -> dict[UUID, PlatformRow]:
+    """Count every workspace's sealed entries of a range, by chain."""
+    ended = Q(action__in=[_FINISHED, _REFUSED])
+    found = (
+        AuditRollup.objects.across_workspaces()
+        .filter(span.condition(), dimension=Dimension.ALL)
+        .order_by()
+        .values_list("workspace_id")
+        .annotate(
+            Sum("count"),
+            Sum("count", filter=ended, default=0),
+            Sum("count", filter=Q(action=_FINISHED) & ~Q(outcome="ok"), default=0),
+            Sum("count", filter=Q(action=_REFUSED), default=0),
+            Max("start"),
+        )
+    )
+    return {
+        chain: PlatformRow(entries=entries, calls=calls, failed=failed, refused=refused, last=last)
+        for chain, entries, calls, failed, refused, last in found
+    }

@@ -1,0 +1,113 @@
+"""What reports show and only apps above the log know: they register how to ask them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Incident:
+    """A time in which a server did not answer."""
+
+    since: datetime
+    until: datetime | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strip:
+    """How a server was in each piece of a range: the share of checks it answered, None without any."""
+
+    server: str
+    pieces: Sequence[float | None]
+    incidents: Sequence[Incident] = field(default_factory=tuple)
+
+    @property
+    def uptime(self) -> float | None:
+        """The share of all pieces with checks."""
+        known = [piece for piece in self.pieces if piece is not None]
+        return sum(known) / len(known) if known else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What a model was used for."""
+
+    model: str
+    turns: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost: Decimal | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quota:
+    """How much of a server's daily quota is used today."""
+
+    server: str
+    used: int
+    limit: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownTool:
+    """A tool that may be used."""
+
+    server: str
+    name: str
+
+
+Uptime = Callable[[UUID, datetime, datetime, int], Sequence[Strip]]
+"""Workspace, since, until, number of pieces → a strip for each server."""
+Models = Callable[[UUID, datetime, datetime], Sequence[Usage]]
+Quotas = Callable[[UUID], Sequence[Quota]]
+Tools = Callable[[UUID], Sequence[KnownTool]]
+
+_uptime: list[Uptime] = []
+_models: list[Models] = []
+_quotas: list[Quotas] = []
+_tools: list[Tools] = []
+
+
+def register_uptime(provider: Uptime) -> None:
+    """Tell how servers were."""
+    _uptime.append(provider)
+
+
+def register_usage(provider: Models) -> None:
+    """Tell what models were used for."""
+    _models.append(provider)
+
+
+def register_quotas(provider: Quotas) -> None:
+    """Tell how much of each quota is used."""
+    _quotas.append(provider)
+
+
+def register_tools(provider: Tools) -> None:
+    """Tell which tools may be used."""
+    _tools.append(provider)
+
+
+def strips_of(workspace_id: UUID, since: datetime, until: datetime, pieces: int) -> Sequence[Strip]:
+    """Give each server's strip."""
+    return [strip for ask in _uptime for strip in ask(workspace_id, since, until, pieces)]
+
+
+def usage_of(workspace_id: UUID, since: datetime, until: datetime) -> Sequence[Usage]:
+    """Give the use of each model."""
+    return [usage for ask in _models for usage in ask(workspace_id, since, until)]
+
+
+def quotas_of(workspace_id: UUID) -> Sequence[Quota]:
+    """Give the quotas that are set."""
+    return [quota for ask in _quotas for quota in ask(workspace_id)]
+
+
+def tools_of(workspace_id: UUID) -> Sequence[KnownTool]:
+    """Give the tools that may be used."""
+    return [tool for ask in _tools for tool in ask(workspace_id)]

@@ -1,0 +1,271 @@
+"""A report on a time: typed values for the page, each number with the period before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from audit.actions import Action
+from audit.filters import EntryFilter
+from audit.models import AuditEntry, Dimension, Measure
+from audit.reports.numbers import Counters, Entries, Numbers
+from audit.rollups.histogram import percentile
+from audit.rollups.reading import Cell, Place, Span, Tail, exactly, first_hour
+
+if TYPE_CHECKING:
+    from workspaces.scoping import WorkspaceQuerySet
+
+FINISHED, REFUSED = Action.TOOL_CALL_FINISHED.value, Action.TOOL_CALL_REFUSED.value
+SHARES: Final = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
+MOST_SERIES = 7
+OTHERS = "All others"
+BY: Final[Mapping[str, tuple[str, Dimension]]] = {
+    "outcome": ("Outcome", Dimension.ALL),
+    "server": ("Server", Dimension.SERVER),
+    "tool": ("Tool", Dimension.TOOL),
+    "user": ("Person", Dimension.ACTOR),
+    "bud": ("Bud", Dimension.BUD),
+    "source": ("Source", Dimension.SOURCE),
+    "model": ("Model", Dimension.MODEL),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A number, and what it was in the period before."""
+
+    now: int | None
+    before: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One series over the pieces of the range."""
+
+    label: str
+    values: Sequence[int | None]
+    kind: str = ""
+    """ok, failed or refused, where the series is of an outcome."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Latency:
+    """How long the calls of a tool took."""
+
+    tool: str
+    server: str
+    calls: int
+    failed: int
+    shares: Sequence[int | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusals:
+    """What one layer refused by one rule."""
+
+    layer: str
+    rule: str
+    number: int
+    before: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """Everything that is counted."""
+
+    span: Span
+    pieces: Sequence[datetime]
+    figures: Mapping[str, Figure]
+    over_time: Sequence[Line]
+    latency: Sequence[Line]
+    tools: Sequence[Latency]
+    refusals: Sequence[Refusals]
+    used: frozenset[tuple[str, str]]
+    """(server, tool) that were called."""
+
+
+def report_of(
+    workspace_id: UUID,
+    rows: WorkspaceQuerySet[AuditEntry],
+    wanted: EntryFilter,
+    *,
+    by: str,
+    now: datetime,
+) -> Report:
+    """Count a report. `rows` are the entries that the filter leaves, whatever their time."""
+
+    def read(tail: Tail) -> Report:
+        span = _span(workspace_id, wanted, tail, now)
+        if wanted.is_narrowed:
+            current: Numbers = Entries(rows, span)
+            before: Numbers = Entries(rows, span.before())
+        else:
+            current = Counters(workspace_id, span, tail)
+            before = Counters(workspace_id, span.before(), tail)
+        return _report(current, before, by)
+
+    return exactly(workspace_id, read)
+
+
+def _span(workspace_id: UUID, wanted: EntryFilter, tail: Tail, now: datetime) -> Span:
+    until = min(wanted.until or now, now)
+    since = wanted.since or first_hour(workspace_id, tail) or until - timedelta(days=1)
+    return Span.around(min(since, until), until)
+
+
+def _report(current: Numbers, before: Numbers, by: str) -> Report:
+    span = current.span
+    now_cells, old_cells = current.cells(Dimension.ALL), before.cells(Dimension.ALL)
+    buckets = current.histograms(Dimension.ALL, Measure.DURATION, by_time=True)
+    old_buckets = before.histograms(Dimension.ALL, Measure.DURATION)
+    waits = current.histograms(Dimension.ALL, Measure.WAIT)
+    old_waits = before.histograms(Dimension.ALL, Measure.WAIT)
+    pieces = span.pieces()
+    tool_cells = current.cells(Dimension.TOOL)
+    figures = {
+        name: Figure(now=_count(now_cells, *what), before=_count(old_cells, *what))
+        for name, what in _COUNTED.items()
+    }
+    for name, share in SHARES:
+        figures[name] = Figure(
+            now=percentile(_joined(buckets), share), before=percentile(_joined(old_buckets), share)
+        )
+        figures[f"wait_{name}"] = Figure(
+            now=percentile(_joined(waits), share), before=percentile(_joined(old_waits), share)
+        )
+    people = [{cell.value for cell in one.cells(Dimension.ACTOR)} for one in (current, before)]
+    figures["people"] = Figure(now=len(people[0]), before=len(people[1]))
+    return Report(
+        span=span,
+        pieces=pieces,
+        figures=figures,
+        over_time=_over_time(current, by, pieces),
+        latency=[
+            Line(
+                label=name,
+                values=[percentile(buckets.get((piece, "", ""), {}), share) for piece in pieces],
+            )
+            for name, share in SHARES
+        ],
+        tools=_latencies(current, tool_cells),
+        refusals=_refusals(current, before),
+        used=frozenset((cell.second, cell.value) for cell in tool_cells if cell.action == FINISHED),
+    )
+
+
+_COUNTED: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
+    "calls": ((FINISHED, REFUSED), ""),
+    "ok": ((FINISHED,), "ok"),
+    "failed": ((FINISHED,), "!ok"),
+    "refused": ((REFUSED,), ""),
+    "asked": ((Action.APPROVAL_REQUESTED.value,), ""),
+    "granted": ((Action.APPROVAL_GRANTED.value,), ""),
+    "denied": ((Action.APPROVAL_REFUSED.value,), ""),
+    "expired": ((Action.APPROVAL_EXPIRED.value,), ""),
+    "server_errors": ((Action.SERVER_ERROR.value,), ""),
+    "sign_ins": ((Action.AUTH_SIGNED_IN.value,), ""),
+    "failed_sign_ins": ((Action.AUTH_FAILED.value,), ""),
+    "changes": ((Action.CONFIG_CHANGED.value,), ""),
+    "exports": ((Action.EXPORT_CREATED.value,), ""),
+    "bodies": ((Action.BODY_OPENED.value,), ""),
+    "losses": ((Action.LOG_LOSS.value,), ""),
+}
+
+
+def _count(found: Sequence[Cell], actions: tuple[str, ...], outcome: str) -> int:
+    return sum(
+        cell.sums.number
+        for cell in found
+        if cell.action in actions
+        and (not outcome or (cell.outcome != "ok" if outcome == "!ok" else cell.outcome == outcome))
+    )
+
+
+def _joined(found: Mapping[Place, Mapping[int, int]]) -> dict[int, int]:
+    total: dict[int, int] = {}
+    for counts in found.values():
+        for bucket, number in counts.items():
+            total[bucket] = total.get(bucket, 0) + number
+    return total
+
+
+def _over_time(numbers: Numbers, by: str, pieces: Sequence[datetime]) -> list[Line]:
+    """Ended calls, stacked by what they were, or by the greatest of a dimension."""
+    found = [
+        cell
+        for cell in numbers.cells(BY[by][1], by_time=True)
+        if cell.action in {FINISHED, REFUSED}
+    ]
+    if by == "outcome":
+        kinds = {"ok": "Succeeded", "failed": "Failed or stopped", "refused": "Refused"}
+        sums: dict[tuple[str, datetime | None], int] = {}
+        for cell in found:
+            kind = (
+                "refused" if cell.action == REFUSED else "ok" if cell.outcome == "ok" else "failed"
+            )
+            sums[kind, cell.start] = sums.get((kind, cell.start), 0) + cell.sums.number
+        return [
+            Line(label=label, kind=kind, values=[sums.get((kind, piece), 0) for piece in pieces])
+            for kind, label in kinds.items()
+        ]
+    labels: dict[str, str] = {}
+    totals: dict[str, int] = {}
+    for cell in found:
+        labels[cell.value] = cell.second if by == "user" else cell.value
+        totals[cell.value] = totals.get(cell.value, 0) + cell.sums.number
+    top = sorted(totals, key=lambda value: (-totals[value], value))[:MOST_SERIES]
+    numbers_of: dict[tuple[str, datetime | None], int] = {}
+    for cell in found:
+        name = cell.value if cell.value in top else ""
+        numbers_of[name, cell.start] = numbers_of.get((name, cell.start), 0) + cell.sums.number
+    lines = [
+        Line(
+            label=labels[value] or value,
+            values=[numbers_of.get((value, piece), 0) for piece in pieces],
+        )
+        for value in top
+    ]
+    if len(totals) > len(top):
+        values = [numbers_of.get(("", piece), 0) for piece in pieces]
+        lines.append(Line(label=OTHERS, values=values))
+    return lines
+
+
+def _latencies(numbers: Numbers, found: Sequence[Cell]) -> list[Latency]:
+    buckets = numbers.histograms(Dimension.TOOL, Measure.DURATION)
+    calls: dict[tuple[str, str], list[int]] = {}
+    for cell in found:
+        if cell.action in {FINISHED, REFUSED}:
+            sums = calls.setdefault((cell.value, cell.second), [0, 0])
+            sums[0] += cell.sums.number
+            sums[1] += cell.sums.number if cell.action == FINISHED and cell.outcome != "ok" else 0
+    rows = [
+        Latency(
+            tool=tool,
+            server=server,
+            calls=number,
+            failed=failed,
+            shares=[
+                percentile(buckets.get((None, tool, server), {}), share) for _, share in SHARES
+            ],
+        )
+        for (tool, server), (number, failed) in calls.items()
+    ]
+    return sorted(rows, key=lambda row: (-row.calls, row.server, row.tool))
+
+
+def _refusals(current: Numbers, before: Numbers) -> list[Refusals]:
+    old: dict[tuple[str, str], int] = {}
+    for cell in before.cells(Dimension.LAYER):
+        old[cell.value, cell.second] = old.get((cell.value, cell.second), 0) + cell.sums.number
+    new: dict[tuple[str, str], int] = {}
+    for cell in current.cells(Dimension.LAYER):
+        new[cell.value, cell.second] = new.get((cell.value, cell.second), 0) + cell.sums.number
+    rows = [
+        Refusals(layer=layer, rule=rule, number=number, before=old.get((layer, rule), 0))
+        for (layer, rule), number in new.items()
+    ]
+    return sorted(rows, key=lambda row: (-row.number, row.layer, row.rule))

@@ -1,0 +1,200 @@
+"""A filter as conditions of a query, pages by key in any order, and words in previews."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from django.db import connection
+from django.db.models import BooleanField, F, Func, Q, Value
+from django.db.models.expressions import RawSQL
+
+from audit.filters import REFUSED, EntryFilter
+from audit.models import AuditEntry
+from workspaces.roles import Permission, has_permission
+
+if TYPE_CHECKING:
+    from workspaces.actors import Actor
+    from workspaces.scoping import WorkspaceQuerySet
+
+PAGE_SIZE = 50
+# As the expression of the index in migration 0009.
+_WORDS = (
+    "to_tsvector('simple', audit_auditentry.arguments_preview || ' ' || audit_auditentry.result_preview)"
+    " @@ websearch_to_tsquery('simple', %s)"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Some entries, and the keys of the neighbouring pages, for addresses."""
+
+    entries: Sequence[AuditEntry]
+    before: str | None
+    """The page that is shown before this one begins here, going backwards."""
+    after: str | None
+    """The page that is shown next begins here."""
+
+
+def matching(
+    rows: WorkspaceQuerySet[AuditEntry], wanted: EntryFilter, *, actor: Actor | None = None
+) -> WorkspaceQuerySet[AuditEntry]:
+    """Narrow entries to a filter.
+
+    Words are searched in previews, so only for an actor who may read those: for others the filter finds nothing,
+    whatever is in them, and nothing can be guessed by asking.
+    """
+    if wanted.since:
+        rows = rows.filter(created_at__gte=wanted.since)
+    if wanted.until:
+        rows = rows.filter(created_at__lt=wanted.until)
+    rows = rows.filter(_conditions(wanted))
+    if wanted.words:
+        rows = rows.filter(_has_words(wanted.words)) if may_search(actor) else rows.none()
+    if wanted.leaves_out_empty:
+        is_text = wanted.sort_column in {"server_name", "tool_name", "outcome"}
+        missing = {wanted.sort_column: ""} if is_text else {f"{wanted.sort_column}__isnull": True}
+        rows = rows.exclude(**missing)
+    return rows
+
+
+def _conditions(wanted: EntryFilter) -> Q:
+    found = Q(**dict(wanted.equal))
+    if wanted.outcome == REFUSED:
+        found &= ~Q(refused_by="")
+    elif wanted.outcome:
+        found &= Q(outcome=wanted.outcome)
+    if wanted.user_id:
+        found &= Q(actor_id=wanted.user_id)
+    elif wanted.user:
+        found &= Q(actor_label=wanted.user, actor_id=None)
+    for column, value in (
+        ("action", wanted.action),
+        ("server_name", wanted.server),
+        ("tool_name", wanted.tool),
+    ):
+        if value:
+            found &= Q(**{column: value})
+    for column, text in wanted.begins.items():
+        found &= Q(**{f"{column}__startswith": text})
+    for column, number in wanted.least.items():
+        found &= Q(**{f"{column}__gte": number})
+    for column, number in wanted.most.items():
+        found &= Q(**{f"{column}__lte": number})
+    return found
+
+
+def may_search(actor: Actor | None) -> bool:
+    """Whether the actor may search in what calls sent and gave."""
+    return actor is not None and has_permission(
+        actor, Permission.VIEW_AUDIT_BODIES, workspace_id=actor.workspace_id
+    )
+
+
+def _has_words(words: str) -> Q | RawSQL:
+    if connection.vendor == "postgresql":
+        return RawSQL(_WORDS, [words], output_field=BooleanField())  # noqa: S611 - a constant; the words are a parameter
+    found = Q()
+    for word in words.split():
+        found &= Q(arguments_preview__icontains=word) | Q(result_preview__icontains=word)
+    return found
+
+
+class _Beyond(Func):
+    """(a, b, c) < (x, y, z), which the database answers from one index."""
+
+    output_field = BooleanField()
+    conditional = True
+
+    def __init__(self, sign: str, left: Sequence[F], right: Sequence[Value]) -> None:
+        super().__init__(*left, *right)
+        self.sign = sign
+        self.half = len(left)
+
+    def as_sql(self, compiler: Any, connection: Any, **_extra: Any) -> tuple[str, list[Any]]:  # type: ignore[override]
+        parts, values = [], []
+        for one in self.source_expressions:
+            sql, some = compiler.compile(one)
+            parts.append(sql)
+            values += some
+        left, right = ", ".join(parts[: self.half]), ", ".join(parts[self.half :])
+        return f"({left}) {self.sign} ({right})", values
+
+
+def beyond(sign: str, columns: Sequence[str], key: Sequence[Any]) -> _Beyond:
+    """Give the condition that an entry stands behind (">") or before ("<") a key of those columns."""
+    fields: list[Any] = [AuditEntry._meta.get_field(name) for name in columns]
+    values = [Value(value, output_field=field) for value, field in zip(key, fields, strict=True)]
+    return _Beyond(sign, [F(name) for name in columns], values)
+
+
+def page_of(
+    rows: WorkspaceQuerySet[AuditEntry],
+    *,
+    sort: str = "created_at",
+    is_ascending: bool = False,
+    before: str | None = None,
+    after: str | None = None,
+    size: int = PAGE_SIZE,
+) -> Page:
+    """Give one page, found by key: entries that arrive meanwhile shift nothing. A key that is none is ignored."""
+    columns = ("created_at", "id") if sort == "created_at" else (sort, "created_at", "id")
+    key = _read_key(before or after, columns)
+    is_backwards = before is not None and key is not None
+    is_up = is_ascending != is_backwards
+    if key is not None:
+        sign = ">" if is_up else "<"
+        rows = rows.filter(beyond(sign, columns, key))
+    order = [name if is_up else f"-{name}" for name in columns]
+    found = list(rows.order_by(*order)[: size + 1])
+    has_more = len(found) > size
+    entries = found[:size]
+    if is_backwards:
+        entries.reverse()
+    has_before = has_more if is_backwards else key is not None
+    has_after = True if is_backwards else has_more
+    return Page(
+        entries=entries,
+        before=_key_of(entries[0], columns) if entries and has_before else None,
+        after=_key_of(entries[-1], columns) if entries and has_after else None,
+    )
+
+
+def _key_of(entry: AuditEntry, columns: Sequence[str]) -> str:
+    values = [getattr(entry, name) for name in columns]
+    return json.dumps(
+        [value.isoformat() if isinstance(value, datetime) else _plain(value) for value in values],
+        separators=(",", ":"),
+    )
+
+
+def _plain(value: object) -> object:
+    return str(value) if isinstance(value, UUID) else value
+
+
+def _read_key(text: str | None, columns: Sequence[str]) -> list[Any] | None:
+    if not text or len(text) > 2_000:
+        return None
+    try:
+        values = json.loads(text)
+        if not isinstance(values, list) or len(values) != len(columns):
+            return None
+        moment = datetime.fromisoformat(values[-2])
+        key: list[Any] = [moment, UUID(values[-1])]
+        if moment.tzinfo is None:
+            return None
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return None
+    if len(columns) == 3:
+        first = values[0]
+        is_number = columns[0] in {"duration_ms", "arguments_size", "result_size"}
+        if is_number and (not isinstance(first, int) or not 0 <= first < 2**63):
+            return None
+        if not is_number and (not isinstance(first, str) or "\x00" in first):
+            return None
+        key.insert(0, first)
+    return key

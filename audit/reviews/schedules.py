@@ -1,0 +1,167 @@
+"""Files of the log that are made again and again: who may have them, when the next is due, of what time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from django.db import transaction
+
+from audit.exports.formats import FORMATS
+from audit.filters import NAMES, EntryFilter, read_filter
+from audit.models import ReportSchedule
+from workspaces.actors import Actor, Source
+from workspaces.changes import record_created, record_deleted, tracked_change
+from workspaces.errors import InvalidInput, PermissionDenied
+from workspaces.middleware import actor_for
+from workspaces.models import Membership, User
+from workspaces.roles import Permission, has_permission, require
+
+if TYPE_CHECKING:
+    from django.http import QueryDict
+
+HOUR = 6
+"""A file of a day is made at this hour (UTC) of the next one."""
+MOST = 50
+_Cadence = ReportSchedule.Cadence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleDraft:
+    """What a person chose."""
+
+    name: str
+    query: str
+    format: str
+    cadence: str
+    delivery: str
+    recipients: Sequence[str]
+
+
+def create_schedule(
+    *, workspace_id: UUID, actor: Actor, draft: ScheduleDraft, now: datetime
+) -> ReportSchedule:
+    """Have a file made from now on.
+
+    Raises:
+        PermissionDenied: the actor may not export.
+        InvalidInput: with what is wrong.
+    """
+    require(actor, Permission.EXPORT_AUDIT, workspace_id=workspace_id)
+    if actor.user_id is None:
+        raise PermissionDenied
+    name = draft.name.strip()
+    if not 0 < len(name) <= 80:
+        raise InvalidInput("A schedule needs a name of at most 80 characters.")
+    if (
+        draft.format not in FORMATS
+        or draft.cadence not in _Cadence.values
+        or draft.delivery not in ReportSchedule.Delivery.values
+    ):
+        raise InvalidInput("Choose one of the formats, times and ways.")
+    faults = filter_of(draft.query, now=now).errors
+    if faults or len(draft.query) > 4_000:
+        raise InvalidInput(faults[0] if faults else "These filters are too long.")
+    allowed = {str(user.pk) for user in possible_recipients(workspace_id)}
+    if draft.delivery == ReportSchedule.Delivery.MAIL and not draft.recipients:
+        raise InvalidInput("Choose who is to get it.")
+    if not set(draft.recipients) <= allowed:
+        raise InvalidInput("Only members who may export the log can get it.")
+    if ReportSchedule.objects.for_workspace(workspace_id).count() >= MOST:
+        raise InvalidInput(f"There are {MOST} schedules already.")
+    with transaction.atomic():
+        schedule: ReportSchedule = ReportSchedule.objects.create(
+            workspace_id=workspace_id,
+            made_by_id=actor.user_id,
+            name=name,
+            query=draft.query,
+            format=draft.format,
+            cadence=draft.cadence,
+            delivery=draft.delivery,
+            recipients=sorted(set(draft.recipients)),
+            next_run_at=next_run(draft.cadence, now),
+        )
+        record_created(schedule, actor=actor)
+    return schedule
+
+
+def pause_schedule(
+    *, schedule: ReportSchedule, actor: Actor, is_paused: bool, now: datetime
+) -> None:
+    """Stop, or go on with the next one.
+
+    Raises:
+        PermissionDenied: the actor may not export.
+    """
+    require(actor, Permission.EXPORT_AUDIT, workspace_id=schedule.workspace_id)
+    with tracked_change(schedule, actor=actor):
+        schedule.is_active = not is_paused
+        if not is_paused:
+            schedule.next_run_at = next_run(schedule.cadence, now)
+        schedule.save(update_fields=["is_active", "next_run_at", "updated_at"])
+
+
+def delete_schedule(*, schedule: ReportSchedule, actor: Actor) -> None:
+    """Forget it.
+
+    Raises:
+        PermissionDenied: the actor may not export.
+    """
+    require(actor, Permission.EXPORT_AUDIT, workspace_id=schedule.workspace_id)
+    with transaction.atomic():
+        record_deleted(schedule, actor=actor)
+        schedule.delete()
+
+
+def possible_recipients(workspace_id: UUID) -> list[User]:
+    """Give the members who may export, today."""
+    rows = (
+        Membership.objects.for_workspace(workspace_id)
+        .filter(user__is_active=True, is_auditor=True)
+        .select_related("user")
+        .order_by("user__email")
+    )
+    return [row.user for row in rows]
+
+
+def may_export(user: User, workspace: Any) -> Actor | None:
+    """Give the actor that a person is when the file is made; None: the right is gone."""
+    actor = actor_for(user, workspace, source=Source.TASK)
+    allowed = has_permission(actor, Permission.EXPORT_AUDIT, workspace_id=workspace.pk)
+    return actor if user.is_active and workspace.is_active and allowed else None
+
+
+def filter_of(query: str, *, now: datetime) -> EntryFilter:
+    """Read a schedule's filters; their time is the schedule's."""
+    from django.http import QueryDict
+
+    given: QueryDict = QueryDict(query)
+    names = [name for name in NAMES if name not in {"range", "since", "until", "sort", "order"}]
+    return read_filter({name: given.get(name, "") for name in names} | {"range": "all"}, now=now)
+
+
+def next_run(cadence: str, after: datetime) -> datetime:
+    """Give the next moment at which a file is due."""
+    day = after.astimezone(UTC).replace(hour=HOUR, minute=0, second=0, microsecond=0)
+    if day <= after:
+        day += timedelta(days=1)
+    while (cadence == _Cadence.WEEKLY and day.weekday() != 0) or (
+        cadence == _Cadence.MONTHLY and day.day != 1
+    ):
+        day += timedelta(days=1)
+    return day
+
+
+def period_before(cadence: str, moment: datetime) -> tuple[datetime, datetime]:
+    """Give the last whole day, week (from Monday) or month before a moment, in UTC."""
+    midnight = moment.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    if cadence == _Cadence.DAILY:
+        return midnight - timedelta(days=1), midnight
+    if cadence == _Cadence.WEEKLY:
+        until = midnight - timedelta(days=midnight.weekday())
+        return until - timedelta(days=7), until
+    until = midnight.replace(day=1)
+    return (until - timedelta(days=1)).replace(day=1), until

@@ -1,0 +1,185 @@
+"""Making and sending scheduled files: each once, by whichever worker claims it first; what failed is said in plain words."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from django.conf import settings
+from django.core.files import File
+from django.core.files.storage import storages
+from django.core.mail import EmailMessage
+from django.db import DatabaseError
+from django.db.models import Q
+
+from audit.exports.formats import FORMATS
+from audit.exports.records import record_export
+from audit.models import ReportSchedule
+from audit.reports.entries import entries_of
+from audit.reports.searching import matching
+from audit.reviews.schedules import filter_of, may_export, next_run, period_before
+from workspaces.actors import Actor
+from workspaces.database import database_now
+from workspaces.errors import DomainError, InvalidInput
+from workspaces.models import User, Workspace
+from workspaces.roles import Permission, require
+
+logger = logging.getLogger(__name__)
+
+CLAIM = timedelta(minutes=30)
+RETRY = timedelta(hours=1)
+MOST_MAILED = 15 * 1024 * 1024
+AT_ONCE = 5
+
+
+def send_due() -> int:
+    """Make and send what is due, a few at a time; gives how many."""
+    done = 0
+    for _ in range(AT_ONCE):
+        schedule = _claim()
+        if schedule is None:
+            break
+        _run(schedule)
+        done += 1
+    return done
+
+
+def send_now(*, schedule: ReportSchedule, actor: Actor) -> ReportSchedule:
+    """Make and send one now, beside its own times.
+
+    Raises:
+        PermissionDenied: the actor may not export.
+        InvalidInput: it is being made by somebody else right now.
+    """
+    require(actor, Permission.EXPORT_AUDIT, workspace_id=schedule.workspace_id)
+    if not _take(schedule.workspace_id, schedule.pk):
+        raise InvalidInput("It is being made right now.")
+    schedule.refresh_from_db()
+    _run(schedule, is_extra=True)
+    return schedule
+
+
+def _claim() -> ReportSchedule | None:
+    now = database_now()
+    due = ReportSchedule.objects.across_workspaces().filter(is_active=True, next_run_at__lte=now)
+    free = due.filter(Q(claimed_until=None) | Q(claimed_until__lt=now))
+    for row in free.order_by("next_run_at", "pk")[:AT_ONCE]:
+        if _take(row.workspace_id, row.pk, only_due=True):
+            row.refresh_from_db()
+            return row
+    return None
+
+
+def _take(workspace_id: UUID, schedule_id: UUID, *, only_due: bool = False) -> bool:
+    """Claim one: a single statement, so only one worker gets it."""
+    now = database_now()
+    free = ReportSchedule.objects.for_workspace(workspace_id).filter(
+        Q(claimed_until=None) | Q(claimed_until__lt=now), pk=schedule_id
+    )
+    if only_due:
+        free = free.filter(is_active=True, next_run_at__lte=now)
+    return free.update(claimed_until=now + CLAIM) == 1
+
+
+def _run(schedule: ReportSchedule, *, is_extra: bool = False) -> None:
+    now = database_now()
+    fault, result = "", ""
+    try:
+        result = _send(schedule, schedule.next_run_at if not is_extra else now)
+    except DomainError as error:
+        fault = error.message
+    except OSError:  # SMTP's and the store's errors are some of these
+        logger.warning("audit_schedule_failed", extra={"schedule": str(schedule.pk)}, exc_info=True)
+        fault = "The mail could not be handed over, or the file not be stored."
+    except DatabaseError:
+        logger.exception("audit_schedule_failed", extra={"schedule": str(schedule.pk)})
+        fault = "The log could not be read."
+    except Exception:
+        logger.exception("audit_schedule_crashed", extra={"schedule": str(schedule.pk)})
+        fault = "It could not be made."
+    changes: dict[str, object] = {
+        "claimed_until": None,
+        "last_run_at": now,
+        "last_ok": not fault,
+        "last_result": (fault or result)[:500],
+    }
+    if not is_extra:
+        # After a failure again within the same day, so that it stays the same period's file.
+        changes["next_run_at"] = now + RETRY if fault else next_run(schedule.cadence, now)
+    ReportSchedule.objects.for_workspace(schedule.workspace_id).filter(pk=schedule.pk).update(
+        **changes
+    )
+    schedule.refresh_from_db()
+
+
+def _send(schedule: ReportSchedule, moment: datetime) -> str:
+    workspace = Workspace.objects.get(pk=schedule.workspace_id)
+    maker = User.objects.get(pk=schedule.made_by_id)
+    actor = may_export(maker, workspace)
+    if actor is None:
+        raise InvalidInput(f"{maker.email}, who made this, may no longer export the log.")
+    to = [
+        user
+        for user in User.objects.filter(pk__in=schedule.recipients)
+        if may_export(user, workspace)
+    ]
+    by_mail = schedule.delivery == ReportSchedule.Delivery.MAIL
+    if by_mail and not to:
+        raise InvalidInput("None of the people who should get it may export the log any more.")
+    since, until = period_before(schedule.cadence, moment)
+    wanted = replace(filter_of(schedule.query, now=moment), since=since, until=until)
+    record_export(
+        actor=actor,
+        workspace_id=workspace.pk,
+        format_name=schedule.format,
+        wanted=wanted,
+        schedule=schedule.name,
+        to=[user.email for user in to] if by_mail else ["file store"],
+    )
+    rows = matching(entries_of(workspace.pk, actor=actor), wanted, actor=actor)
+    name = f"trellis-audit-{workspace.slug}-{since:%Y%m%d}-{until:%Y%m%d}.{schedule.format}"
+    with tempfile.TemporaryDirectory(prefix="trellis-report-") as folder:
+        path = Path(folder) / name
+        with path.open("wb") as file:
+            for piece in FORMATS[schedule.format].stream(rows):
+                file.write(piece)
+                if by_mail and file.tell() > MOST_MAILED:
+                    raise InvalidInput(
+                        "The file is larger than a mail takes (15 MB). Narrow the filters, or have it stored."
+                    )
+        if by_mail:
+            _mail(schedule, path, [user.email for user in to], since, until)
+            return f"Sent to {', '.join(user.email for user in to)}."
+        with path.open("rb") as file:
+            stored = storages["audit_reports"].save(f"{workspace.slug}/{name}", File(file))
+        return f"Stored as {stored}."
+
+
+def _mail(
+    schedule: ReportSchedule, path: Path, to: list[str], since: datetime, until: datetime
+) -> None:
+    host = (
+        urlsplit(settings.TRELLIS.public_origins[0]).hostname
+        if settings.TRELLIS.public_origins
+        else "trellis"
+    )
+    message = EmailMessage(
+        subject=f"Audit log: {schedule.name}",
+        body=(
+            f"The audit log from {since:%Y-%m-%d} to {until:%Y-%m-%d} (UTC, the last day not included) is attached.\n\n"
+            f"It was scheduled {schedule.get_cadence_display()} as “{schedule.name}”.\n"
+        ),
+        to=to,
+        headers={
+            "Message-ID": f"<{schedule.pk}.{since:%Y%m%d}@{host}>",
+            "Auto-Submitted": "auto-generated",
+        },
+    )
+    kind = FORMATS[schedule.format].media_type.partition(";")[0]
+    message.attach(path.name, path.read_bytes(), kind)
+    message.send()

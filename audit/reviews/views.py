@@ -1,0 +1,67 @@
+"""Filters of a page under a name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+
+from audit.models import SavedView
+from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
+from workspaces.roles import Permission, require
+
+if TYPE_CHECKING:
+    from workspaces.actors import Actor
+
+MOST = 100
+_LONGEST_QUERY = 4_000
+
+
+def save_view(
+    *, workspace_id: UUID, actor: Actor, page: str, name: str, query: str, is_shared: bool
+) -> SavedView:
+    """Keep a page's filters.
+
+    Raises:
+        PermissionDenied: the actor does not see the log.
+        InvalidInput: no name, no such page, or too long.
+        Conflict: the name is in use, or there are too many.
+    """
+    require(actor, Permission.VIEW_AUDIT, workspace_id=workspace_id)
+    if actor.user_id is None:
+        raise PermissionDenied
+    name = name.strip()
+    if not 0 < len(name) <= 80 or page not in SavedView.Page.values:
+        raise InvalidInput("A view needs a name of at most 80 characters.")
+    if len(query) > _LONGEST_QUERY:
+        raise InvalidInput("These filters are too long to be kept.")
+    mine = SavedView.objects.for_workspace(workspace_id).filter(owner_id=actor.user_id)
+    if mine.count() >= MOST:
+        raise Conflict(f"You have {MOST} views already. Delete one first.")
+    try:
+        with transaction.atomic():
+            return SavedView.objects.create(
+                workspace_id=workspace_id,
+                owner_id=actor.user_id,
+                page=page,
+                name=name,
+                query=query.replace("\x00", ""),
+                is_shared=is_shared,
+            )
+    except IntegrityError as error:
+        raise Conflict("You have a view of that name already.") from error
+
+
+def delete_view(*, workspace_id: UUID, actor: Actor, view_id: UUID) -> SavedView:
+    """Forget a view of one's own.
+
+    Raises:
+        NotFound: there is none, or it is somebody else's.
+    """
+    require(actor, Permission.VIEW_AUDIT, workspace_id=workspace_id)
+    view: SavedView = SavedView.objects.for_workspace(workspace_id).fetch(view_id)
+    if view.owner_id != actor.user_id:
+        raise NotFound("Saved view not found.")
+    view.delete()
+    return view

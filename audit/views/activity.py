@@ -1,0 +1,121 @@
+"""Everybody's own entries, and the platform's page over all workspaces."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from allauth.account.decorators import login_required
+from django.http import Http404, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_GET
+
+from audit import reports
+from audit.filters import read_filter
+from audit.models import PLATFORM_CHAIN, AuditEntry
+from audit.reports.overview import platform_rows
+from audit.rollups.reading import Span
+from audit.sealing.health import health
+from audit.views.entry import bodies_of, changes_of, facts_of
+from audit.views.parts import described, workspace_of
+from workspaces.models import Workspace
+
+if TYPE_CHECKING:
+    from workspaces.middleware import WorkspaceRequest
+    from workspaces.scoping import WorkspaceQuerySet
+
+
+def _own(request: WorkspaceRequest) -> WorkspaceQuerySet[AuditEntry]:
+    rows: WorkspaceQuerySet[AuditEntry] = AuditEntry.objects.for_workspace(workspace_of(request))
+    return rows.filter(actor_id=request.user.pk)
+
+
+@require_GET
+@login_required
+def activity(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """What the log holds of oneself."""
+    now = timezone.now()
+    given = {name: request.GET.get(name, "") for name in ("range", "tool", "action")}
+    wanted = read_filter({"range": "30d"} | {k: v for k, v in given.items() if v}, now=now)
+    page = reports.page_of(
+        reports.matching(_own(request), wanted),
+        before=request.GET.get("before"),
+        after=request.GET.get("after"),
+    )
+    url = reverse("audit:activity", args=[workspace_slug])
+
+    def neighbour(name: str, key: str | None) -> str | None:
+        query = "&".join(filter(None, [wanted.as_query(), urlencode({name: key or ""})]))
+        return f"{url}?{query}" if key else None
+
+    context: dict[str, Any] = {
+        "section": "account",
+        "audit_url": url,
+        "filters_active": wanted.is_narrowed,
+        "columns": [
+            {"label": label} for label in ("When", "What", "Server", "Who", "Outcome", "Took")
+        ],
+        "is_by_time": True,
+        "entries": [described(entry) for entry in page.entries],
+        "newer_url": neighbour("before", page.before),
+        "older_url": neighbour("after", page.after),
+    }
+    if getattr(request, "htmx", False):
+        return render(request, "audit/_entries.html", context)
+    return render(request, "audit/activity.html", context)
+
+
+@require_GET
+@login_required
+def own_entry(request: WorkspaceRequest, workspace_slug: str, entry_id: UUID) -> HttpResponse:
+    """One entry of one's own, with what was sent and came back."""
+    rows = _own(request)
+    entry = rows.fetch(entry_id)
+    context = {
+        "section": "account",
+        "audit_url": reverse("audit:activity", args=[workspace_slug]),
+        "back_url": None,
+        "back_label": "My activity",
+        "entry": described(entry),
+        "facts": facts_of(entry),
+        "can_see_bodies": True,
+        "bodies": bodies_of(entry),
+        "changes": changes_of(entry),
+        "related": [described(other) for other in reports.related_to(entry, rows)],
+    }
+    return render(request, "audit/entry_detail.html", context)
+
+
+@require_GET
+@login_required
+def platform(request: WorkspaceRequest) -> HttpResponse:
+    """All workspaces in numbers, for the platform's owner: never what was sent or came back."""
+    if not request.user.is_superuser:
+        raise Http404
+    now = timezone.now()
+    span = Span.around(now - timedelta(days=7), now)
+    numbers = platform_rows(span)
+    workspaces = list(Workspace.objects.order_by("name", "pk")[:500])
+    own = AuditEntry.objects.across_workspaces().filter(workspace_id=None)
+    context = {
+        "section": "audit",
+        "health": health(),
+        "span": span,
+        "workspaces": [
+            {
+                "workspace": workspace,
+                "numbers": numbers.get(workspace.pk),
+                "url": reverse("audit:entries", args=[workspace.slug])
+                if workspace.is_active
+                else "",
+            }
+            for workspace in workspaces
+        ],
+        "platform_numbers": numbers.get(PLATFORM_CHAIN),
+        "entries": [described(entry) for entry in own.order_by("-id")[:50]],
+    }
+    return render(request, "audit/platform.html", context)

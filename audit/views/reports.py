@@ -1,0 +1,295 @@
+"""The reports page: numbers, charts and lists over a time, each with a way into the log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from allauth.account.decorators import login_required
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.views.decorators.http import require_GET
+
+from audit import reports
+from audit.filters import CHOICES, RANGES, EntryFilter, read_filter
+from audit.models import SavedView
+from audit.reports import facts, providers
+from audit.reports.report import BY, Figure, Line, Report, report_of
+from audit.rollups import ERROR
+from audit.rollups.reading import Span
+from audit.views.header import header_of, saved_views
+from audit.views.parts import described, workspace_of
+
+if TYPE_CHECKING:
+    from workspaces.middleware import WorkspaceRequest
+
+_NARROWED_BY = ("server", "tool", "user", "bud", "source", "model")
+_STRIP_PIECES = 60
+_FIGURES = (
+    ("calls", "Tool calls", "Calls that ended in this time: answered, failed or refused.", "calls"),
+    (
+        "failed",
+        "Failed",
+        "Calls that were sent and did not end well: errors, timeouts, cancelled or unknown.",
+        "failed",
+    ),
+    ("refused", "Refused", "Calls that a layer refused; nothing was sent.", "refused"),
+    (
+        "p95",
+        "95 % answered within",
+        f"Time from sending to the answer; 95 of 100 calls were faster. At most {ERROR:.1%} off.",
+        "slow",
+    ),
+    ("asked", "Approvals asked", "Calls that waited for a person.", "asked"),
+    (
+        "wait_p50",
+        "Usual wait for approval",
+        f"Half of all approvals were answered within this time. At most {ERROR:.1%} off.",
+        "granted",
+    ),
+    ("people", "Active people", "People and parts of the system that appear in the log.", ""),
+    ("changes", "Settings changed", "Changes of configuration, through any door.", "changes"),
+)
+_MORE_IS_BAD = frozenset({"failed", "refused", "p95", "wait_p50"})
+_DRILL = {
+    "calls": {"action": "tool_call.finished"},
+    "failed": {"action": "tool_call.finished"},
+    "refused": {"action": "tool_call.refused"},
+    "slow": {"action": "tool_call.finished", "sort": "duration"},
+    "asked": {"action": "approval.requested"},
+    "granted": {"action": "approval.granted"},
+    "denied": {"action": "approval.refused"},
+    "expired": {"action": "approval.expired"},
+    "changes": {"action": "config.changed"},
+}
+
+
+@require_GET
+@login_required
+def reports_page(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """What happened in a time, in numbers, charts and lists."""
+    workspace = workspace_of(request)
+    rows = reports.entries_of(workspace.pk, actor=request.actor)
+    now = timezone.now()
+    given = {name: request.GET.get(name, "") for name in (*_NARROWED_BY, "since", "until")}
+    wanted = read_filter({**given, "range": request.GET.get("range", "7d")}, now=now)
+    by = request.GET.get("by", "outcome")
+    by = by if by in BY else "outcome"
+    narrowed = reports.matching(rows, replace(wanted, since=None, until=None), actor=request.actor)
+    report = report_of(workspace.pk, narrowed, wanted, by=by, now=now)
+    span = report.span
+    page_url = reverse("audit:reports", args=[workspace_slug])
+    log = _Log(reverse("audit:entries", args=[workspace_slug]), span, wanted)
+    context: dict[str, Any] = {
+        "section": "audit",
+        "tab": "reports",
+        "audit_url": log.url,
+        "page_url": page_url,
+        "query": wanted.as_query(by=by if by != "outcome" else ""),
+        "filters": {**wanted.typed, "range": wanted.range},
+        "filter_errors": wanted.errors,
+        "is_narrowed": wanted.is_narrowed,
+        "narrowed": [
+            (name, wanted.typed[name], f"{page_url}?{wanted.as_query(**{name: ''})}")
+            for name in _NARROWED_BY
+            if wanted.typed[name]
+        ],
+        "by": by,
+        "span": span,
+        "is_empty": not any(figure.now for figure in report.figures.values()),
+        "figures": [_figure(report, log, one) for one in _FIGURES],
+        "by_links": [
+            (
+                label,
+                name == by,
+                f"{page_url}?{wanted.as_query(by=name if name != 'outcome' else '')}#over-time",
+            )
+            for name, (label, _) in BY.items()
+        ],
+        "over_time": _chart(report.pieces, report.over_time, span, is_stacked=True),
+        "latency": _chart(report.pieces, report.latency, span, is_stacked=False),
+        "error": f"{ERROR:.1%}",
+        "slowest": [described(entry) for entry in facts.slowest_calls(narrowed, span)],
+        "tools": [
+            {"row": row, "url": log.to(tool=row.tool, server=row.server)}
+            for row in report.tools[:20]
+        ],
+        "tools_left_out": max(0, len(report.tools) - 20),
+        "refusals": [
+            {
+                "row": row,
+                "change": _change(Figure(now=row.number, before=row.before), is_bad=True),
+                "url": log.to(refused_by=row.layer, rule=row.rule),
+            }
+            for row in report.refusals
+        ],
+        "approvals": _approvals(report, log),
+        "never_used": facts.never_used(workspace.pk, report.used) if not wanted.is_narrowed else [],
+        "changes": facts.definition_changes(narrowed, span),
+        **_around(workspace.pk, span, log),
+        **_choices(wanted, workspace.pk),
+        **header_of(request, _query_of_log(span, wanted)),
+        "views": saved_views(request, SavedView.Page.REPORTS),
+        "view_page": "reports",
+    }
+    return render(request, "audit/reports.html", context)
+
+
+class _Log:
+    """Ways into the log, with the report's time and filters."""
+
+    def __init__(self, url: str, span: Span, wanted: EntryFilter) -> None:
+        self.url = url
+        self._query = {
+            **{name: wanted.typed[name] for name in _NARROWED_BY},
+            "range": "custom",
+            "since": f"{span.since:%Y-%m-%dT%H:%M}",
+            "until": f"{span.until:%Y-%m-%dT%H:%M}",
+        }
+
+    def to(self, **more: str) -> str:
+        """Give the address of the entries behind a number."""
+        query = {name: value for name, value in {**self._query, **more}.items() if value}
+        return f"{self.url}?{urlencode(query)}"
+
+
+def _query_of_log(span: Span, wanted: EntryFilter) -> str:
+    return _Log("", span, wanted).to().removeprefix("?")
+
+
+def _around(workspace_id: UUID, span: Span, log: _Log) -> dict[str, Any]:
+    """What is of the whole workspace, whatever the filters."""
+    usage = sorted(
+        providers.usage_of(workspace_id, span.since, span.until), key=lambda row: -row.turns
+    )
+    strips = providers.strips_of(workspace_id, span.since, span.until, _STRIP_PIECES)
+    return {
+        "strips": [
+            {
+                "strip": strip,
+                "pieces": [
+                    "none"
+                    if piece is None
+                    else "ok"
+                    if piece >= 1
+                    else "part"
+                    if piece > 0
+                    else "down"
+                    for piece in strip.pieces
+                ],
+                "uptime": None if strip.uptime is None else f"{strip.uptime:.2%}",
+                "url": log.to(server=strip.server, action="server.error"),
+            }
+            for strip in strips
+        ],
+        "usage": usage,
+        "usage_cost": sum((row.cost for row in usage if row.cost is not None), start=0),
+        "quotas": providers.quotas_of(workspace_id),
+        "access": facts.access_review(workspace_id),
+        "log_state": facts.log_state(workspace_id),
+    }
+
+
+def _figure(report: Report, log: _Log, shown: tuple[str, str, str, str]) -> dict[str, Any]:
+    name, label, definition, drill = shown
+    figure = report.figures[name]
+    is_time = name in {"p95", "wait_p50"}
+    url = log.to(**_DRILL[drill]) if drill else ""
+    return {
+        "name": name,
+        "label": label,
+        "definition": definition,
+        "value": _time(figure.now) if is_time else f"{figure.now or 0:,}",
+        "change": _change(figure, is_bad=name in _MORE_IS_BAD),
+        "url": url,
+    }
+
+
+def _change(figure: Figure, *, is_bad: bool) -> dict[str, str]:
+    """Give the difference to the period before, as a sign and in words."""
+    if figure.before is None or figure.now is None:
+        return {"words": "nothing to compare with", "sign": "", "tone": ""}
+    if figure.now == figure.before:
+        return {"words": "as in the period before", "sign": "=", "tone": ""}
+    is_more = figure.now > figure.before
+    tone = "bad" if is_more == is_bad and is_bad else "ok" if is_bad else ""
+    if not figure.before:
+        return {"words": "none in the period before", "sign": "▲", "tone": tone}
+    share = abs(figure.now - figure.before) / figure.before
+    amount = f"{share:.0%}" if share < 10 else f"{share + 1:.0f} times"
+    words = f"{amount} {'more' if is_more else 'less'} than in the period before"
+    return {"words": words, "sign": "▲" if is_more else "▼", "tone": tone}
+
+
+def _approvals(report: Report, log: _Log) -> list[dict[str, Any]]:
+    rows = (
+        ("asked", "Asked for"),
+        ("granted", "Given"),
+        ("denied", "Refused"),
+        ("expired", "Ran out"),
+    )
+    return [
+        {
+            "label": label,
+            "number": report.figures[name].now,
+            "change": _change(report.figures[name], is_bad=False),
+            "url": log.to(**_DRILL[name]),
+        }
+        for name, label in rows
+    ] + [
+        {
+            "label": label,
+            "number": _time(report.figures[name].now),
+            "change": _change(report.figures[name], is_bad=True),
+            "url": "",
+        }
+        for name, label in (
+            ("wait_p50", "Half were answered within"),
+            ("wait_p95", "95 % were answered within"),
+        )
+    ]
+
+
+def _chart(
+    pieces: Sequence[datetime], lines: Sequence[Line], span: Span, *, is_stacked: bool
+) -> dict[str, Any] | None:
+    if not any(value for line in lines for value in line.values):
+        return None
+    shape = "j M" if span.is_long else "j M H:i"
+    return {
+        "labels": [date_format(piece, shape) for piece in pieces],
+        "unit": span.unit,
+        "stacked": is_stacked,
+        "series": [
+            {"key": line.kind, "label": line.label, "values": list(line.values)} for line in lines
+        ],
+    }
+
+
+def _choices(wanted: EntryFilter, workspace_id: UUID) -> dict[str, Any]:
+    choices = reports.choices_of(workspace_id, wanted.since)
+    return {
+        "range_choices": [(value, label) for value, (label, _) in RANGES.items() if value != "1h"],
+        "server_choices": choices.servers,
+        "tool_choices": choices.tools,
+        "user_choices": choices.users,
+        "source_choices": [(value, value) for value in CHOICES["source"][2]],
+    }
+
+
+def _time(milliseconds: int | None) -> str:
+    if milliseconds is None:
+        return "–"
+    if milliseconds < 10_000:
+        return f"{milliseconds:,} ms"
+    seconds = milliseconds / 1000
+    if seconds < 600:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 36_000 else f"{seconds / 3600:.0f} h"

@@ -1,0 +1,218 @@
+"""Pages of what people keep: saved views, schedules, sign-offs."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from allauth.account.decorators import login_required
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST
+
+from audit import exports
+from audit.models import ReportSchedule, SavedView, SignOff
+from audit.reviews import schedules, sending, signing
+from audit.reviews import views as saved
+from audit.views.header import header_of
+from audit.views.parts import workspace_of
+from workspaces.errors import Conflict, InvalidInput, NotFound
+from workspaces.models import User
+from workspaces.roles import Permission, require
+
+if TYPE_CHECKING:
+    from workspaces.middleware import WorkspaceRequest
+
+_ROUTES = {SavedView.Page.LOG.value: "audit:entries", SavedView.Page.REPORTS.value: "audit:reports"}
+_TOTALS = (
+    ("entries", "entries"),
+    ("calls", "tool calls"),
+    ("failed", "failed"),
+    ("refused", "refused"),
+    ("waited", "approvals asked"),
+)
+
+
+@require_POST
+@login_required
+def save_view(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """Keep a page's filters under a name."""
+    page, query = request.POST.get("page", ""), request.POST.get("query", "")
+    try:
+        view = saved.save_view(
+            workspace_id=workspace_of(request).pk,
+            actor=request.actor,
+            page=page,
+            name=request.POST.get("name", ""),
+            query=query,
+            is_shared="is_shared" in request.POST,
+        )
+    except (InvalidInput, Conflict) as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, f"The view “{view.name}” is kept.")
+    return _back(workspace_slug, page, query)
+
+
+@require_POST
+@login_required
+def delete_view(request: WorkspaceRequest, workspace_slug: str, view_id: UUID) -> HttpResponse:
+    """Forget a view."""
+    view = saved.delete_view(
+        workspace_id=workspace_of(request).pk, actor=request.actor, view_id=view_id
+    )
+    messages.success(request, f"The view “{view.name}” is deleted.")
+    return _back(workspace_slug, view.page, "")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def reviews(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """Who reviewed the log, and when; a form to sign off."""
+    workspace = workspace_of(request)
+    require(request.actor, Permission.VIEW_AUDIT, workspace_id=workspace.pk)
+    now = timezone.now()
+    fault = ""
+    if request.method == "POST":
+        try:
+            since, until = _moment(request.POST.get("since")), _moment(request.POST.get("until"))
+            signing.sign_off(
+                workspace_id=workspace.pk,
+                actor=request.actor,
+                since=since,
+                until=until,
+                note=request.POST.get("note", "").replace("\x00", ""),
+                now=now,
+            )
+        except InvalidInput as error:
+            fault = error.message
+        else:
+            messages.success(request, "Your review is part of the log.")
+            return redirect("audit:reviews", workspace_slug=workspace_slug)
+    rows = list(SignOff.objects.for_workspace(workspace)[:200])
+    last = rows[0].until if rows else now - timedelta(days=7)
+    audit_url = reverse("audit:entries", args=[workspace_slug])
+    context: dict[str, Any] = {
+        "section": "audit",
+        "tab": "reviews",
+        "audit_url": audit_url,
+        "fault": fault,
+        "form": {
+            "since": request.POST.get("since") or f"{last.astimezone(UTC):%Y-%m-%dT%H:%M}",
+            "until": request.POST.get("until") or f"{now.astimezone(UTC):%Y-%m-%dT%H:%M}",
+            "note": request.POST.get("note", ""),
+        },
+        "sign_offs": [_shown(row, audit_url) for row in rows],
+        **header_of(request),
+    }
+    return render(request, "audit/reviews.html", context, status=422 if fault else 200)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def schedule_list(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """Files that are made again and again; a form for another."""
+    workspace = workspace_of(request)
+    require(request.actor, Permission.EXPORT_AUDIT, workspace_id=workspace.pk)
+    now = timezone.now()
+    fault = ""
+    draft = schedules.ScheduleDraft(
+        name=request.POST.get("name", "").replace("\x00", ""),
+        query=request.POST.get("query", request.GET.urlencode()).replace("\x00", ""),
+        format=request.POST.get("format", "csv"),
+        cadence=request.POST.get("cadence", "weekly"),
+        delivery=request.POST.get("delivery", "mail"),
+        recipients=request.POST.getlist("recipients"),
+    )
+    if request.method == "POST":
+        try:
+            made = schedules.create_schedule(
+                workspace_id=workspace.pk, actor=request.actor, draft=draft, now=now
+            )
+        except InvalidInput as error:
+            fault = error.message
+        else:
+            messages.success(request, f"“{made.name}” will be made {made.get_cadence_display()}.")
+            return redirect("audit:schedules", workspace_slug=workspace_slug)
+    people = {str(user.pk): user for user in schedules.possible_recipients(workspace.pk)}
+    rows = list(ReportSchedule.objects.for_workspace(workspace).select_related("made_by"))
+    context: dict[str, Any] = {
+        "section": "audit",
+        "tab": "schedules",
+        "fault": fault,
+        "draft": draft,
+        "schedules": [_described(row, people) for row in rows],
+        "people": [(pk, user.email, pk in draft.recipients) for pk, user in people.items()],
+        "format_choices": [(name, one.label) for name, one in exports.FORMATS.items()],
+        "cadence_choices": ReportSchedule.Cadence.choices,
+        "delivery_choices": ReportSchedule.Delivery.choices,
+        **header_of(request),
+    }
+    return render(request, "audit/schedules.html", context, status=422 if fault else 200)
+
+
+@require_POST
+@login_required
+def change_schedule(
+    request: WorkspaceRequest, workspace_slug: str, schedule_id: UUID, verb: str
+) -> HttpResponse:
+    """What a button of a schedule says."""
+    workspace = workspace_of(request)
+    require(request.actor, Permission.EXPORT_AUDIT, workspace_id=workspace.pk)
+    schedule: ReportSchedule = ReportSchedule.objects.for_workspace(workspace).fetch(schedule_id)
+    if verb == "send":
+        try:
+            done = sending.send_now(schedule=schedule, actor=request.actor)
+        except InvalidInput as error:
+            messages.error(request, error.message)
+        else:
+            tell = messages.success if done.last_ok else messages.error
+            tell(request, f"“{done.name}”: {done.last_result}")
+    elif verb in {"pause", "resume"}:
+        schedules.pause_schedule(
+            schedule=schedule,
+            actor=request.actor,
+            is_paused=verb == "pause",
+            now=timezone.now(),
+        )
+    elif verb == "delete":
+        schedules.delete_schedule(schedule=schedule, actor=request.actor)
+        messages.success(request, f"“{schedule.name}” is deleted.")
+    else:
+        raise NotFound
+    return redirect("audit:schedules", workspace_slug=workspace_slug)
+
+
+def _described(row: ReportSchedule, people: dict[str, User]) -> dict[str, Any]:
+    names = [people[pk].email for pk in row.recipients if pk in people]
+    gone = len(row.recipients) - len(names)
+    if gone:
+        names.append(f"{gone} who may no longer export")
+    label = exports.FORMATS[row.format].label if row.format in exports.FORMATS else row.format
+    return {"row": row, "recipients": ", ".join(names), "format": label}
+
+
+def _shown(row: SignOff, audit_url: str) -> dict[str, Any]:
+    query = urlencode(
+        {"range": "custom", "since": row.since.isoformat(), "until": row.until.isoformat()}
+    )
+    totals = [f"{row.totals[name]:,} {label}" for name, label in _TOTALS if name in row.totals]
+    return {"row": row, "url": f"{audit_url}?{query}", "totals": ", ".join(totals)}
+
+
+def _moment(text: str | None) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text or "")
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise InvalidInput("Give both times.") from error
+
+
+def _back(workspace_slug: str, page: str, query: str) -> HttpResponse:
+    url = reverse(_ROUTES.get(page, "audit:entries"), args=[workspace_slug])
+    return redirect(f"{url}?{query}" if query else url)
