@@ -15,9 +15,11 @@ from django.views.decorators.http import require_GET
 
 from audit import reports
 from audit.actions import Action
+from audit.bodies import read_body
 from audit.models import AuditEntry, AuditSeal
 from audit.services import EntryDraft, record
 from audit.views.parts import described, workspace_of
+from workspaces.secrets import SecretUnreadable
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -85,11 +87,17 @@ def record_opened(entry: AuditEntry, request: WorkspaceRequest) -> None:
 
 
 def bodies_of(entry: AuditEntry) -> list[Body]:
+    """Give arguments and result: whole where they are kept, else what the entry itself shows of them."""
+    try:
+        whole = read_body(entry)
+    except SecretUnreadable:
+        whole = None
     found = []
     for title, name in (("Arguments", "arguments"), ("Result", "result")):
         size = getattr(entry, f"{name}_size")
         if size is not None:
-            text = _pretty(getattr(entry, f"{name}_preview"))
+            kept = getattr(whole, name) if whole else None
+            text = _pretty(kept if kept is not None else getattr(entry, f"{name}_preview"))
             commitment = getattr(entry, f"{name}_commitment")
             found.append(Body(title=title, text=text, size=size, commitment=commitment))
     return found

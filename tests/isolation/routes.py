@@ -328,10 +328,7 @@ SAMPLES: dict[str, Sample] = {
         reads=False,
     ),
     "audit:activity": _page,
-    # The walker asks as people to whom none of these entries belong.
-    "audit:own_entry": Sample(
-        ids=_in_workspace(entry_id="entry"), reads=False, writes_on_get=_SESSION
-    ),
+    "audit:own_entry": Sample(ids=_in_workspace(entry_id="entry")),
     # For the platform's owner alone; nobody of a workspace finds it.
     "audit:platform": Sample(reads=False, writes_on_get=_SESSION),
     "mcp_servers:servers": _page,

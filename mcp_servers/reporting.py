@@ -1,0 +1,91 @@
+"""What the log's reports ask of servers: how they were, which tools there are, how much of a quota is used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from uuid import UUID
+
+from django.utils import timezone
+
+from audit.reports.providers import (
+    Incident,
+    KnownTool,
+    Quota,
+    Strip,
+    register_quotas,
+    register_tools,
+    register_uptime,
+)
+from mcp_servers.models import CallCount, HealthCheck, McpServer, McpTool
+
+MOST_CHECKS = 200_000
+MOST_INCIDENTS = 20
+
+
+def tell_reports() -> None:
+    """Register with the log's reports."""
+    register_uptime(strips)
+    register_tools(tools)
+    register_quotas(quotas)
+
+
+def strips(workspace_id: UUID, since: datetime, until: datetime, pieces: int) -> Sequence[Strip]:
+    """Give how the workspace's shared servers answered their checks. A personal server is its owner's affair."""
+    servers = McpServer.objects.for_workspace(workspace_id).filter(owner=None).order_by("name")
+    names = {server.pk: server.name for server in servers}
+    checks = (
+        HealthCheck.objects.for_workspace(workspace_id)
+        .filter(server_id__in=names, checked_at__gte=since, checked_at__lt=until)
+        .order_by("checked_at")
+        .values_list("server_id", "checked_at", "is_ok", "error")[:MOST_CHECKS]
+    )
+    length = (until - since) / pieces
+    counts: dict[UUID, list[list[int]]] = {pk: [[0, 0] for _ in range(pieces)] for pk in names}
+    incidents: dict[UUID, list[Incident]] = {pk: [] for pk in names}
+    broken: dict[UUID, tuple[datetime, str]] = {}
+    for server_id, moment, is_ok, error in checks:
+        piece = counts[server_id][min(int((moment - since) / length), pieces - 1)]
+        piece[0] += 1
+        piece[1] += is_ok
+        if not is_ok:
+            broken.setdefault(server_id, (moment, error[:200]))
+        elif server_id in broken:
+            began, reason = broken.pop(server_id)
+            incidents[server_id].append(Incident(since=began, until=moment, reason=reason))
+    for server_id, (began, reason) in broken.items():
+        incidents[server_id].append(Incident(since=began, until=None, reason=reason))
+    return [
+        Strip(
+            server=name,
+            pieces=[ok / number if number else None for number, ok in counts[pk]],
+            incidents=incidents[pk][::-1][:MOST_INCIDENTS],
+        )
+        for pk, name in names.items()
+        if any(number for number, _ in counts[pk])
+    ]
+
+
+def tools(workspace_id: UUID) -> Sequence[KnownTool]:
+    """Give the tools of the workspace's shared servers that may be called."""
+    rows = McpTool.objects.for_workspace(workspace_id).callable().filter(server__owner=None)
+    return [
+        KnownTool(server=server, name=name)
+        for server, name in rows.values_list("server__name", "name")
+    ]
+
+
+def quotas(workspace_id: UUID) -> Sequence[Quota]:
+    """Give today's use of each server that has a daily quota."""
+    used = dict(
+        CallCount.objects.for_workspace(workspace_id)
+        .filter(day=timezone.now().astimezone(UTC).date())
+        .values_list("server_id", "used")
+    )
+    servers = McpServer.objects.for_workspace(workspace_id).filter(owner=None).order_by("name")
+    limits = ((server, server.config.calls_per_day) for server in servers)
+    return [
+        Quota(server=server.name, used=used.get(server.pk, 0), limit=limit)
+        for server, limit in limits
+        if limit is not None
+    ]
