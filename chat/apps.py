@@ -17,11 +17,12 @@ class ChatConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from chat import metrics
+        from chat import metrics, reporting
         from mcp_servers.elicitation import register_listener
         from mcp_servers.model_choices import register_providers
         from mcp_servers.sampling import register_model
 
+        reporting.tell_reports()
         register_model(_ask_model)
         register_providers(_providers_of)
         register_listener(_tell_of_input)

@@ -9,10 +9,11 @@ class McpServersConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from mcp_servers import metrics, services
+        from mcp_servers import metrics, reporting, services
         from mcp_servers.services.leaving import listen_to_leaving
         from mcp_servers.trace.sink import listen_to_traces
 
+        reporting.tell_reports()
         services.listen_to_servers()
         listen_to_leaving()
         listen_to_traces()
