@@ -19,6 +19,7 @@ from audit.policies import Policy, policy_of
 from audit.storable import storable
 from workspaces.actors import Actor
 from workspaces.redaction import redact, redact_text
+from workspaces.tracing import current_trace_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +132,7 @@ def drafted(draft: EntryDraft, policy: Policy) -> tuple[AuditEntry, AuditBody | 
         source=actor.source.value,
         ip_address=actor.ip_address,
         request_id=clean(actor.request_id)[:64],
-        trace_id=clean(draft.trace_id)[:64],
+        trace_id=clean(draft.trace_id or current_trace_id())[:64],
         call_id=draft.call_id,
         bud_id=draft.bud.id if draft.bud else None,
         bud_name=_name(draft.bud, 200),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
+from contextvars import copy_context
+from functools import partial
 from typing import Final
 
 from celery import current_app
@@ -32,7 +34,9 @@ def hand_out(task: str, *args: str, expires: int) -> None:
         if _waiting.get(task, 0) >= _MOST_WAITING:
             return
         _waiting[task] = _waiting.get(task, 0) + 1
-    threading.Thread(target=_send, args=(task, args, expires), daemon=True).start()
+    # With the caller's ids, which the task carries on.
+    send = partial(copy_context().run, _send, task, args, expires)
+    threading.Thread(target=send, daemon=True).start()
 
 
 def _send(task: str, args: tuple[str, ...], expires: int) -> None:

@@ -30,6 +30,7 @@ from config.edge import (  # noqa: E402
     limit_bodies_of_daphne,
 )
 from config.lifecycle import Lifecycle, StopHook  # noqa: E402
+from config.tracing import configure_tracing  # noqa: E402
 from mcp_servers.connections import runtime  # noqa: E402
 
 
@@ -61,6 +62,7 @@ async def end_the_log() -> None:
 _SPREAD_SECONDS = 0.5
 _ENDING_SECONDS = 3.0
 """Of the time to drain, what is kept for giving turns back and closing connections."""
+configure_tracing()
 lifecycle = Lifecycle(
     start_hooks=[restored.watch, watching.watch],
     stop_hooks=[

@@ -15,6 +15,8 @@ from celery.signals import (
     worker_process_shutdown,
 )
 
+from config import celery_context as _celery_context  # noqa: F401 - carries ids into tasks
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 app = Celery("trellis")
@@ -41,7 +43,9 @@ def _take_part(**_kwargs: object) -> None:
     """A worker's process runs turns that others have left, like every other process."""
     from audit.sealing import watching
     from chat import restored
+    from config.tracing import configure_tracing
 
+    configure_tracing()
     restored.watch()
     watching.watch()
 
@@ -132,6 +136,11 @@ app.conf.beat_schedule = {
     "forget old alerts": {
         "task": "audit.tasks.trim_alerts",
         "schedule": crontab(minute=51),
+        "options": {"expires": 3600},
+    },
+    "remove what the log need not keep": {
+        "task": "audit.tasks.apply_retention",
+        "schedule": crontab(minute=53),
         "options": {"expires": 3600},
     },
     "verify what is new in the log": {

@@ -265,6 +265,13 @@ class Environment(BaseSettings):
         description="Networks (CIDR) from which `/metrics` may be read without a token, such as `127.0.0.1/32`.",
     )
 
+    # Traces
+    otel_endpoint: str | None = Field(
+        None,
+        validation_alias="OTEL_EXPORTER_OTLP_ENDPOINT",
+        description="OpenTelemetry collector (OTLP over HTTP) that traces are sent to, such as `http://collector:4318`. Absent: none are made. The standard's other variables (`OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_TRACES_SAMPLER` …) hold too.",
+    )
+
     # Mail
     email_host: str | None = Field(
         None,
@@ -509,7 +516,7 @@ class Environment(BaseSettings):
             raise ValueError("must begin with redis://, rediss:// or unix://")
         return value
 
-    @field_validator("openai_base_url", "ollama_url")
+    @field_validator("openai_base_url", "ollama_url", "otel_endpoint")
     @classmethod
     def _check_url(cls, value: str | None) -> str | None:
         if value is None or value == "off":

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any
 
 import structlog
+from opentelemetry import trace
 
 EventDict = MutableMapping[str, Any]
 _SEVERITY = ("DEBUG", "INFO", "WARNING", "ERROR")
@@ -27,10 +28,20 @@ def redact(logger: object, method: str, event: EventDict) -> EventDict:
     return _redact(logger, method, event)
 
 
+def add_trace(logger: object, method: str, event: EventDict) -> EventDict:
+    """Name the trace that the line belongs to, if there is one."""
+    context = trace.get_current_span().get_span_context()
+    if context.is_valid:
+        event["trace_id"] = f"{context.trace_id:032x}"
+        event["span_id"] = f"{context.span_id:016x}"
+    return event
+
+
 def configure_logging(*, level: str, as_json: bool) -> None:
     """Send everything to stderr: one JSON object a line, or text for people."""
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
+        add_trace,
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
         structlog.processors.TimeStamper(fmt="iso", utc=True),

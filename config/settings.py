@@ -65,6 +65,7 @@ MIDDLEWARE = [
     "config.middleware.ContentSecurityPolicyMiddleware",
     "config.middleware.ResponseHeadersMiddleware",
     "config.middleware.StaticFilesMiddleware",
+    "config.tracing.TracingMiddleware",
     "config.middleware.RequestLogMiddleware",
     "config.metrics.RequestMetricsMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
+import structlog
 from django.http import Http404, HttpRequest, HttpResponse
 from uuid_utils.compat import uuid7
 
@@ -102,6 +103,8 @@ def bind_workspace(
 ) -> None:
     """Set the request's workspace, and the actor that follows from it."""
     request.workspace = workspace
+    if workspace is not None:
+        structlog.contextvars.bind_contextvars(workspace_id=str(workspace.pk))
     request.actor = actor_for(
         signed_in_user(request),
         workspace,

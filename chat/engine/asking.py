@@ -15,6 +15,7 @@ from chat.engine.context import LimitReached
 from chat.engine.counting import believed_usage
 from chat.engine.fenced import unfenced
 from chat.engine.leases import Lease
+from chat.engine.observing import note_completion, request_observed
 from chat.engine.proposals import propose
 from chat.engine.step_task import StepTask, read_task, request_of
 from chat.live import LiveText, Said
@@ -109,17 +110,19 @@ async def _answer(task: StepTask, live: LiveText, attempt: _Attempt) -> Completi
 
 
 async def _stream(task: StepTask, live: LiveText, attempt: _Attempt) -> Completion:
-    stream = model_client(task.provider).stream(request_of(task))
-    async for piece in unfenced(stream) if task.is_fenced else stream:
-        if isinstance(piece, TextPiece):
-            live.append(piece.text)
-        elif isinstance(piece, ReasoningPiece):
-            live.append_reasoning(piece.text)
-        elif isinstance(piece, TokenCount):
-            attempt.usage = piece
-        else:
-            return piece
-    raise ProviderError
+    with request_observed(task) as observed:
+        stream = model_client(task.provider).stream(request_of(task))
+        async for piece in unfenced(stream) if task.is_fenced else stream:
+            if isinstance(piece, TextPiece):
+                live.append(piece.text)
+            elif isinstance(piece, ReasoningPiece):
+                live.append_reasoning(piece.text)
+            elif isinstance(piece, TokenCount):
+                attempt.usage = piece
+            else:
+                note_completion(observed, piece)
+                return piece
+        raise ProviderError
 
 
 def _finished(

@@ -19,6 +19,7 @@ from django.db import InterfaceError, OperationalError
 from chat.engine import leases, ledger
 from chat.engine.leases import Lease, LeaseLost, Orphanage
 from chat.engine.loop import run_turn
+from chat.engine.observing import turn_observed
 from chat.values import TurnStatus
 from mcp_servers.connections import runtime
 from mcp_servers.gate.port import Standing
@@ -172,7 +173,8 @@ async def _work(turn_id: UUID, workspace_id: UUID) -> None:
     failpoint(Failpoint.TAKE_AFTER_COMMIT)
     keeper = asyncio.create_task(_keep(lease))
     try:
-        await run_turn(lease, work, leaves=is_leaving)
+        with turn_observed(lease):
+            await run_turn(lease, work, leaves=is_leaving)
     except (LeaseLost, NotFound):
         logger.info("turn_left_to_others", extra={"turn": str(turn_id)})
     except asyncio.CancelledError:

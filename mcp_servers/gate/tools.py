@@ -21,6 +21,7 @@ from mcp_servers.gate.admission import Plan, commit_requested, prepare, prepare_
 from mcp_servers.gate.checkpoints import Checkpoint, read_checkpoint
 from mcp_servers.gate.dialogue import Dialogue
 from mcp_servers.gate.entries import draft, refuse, told, unrecorded
+from mcp_servers.gate.observing import observed
 from mcp_servers.gate.outcomes import failed, since
 from mcp_servers.gate.port import CallPort, NoPort, PortOnItsLoop, Standing
 from mcp_servers.gate.recording import (
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+@observed
 async def call_tool(request: ToolCallRequest, *, port: CallPort | None = None) -> ToolCallOutcome:
     """Call one tool of one MCP server, once, for whoever asks.
 
