@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +18,7 @@ from uuid_utils.compat import uuid7
 
 from audit.actions import Action, Outcome, RefusedBy
 from audit.services import EntryDraft, Ref, record
-from config.env import Environment
+from config.env import ROOT, Environment
 from tests.factories import Tenant
 from workspaces import metrics
 from workspaces.actors import Source
@@ -165,3 +167,27 @@ def test_counting_costs_next_to_nothing() -> None:
         metrics.tool_calls.labels(metrics.server_name("one"), "ok", "chat").inc()
         metrics.call_seconds.labels(metrics.server_name("one")).observe(0.2)
     assert time.process_time() - began < 2.0
+
+
+OPERATIONS = ROOT / "docs" / "operations"
+_NAME = re.compile(r"\btrellis_[a-z0-9_]+")
+
+
+@pytest.mark.parametrize("name", ["grafana-dashboard.json", "prometheus-alerts.yml"])
+def test_dashboard_and_rules_name_metrics_that_exist(name: str) -> None:
+    """Each name and each label that they use is exported."""
+    text = (OPERATIONS / name).read_text()
+    used = set(_NAME.findall(text))
+    assert len(used) > 8
+    exported = set(metrics._known) | {"trellis_celery_queue_length"}
+    for metric in (*_COUNTERS, *_HISTOGRAMS):
+        exported |= {f"{metric._name}{end}" for end in ("_total", "_bucket", "_count", "_sum")}
+    assert used <= exported, f"not exported: {sorted(used - exported)}"
+    if name.endswith(".json"):
+        panels = json.loads(text)["panels"]
+        assert len({panel["id"] for panel in panels}) == len(panels)
+        assert all(target["expr"] for panel in panels for target in panel["targets"])
+
+
+_COUNTERS = (metrics.tool_calls, metrics.refusals, metrics.http_requests)
+_HISTOGRAMS = (metrics.call_seconds, metrics.approval_wait, metrics.http_seconds)
