@@ -68,6 +68,7 @@ def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> dict[str, 
         "urls": {
             "servers": reverse("mcp_servers:servers", kwargs=slug),
             "audit": reverse("audit:entries", kwargs=slug) if sees_audit else None,
+            "notices": reverse("audit:notices", kwargs=slug) if sees_audit else None,
             "admin": reverse("admin:index") if user.is_staff else None,
             "account": reverse("workspaces:tokens"),
             "logout": reverse("account_logout"),

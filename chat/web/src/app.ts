@@ -3,6 +3,7 @@ import { batch, computed, signal } from "@preact/signals";
 import { type Picked, withPicked } from "./chat/attachments";
 import { ApiProblem, createApi } from "./net/api";
 import { CommandError, LiveSocket, type SocketStatus } from "./net/socket";
+import { loadNotices, placeNotices } from "./notices";
 import { emptyConversation, type LocalEvent, reduce } from "./store/conversation";
 import { activeTurn, timeline, waitingCalls } from "./store/timeline";
 import type {
@@ -445,7 +446,8 @@ function take(event: PageEvent): void {
       if (event.kind === "conversation.changed") nudge(`c-${event.id}`, () => refreshConversation(event.id));
       else if (event.kind === "resource.changed") {
         changedResources.value = { ...changedResources.value, [event.id]: Date.now() };
-      } else if (event.kind === "bud.changed" || event.kind === "server.changed") nudge("buds", loadBuds);
+      } else if (event.kind === "notice.changed") nudge("notices", loadNotices);
+      else if (event.kind === "bud.changed" || event.kind === "server.changed") nudge("buds", loadBuds);
       break;
     case "error":
       toast(event.message, "bad");
@@ -485,5 +487,7 @@ export function startApp(): void {
   addEventListener("popstate", arrive);
   socket.start();
   void loadBuds();
+  placeNotices(boot.urls.notices, boot.csrf_token);
+  void loadNotices();
   void loadList();
 }

@@ -14,6 +14,7 @@ export interface Boot {
   urls: {
     servers: string;
     audit: string | null;
+    notices: string | null;
     admin: string | null;
     account: string;
     logout: string;

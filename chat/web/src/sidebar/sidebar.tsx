@@ -14,6 +14,7 @@ import { isSearchOpen, newChat } from "../shortcuts";
 import { Icon } from "../ui/icon";
 import { useNow } from "../ui/time";
 import { UserMenu, WorkspaceSwitcher } from "./account";
+import { Bell } from "./bell";
 import { groupByDay } from "./groups";
 import { ConversationRow } from "./row";
 
@@ -119,6 +120,7 @@ export function Sidebar() {
             <Icon name="plug" />
             MCP servers
           </a>
+          <Bell />
         </div>
         <div class="sidebar-list">
           <ConversationList />

@@ -3,6 +3,7 @@ import archiveRestore from "lucide-static/icons/archive-restore.svg?raw";
 import arrowDown from "lucide-static/icons/arrow-down.svg?raw";
 import arrowLeft from "lucide-static/icons/arrow-left.svg?raw";
 import arrowUp from "lucide-static/icons/arrow-up.svg?raw";
+import bell from "lucide-static/icons/bell.svg?raw";
 import building from "lucide-static/icons/building-2.svg?raw";
 import check from "lucide-static/icons/check.svg?raw";
 import chevronDown from "lucide-static/icons/chevron-down.svg?raw";
@@ -60,6 +61,7 @@ const ICONS = {
   arrowLeft,
   arrowUp,
   audit,
+  bell,
   building,
   check,
   chevronDown,

@@ -1,0 +1,43 @@
+/** The bell's content: read at the start, and again when the server says that it has changed. */
+import { signal } from "@preact/signals";
+
+export interface Notice {
+  id: string;
+  title: string;
+  text: string;
+  /** A path of ours, or nothing. */
+  url: string;
+  at: string;
+  is_read: boolean;
+}
+
+export const notices = signal<Notice[]>([]);
+export const unread = signal(0);
+
+let place: { url: string; csrfToken: string } | null = null;
+
+/** Where the notices are; without an address there is no bell. */
+export function placeNotices(url: string | null, csrfToken: string): void {
+  place = url ? { url, csrfToken } : null;
+}
+
+/** Ask for them; a failure leaves what is shown. */
+export async function loadNotices({ marksRead = false } = {}): Promise<void> {
+  if (!place) return;
+  try {
+    if (marksRead) {
+      await fetch(`${place.url}read/?format=json`, {
+        method: "POST",
+        headers: { "X-CSRFToken": place.csrfToken },
+        credentials: "same-origin",
+      });
+    }
+    const answer = await fetch(`${place.url}?format=json`, { credentials: "same-origin" });
+    if (!answer.ok) return;
+    const told = (await answer.json()) as { unread: number; notices: Notice[] };
+    notices.value = told.notices;
+    unread.value = told.unread;
+  } catch {
+    // The next nudge or page asks again.
+  }
+}

@@ -1,0 +1,65 @@
+import { signal } from "@preact/signals";
+import { boot } from "../app";
+import { loadNotices, notices, unread } from "../notices";
+import { Icon } from "../ui/icon";
+import { Menu } from "../ui/menu";
+import { ago } from "../ui/time";
+
+const now = signal(Date.now());
+
+/** The person's notices in this workspace: how many are unread, and the last of them. */
+export function Bell() {
+  const url = boot.urls.notices;
+  if (!url) return null;
+  const count = unread.value;
+  return (
+    <Menu
+      label={count ? `Notices, ${count} unread` : "Notices"}
+      buttonClass="btn btn-quiet btn-wide-row"
+      button={
+        <>
+          <Icon name="bell" />
+          <span class="grow text-left">Notices</span>
+          {count > 0 && (
+            <span class="bell-number" aria-hidden="true">
+              {count > 99 ? "99+" : count}
+            </span>
+          )}
+        </>
+      }
+    >
+      <div class="bell-head">
+        <span class="menu-heading">Notices</span>
+        {count > 0 && (
+          <button
+            type="button"
+            class="btn btn-xs btn-quiet"
+            onClick={() => {
+              now.value = Date.now();
+              loadNotices({ marksRead: true });
+            }}
+          >
+            Mark all read
+          </button>
+        )}
+      </div>
+      {notices.value.length === 0 && (
+        <p class="quiet p-4">Nothing yet. Alerts of this workspace appear here.</p>
+      )}
+      <ul class="bell-list">
+        {notices.value.map((notice) => (
+          <li key={notice.id}>
+            <a class="bell-item" href={notice.url || "#"} data-unread={notice.is_read ? undefined : ""}>
+              <span class="font-medium">{notice.title}</span>
+              {notice.text && <span class="quiet text-sm">{notice.text}</span>}
+              <span class="quiet text-xs">
+                {ago(now.value - Date.parse(notice.at))}
+                {!notice.is_read && <span class="sr-only">, unread</span>}
+              </span>
+            </a>
+          </li>
+        ))}
+      </ul>
+    </Menu>
+  );
+}

@@ -1,0 +1,48 @@
+import { afterEach, expect, test, vi } from "vitest";
+import { loadNotices, notices, placeNotices, unread } from "../src/notices";
+
+const NOTICE = {
+  id: "1",
+  title: "Alert",
+  text: "",
+  url: "/w/a/audit/alerts/",
+  at: "2026-01-01T00:00:00Z",
+  is_read: false,
+};
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+  placeNotices(null, "");
+  notices.value = [];
+  unread.value = 0;
+});
+
+test("what the server says is shown, and a failure leaves it", async () => {
+  const fetched = vi.fn(async () => new Response(JSON.stringify({ unread: 1, notices: [NOTICE] })));
+  vi.stubGlobal("fetch", fetched);
+  await loadNotices();
+  expect(fetched).not.toHaveBeenCalled();
+  placeNotices("/w/a/notices/", "token");
+  await loadNotices();
+  expect(unread.value).toBe(1);
+  expect(notices.value[0]?.title).toBe("Alert");
+  vi.stubGlobal(
+    "fetch",
+    vi.fn(async () => new Response("", { status: 500 })),
+  );
+  await loadNotices();
+  expect(unread.value).toBe(1);
+});
+
+test("marking read is a change with the page's token, before they are asked for again", async () => {
+  const calls: [string, RequestInit | undefined][] = [];
+  vi.stubGlobal("fetch", async (url: string, init?: RequestInit) => {
+    calls.push([url, init]);
+    return new Response(JSON.stringify({ unread: 0, notices: [] }));
+  });
+  placeNotices("/w/a/notices/", "token");
+  await loadNotices({ marksRead: true });
+  expect(calls.map(([url]) => url)).toEqual(["/w/a/notices/read/?format=json", "/w/a/notices/?format=json"]);
+  expect(calls[0]?.[1]?.method).toBe("POST");
+  expect((calls[0]?.[1]?.headers as Record<string, string>)["X-CSRFToken"]).toBe("token");
+});
