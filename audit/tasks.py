@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from celery import shared_task
+from uuid import UUID
 
-from audit import rollups
+from celery import shared_task
+from django.utils import timezone
+
+from audit import retention, rollups
 from audit.alerts import notices, watching
 from audit.alerts import sending as alert_sending
+from audit.models import AuditPolicy
 from audit.reviews import sending as report_sending
 from audit.streams import sending
 from audit.verification import nightly
@@ -63,3 +67,24 @@ def verify_what_is_new() -> None:
 def verify_the_whole() -> None:
     """Check all of the log."""
     nightly.verify_log(is_incremental=False)
+
+
+@shared_task(ignore_result=True)
+def apply_retention() -> None:
+    """Remove what workspaces do not want to keep; not after a restore, before somebody has looked at it."""
+    if restoring.is_unconfirmed():
+        return
+    rows = AuditPolicy.objects.across_workspaces().order_by("pk")
+    for workspace_id in list(rows.values_list("pk", flat=True)):
+        retention.apply_retention(workspace_id, now=timezone.now())
+
+
+@shared_task(ignore_result=True)
+def erase_bodies(workspace_id: str, person_id: str) -> None:
+    """Go on with an erasure that took too long for a page."""
+    retention.erase_rest(
+        workspace_id=UUID(workspace_id), person_id=UUID(person_id), seconds=_ERASURE_SECONDS
+    )
+
+
+_ERASURE_SECONDS = 600.0

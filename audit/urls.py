@@ -6,6 +6,7 @@ from django.urls import path
 
 from audit import views
 from audit.alerts.urls import urlpatterns as alerts
+from audit.retention.urls import urlpatterns as retention
 from audit.streams.urls import urlpatterns as streams
 from audit.verification import views as proof
 
@@ -32,6 +33,7 @@ urlpatterns = [
     path("w/<slug:workspace_slug>/audit/proof.jsonl", proof.proof_export, name="proof-export"),
     path("w/<slug:workspace_slug>/audit/trellis_verify.py", proof.verifier, name="verifier"),
     path("w/<slug:workspace_slug>/audit/<uuid:entry_id>/", views.entry_detail, name="entry"),
+    *retention,
     *streams,
     *alerts,
 ]

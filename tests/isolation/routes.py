@@ -290,7 +290,7 @@ SAMPLES: dict[str, Sample] = {
     "audit:hold_release": Sample(ids=_in_workspace(hold_id="hold"), reads=False),
     "audit:erase": Sample(
         ids=_slug,
-        bodies=(lambda side: {"email": side.tenant.member.email, "reason": "x"},),
+        bodies=(lambda _: {"email": "nobody@example.org", "reason": "x"},),
         reads=False,
     ),
     "audit:entries": _page,

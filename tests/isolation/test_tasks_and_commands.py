@@ -26,6 +26,10 @@ TASKS: Mapping[str, Callable[[Side, Side], tuple[Any, ...]]] = {
         str(a.tenant.workspace.pk),
         str(b["conversation"].pk),
     ),
+    "audit.tasks.erase_bodies": lambda a, b: (
+        str(a.tenant.workspace.pk),
+        str(b.tenant.member.pk),
+    ),
     "mcp_servers.tasks.check_server": lambda a, b: (
         str(a.tenant.workspace.pk),
         str(b["server"].pk),

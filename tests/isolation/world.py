@@ -271,7 +271,13 @@ def make_side(slug: str, text: str) -> Side:
     )
     AuditPolicy.objects.create(workspace=workspace)
     AuditBody.objects.create(entry_id=uuid7(), workspace_id=workspace.pk, key=f"{text}-key")
-    LegalHold.objects.create(workspace_id=workspace.pk, reason=text, placed_by=text)
+    hold = LegalHold.objects.create(
+        workspace_id=workspace.pk,
+        reason=text,
+        placed_by=text,
+        released_by=text,
+        released_at=timezone.now(),
+    )
     counted = {"workspace_id": workspace.pk, "start": timezone.now(), "value": text, "count": 1}
     AuditRollup.objects.create(
         **counted, dimension="all", grain="h", timed=0, duration_ms=0, waited=0, wait_ms=0
@@ -456,6 +462,7 @@ def make_side(slug: str, text: str) -> Side:
             "repeated": repeated,
             "entry": entry,
             "membership": membership,
+            "hold": hold,
         },
     )
 

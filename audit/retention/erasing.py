@@ -1,0 +1,123 @@
+"""Erasure on request: bodies and previews of one person's calls go, their entries and the chain stay."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
+
+from audit.actions import Action
+from audit.models import AuditBody, AuditEntry, AuditSeal
+from audit.retention.holds import active_hold, lock_removal
+from audit.retention.removing import remove_bodies
+from audit.sealing.sealer import seal_pending
+from audit.services import EntryDraft, record
+from workspaces.errors import Conflict, InvalidInput
+from workspaces.roles import Permission, require
+
+if TYPE_CHECKING:
+    from workspaces.actors import Actor
+
+REASON: Final = "erasure"
+_BATCH: Final = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erasure:
+    """What was erased so far."""
+
+    erased: int
+    is_done: bool
+
+
+def erase_bodies(
+    *, workspace_id: UUID, person_id: UUID, reason: str, actor: Actor, seconds: float = 15.0
+) -> Erasure:
+    """Erase the arguments and results of everything that a person had done here.
+
+    Args:
+        reason: for those who read the log later, such as the request's number.
+        seconds: after which `is_done` is False; the rest is erase_rest()'s.
+
+    Raises:
+        PermissionDenied: the actor may not change the workspace's settings.
+        InvalidInput: no reason is given.
+        Conflict: a legal hold stands.
+    """
+    require(actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace_id)
+    if not reason.strip():
+        raise InvalidInput("Please say why, for those who read it later.")
+    with transaction.atomic():
+        lock_removal(workspace_id)
+        _refuse_under_hold(workspace_id)
+        record(
+            EntryDraft(
+                action=Action.BODY_ERASED,
+                actor=actor,
+                workspace_id=workspace_id,
+                details={"person": str(person_id), "reason": reason.strip()[:500]},
+            )
+        )
+    return erase_rest(workspace_id=workspace_id, person_id=person_id, seconds=seconds)
+
+
+def erase_rest(*, workspace_id: UUID, person_id: UUID, seconds: float) -> Erasure:
+    """Go on with an erasure that is on record.
+
+    Raises:
+        Conflict: a legal hold stands.
+    """
+    deadline = time.monotonic() + seconds
+    erased = 0
+    while time.monotonic() < deadline:
+        seal_pending()  # only what has its place can be removed from it
+        with transaction.atomic():
+            lock_removal(workspace_id)
+            _refuse_under_hold(workspace_id)
+            number = _erase_some(workspace_id, person_id)
+        erased += number
+        if number == 0:
+            return Erasure(erased=erased, is_done=count_bodies(workspace_id, person_id) == 0)
+    return Erasure(erased=erased, is_done=False)
+
+
+def count_bodies(workspace_id: UUID, person_id: UUID) -> int:
+    """How many entries of a person still show something."""
+    rows = AuditEntry.objects.for_workspace(workspace_id).filter(actor_id=person_id)
+    return rows.filter(_shows_something()).count()
+
+
+def _erase_some(workspace_id: UUID, person_id: UUID) -> int:
+    rows = AuditEntry.objects.for_workspace(workspace_id).filter(actor_id=person_id)
+    ids = list(rows.filter(_shows_something()).order_by("pk").values_list("pk", flat=True)[:_BATCH])
+    seals = AuditSeal.objects.filter(chain_id=workspace_id, entry_id__in=ids).order_by("seq")
+    places = list(seals.values_list("seq", flat=True))
+    for first, last in runs_of(places):
+        remove_bodies(workspace_id, first, last, reason=REASON)
+    return len(places)
+
+
+def runs_of(numbers: list[int]) -> list[tuple[int, int]]:
+    """Ascending numbers as (first, last) of their unbroken runs."""
+    runs: list[tuple[int, int]] = []
+    for number in numbers:
+        if runs and runs[-1][1] == number - 1:
+            runs[-1] = (runs[-1][0], number)
+        else:
+            runs.append((number, number))
+    return runs
+
+
+def _shows_something() -> Q:
+    body = Q(Exists(AuditBody.unscoped.filter(entry_id=OuterRef("pk"))))
+    return ~Q(arguments_preview="") | ~Q(result_preview="") | body
+
+
+def _refuse_under_hold(workspace_id: UUID) -> None:
+    hold = active_hold(workspace_id)
+    if hold is not None:
+        raise Conflict(f"A legal hold stands (“{hold.reason[:80]}”): nothing may be erased.")

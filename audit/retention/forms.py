@@ -1,0 +1,120 @@
+"""The forms of the log's settings."""
+
+from __future__ import annotations
+
+from django import forms
+from django.http import QueryDict
+
+from audit.bodies.masking import DETECTORS, read_masked_path
+from audit.models import AuditPolicy
+from audit.models.policies import DEFAULT_BODY_BYTES, MOST_BODY_BYTES
+from audit.retention.policies import PolicyChange
+from workspaces.errors import InvalidInput
+
+_SIZES = (
+    (0, "nothing but a short preview"),
+    (64 * 1024, "64 KB"),
+    (DEFAULT_BODY_BYTES, "1 MB"),
+    (8 * 1024 * 1024, "8 MB"),
+    (MOST_BODY_BYTES, "64 MB"),
+)
+_LONGEST_DAYS = 36_500
+
+
+class PolicyForm(forms.Form):
+    """How long the log is kept and what is masked in it."""
+
+    keep_days = forms.IntegerField(
+        label="Keep entries for (days)",
+        required=False,
+        min_value=1,
+        max_value=_LONGEST_DAYS,
+        help_text="Empty: for ever. Older entries are removed for good, behind a signed statement.",
+    )
+    keep_entries = forms.IntegerField(
+        label="Keep at most (entries)",
+        required=False,
+        min_value=1000,
+        max_value=2**31 - 1,
+        help_text="Empty: all. The oldest go first.",
+    )
+    keep_bodies_days = forms.IntegerField(
+        label="Keep arguments and results for (days)",
+        required=False,
+        min_value=1,
+        max_value=_LONGEST_DAYS,
+        help_text="Empty: as long as their entries. The entries stay, with sizes and commitments.",
+    )
+    body_bytes = forms.TypedChoiceField(
+        label="Of arguments and of a result, keep",
+        coerce=int,
+        help_text="Larger ones are cut; their size and a keyed digest of the whole are kept.",
+    )
+    masked_paths = forms.CharField(
+        label="Always mask these places",
+        required=False,
+        max_length=60_000,
+        strip=True,
+        widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false", "class": "font-mono"}),
+        help_text="One JSONPath a line, such as $.arguments.customer.ssn, or only for a tool: crm/lookup $.result..email",
+    )
+    detectors = forms.MultipleChoiceField(
+        label="Mask wherever they are recognised",
+        required=False,
+        choices=[(name, words) for name, (words, _) in DETECTORS.items()],
+        widget=forms.CheckboxSelectMultiple,
+        help_text="Credentials are always masked.",
+    )
+
+    def __init__(self, data: QueryDict | None = None, *, policy: AuditPolicy) -> None:
+        initial = {
+            "keep_days": policy.keep_days,
+            "keep_entries": policy.keep_entries,
+            "keep_bodies_days": policy.keep_bodies_days,
+            "body_bytes": policy.body_bytes,
+            "masked_paths": "\n".join(policy.masked_paths),
+            "detectors": policy.detectors,
+        }
+        super().__init__(data, initial=initial)
+        size = self.fields["body_bytes"]
+        assert isinstance(size, forms.TypedChoiceField)
+        # A size that was set by another way stays a choice.
+        own = (
+            []
+            if policy.body_bytes in dict(_SIZES)
+            else [(policy.body_bytes, f"{policy.body_bytes} bytes")]
+        )
+        size.choices = [*_SIZES, *own]
+
+    def clean_masked_paths(self) -> list[str]:
+        """One path a line, each readable."""
+        lines = [
+            line.strip() for line in self.cleaned_data["masked_paths"].splitlines() if line.strip()
+        ]
+        for line in lines:
+            try:
+                read_masked_path(line)
+            except InvalidInput as error:
+                raise forms.ValidationError(error.message) from error
+        return lines
+
+    def change(self) -> PolicyChange:
+        """What was entered; the form is valid."""
+        return PolicyChange(**self.cleaned_data)
+
+
+class HoldForm(forms.Form):
+    """Why nothing may be removed."""
+
+    reason = forms.CharField(
+        max_length=500, help_text="Such as the matter's name and number. Auditors read it."
+    )
+
+
+class ErasureForm(forms.Form):
+    """Whose arguments and results are erased, and why."""
+
+    email = forms.EmailField(label="E-mail address of the person", max_length=254)
+    reason = forms.CharField(
+        max_length=500, help_text="Such as the number of the request. Auditors read it."
+    )

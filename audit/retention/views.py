@@ -1,0 +1,160 @@
+"""The page of the log's settings: how long it is kept, what is masked, holds, erasure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from allauth.account.decorators import login_required
+from django.contrib import messages
+from django.forms import Form
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST
+
+from audit import retention, tasks
+from audit.models import AuditEntry, LegalHold
+from audit.retention.forms import ErasureForm, HoldForm, PolicyForm
+from audit.views.header import header_of
+from audit.views.parts import workspace_of
+from workspaces.errors import Conflict, DomainError, InvalidInput
+from workspaces.models import User
+from workspaces.roles import Permission, has_permission, require
+
+if TYPE_CHECKING:
+    from workspaces.middleware import WorkspaceRequest
+
+_MOST_HOLDS = 50
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def settings(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """Show the settings; a POST stores them."""
+    workspace = workspace_of(request)
+    require(request.actor, Permission.VIEW_AUDIT, workspace_id=workspace.pk)
+    policy = retention.policy_row(workspace.pk)
+    form = PolicyForm(request.POST if request.method == "POST" else None, policy=policy)
+    if request.method == "POST" and form.is_valid():
+        try:
+            retention.change_policy(
+                workspace_id=workspace.pk, change=form.change(), actor=request.actor
+            )
+        except InvalidInput as error:
+            form.add_error(None, error.message)
+        else:
+            messages.success(request, "Saved. What is too old by it goes within the hour.")
+            return redirect("audit:settings", workspace_slug)
+    return _page(request, policy_form=form)
+
+
+@require_POST
+@login_required
+def place_hold(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """Forbid removal."""
+    form = HoldForm(request.POST)
+    if form.is_valid():
+        try:
+            retention.place_hold(
+                workspace_id=workspace_of(request).pk,
+                reason=form.cleaned_data["reason"],
+                actor=request.actor,
+            )
+        except InvalidInput as error:
+            form.add_error(None, error.message)
+        except Conflict as error:
+            messages.error(request, error.message)
+            return redirect("audit:settings", workspace_slug)
+        else:
+            messages.success(request, "From now on nothing of this log is removed or erased.")
+            return redirect("audit:settings", workspace_slug)
+    return _page(request, hold_form=form)
+
+
+@require_POST
+@login_required
+def release_hold(request: WorkspaceRequest, workspace_slug: str, hold_id: UUID) -> HttpResponse:
+    """Allow removal again."""
+    workspace = workspace_of(request)
+    try:
+        retention.release_hold(workspace_id=workspace.pk, hold_id=hold_id, actor=request.actor)
+    except Conflict as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, "The hold is released; the settings apply again.")
+    return redirect("audit:settings", workspace_slug)
+
+
+@require_POST
+@login_required
+def erase(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """Erase what one person's calls show."""
+    workspace = workspace_of(request)
+    require(request.actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace.pk)
+    form = ErasureForm(request.POST)
+    if form.is_valid():
+        try:
+            person_id = _person_of(workspace.pk, form.cleaned_data["email"])
+            done = retention.erase_bodies(
+                workspace_id=workspace.pk,
+                person_id=person_id,
+                reason=form.cleaned_data["reason"],
+                actor=request.actor,
+            )
+        except DomainError as error:
+            form.add_error(None, error.message)
+        else:
+            if not done.is_done:
+                tasks.erase_bodies.delay(str(workspace.pk), str(person_id))
+            rest = "" if done.is_done else " The rest follows in the background."
+            messages.success(request, f"Erased in {done.erased} entries; the entries stay.{rest}")
+            return redirect("audit:settings", workspace_slug)
+    return _page(request, erasure_form=form)
+
+
+def _person_of(workspace_id: UUID, email: str) -> UUID:
+    """The person of that address, member or former member, if the log of this workspace knows one.
+
+    Raises:
+        InvalidInput: it does not.
+    """
+    entries = AuditEntry.objects.for_workspace(workspace_id)
+    user = User.objects.filter(email__iexact=email).only("pk").first()
+    if user is not None and entries.filter(actor_id=user.pk).exists():
+        return user.pk
+    former = entries.filter(actor_label__iexact=email, actor_id__isnull=False).first()
+    if former is None or former.actor_id is None:
+        raise InvalidInput("Nothing in this log was done by somebody of that address.")
+    return former.actor_id
+
+
+def _page(request: WorkspaceRequest, **forms: Form) -> HttpResponse:
+    workspace = workspace_of(request)
+    require(request.actor, Permission.VIEW_AUDIT, workspace_id=workspace.pk)
+    can_manage = has_permission(
+        request.actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace.pk
+    )
+    policy = retention.policy_row(workspace.pk)
+    policy_form = forms.get("policy_form") or PolicyForm(policy=policy)
+    if not can_manage:
+        for field in policy_form.fields.values():
+            field.disabled = True
+    holds = LegalHold.objects.for_workspace(workspace.pk)[:_MOST_HOLDS]
+    context: dict[str, Any] = {
+        "section": "audit",
+        "tab": "settings",
+        **header_of(request),
+        "settings_url": reverse("audit:settings", args=[workspace.slug]),
+        "can_manage": can_manage,
+        "policy_form": policy_form,
+        "hold_form": forms.get("hold_form") or HoldForm(),
+        "erasure_form": forms.get("erasure_form") or ErasureForm(),
+        "holds": holds,
+        "hold": retention.active_hold(workspace.pk),
+        "next_removal": retention.what_would_go(workspace.pk, now=timezone.now()),
+    }
+    return render(
+        request, "audit/settings.html", context, status=422 if request.method == "POST" else 200
+    )

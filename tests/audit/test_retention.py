@@ -1,0 +1,319 @@
+"""What leaves the log: by age, by count, on request; behind signed statements, and never under a hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import pytest
+from django.db import DatabaseError, transaction
+from django.test import Client
+from django.utils import timezone
+from uuid_utils.compat import uuid7
+
+from audit.actions import Action, Outcome
+from audit.bodies import read_body
+from audit.models import (
+    AuditBody,
+    AuditCheckpoint,
+    AuditEntry,
+    AuditPolicy,
+    AuditSeal,
+    AuditTombstone,
+    LegalHold,
+)
+from audit.policies import DEFAULT
+from audit.retention import active_hold, apply_retention, erase_bodies, place_hold, release_hold
+from audit.retention.erasing import runs_of
+from audit.sealing.checkpoints import make_checkpoint
+from audit.sealing.sealer import seal_pending
+from audit.services import EntryDraft, drafted, write
+from audit.verification.online import verify
+from tests.factories import Tenant, make_tenant
+from workspaces.errors import Conflict, InvalidInput, PermissionDenied
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("checkpoint_file")]
+
+NOW = timezone.now()
+
+
+def note(tenant: Tenant, *, days_ago: float = 0, role: str = "member") -> AuditEntry:
+    """One finished call, some days ago."""
+    draft = EntryDraft(
+        action=Action.TOOL_CALL_FINISHED,
+        outcome=Outcome.OK,
+        actor=tenant.actor(role),
+        workspace_id=tenant.workspace.pk,
+        call_id=uuid7(),
+        result=b'{"text":"what was said"}',
+    )
+    entry, body = drafted(draft, DEFAULT)
+    entry.created_at = NOW - timedelta(days=days_ago)
+    write(entry, body)
+    return entry
+
+
+def sealed(tenant: Tenant, ages: list[float]) -> list[AuditEntry]:
+    entries = [note(tenant, days_ago=age) for age in ages]
+    seal_pending()
+    return entries
+
+
+def keep(tenant: Tenant, **values: int) -> None:
+    AuditPolicy.unscoped.create(workspace=tenant.workspace, **values)
+
+
+def left(tenant: Tenant, entries: list[AuditEntry]) -> list[int]:
+    """Which of these entries are still there."""
+    rows = AuditEntry.objects.for_workspace(tenant.workspace)
+    found = set(rows.values_list("pk", flat=True))
+    return [number for number, entry in enumerate(entries) if entry.pk in found]
+
+
+def apply(tenant: Tenant, now: datetime = NOW) -> None:
+    apply_retention(tenant.workspace.pk, now=now)
+    seal_pending()
+
+
+def result_of(tenant: Tenant) -> str:
+    make_checkpoint(AuditCheckpoint.Kind.INTERVAL)  # whose key signs is known from checkpoints
+    report = verify(actor=tenant.actor("owner"), workspace_id=tenant.workspace.pk)
+    return report.result if report.result == "whole" else str(report.findings)
+
+
+def test_what_is_too_old_goes_and_the_rest_still_verifies(tenant: Tenant) -> None:
+    """SEC-103: whole ranges from the old end, behind a signed statement; nobody else's log changes."""
+    other = make_tenant("other")
+    entries, others = sealed(tenant, [40, 35, 31, 20, 1]), sealed(other, [40, 1])
+    keep(tenant, keep_days=30)
+    apply(tenant)
+    assert left(tenant, entries) == [3, 4]
+    assert left(other, others) == [0, 1]
+    assert AuditBody.objects.for_workspace(tenant.workspace).count() == 2
+    (stone,) = AuditTombstone.objects.all()
+    assert (stone.chain_id, stone.first_seq, stone.last_seq) == (tenant.workspace.pk, 1, 3)
+    assert result_of(tenant) == "whole"
+    said = AuditEntry.objects.for_workspace(tenant.workspace).get(action="retention.applied")
+    assert said.details == {"kind": "entries", "first": 1, "last": 3}
+    apply(tenant, NOW + timedelta(days=15))
+    assert left(tenant, entries) == [4]
+    assert result_of(tenant) == "whole"
+
+
+def test_a_younger_entry_keeps_what_was_entered_after_it(tenant: Tenant) -> None:
+    """Ours: an entry that came late out of the spool does not tear a hole."""
+    entries = sealed(tenant, [40, 2, 39])
+    keep(tenant, keep_days=30)
+    apply(tenant)
+    assert left(tenant, entries) == [1, 2]
+    assert result_of(tenant) == "whole"
+
+
+def test_by_count_the_newest_stay(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: several small transactions come to the same end."""
+    monkeypatch.setattr("audit.retention.removing.MOST_AT_ONCE", 2)
+    entries = sealed(tenant, [1] * 7)
+    keep(tenant, keep_entries=3)
+    apply_retention(tenant.workspace.pk, now=NOW)
+    assert left(tenant, entries) == [4, 5, 6]
+    seal_pending()
+    assert result_of(tenant) == "whole"
+
+
+def test_bodies_go_earlier_than_their_entries(tenant: Tenant) -> None:
+    """SEC-107: sizes and commitments stay; a body that is gone without a statement is found."""
+    entries = sealed(tenant, [10, 9, 1])
+    keep(tenant, keep_bodies_days=5, keep_days=100)
+    apply(tenant)
+    apply(tenant)
+    assert left(tenant, entries) == [0, 1, 2]
+    rows = [AuditEntry.objects.for_workspace(tenant.workspace).get(pk=e.pk) for e in entries]
+    assert [row.result_preview != "" for row in rows] == [False, False, True]
+    assert [read_body(row) is not None for row in rows] == [False, False, True]
+    assert rows[0].result_commitment == entries[0].result_commitment != ""
+    assert AuditTombstone.objects.count() == 1
+    assert result_of(tenant) == "whole"
+    AuditBody.unscoped.filter(entry_id=entries[2].pk).delete()
+    assert result_of(tenant) != "whole"
+
+
+def test_without_settings_nothing_ever_goes(tenant: Tenant) -> None:
+    """Ours."""
+    entries = sealed(tenant, [4000, 1])
+    apply(tenant)
+    assert left(tenant, entries) == [0, 1]
+
+
+def test_a_hold_stops_retention_and_erasure(tenant: Tenant) -> None:
+    """Ours: placed and released by owners only, each an entry with its reason."""
+    entries = sealed(tenant, [40, 1])
+    keep(tenant, keep_days=30)
+    workspace_id, owner = tenant.workspace.pk, tenant.actor("owner")
+    with pytest.raises(PermissionDenied):
+        place_hold(workspace_id=workspace_id, reason="mine", actor=tenant.actor("admin"))
+    with pytest.raises(InvalidInput):
+        place_hold(workspace_id=workspace_id, reason="  ", actor=owner)
+    hold = place_hold(workspace_id=workspace_id, reason="Matter 7", actor=owner)
+    with pytest.raises(Conflict):
+        place_hold(workspace_id=workspace_id, reason="Matter 8", actor=owner)
+    assert apply_retention(workspace_id, now=NOW).is_held
+    with pytest.raises(Conflict, match="Matter 7"):
+        erase_bodies(workspace_id=workspace_id, person_id=tenant.member.pk, reason="r", actor=owner)
+    assert left(tenant, entries) == [0, 1]
+    release_hold(workspace_id=workspace_id, hold_id=hold.pk, actor=owner)
+    assert active_hold(workspace_id) is None
+    apply(tenant)
+    assert left(tenant, entries) == [1]
+    actions = AuditEntry.objects.for_workspace(workspace_id).values_list("action", flat=True)
+    assert {"hold.placed", "hold.released"} <= set(actions)
+
+
+def test_a_persons_bodies_are_erased_and_only_theirs(tenant: Tenant) -> None:
+    """Ours: also of entries that had no seal yet; what happened stays in the log, and the log verifies."""
+    mine = [note(tenant), note(tenant)]
+    theirs = note(tenant, role="admin")
+    mine.append(note(tenant))
+    done = erase_bodies(
+        workspace_id=tenant.workspace.pk,
+        person_id=tenant.member.pk,
+        reason="Request 12",
+        actor=tenant.actor("owner"),
+    )
+    assert (done.erased, done.is_done) == (3, True)
+    rows = AuditEntry.objects.for_workspace(tenant.workspace)
+    assert all(rows.get(pk=entry.pk).result_preview == "" for entry in mine)
+    assert not AuditBody.unscoped.filter(entry_id__in=[entry.pk for entry in mine]).exists()
+    assert read_body(rows.get(pk=theirs.pk)) is not None
+    assert rows.get(action="body.erased").details["reason"] == "Request 12"
+    seal_pending()
+    assert result_of(tenant) == "whole"
+
+
+@pytest.mark.parametrize(
+    ("numbers", "runs"),
+    [([], []), ([4], [(4, 4)]), ([1, 2, 3, 7, 9, 10], [(1, 3), (7, 7), (9, 10)])],
+)
+def test_numbers_become_runs(numbers: list[int], runs: list[tuple[int, int]]) -> None:
+    """Ours: one statement for each unbroken run, and none covers what stays."""
+    assert runs_of(numbers) == runs
+
+
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        lambda e: AuditEntry.unscoped.filter(pk=e.pk).update(result_preview="forged"),
+        lambda e: AuditEntry.unscoped.filter(pk=e.pk).update(result_preview=""),
+        lambda e: AuditEntry.unscoped.filter(pk=e.pk).update(result_preview="", outcome="no"),
+        lambda e: AuditEntry.unscoped.filter(pk=e.pk)._raw_delete("default"),
+        lambda e: AuditSeal.objects.filter(entry_id=e.pk)._raw_delete("default"),
+        lambda e: AuditTombstone.objects.update(first_seq=1),
+        lambda e: AuditTombstone.objects.all()._raw_delete("default"),
+    ],
+)
+def test_only_what_a_statement_covers_can_go(
+    tenant: Tenant, attempt: Callable[[AuditEntry], object]
+) -> None:
+    """SEC-100: the database itself refuses everything else, on either engine."""
+    keep(tenant, keep_days=30)
+    entries = sealed(tenant, [40, 1])
+    apply(tenant)
+    with pytest.raises(DatabaseError), transaction.atomic():
+        attempt(entries[1])
+
+
+# The page -------------------------------------------------------------------------------------------------------------
+
+
+def url(tenant: Tenant, rest: str = "") -> str:
+    return f"/w/{tenant.workspace.slug}/audit/settings/{rest}"
+
+
+def signed_in(tenant: Tenant, role: str) -> Client:
+    client = Client()
+    client.force_login(tenant.people[role])
+    return client
+
+
+VALUES = {
+    "keep_days": "90",
+    "body_bytes": "65536",
+    "masked_paths": "$.arguments.ssn\n",
+    "detectors": ["email"],
+}
+
+
+def test_owners_change_the_settings_and_that_is_an_entry(tenant: Tenant) -> None:
+    """SEC-105: with what was before and after."""
+    owner = signed_in(tenant, "owner")
+    assert owner.post(url(tenant), VALUES).status_code == 302
+    assert owner.post(url(tenant), {**VALUES, "keep_days": "30"}).status_code == 302
+    policy = AuditPolicy.objects.for_workspace(tenant.workspace).get()
+    assert (policy.keep_days, policy.masked_paths, policy.detectors) == (
+        30,
+        ["$.arguments.ssn"],
+        ["email"],
+    )
+    changes = AuditEntry.objects.for_workspace(tenant.workspace).filter(action="config.changed")
+    last = changes.latest("id")
+    assert (last.details["kind"], last.details["before"], last.details["after"]) == (
+        "audit settings",
+        {"keep_days": 90},
+        {"keep_days": 30},
+    )
+    page = owner.get(url(tenant)).content.decode()
+    assert 'value="30"' in page
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("keep_days", "0", "greater than or equal to 1"),
+        ("keep_entries", "5", "greater than or equal to 1000"),
+        ("masked_paths", "customer.ssn", "is not a path"),
+        ("masked_paths", "$.a[?@.b]", "has a filter"),
+        ("detectors", "shoe-size", "not one of the available choices"),
+        ("body_bytes", "7", "not one of the available choices"),
+    ],
+)
+def test_what_makes_no_sense_is_said_at_the_field(
+    tenant: Tenant, field: str, value: str, words: str
+) -> None:
+    """Ours: and nothing is stored."""
+    answer = signed_in(tenant, "owner").post(url(tenant), {**VALUES, field: value})
+    assert answer.status_code == 422
+    assert words in answer.content.decode()
+    assert not AuditPolicy.unscoped.exists()
+
+
+@pytest.mark.parametrize(("role", "status"), [("admin", 200), ("auditor", 200), ("member", 403)])
+def test_others_read_or_not_and_change_nothing(tenant: Tenant, role: str, status: int) -> None:
+    """SEC-105: auditors cannot write anything."""
+    client = signed_in(tenant, role)
+    assert client.get(url(tenant)).status_code == status
+    assert client.post(url(tenant), VALUES).status_code == 403
+    assert client.post(url(tenant, "hold/"), {"reason": "x"}).status_code == 403
+    email = tenant.member.email
+    assert client.post(url(tenant, "erase/"), {"email": email, "reason": "x"}).status_code == 403
+    assert not AuditPolicy.unscoped.exists()
+    assert not LegalHold.unscoped.exists()
+
+
+def test_holds_and_erasure_on_the_page(tenant: Tenant) -> None:
+    """Ours: the whole way, with what goes wrong in plain words."""
+    entry = note(tenant)
+    owner = signed_in(tenant, "owner")
+    assert owner.post(url(tenant, "hold/"), {"reason": "Matter 7"}).status_code == 302
+    again = owner.post(url(tenant, "hold/"), {"reason": "Matter 8"}, follow=True)
+    assert "There is a hold already." in again.content.decode()
+    wanted = {"email": tenant.member.email.upper(), "reason": "Request 12"}
+    assert "A legal hold stands" in owner.post(url(tenant, "erase/"), wanted).content.decode()
+    hold = LegalHold.unscoped.get()
+    assert owner.post(url(tenant, f"hold/{hold.pk}/release/")).status_code == 302
+    other = make_tenant("other")
+    note(other)
+    for email in ("nobody@example.org", other.member.email):
+        nobody = owner.post(url(tenant, "erase/"), {**wanted, "email": email})
+        assert "somebody of that address" in nobody.content.decode()
+    assert owner.post(url(tenant, "erase/"), wanted).status_code == 302
+    row = AuditEntry.objects.for_workspace(tenant.workspace).get(pk=entry.pk)
+    assert row.result_preview == ""
