@@ -106,15 +106,30 @@ def _runs_once(item: pytest.Item) -> bool:
     return item.nodeid.startswith(("tests/isolation/", "tests/api/"))
 
 
+# Made by Django itself after migrations, and the same for every test.
+_KEPT_TABLES = ("django_content_type", "auth_permission", "django_site")
+
+
 @pytest.fixture(autouse=True, scope="session")
 def flush_past_triggers() -> Iterator[None]:
-    """Let the test database be emptied between tests although its audit log forbids that."""
+    """Let the test database be emptied between tests although its audit log forbids that; and quickly.
+
+    What Django makes after migrations stays, so it need not be made anew after each test.
+    """
+    from django.core.management.commands import flush as command
     from django.db.backends.base.operations import BaseDatabaseOperations
 
     plain = BaseDatabaseOperations.execute_sql_flush
+    emit = command.emit_post_migrate_signal  # type: ignore[attr-defined]
 
     def flush(self, sql_list):
         is_sqlite = self.connection.vendor == "sqlite"
+        tables = [
+            table
+            for table in re.findall(r'"([^"]+)"', " ".join(sql_list))
+            if table not in _KEPT_TABLES
+        ]
+        deletions = [f'DELETE FROM "{table}"' for table in tables]
         saved: list[tuple[str, str]] = []
         with self.connection.cursor() as cursor:
             if is_sqlite:
@@ -124,11 +139,9 @@ def flush_past_triggers() -> Iterator[None]:
                     cursor.execute(f'DROP TRIGGER "{name}"')
             else:
                 # Few rows are deleted much faster than tables are made anew, which is what TRUNCATE does.
-                tables = re.findall(r'"[^"]+"', " ".join(sql_list))
-                sql_list = ["SET session_replication_role = replica"]
-                sql_list += [";".join(f"DELETE FROM {table}" for table in tables)]
+                deletions = ["SET session_replication_role = replica", ";".join(deletions)]
         try:
-            return plain(self, sql_list)
+            return plain(self, deletions)
         finally:
             with self.connection.cursor() as cursor:
                 if is_sqlite:
@@ -138,8 +151,10 @@ def flush_past_triggers() -> Iterator[None]:
                     cursor.execute("SET session_replication_role = DEFAULT")
 
     BaseDatabaseOperations.execute_sql_flush = flush  # type: ignore[method-assign]
+    command.emit_post_migrate_signal = lambda *_args, **_options: None  # type: ignore[attr-defined]
     yield
     BaseDatabaseOperations.execute_sql_flush = plain  # type: ignore[method-assign]
+    command.emit_post_migrate_signal = emit  # type: ignore[attr-defined]
 
 
 @pytest.fixture(autouse=True)
