@@ -122,7 +122,10 @@ def access_review(workspace_id: UUID) -> Sequence[Access]:
         )
         .order_by()
         .values_list("value")
-        .annotate(Max("start"), Max("start", filter=Q(action=Action.AUTH_SIGNED_IN.value)))
+        .annotate(
+            seen=Max("start"),
+            signed_in=Max("start", filter=Q(action=Action.AUTH_SIGNED_IN.value)),
+        )
     )
     last = {value: (seen, signed_in) for value, seen, signed_in in days}
     return [

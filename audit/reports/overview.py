@@ -237,11 +237,11 @@ def platform_rows(span: Span) -> dict[UUID, PlatformRow]:
         .order_by()
         .values_list("workspace_id")
         .annotate(
-            Sum("count"),
-            Sum("count", filter=ended, default=0),
-            Sum("count", filter=Q(action=_FINISHED) & ~Q(outcome="ok"), default=0),
-            Sum("count", filter=Q(action=_REFUSED), default=0),
-            Max("start"),
+            entries=Sum("count"),
+            calls=Sum("count", filter=ended, default=0),
+            failed=Sum("count", filter=Q(action=_FINISHED) & ~Q(outcome="ok"), default=0),
+            refused=Sum("count", filter=Q(action=_REFUSED), default=0),
+            last=Max("start"),
         )
     )
     return {

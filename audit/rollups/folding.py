@@ -96,7 +96,8 @@ def facts_of(rows: QuerySet[AuditEntry]) -> Iterator[Fact]:
 
 def waits_of(facts: Iterable[Fact]) -> Mapping[UUID, datetime]:
     """Give when approval was asked for, of each call whose wait ended here."""
-    calls = {fact.call_id for fact in facts if fact.action in APPROVAL_ENDS and fact.call_id}
+    read = list(facts)
+    calls = {fact.call_id for fact in read if fact.action in APPROVAL_ENDS and fact.call_id}
     asked: dict[UUID, datetime] = {}
     if calls:
         rows = AuditEntry.objects.across_workspaces().filter(
@@ -104,6 +105,9 @@ def waits_of(facts: Iterable[Fact]) -> Mapping[UUID, datetime]:
         )
         newest_first = rows.order_by("-created_at").values_list("call_id", "created_at")
         asked = {call_id: moment for call_id, moment in newest_first if call_id}
+        for fact in read:  # those that are not written yet, of a log that is being invented
+            if fact.action == Action.APPROVAL_REQUESTED and fact.call_id in calls:
+                asked.setdefault(fact.call_id, fact.created_at)
     return asked
 
 

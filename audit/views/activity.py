@@ -105,7 +105,7 @@ def platform(request: WorkspaceRequest) -> HttpResponse:
         "section": "audit",
         "health": health(),
         "span": span,
-        "workspaces": [
+        "tenants": [
             {
                 "workspace": workspace,
                 "numbers": numbers.get(workspace.pk),
