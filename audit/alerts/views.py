@@ -16,6 +16,7 @@ from audit.alerts import notices, services
 from audit.alerts.forms import RuleForm
 from audit.alerts.words import condition_of
 from audit.models import Alert, AlertDelivery, AlertRule
+from audit.views.header import header_of
 from workspaces.errors import DomainError, InvalidInput, NotFound
 from workspaces.roles import Permission, has_permission, require
 
@@ -143,7 +144,9 @@ def read(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     if request.GET.get("format") == "json":
         return JsonResponse({"unread": 0})
     rows = notices.notices_of(request.workspace, request.user)[: notices.MOST_SHOWN]
-    return render(request, "audit/alerts/_bell.html", {"notices": rows, "unread": 0})
+    return render(
+        request, "audit/alerts/_bell.html", {"notices": rows, "unread": 0, "is_marked": True}
+    )
 
 
 def _workspace(request: WorkspaceRequest) -> Workspace:
@@ -166,6 +169,8 @@ def _page(
     failing = AlertDelivery.objects.for_workspace(workspace).exclude(last_error="")
     faults = dict(failing.order_by("pk").values_list("rule_id", "last_error"))
     return {
+        **header_of(request),
+        "tab": "alerts",
         "section": "audit",
         "alerts_url": _url(workspace),
         "can_manage": has_permission(

@@ -54,8 +54,8 @@ class StreamForm(forms.Form):
     start = forms.ChoiceField(
         label="Send",
         choices=[
-            (Start.NOW.value, "what happens from now on"),
-            (Start.BEGINNING.value, "everything, from the beginning of the log"),
+            (Start.NOW.value, "from now on"),
+            (Start.BEGINNING.value, "everything so far as well"),
         ],
     )
 

@@ -12,6 +12,7 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from audit.models import AuditStream, StreamState
@@ -19,6 +20,7 @@ from audit.streams import services
 from audit.streams.forms import StreamForm
 from audit.streams.reading import Lag, lag_of
 from audit.streams.services import Start, streams_of
+from audit.views.header import header_of
 from workspaces.errors import DomainError, InvalidInput, NotFound
 from workspaces.roles import Permission, has_permission, require
 
@@ -44,6 +46,8 @@ class Row:
     lag: Lag
     tone: str
     word: str
+    is_due: bool
+    """The next attempt is about to be made."""
 
 
 @require_safe
@@ -53,7 +57,7 @@ def streams(request: WorkspaceRequest, workspace_slug: str | None = None) -> Htt
     scope = _scope(request, workspace_slug)
     if getattr(request, "htmx", False):
         return render(request, "audit/streams/_list.html", _context(scope))
-    return render(request, "audit/streams/list.html", _page(scope))
+    return render(request, "audit/streams/list.html", _page(request, scope))
 
 
 @require_POST
@@ -77,10 +81,14 @@ def add(request: WorkspaceRequest, kind: str, workspace_slug: str | None = None)
             _put_faults(form, error)
         else:
             if secret:
-                return render(request, "audit/streams/list.html", _page(scope, secret=secret))
+                return render(
+                    request, "audit/streams/list.html", _page(request, scope, secret=secret)
+                )
             messages.success(request, f"“{stream.name}” is on its way.")
             return redirect(scope.url)
-    return render(request, "audit/streams/list.html", _page(scope, form=(kind, form)), status=422)
+    return render(
+        request, "audit/streams/list.html", _page(request, scope, form=(kind, form)), status=422
+    )
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -124,7 +132,7 @@ def change(
             messages.success(request, f"“{stream.name}” took a test entry.")
     elif verb == "secret":
         secret = services.renew_secret(stream=stream, actor=actor)
-        return render(request, "audit/streams/list.html", _page(scope, secret=secret))
+        return render(request, "audit/streams/list.html", _page(request, scope, secret=secret))
     elif verb in {"pause", "resume"}:
         services.pause_stream(stream=stream, actor=actor, is_paused=verb == "pause")
     elif verb in _STARTS:
@@ -171,7 +179,11 @@ def _context(scope: Scope) -> dict[str, Any]:
 
 
 def _page(
-    scope: Scope, *, form: tuple[str, StreamForm] | None = None, secret: str = ""
+    request: WorkspaceRequest,
+    scope: Scope,
+    *,
+    form: tuple[str, StreamForm] | None = None,
+    secret: str = "",
 ) -> Mapping[str, Any]:
     forms = [
         {
@@ -182,7 +194,8 @@ def _page(
         }
         for kind in AuditStream.Kind
     ]
-    return _context(scope) | {"section": "audit", "forms": forms, "new_secret": secret}
+    header = {**header_of(request), "tab": "streams"} if scope.workspace_id else {}
+    return header | _context(scope) | {"section": "audit", "forms": forms, "new_secret": secret}
 
 
 def _row(stream: AuditStream) -> Row:
@@ -195,7 +208,9 @@ def _row(stream: AuditStream) -> Row:
         tone, word = "warn", "Catching up"
     else:
         tone, word = "ok", "Sending"
-    return Row(stream=stream, state=state, lag=lag, tone=tone, word=word)
+    next_at = state.next_attempt_at
+    is_due = next_at is None or next_at <= timezone.now()
+    return Row(stream=stream, state=state, lag=lag, tone=tone, word=word, is_due=is_due)
 
 
 def _put_faults(form: StreamForm, error: DomainError) -> None:
