@@ -9,5 +9,22 @@ class AuditConfig(AppConfig):
 
     def ready(self) -> None:
         from audit import metrics, receivers  # noqa: F401 - connects the receivers
+        from audit.models import AlertRule, AuditPolicy, AuditStream
+        from workspaces.watched import watch
 
+        watch(
+            AuditPolicy,
+            (
+                *("keep_days", "keep_entries", "keep_bodies_days", "body_bytes"),
+                *("masked_paths", "detectors"),
+            ),
+        )
+        watch(AuditStream, ("name", "kind", "target", "secret", "headers", "is_paused"))
+        watch(
+            AlertRule,
+            (
+                *("name", "condition", "threshold", "window_minutes", "is_active", "tells_bell"),
+                *("server_name", "tool_name", "emails", "webhook_url", "webhook_secret"),
+            ),
+        )
         metrics.register()

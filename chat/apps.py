@@ -18,10 +18,21 @@ class ChatConfig(AppConfig):
 
     def ready(self) -> None:
         from chat import metrics, reporting
+        from chat.models import Bud, ModelProvider, WebhookEndpoint
         from mcp_servers.elicitation import register_listener
         from mcp_servers.model_choices import register_providers
         from mcp_servers.sampling import register_model
+        from workspaces.watched import watch
 
+        watch(
+            Bud,
+            (
+                *("slug", "name", "system_prompt", "provider", "model", "parameters"),
+                *("mcp_config", "tool_protocol", "makes_artifacts", "is_archived"),
+            ),
+        )
+        watch(ModelProvider, ("name", "base_url", "api_key", "default_model", "is_active"))
+        watch(WebhookEndpoint, ("url", "secret", "events", "is_active"))
         reporting.tell_reports()
         register_model(_ask_model)
         register_providers(_providers_of)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from django.apps import AppConfig
+from django.apps import AppConfig, apps
+from django.db.models.signals import post_migrate
 
 
 class ConfigConfig(AppConfig):
@@ -11,7 +12,10 @@ class ConfigConfig(AppConfig):
     name = "config"
 
     def ready(self) -> None:
-        """Offer the gauges of what the installation is wired to."""
+        """Offer the gauges of what the installation is wired to, and hang the net under the configuration."""
+        from audit import net
         from config import metrics
 
         metrics.register()
+        # Once after every migration, when the tables of all apps are there.
+        post_migrate.connect(net.install, sender=apps.get_app_config("chat"))

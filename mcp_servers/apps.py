@@ -10,9 +10,26 @@ class McpServersConfig(AppConfig):
 
     def ready(self) -> None:
         from mcp_servers import metrics, reporting, services
+        from mcp_servers.models import McpServer, McpTool
         from mcp_servers.services.leaving import listen_to_leaving
         from mcp_servers.trace.sink import listen_to_traces
+        from workspaces.watched import watch
 
+        watch(
+            McpServer,
+            (
+                *("name", "owner", "transport", "url", "program", "parameters", "headers", "env"),
+                *("auth_type", "auth_config", "connection_config", "is_active", "is_blocked"),
+                *("trusts_annotations", "allows_new_tools", "answers_elicitation", "sampling"),
+                *("uses_instructions", "sampling_daily_tokens", "sampling_provider_id", "roots"),
+            ),
+        )
+        # Tools come and go with what servers list; whether they may be called is a person's decision.
+        watch(
+            McpTool,
+            ("is_enabled", "approval_override", "cache_seconds", "approved_hash"),
+            verbs=("UPDATE",),
+        )
         reporting.tell_reports()
         services.listen_to_servers()
         listen_to_leaving()

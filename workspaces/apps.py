@@ -9,3 +9,15 @@ class WorkspacesConfig(AppConfig):
 
     def ready(self) -> None:
         from workspaces import checks  # noqa: F401 - registers the system checks
+        from workspaces.models import ApiToken, Membership, Workspace
+        from workspaces.watched import watch
+
+        watch(
+            Workspace,
+            (
+                *("name", "slug", "is_active", "approves_new_tools"),
+                *("allows_personal_servers", "remembers_permissions"),
+            ),
+        )
+        watch(Membership, ("role", "is_auditor"))
+        watch(ApiToken, ("user", "scopes", "expires_at"))

@@ -22,6 +22,7 @@ from audit.models.seals import (
     PendingSeal,
 )
 from audit.models.streams import AuditStream, StreamCursor, StreamState
+from audit.models.writes import OutsideWrite
 
 __all__ = [
     "PLATFORM_CHAIN",
@@ -43,6 +44,7 @@ __all__ = [
     "LegalHold",
     "Measure",
     "Notice",
+    "OutsideWrite",
     "PendingSeal",
     "ReportSchedule",
     "RollupCursor",

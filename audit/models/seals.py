@@ -18,6 +18,12 @@ class PendingSeal(models.Model):
 
     id = models.BigAutoField(primary_key=True)
     entry_id = models.UUIDField()
+    xact = models.CharField(
+        max_length=20,
+        db_default="",
+        default="",
+        help_text="PostgreSQL's number of the transaction.",
+    )
 
     def __str__(self) -> str:
         return str(self.entry_id)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from django.db import DatabaseError, close_old_connections, connections
 
-from audit import spool
+from audit import net, spool
 from audit.actions import Action
 from audit.errors import AuditUnavailable
 from audit.models import AuditCheckpoint
@@ -97,9 +97,10 @@ def stop(seconds: float = 2.0) -> None:
 
 
 def go_round() -> None:
-    """Enter what was spooled, seal what waits, and sign if it is time."""
+    """Enter what was spooled and what was written past the services, seal what waits, and sign if it is time."""
     global is_key_missing
     spool.replay()
+    net.sweep()
     seal_all()
     if not checkpoint_is_due():
         return

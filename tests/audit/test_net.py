@@ -1,0 +1,169 @@
+"""Configuration that is written past the services becomes an entry; what a service announces does not twice."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection, transaction
+
+from audit.models import AuditEntry, OutsideWrite
+from audit.net import install, sweep
+from audit.sealing.sealer import seal_pending
+from chat.models import ModelProvider
+from chat.services.buds import create_bud, update_bud
+from mcp_servers.models import McpServer
+from tests.factories import Tenant
+from tests.mcp_servers.factories import http_server
+from workspaces.changes import tracked_change
+from workspaces.models import Membership, Workspace
+from workspaces.redaction import MASK
+from workspaces.watched import all_watched
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+CANARY = "sk-net-canary-0123456789"
+
+
+@pytest.fixture
+def quiet(tenant: Tenant) -> Tenant:
+    """A workspace whose making, by factories, has been entered and sealed."""
+    settle()
+    return tenant
+
+
+def settle() -> None:
+    sweep()
+    while seal_pending().sealed:
+        pass
+
+
+def changes(tenant: Tenant) -> list[dict[str, object]]:
+    rows = AuditEntry.objects.for_workspace(tenant.workspace).filter(action="config.changed")
+    return [row.details for row in rows.order_by("id") if row.details.get("past_the_services")]
+
+
+def test_a_row_changed_by_hand_is_entered_with_before_and_after(quiet: Tenant) -> None:
+    """Ours: raw SQL, as somebody at the database's prompt would."""
+    before = len(changes(quiet))
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE workspaces_membership SET role = 'owner' WHERE role = 'member'")
+        cursor.execute("UPDATE workspaces_membership SET updated_at = updated_at")
+    assert sweep() == 2  # the member and the auditor, who is a member too
+    membership = Membership.unscoped.get(workspace=quiet.workspace, user=quiet.member)
+    (found,) = [row for row in changes(quiet)[before:] if row["id"] == str(membership.pk)]
+    assert (found["verb"], found["kind"], found["id"]) == (
+        "changed",
+        "membership",
+        str(membership.pk),
+    )
+    assert (found["before"], found["after"]) == ({"role": "member"}, {"role": "owner"})
+    entry = AuditEntry.objects.for_workspace(quiet.workspace).latest("id")
+    assert entry.actor_label == "unknown (past the services)"
+    assert sweep() == 0
+
+
+def test_secrets_are_told_as_changed_and_never_shown(quiet: Tenant) -> None:
+    """SEC-93: by the ORM past the services, too."""
+    provider = ModelProvider.objects.create(
+        workspace=quiet.workspace, name="p", base_url="https://models.example.org", api_key=CANARY
+    )
+    settle()
+    provider.api_key = f"{CANARY}-new"
+    provider.save()
+    settle()
+    ModelProvider.objects.for_workspace(quiet.workspace).filter(pk=provider.pk).delete()
+    sweep()
+    created, changed, deleted = [row for row in changes(quiet) if row["kind"] == "model provider"]
+    assert created["verb"] == "created"
+    assert created["after"]["api_key"] == MASK  # type: ignore[index]
+    assert (changed["before"], changed["after"]) == ({"api_key": MASK}, {"api_key": MASK})
+    assert (deleted["verb"], deleted["before"]["name"]) == ("deleted", "p")  # type: ignore[index]
+    assert CANARY not in str(changes(quiet))
+    assert "v1." not in str(changes(quiet))
+
+
+def test_a_secret_that_is_sealed_under_another_key_is_the_same_secret(quiet: Tenant) -> None:
+    """SEC-92: a rotation of keys touches every secret and changes none."""
+    provider = ModelProvider.objects.create(
+        workspace=quiet.workspace, name="p", base_url="https://models.example.org", api_key=CANARY
+    )
+    settle()
+    before = len(changes(quiet))
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE chat_modelprovider SET api_key = replace(api_key, 'v1.', 'v1.x')")
+    assert sweep() == 1
+    assert len(changes(quiet)) == before
+    assert provider.pk
+
+
+def test_what_the_services_announce_is_entered_once(quiet: Tenant) -> None:
+    """Ours: create, change, delete; the net stays empty."""
+    provider = ModelProvider.objects.create(
+        workspace=quiet.workspace, name="p", base_url="https://models.example.org"
+    )
+    settle()
+    bud = create_bud(
+        workspace_id=quiet.workspace.pk,
+        actor=quiet.actor(),
+        values={"slug": "b", "name": "B"},
+        provider_id=provider.pk,
+    )
+    update_bud(bud=bud, actor=quiet.actor(), values={"name": "C"})
+    assert not OutsideWrite.objects.exists()
+
+
+def test_what_is_rolled_back_leaves_nothing(quiet: Tenant) -> None:
+    """Ours."""
+    with transaction.atomic():
+        Workspace.objects.filter(pk=quiet.workspace.pk).update(name="other")
+        transaction.set_rollback(True)
+    assert sweep() == 0
+
+
+def test_there_and_back_again_is_no_change(quiet: Tenant) -> None:
+    """Ours: several writes of one row are one entry, or none."""
+    name = quiet.workspace.name
+    before = len(changes(quiet))
+    for value in ("one", "two", name):
+        Workspace.objects.filter(pk=quiet.workspace.pk).update(name=value)
+    assert sweep() == 1
+    assert len(changes(quiet)) == before
+
+
+def test_state_that_changes_by_itself_is_no_configuration(quiet: Tenant) -> None:
+    """Ours: a server's health is written all the time."""
+    server = http_server(quiet, "https://tools.example.org/mcp")
+    settle()
+    McpServer.objects.for_workspace(quiet.workspace).filter(pk=server.pk).update(
+        status="error", consecutive_failures=3
+    )
+    server.refresh_from_db()
+    server.save()
+    assert not OutsideWrite.objects.exists()
+
+
+def test_the_triggers_stand_on_every_watched_table_and_are_made_once(tenant: Tenant) -> None:
+    """Ours: a second migration changes nothing."""
+    from audit.net.triggers import _names_on
+
+    def names() -> dict[str, set[str]]:
+        with connection.cursor() as cursor:
+            return {w.table: _names_on(w.table, connection, cursor) for w in all_watched()}
+
+    before = names()
+    install()
+    assert names() == before
+    assert len(before) >= 10
+    assert all(before.values())
+
+
+@pytest.mark.postgresql
+def test_an_announcement_covers_its_own_transaction_only(quiet: Tenant) -> None:
+    """Ours: a write by hand just before a person's change of the same row is not hidden by that."""
+    workspace = quiet.workspace
+    Workspace.objects.filter(pk=workspace.pk).update(is_active=True, name="by hand")
+    workspace.refresh_from_db()
+    with tracked_change(workspace, actor=quiet.actor()):
+        workspace.name = "by a person"
+        workspace.save()
+    assert sweep() == 1
+    assert changes(quiet)[-1]["after"] == {"name": "by hand"}

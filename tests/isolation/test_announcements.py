@@ -1,0 +1,31 @@
+"""Every change of configuration through any route is announced by a service: the net under them stays empty."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import transaction
+
+from audit.models import OutsideWrite
+from tests.isolation.routes import METHODS, SAFE, SAMPLES, address, route_names
+from tests.isolation.test_routes import call
+from tests.isolation.world import make_world
+
+pytestmark = pytest.mark.django_db
+
+
+def test_no_route_changes_configuration_in_silence() -> None:
+    """Ours: create, change and delete, by the strongest role, with what it would accept."""
+    world = make_world()
+    OutsideWrite.objects.all().delete()
+    client = world.a.tenant.client("owner")
+    silent = []
+    for name in sorted(set(route_names()) & set(SAMPLES)):
+        sample = SAMPLES[name]
+        for method in sorted(set(METHODS) - SAFE):
+            for body in [make(world.a) for make in sample.bodies] or [None]:
+                with transaction.atomic():
+                    call(client, method, address(name, sample, world.a), body, name)
+                    left = list(OutsideWrite.objects.values_list("table_name", "verb", "after"))
+                    transaction.set_rollback(True)
+                silent += [(name, method, *write) for write in left]
+    assert not silent
