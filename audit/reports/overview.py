@@ -15,7 +15,7 @@ from audit.actions import Action
 from audit.filters import REFUSED, EntryFilter
 from audit.models import AuditEntry, AuditRollup, Dimension, Measure
 from audit.reports.charts import Chart, Totals, chart_from, chart_of, totals_of, unit_of
-from audit.reports.searching import matching
+from audit.reports.searching import FREQUENT, is_frequent, matching, may_search
 from audit.rollups.histogram import bucket_of, percentile
 from audit.rollups.reading import Span, Tail, cells, exactly, first_hour, histograms
 
@@ -59,6 +59,8 @@ def overview_of(
 ) -> Overview:
     """Count what a filter finds."""
     until = min(wanted.until or now, now)
+    if _is_too_much(workspace_id, wanted, until, actor):
+        return Overview(entries=FREQUENT, is_more=True)
     place = _counted_as(wanted)
     if place is None or (wanted.since and until - wanted.since <= SHORT):
         return _from_entries(matching(rows, wanted, actor=actor), wanted, now)
@@ -94,6 +96,14 @@ def overview_of(
         return _put_together(found, buckets, since, until, has_p95=not wanted.outcome)
 
     return exactly(workspace_id, read)
+
+
+def _is_too_much(workspace_id: UUID, wanted: EntryFilter, until: datetime, actor: Actor) -> bool:
+    """Whether counting would read the log whole: frequent words over a long time."""
+    if not wanted.words or not may_search(actor):
+        return False
+    is_long = wanted.since is None or until - wanted.since > timedelta(days=1)
+    return is_long and is_frequent(workspace_id, wanted.words)
 
 
 def _counted_as(wanted: EntryFilter) -> tuple[Dimension, str] | None:
