@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
@@ -75,4 +76,6 @@ def _record_auth(action: Action, request: HttpRequest, user: Any) -> None:
         ip_address=client_address(request),
         request_id=getattr(request, "request_id", ""),
     )
+    if action is Action.AUTH_SIGNED_IN:
+        actor = replace(actor, sign_in="password")
     record(EntryDraft(action=action, actor=actor, workspace_id=actor.workspace_id))

@@ -49,15 +49,28 @@ class Actor:
     on_behalf_of: str = ""
     """Whom a part of the system acts for; "" if for nobody or for itself."""
     sign_in: str = ""
-    """How the actor proved who it is: "password", "session", "token" …"""
+    """How the actor proved who it is: "password", "session", "token", or "command" for whoever has the machine."""
     token_id: UUID | None = None
     scopes: frozenset[str] | None = None
     """What an API token is limited to; None for a person's own session."""
 
     @classmethod
-    def system(cls, *, label: str = "system", source: Source, workspace_id: UUID | None) -> Actor:
-        """The platform itself, at work in one workspace (or in none)."""
-        return cls(kind=ActorKind.SYSTEM, label=label, source=source, workspace_id=workspace_id)
+    def system(
+        cls,
+        *,
+        label: str = "system",
+        source: Source,
+        workspace_id: UUID | None,
+        on_behalf_of: str = "",
+    ) -> Actor:
+        """The platform itself, at work in one workspace (or in none), for a person or for itself."""
+        return cls(
+            kind=ActorKind.SYSTEM,
+            label=label,
+            source=source,
+            workspace_id=workspace_id,
+            on_behalf_of=on_behalf_of,
+        )
 
     @classmethod
     def anonymous(cls, *, source: Source, ip_address: str | None, request_id: str) -> Actor:

@@ -139,10 +139,15 @@ def actor_for(
         is_superuser=user.is_superuser and token is None,
         ip_address=ip_address,
         request_id=request_id,
-        sign_in="token" if token else "session",
+        on_behalf_of=user.email if source is Source.TASK else "",
+        sign_in="token" if token else _SIGN_IN.get(source, "session"),
         token_id=token.pk if token else None,
         scopes=frozenset(token.scopes) if token else None,
     )
+
+
+# Where nobody is present to sign in; everywhere else a person came with a session.
+_SIGN_IN = {Source.TASK: "", Source.COMMAND: "command"}
 
 
 def _membership(workspace_id: UUID, user_id: UUID) -> Any:

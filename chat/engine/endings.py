@@ -8,7 +8,7 @@ from uuid import UUID
 from audit.actions import Outcome
 from audit.services import was_requested
 from chat.engine.beginning import send_next
-from chat.engine.requests import actor_of, builtin_request, request_of
+from chat.engine.requests import actor_for_log, builtin_request, request_of
 from chat.engine.rows import (
     calls_of,
     end_call,
@@ -28,7 +28,6 @@ from mcp_servers.gate import abandon_builtin, abandon_call
 from mcp_servers.models import InputRequest
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now
-from workspaces.errors import PermissionDenied
 
 UNKNOWN_OUTCOME = (
     "The connection to this call was lost while it ran, so whether it took effect is unknown. "
@@ -114,10 +113,7 @@ def record_end(
     if call.tool_id is None and not call.builtin:
         return
     bud = turn.conversation.bud
-    try:
-        actor = actor_of(turn)
-    except PermissionDenied:
-        actor = Actor.system(label="turns", source=Source.TASK, workspace_id=turn.workspace_id)
+    actor = actor_for_log(turn)
     if call.tool_id is None:
         abandon_builtin(builtin_request(call, turn, bud, actor), outcome=outcome, reason=reason)
         return

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from audit.services import Ref
 from chat.artifacts.tools import SPEC_OF
 from chat.models import Bud, ToolCall, Turn
@@ -61,6 +63,8 @@ def _checkpoint_of(call: ToolCall) -> str | None:
 def actor_of(turn: Turn) -> Actor:
     """The person who asked, with the rights of this moment and not of then.
 
+    Somebody who may not enter any more is nobody, for whom the log still says on whose behalf it was.
+
     Raises:
         PermissionDenied: their API token has been revoked.
     """
@@ -72,7 +76,7 @@ def actor_of(turn: Turn) -> Actor:
             raise PermissionDenied("The API token that started this turn has been revoked.")
     is_welcome = turn.asked_by.is_active and turn.workspace.is_active
     source = Source(turn.source)
-    return actor_for(
+    actor = actor_for(
         turn.asked_by if is_welcome else None,
         turn.workspace,
         source=Source.CHAT if source is Source.WEB else source,
@@ -80,3 +84,17 @@ def actor_of(turn: Turn) -> Actor:
         request_id=turn.request_id,
         token=token,
     )
+    return actor if is_welcome else replace(actor, on_behalf_of=turn.asked_by.email)
+
+
+def actor_for_log(turn: Turn) -> Actor:
+    """The person who asked; or the platform for them, once their API token has been revoked."""
+    try:
+        return actor_of(turn)
+    except PermissionDenied:
+        return Actor.system(
+            label="turns",
+            source=Source.TASK,
+            workspace_id=turn.workspace_id,
+            on_behalf_of=turn.asked_by.email,
+        )

@@ -101,7 +101,12 @@ def _expire(call_id: UUID, workspace_id: UUID, conversation_id: UUID) -> None:
             return
         tool = _tool_of(call)
         if tool is not None:
-            actor = Actor.system(label="approvals", source=Source.TASK, workspace_id=workspace_id)
+            actor = Actor.system(
+                label="approvals",
+                source=Source.TASK,
+                workspace_id=workspace_id,
+                on_behalf_of=call.turn.asked_by.email,
+            )
             expire_approval(
                 call_id=call.pk, tool=tool, arguments=arguments_for_log(call), requester=actor
             )

@@ -77,10 +77,15 @@ def expire_resolutions() -> int:
     )
     ids = list(overdue.values_list("pk", "workspace_id", "turn__conversation_id")[:500])
     for call_id, workspace_id, conversation_id in ids:
-        actor = Actor.system(label="resolutions", source=Source.TASK, workspace_id=workspace_id)
         try:
             with changing(conversation_id, workspace_id) as changes:
                 call = _fetch(call_id, workspace_id)
+                actor = Actor.system(
+                    label="resolutions",
+                    source=Source.TASK,
+                    workspace_id=workspace_id,
+                    on_behalf_of=call.turn.asked_by.email,
+                )
                 if call.status == ToolCallStatus.OUTCOME_UNKNOWN:
                     note = "Nobody decided in time."
                     _resolve(call, Resolution.GIVE_UP, note, actor, changes)
