@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -10,12 +11,15 @@ from asgiref.sync import async_to_sync
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
+from audit.actions import RefusedBy
 from mcp_servers import policy
 from mcp_servers.approvals import grant_approval
 from mcp_servers.canonical import JsonValue
 from mcp_servers.gate import call_tool
+from mcp_servers.gate.entries import refuse
 from mcp_servers.rights import require_to_manage
 from mcp_servers.values import Effect, ToolCallOutcome, ToolCallRequest
+from workspaces.errors import PermissionDenied
 
 if TYPE_CHECKING:
     from mcp_servers.models import McpTool
@@ -33,28 +37,30 @@ def try_tool(
         is_confirmed: the actor has said yes to exactly this call; needed where policy asks first.
 
     Raises:
-        PermissionDenied: the actor may not manage servers here.
+        PermissionDenied: the actor may not manage servers here; recorded as a refusal.
         ApprovalMissing: it is not confirmed, and has to be.
         And whatever call_tool() raises.
     """
-    require_to_manage(actor, tool.server)
-    call_id = uuid7()
-    approval_id = None
+    request = ToolCallRequest(
+        call_id=uuid7(),
+        workspace_id=tool.workspace_id,
+        tool_id=tool.pk,
+        arguments=arguments,
+        actor=actor,
+    )
+    try:
+        require_to_manage(actor, tool.server)
+    except PermissionDenied as error:
+        refuse(request, tool, None, error, layer=RefusedBy.PERMISSION, rule="tester.forbidden")
+        raise
     if is_confirmed and policy.decide(tool.facts()).effect is Effect.CONFIRM:
-        approval_id = grant_approval(
-            call_id=call_id,
+        approval = grant_approval(
+            call_id=request.call_id,
             tool=tool,
             arguments=arguments,
             requester=actor,
             approver=actor,
             expires_at=timezone.now() + _CONFIRMED_FOR,
-        ).pk
-    request = ToolCallRequest(
-        call_id=call_id,
-        workspace_id=tool.workspace_id,
-        tool_id=tool.pk,
-        arguments=arguments,
-        actor=actor,
-        approval_id=approval_id,
-    )
+        )
+        request = replace(request, approval_id=approval.pk)
     return async_to_sync(call_tool)(request)

@@ -16,7 +16,6 @@ from mcp_servers.errors import ApprovalMissing, InputMissing, InvalidArguments, 
 from mcp_servers.gate import call_tool
 from workspaces.database import in_database
 from workspaces.errors import DomainError
-from workspaces.roles import Permission, has_permission
 
 CALLS_SIDE_BY_SIDE = 8
 LOOK_SECONDS = 1.0
@@ -66,7 +65,7 @@ async def _call_one(lease: Lease, call_id: UUID, port: TurnPort) -> None:
     call = await in_database(ledger.start_call, lease, call_id)
     task = await in_database(read_context, lease)
     is_known = call.tool_id is not None or bool(call.builtin)
-    if not is_known or not has_permission(task.actor, Permission.USE_CHAT):
+    if not is_known:
         await in_database(ledger.refuse_call, lease, call_id, message="This tool is not available.")
         return
     try:

@@ -29,6 +29,7 @@ from chat.engine.reading import (
     find_turn,
     unread_attachments,
 )
+from chat.engine.refusals import record_refused
 from chat.engine.rows import (
     await_word,
     end_call,
@@ -292,11 +293,13 @@ def finish_step(lease: Lease, message_id: UUID, answer: AnsweredStep) -> None:
             update_fields=["text", "reasoning", "status", "json_meta", *COUNTED, "updated_at"]
         )
         changes.message(message)
+        turn.model = answer.model
         for position, proposal in enumerate(answer.proposals):
             call = _call_of(proposal, turn, message, position)
             call.save(force_insert=True)
+            if proposal.error:
+                record_refused(call, proposal, turn)
             changes.tool_call(call)
-        turn.model = answer.model
         turn.work_ms += answer.work_ms
         turn.notice = " ".join(part for part in (turn.notice, answer.notice) if part)
         turn.save(update_fields=["model", "work_ms", "notice", *COUNTED, "cost", "updated_at"])

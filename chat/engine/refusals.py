@@ -1,0 +1,50 @@
+"""Calls that a model asked for and that never reach the gate: each is an entry, as if the gate had refused it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from audit.actions import Action, RefusedBy
+from audit.services import EntryDraft, Ref, record
+from chat.engine.requests import actor_for_log
+
+if TYPE_CHECKING:
+    from chat.engine.ledger import ProposedCall
+    from chat.models import ToolCall, Turn
+
+
+def record_refused(call: ToolCall, proposal: ProposedCall, turn: Turn) -> None:
+    """Record why a proposed call is not made. In the caller's transaction.
+
+    Raises:
+        AuditUnavailable: it could not be recorded.
+    """
+    layer, rule = _reason(proposal)
+    bud = turn.conversation.bud
+    record(
+        EntryDraft(
+            action=Action.TOOL_CALL_REFUSED,
+            actor=actor_for_log(turn),
+            workspace_id=call.workspace_id,
+            call_id=call.pk,
+            bud=Ref(id=bud.pk, name=bud.name),
+            conversation_id=turn.conversation_id,
+            turn_id=turn.pk,
+            model=turn.model,
+            server=Ref(id=call.server_id, name=call.server_name) if call.server_id else None,
+            tool=Ref(id=call.tool_id, name=call.tool_name or call.builtin or call.function_name),
+            refused_by=layer,
+            rule=rule,
+            details={"reason": call.error},
+        )
+    )
+
+
+def _reason(proposal: ProposedCall) -> tuple[RefusedBy, str]:
+    if proposal.tool is None:
+        return RefusedBy.NOT_FOUND, "tool.not_offered"
+    if proposal.is_broken:
+        return RefusedBy.ARGUMENTS, "arguments.not_json"
+    if proposal.arguments is None:
+        return RefusedBy.QUOTA, "turn.calls_in_step"
+    return RefusedBy.ARGUMENTS, "arguments.unfit"
