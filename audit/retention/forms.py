@@ -106,6 +106,9 @@ class PolicyForm(forms.Form):
 class HoldForm(forms.Form):
     """Why nothing may be removed."""
 
+    def __init__(self, data: QueryDict | None = None) -> None:
+        super().__init__(data, auto_id="hold_%s")
+
     reason = forms.CharField(
         max_length=500, help_text="Such as the matter's name and number. Auditors read it."
     )
@@ -113,6 +116,9 @@ class HoldForm(forms.Form):
 
 class ErasureForm(forms.Form):
     """Whose arguments and results are erased, and why."""
+
+    def __init__(self, data: QueryDict | None = None) -> None:
+        super().__init__(data, auto_id="erase_%s")
 
     email = forms.EmailField(label="E-mail address of the person", max_length=254)
     reason = forms.CharField(
