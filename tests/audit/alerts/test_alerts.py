@@ -356,3 +356,21 @@ def test_old_messages_and_lines_are_forgotten(tenant: Tenant) -> None:
     Notice.objects.across_workspaces().update(created_at=long_ago)
     assert sending.trim_deliveries() == 1
     assert notices.trim_notices() == 3
+
+
+def test_open_pages_of_a_person_are_told_of_the_bell(tenant: Tenant) -> None:
+    """Ours: only that person's, when a line comes and when all are read; and not when nothing changes."""
+    with patch.object(notices, "announce") as told:
+        notices.notify(
+            workspace_id=tenant.workspace.pk,
+            user_ids=[tenant.owner.pk],
+            kind="alert.raised",
+            title="x",
+            text="",
+            url="",
+        )
+        notices.mark_read(tenant.workspace, tenant.owner)
+        notices.mark_read(tenant.workspace, tenant.owner)
+    nudges = [call.args[1] for call in told.call_args_list]
+    assert [nudge.kind for nudge in nudges] == ["notice.changed"] * 2
+    assert {nudge.user_id for nudge in nudges} == {str(tenant.owner.pk)}
