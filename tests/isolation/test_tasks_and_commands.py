@@ -39,6 +39,7 @@ TASKS: Mapping[str, Callable[[Side, Side], tuple[Any, ...]]] = {
 # Command → a call that names one side's workspace and the other's rows; None: it knows no workspace.
 COMMANDS: Mapping[str, Callable[[Side, Side], list[str]] | None] = {
     "ask": lambda a, b: ["--workspace", a.slug, "--bud", b["bud"].slug, "hello"],
+    "audit_selfcheck": None,
     "bench": None,
     "chaos": None,
     "confirm_restore": None,

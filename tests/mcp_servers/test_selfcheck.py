@@ -1,0 +1,53 @@
+"""manage.py audit_selfcheck: the log's account of calls whose fate is known."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from audit.models import AuditEntry
+from mcp_servers.models import McpServer, StdioProgram
+from workspaces.models import User, Workspace
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def run() -> dict[str, Any]:
+    out = StringIO()
+    code = 0
+    try:
+        call_command("audit_selfcheck", "--json", stdout=out)
+    except CommandError as error:
+        code = error.returncode
+    told = dict(json.loads(out.getvalue()))
+    assert code == (0 if told["is_good"] else 1)
+    return told
+
+
+def test_a_sound_installation_passes_and_only_the_log_is_left() -> None:
+    """SEC-102, SEC-103, SEC-104: each call is told from the others, in order, sealed, and accounted for."""
+    told = run()
+    assert told["is_good"], told
+    assert told["verification"] == "whole"
+    assert (told["let_through"], told["seen_by_server"]) == (8, 7)
+    assert {call["source"] for call in told["calls"]} >= {"chat", "api", "web", "task", "command"}
+    assert AuditEntry.objects.for_workspace(told["workspace"]).exists()
+    assert not Workspace.objects.exists()
+    assert not User.objects.exists()
+    assert not McpServer.objects.across_workspaces().exists()
+    assert not StdioProgram.objects.filter(slug__startswith="selfcheck").exists()
+
+
+def test_a_door_that_records_no_end_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SEC-102: a call that the server saw and whose end the log does not have."""
+    monkeypatch.setattr("mcp_servers.gate.tools._write_finished", lambda plan, outcome: None)
+    told = run()
+    assert not told["is_good"]
+    assert told["verification"] == "whole"  # nothing was altered; something was never written
+    assert "the log has 1 that ended" in " ".join(told["faults"])
+    wrong = [call["case"] for call in told["calls"] if call["faults"]]
+    assert "REST, allowed" in wrong
