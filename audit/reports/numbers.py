@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -15,7 +16,7 @@ from audit.models import AuditEntry, Dimension, Grain, Measure
 from audit.rollups.folding import APPROVAL_ENDS, Sums, facts_of
 from audit.rollups.histogram import bucket_of
 from audit.rollups.keeping import tally_of
-from audit.rollups.reading import Cell, Place, Span, Tail, cells, histograms
+from audit.rollups.reading import Cell, Place, Span, Tail, cells, histograms, values_of
 
 MOST_WAITS = 20_000
 
@@ -33,9 +34,18 @@ class Numbers(Protocol):
         ...
 
     def histograms(
-        self, dimension: Dimension, measure: Measure, *, by_time: bool = False
+        self,
+        dimension: Dimension,
+        measure: Measure,
+        *,
+        by_time: bool = False,
+        values: Collection[str] | None = None,
     ) -> dict[Place, dict[int, int]]:
         """Sum a dimension's histograms."""
+        ...
+
+    def people(self) -> int:
+        """Count who appears."""
         ...
 
 
@@ -52,12 +62,27 @@ class Counters:
         return cells(self.workspace_id, dimension, self.span, self.tail, by_time=by_time)
 
     def histograms(
-        self, dimension: Dimension, measure: Measure, *, by_time: bool = False
+        self,
+        dimension: Dimension,
+        measure: Measure,
+        *,
+        by_time: bool = False,
+        values: Collection[str] | None = None,
     ) -> dict[Place, dict[int, int]]:
         """Sum a dimension's histograms."""
         return histograms(
-            self.workspace_id, dimension, measure, self.span, self.tail, by_time=by_time
+            self.workspace_id,
+            dimension,
+            measure,
+            self.span,
+            self.tail,
+            by_time=by_time,
+            values=values,
         )
+
+    def people(self) -> int:
+        """Count who appears."""
+        return len(values_of(self.workspace_id, Dimension.ACTOR, self.span, self.tail))
 
 
 _COLUMNS: dict[Dimension, tuple[str, ...]] = {
@@ -103,7 +128,12 @@ class Entries:
         return [Cell(*place, sums) for place, sums in found.items()]
 
     def histograms(
-        self, dimension: Dimension, measure: Measure, *, by_time: bool = False
+        self,
+        dimension: Dimension,
+        measure: Measure,
+        *,
+        by_time: bool = False,
+        values: Collection[str] | None = None,
     ) -> dict[Place, dict[int, int]]:
         """Sum a dimension's histograms."""
         found: dict[Place, dict[int, int]] = {}
@@ -119,6 +149,8 @@ class Entries:
             return found
         columns = _COLUMNS[dimension]
         rows, names = self._grouped(by_time=by_time)
+        if values is not None and columns:
+            rows = rows.filter(**{f"{columns[0]}__in": list(values)})
         rows = rows.filter(action=Action.TOOL_CALL_FINISHED.value, duration_ms__isnull=False)
         for row in rows.values_list(*names, *columns, "duration_ms").annotate(Count("pk")):
             start = self.span.piece(row[0]) if by_time else None
@@ -126,6 +158,13 @@ class Entries:
             if value or dimension is Dimension.ALL:
                 _put(found, (start, value, second), bucket_of(row[-2]), row[-1])
         return found
+
+    def people(self) -> int:
+        """Count who appears."""
+        rows, _ = self._grouped(by_time=False)
+        return len(
+            {pk or label for pk, label in rows.values_list("actor_id", "actor_label").distinct()}
+        )
 
     def _grouped(self, *, by_time: bool) -> tuple[QuerySet[AuditEntry, Any], tuple[str, ...]]:
         rows: QuerySet[AuditEntry, Any] = self.rows.order_by().filter(

@@ -77,15 +77,18 @@ def overview_of(
         ]
         found = [
             _Row(cell.start, cell.action, cell.outcome, cell.sums.number)
-            for cell in cells(workspace_id, dimension, inner, tail, by_time=True)
-            if cell.start
-            and (not value or cell.value == value)
-            and _fits(cell.action, cell.outcome, wanted)
+            for cell in cells(workspace_id, dimension, inner, tail, by_time=True, value=value)
+            if cell.start and _fits(cell.action, cell.outcome, wanted)
         ]
         buckets: dict[int, int] = {}
         if not wanted.outcome and wanted.action in {"", _FINISHED}:
             for where, counts in histograms(
-                workspace_id, dimension, Measure.DURATION, inner, tail
+                workspace_id,
+                dimension,
+                Measure.DURATION,
+                inner,
+                tail,
+                values=[value] if value else None,
             ).items():
                 if not value or where[1] == value:
                     _add(buckets, counts)

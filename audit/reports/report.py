@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 FINISHED, REFUSED = Action.TOOL_CALL_FINISHED.value, Action.TOOL_CALL_REFUSED.value
 SHARES: Final = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
 MOST_SERIES = 7
+MOST_TOOLS = 20
+"""Tools whose percentiles are told."""
 OTHERS = "All others"
 BY: Final[Mapping[str, tuple[str, Dimension]]] = {
     "outcome": ("Outcome", Dimension.ALL),
@@ -136,8 +138,7 @@ def _report(current: Numbers, before: Numbers, by: str) -> Report:
         figures[f"wait_{name}"] = Figure(
             now=percentile(_joined(waits), share), before=percentile(_joined(old_waits), share)
         )
-    people = [{cell.value for cell in one.cells(Dimension.ACTOR)} for one in (current, before)]
-    figures["people"] = Figure(now=len(people[0]), before=len(people[1]))
+    figures["people"] = Figure(now=current.people(), before=before.people())
     return Report(
         span=span,
         pieces=pieces,
@@ -235,14 +236,16 @@ def _over_time(numbers: Numbers, by: str, pieces: Sequence[datetime]) -> list[Li
 
 
 def _latencies(numbers: Numbers, found: Sequence[Cell]) -> list[Latency]:
-    buckets = numbers.histograms(Dimension.TOOL, Measure.DURATION)
     calls: dict[tuple[str, str], list[int]] = {}
     for cell in found:
         if cell.action in {FINISHED, REFUSED}:
             sums = calls.setdefault((cell.value, cell.second), [0, 0])
             sums[0] += cell.sums.number
             sums[1] += cell.sums.number if cell.action == FINISHED and cell.outcome != "ok" else 0
-    rows = [
+    top = sorted(calls, key=lambda place: (-calls[place][0], place[1], place[0]))
+    shown = {tool for tool, _ in top[:MOST_TOOLS]}
+    buckets = numbers.histograms(Dimension.TOOL, Measure.DURATION, values=shown)
+    return [
         Latency(
             tool=tool,
             server=server,
@@ -252,9 +255,9 @@ def _latencies(numbers: Numbers, found: Sequence[Cell]) -> list[Latency]:
                 percentile(buckets.get((None, tool, server), {}), share) for _, share in SHARES
             ],
         )
-        for (tool, server), (number, failed) in calls.items()
+        for tool, server in top
+        for number, failed in [calls[tool, server]]
     ]
-    return sorted(rows, key=lambda row: (-row.calls, row.server, row.tool))
 
 
 def _refusals(current: Numbers, before: Numbers) -> list[Refusals]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple, TypeVar
@@ -146,14 +146,20 @@ def tail_of(workspace_id: UUID, seq: int) -> Tail:
 
 
 def cells(
-    workspace_id: UUID, dimension: Dimension, span: Span, tail: Tail, *, by_time: bool = False
+    workspace_id: UUID,
+    dimension: Dimension,
+    span: Span,
+    tail: Tail,
+    *,
+    by_time: bool = False,
+    value: str = "",
 ) -> list[Cell]:
-    """Sum a dimension's counters over a range, by piece of time if wanted."""
+    """Sum a dimension's counters over a range, by piece of time if wanted; of one value, or of all."""
     group = ("value", "second", "action", "outcome")
     names = ("start", *group) if by_time else group
     rows = (
         AuditRollup.objects.for_workspace(workspace_id)
-        .filter(span.condition(), dimension=dimension)
+        .filter(span.condition(), dimension=dimension, **({"value": value} if value else {}))
         .order_by()
         .values_list(*names)
         .annotate(*(Sum(name) for name in _SUMS))
@@ -161,10 +167,11 @@ def cells(
     found: dict[tuple[datetime | None, str, str, str, str], Sums] = {}
     for row in rows:
         start = span.piece(row[0]) if by_time else None
-        value, second, action, outcome = row[1:5] if by_time else row[:4]
-        place = (start, value, second, action, outcome)
+        place = (start, *(row[1:5] if by_time else row[:4]))
         found[place] = found.get(place, Sums()).plus(Sums(*row[-5:]))
     for key, sums in tail.counts(dimension, span):
+        if value and key.value != value:
+            continue
         start = span.piece(key.start) if by_time else None
         place = (start, key.value, key.second, key.action, key.outcome)
         found[place] = found.get(place, Sums()).plus(sums)
@@ -182,14 +189,20 @@ def histograms(
     tail: Tail,
     *,
     by_time: bool = False,
+    values: Collection[str] | None = None,
 ) -> dict[Place, dict[int, int]]:
-    """Sum histograms over a range: (piece of time, value, second) → bucket → how many."""
+    """Sum histograms over a range, of some values or of all: (piece of time, value, second) → bucket → how many."""
     names: Sequence[str] = ("value", "second", "bucket")
     if by_time:
         names = ("start", *names)
     rows = (
         AuditHistogram.objects.for_workspace(workspace_id)
-        .filter(span.condition(), dimension=dimension, measure=measure)
+        .filter(
+            span.condition(),
+            dimension=dimension,
+            measure=measure,
+            **({} if values is None else {"value__in": list(values)}),
+        )
         .order_by()
         .values_list(*names)
         .annotate(Sum("count"))
@@ -205,6 +218,8 @@ def histograms(
         value, second, bucket, number = row[-4:]
         put((start, value, second), bucket, number)
     for place, number in tail.buckets(dimension, measure, span):
+        if values is not None and place.value not in values:
+            continue
         start = span.piece(place.start) if by_time else None
         put((start, place.value, place.second), place.bucket, number)
     return found
@@ -230,3 +245,12 @@ def _place(workspace_id: UUID) -> int:
 
 def _floor(moment: datetime) -> datetime:
     return moment.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+
+
+def values_of(workspace_id: UUID, dimension: Dimension, span: Span, tail: Tail) -> set[str]:
+    """Give the values of a dimension that occur in a range."""
+    rows = AuditRollup.objects.for_workspace(workspace_id).filter(
+        span.condition(), dimension=dimension
+    )
+    found = set(rows.order_by().values_list("value", flat=True).distinct())
+    return found | {key.value for key, _ in tail.counts(dimension, span)}

@@ -21,7 +21,7 @@ from audit import reports
 from audit.filters import CHOICES, RANGES, EntryFilter, read_filter
 from audit.models import SavedView
 from audit.reports import facts, providers
-from audit.reports.report import BY, Figure, Line, Report, report_of
+from audit.reports.report import BY, MOST_TOOLS, Figure, Line, Report, report_of
 from audit.rollups import ERROR
 from audit.rollups.reading import Span
 from audit.views.header import header_of, saved_views
@@ -119,9 +119,9 @@ def reports_page(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse
         "slowest": [described(entry) for entry in facts.slowest_calls(narrowed, span)],
         "tools": [
             {"row": row, "url": log.to(tool=row.tool, server=row.server)}
-            for row in report.tools[:20]
+            for row in report.tools[:MOST_TOOLS]
         ],
-        "tools_left_out": max(0, len(report.tools) - 20),
+        "tools_left_out": max(0, len(report.tools) - MOST_TOOLS),
         "refusals": [
             {
                 "row": row,
