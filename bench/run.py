@@ -24,8 +24,8 @@ def main() -> int:
     """Measure, and print one line for each measure."""
     with (
         tempfile.TemporaryDirectory(prefix="trellis-bench-") as folder,
-        _peer("model") as model_port,
-        _peer("tools") as tools_port,
+        peer("model") as model_port,
+        peer("tools") as tools_port,
         _gateway(folder, f"http://127.0.0.1:{tools_port}/mcp") as gateway_url,
         _database() as database_url,
     ):
@@ -80,7 +80,7 @@ def prepare(folder: str, database_url: str | None) -> None:
 
 
 @contextmanager
-def _peer(name: str) -> Iterator[int]:
+def peer(name: str) -> Iterator[int]:
     port = free_port()
     with _running([sys.executable, "-m", "bench.peers", name, str(port)], port):
         yield port
