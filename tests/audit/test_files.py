@@ -290,14 +290,15 @@ def test_a_schedule_is_made_sent_paused_and_deleted_by_hand(tenant: Tenant) -> N
         "recipients": [str(tenant.auditor.pk)],
     }
     assert tenant.client("admin").post(url(tenant, "schedules/"), draft).status_code == 403
-    for wrong in (
+    faults: tuple[dict[str, Any], ...] = (
         {"format": "exe"},
         {"cadence": "never"},
         {"recipients": []},
         {"recipients": [str(tenant.member.pk)]},
         {"name": ""},
         {"query": "duration_min=x"},
-    ):
+    )
+    for wrong in faults:
         assert client.post(url(tenant, "schedules/"), {**draft, **wrong}).status_code == 422, wrong
     assert client.post(url(tenant, "schedules/"), draft).status_code == 302
     row = ReportSchedule.objects.for_workspace(tenant.workspace).get()
