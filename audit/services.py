@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
@@ -20,6 +21,8 @@ from audit.storable import storable
 from workspaces.actors import Actor
 from workspaces.redaction import redact, redact_text
 from workspaces.tracing import current_trace_id
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +74,12 @@ def record(draft: EntryDraft) -> AuditEntry:
     try:
         entry, body = drafted(draft, policy_of(draft.workspace_id))
         write(entry, body)
-        count_entry(entry)
     except DatabaseError as error:
         raise AuditUnavailable(details={"action": draft.action.value}) from error
+    try:
+        count_entry(entry)
+    except DatabaseError:  # the entry stands; a number that nobody counted does not undo it
+        logger.warning("audit_entry_not_counted", exc_info=True)
     return entry
 
 
@@ -88,8 +94,13 @@ def write(entry: AuditEntry, body: AuditBody | None) -> None:
 
 def was_requested(workspace_id: UUID, call_id: UUID) -> bool:
     """Whether a call was recorded as let through, ended or not."""
+    return was_recorded(workspace_id, call_id, Action.TOOL_CALL_REQUESTED)
+
+
+def was_recorded(workspace_id: UUID, call_id: UUID, action: Action) -> bool:
+    """Whether this step of a call is in the log."""
     entries = AuditEntry.objects.for_workspace(workspace_id).filter(call_id=call_id)
-    return entries.filter(action=Action.TOOL_CALL_REQUESTED.value).exists()
+    return entries.filter(action=action.value).exists()
 
 
 def is_call_open(workspace_id: UUID, call_id: UUID) -> bool:

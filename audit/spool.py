@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from django.conf import settings
-from django.db import models, transaction
+from django.db import DatabaseError, models, transaction
 from uuid_utils.compat import uuid7
 
 from audit.actions import Action
@@ -29,6 +29,7 @@ from audit.models import AuditBody, AuditEntry
 from audit.policies import DEFAULT, last_policy_of
 from audit.services import EntryDraft, drafted, is_call_open, record, write
 from workspaces.actors import Actor, Source
+from workspaces.database import is_unavailable
 from workspaces.secrets import EncryptedTextField, Secret
 
 logger = logging.getLogger(__name__)
@@ -81,16 +82,29 @@ def replay() -> int:
     Raises:
         DatabaseError: it is still away; what was not entered stays.
     """
-    number = _own.replay() if _own.has_file else 0
+    _own.hand_over()
+    number = 0
     for path in _files():
-        with path.open("rb+") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                continue
-            number += _enter_all(file.read())
-            path.unlink(missing_ok=True)
+        try:
+            number += _replay_file(path)
+        except FileNotFoundError:
+            continue  # another process was first
+        except OSError:
+            logger.exception("a file of the spool cannot be read", extra={"file": path.name})
     _own.declare_lost()
+    return number
+
+
+def _replay_file(path: Path) -> int:
+    with path.open("rb+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return 0
+        if os.fstat(file.fileno()).st_nlink == 0:
+            return 0
+        number = _enter_all(file.read())
+        path.unlink(missing_ok=True)
     return number
 
 
@@ -116,13 +130,8 @@ class _OwnFile:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._path: Path | None = None
         self._handle: int | None = None
         self.lost = 0
-
-    @property
-    def has_file(self) -> bool:
-        return self._handle is not None
 
     def append(self, line: bytes) -> bool:
         with self._lock:
@@ -152,34 +161,33 @@ class _OwnFile:
         if self._handle is None:
             folder = _folder()
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            path = folder / f"{uuid7()}.jsonl"
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            name = str(uuid7())
+            draft = folder / f".{name}"  # nobody enters it before it is locked
+            handle = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             fcntl.flock(handle, fcntl.LOCK_EX)
+            draft.rename(folder / f"{name}.jsonl")
             _sync(folder)
-            self._path, self._handle = path, handle
+            self._handle = handle
         return self._handle
 
-    def replay(self) -> int:
+    def hand_over(self) -> None:
+        """Let go of the file; what comes next goes into another. Nobody who appends waits for the database."""
         with self._lock:
-            if self._handle is None or self._path is None:
-                return 0
-            number = _enter_all(self._path.read_bytes())
-            self._close()
-        return number
-
-    def _close(self) -> None:
-        if self._handle is not None and self._path is not None:
-            self._path.unlink(missing_ok=True)
-            os.close(self._handle)
-            self._path = self._handle = None
+            if self._handle is not None:
+                os.close(self._handle)
+                self._handle = None
 
     def declare_lost(self) -> None:
+        """Say in the log what could not be kept."""
         with self._lock:
-            if self.lost:
-                _declare_loss(
-                    {"entries": self.lost, "reason": "the spool was full or the disk was"}
-                )
-                self.lost = 0
+            lost, self.lost = self.lost, 0
+        if lost:
+            try:
+                _declare_loss({"entries": lost, "reason": "the spool was full or the disk was"})
+            except BaseException:
+                with self._lock:
+                    self.lost += lost
+                raise
 
 
 _own = _OwnFile()
@@ -194,20 +202,30 @@ def _sync(folder: Path) -> None:
 
 
 def _enter_all(raw: bytes) -> int:
-    number, torn = 0, 0
-    lines = raw.split(b"\n")
+    number, torn, refused = 0, 0, 0
+    lines = [line for line in raw.split(b"\n") if line]
     for first in range(0, len(lines), _BATCH):
         with transaction.atomic():
             for line in lines[first : first + _BATCH]:
-                if not line:
-                    continue
                 rows = _rows_of(line)
                 if rows is None:
                     torn += len(line)
                     continue
-                number += _enter(*rows)
-            if torn and first + _BATCH >= len(lines):
-                _declare_loss({"bytes": torn, "reason": "lines of the spool were torn or altered"})
+                try:
+                    with transaction.atomic():
+                        number += _enter(*rows)
+                except DatabaseError as error:
+                    if is_unavailable(error):
+                        raise
+                    logger.exception("an entry of the spool is refused by the database")
+                    refused += 1
+            if first + _BATCH >= len(lines):
+                if torn:
+                    _declare_loss(
+                        {"bytes": torn, "reason": "lines of the spool were torn or altered"}
+                    )
+                if refused:
+                    _declare_loss({"entries": refused, "reason": "the database does not take them"})
     return number
 
 

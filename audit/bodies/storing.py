@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 PREVIEW_CHARACTERS: Final = 4_000
 """How much of arguments and results an entry shows by itself."""
+_MARGIN: Final = 64 * 1024
+"""How far behind what is kept masking still looks, so that no secret is cut before it is recognised."""
 _KEY_BYTES: Final = 32
 _NONCE_BYTES: Final = 12
 
@@ -66,7 +68,7 @@ def keep(raw: bytes | None, *, root: str, masking: Masking, most_bytes: int) -> 
         value = json.loads(raw)
         # Far behind what is kept nothing need be masked.
         shown, marks = masking.apply(
-            _shortened(value, max(most_bytes, 2 * PREVIEW_CHARACTERS)) if is_cut else value,
+            _shortened(value, max(most_bytes, PREVIEW_CHARACTERS) + _MARGIN) if is_cut else value,
             root=root,
         )
     except (ValueError, RecursionError):

@@ -58,7 +58,7 @@ def _enter(writes: list[OutsideWrite], watched: Watched | None) -> None:
             actor=Actor.system(label=ACTOR, source=Source.COMMAND, workspace_id=workspace_id),
             workspace_id=workspace_id,
             details={
-                "verb": _VERBS["INSERT" if first.verb == "INSERT" else last.verb],
+                "verb": _VERBS.get("INSERT" if first.verb == "INSERT" else last.verb, last.verb),
                 "kind": str(watched.model._meta.verbose_name) if watched else first.table_name,
                 "id": str(_uuid(first.row_id) or first.row_id),
                 "name": str(after.get("name") or before.get("name") or ""),

@@ -7,6 +7,7 @@ import os
 import platform
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 from django.db import DatabaseError, close_old_connections, connections
@@ -99,8 +100,8 @@ def stop(seconds: float = 2.0) -> None:
 def go_round() -> None:
     """Enter what was spooled and what was written past the services, seal what waits, and sign if it is time."""
     global is_key_missing
-    spool.replay()
-    net.sweep()
+    _try(spool.replay)
+    _try(net.sweep)
     seal_all()
     if not checkpoint_is_due():
         return
@@ -112,6 +113,16 @@ def go_round() -> None:
         logger.critical("audit_signing_key_missing", exc_info=True)
     except OSError:
         logger.exception("audit_checkpoint_file_not_written")
+
+
+def _try(step: Callable[[], object]) -> None:
+    """Whatever keeps one step from working must not keep the log from being sealed."""
+    try:
+        step()
+    except (DatabaseError, AuditUnavailable):
+        raise  # then nothing else works either, and the round is tried again after a pause
+    except Exception:
+        logger.exception("a step of the log's round failed", extra={"step": step.__qualname__})
 
 
 def seal_all() -> int:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from django.db import transaction
+from django.db import DatabaseError, transaction
 
 from audit.actions import Action, Outcome, RefusedBy
 from audit.errors import AuditUnavailable
@@ -85,7 +85,7 @@ async def call_builtin(
         await keep_refusal(_unrecorded(request), error)
     if was_cancelled:
         outcome = ToolCallOutcome(outcome=Outcome.CANCELLED, message="The call was stopped.")
-        await _record_finished(request, outcome)
+        await completed(_record_finished(request, outcome))
         raise asyncio.CancelledError
     outcome, was_cancelled = await completed(in_database(_run, run))
     _, was_cancelled_then = await completed(_record_finished(request, outcome))
@@ -140,12 +140,15 @@ def _admit(request: BuiltinRequest, clock: CommitClock) -> None:
     except InvalidArguments as fault:
         _refuse(request, fault, RefusedBy.ARGUMENTS, "arguments.schema")
         raise
-    # A call that is made again after a crash was let through before, and may have ended on record.
-    if not was_requested(request.workspace_id, request.call_id):
-        clock.begin()
-        with transaction.atomic():
-            record(_draft(request, Action.TOOL_CALL_REQUESTED))
-            clock.check()
+    try:
+        # A call that is made again after a crash was let through before, and may have ended on record.
+        if not was_requested(request.workspace_id, request.call_id):
+            clock.begin()
+            with transaction.atomic():
+                record(_draft(request, Action.TOOL_CALL_REQUESTED))
+                clock.check()
+    except DatabaseError as error:
+        raise AuditUnavailable(details={"action": Action.TOOL_CALL_REQUESTED.value}) from error
 
 
 def _run(run: Callable[[], ToolCallOutcome]) -> ToolCallOutcome:
@@ -169,7 +172,7 @@ async def _record_finished(request: BuiltinRequest, outcome: ToolCallOutcome) ->
     )
 
 
-def _write_finished(request: BuiltinRequest, outcome: ToolCallOutcome) -> None:
+def _write_finished(request: BuiltinRequest, outcome: ToolCallOutcome, _is_again: bool) -> None:
     # One that was made again after a crash may have ended on record the first time.
     if is_call_open(request.workspace_id, request.call_id):
         record(_draft_finished(request, outcome))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from audit.actions import Outcome
 from mcp_servers.connections.failures import NOT_CARRIED_OUT
 from mcp_servers.values import JsonValue, ToolCallOutcome
+from workspaces.redaction import redact_known
 
 if TYPE_CHECKING:
     from mcp_servers.connections.failures import CallFailed
@@ -56,7 +57,7 @@ def failed(
     outcome: Outcome, message: str, started: float, details: Mapping[str, JsonValue]
 ) -> ToolCallOutcome:
     return ToolCallOutcome(
-        outcome=outcome, message=message, duration_ms=since(started), details=details
+        outcome=outcome, message=redact_known(message), duration_ms=since(started), details=details
     )
 
 

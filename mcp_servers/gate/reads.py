@@ -14,7 +14,7 @@ from django.db import DatabaseError, transaction
 
 from audit.actions import Outcome, RefusedBy
 from audit.errors import AuditUnavailable
-from audit.services import EntryDraft, record
+from audit.services import EntryDraft, record, was_recorded
 from mcp_servers import elicitation, results
 from mcp_servers.canonical import JsonValue, canonical_json, clean_text
 from mcp_servers.connections import calls
@@ -292,8 +292,17 @@ def _write_requested(plan: ReadPlan, clock: CommitClock) -> None:
 
 
 async def _record_finished(plan: ReadPlan, ended: _Ended, duration_ms: int) -> None:
+    """Write *finished*, once: a read that is stopped while its end is being written has ended already."""
     draft = partial(_draft_finished, plan, ended, duration_ms)
-    await record_end(lambda: record(draft()), spare=draft)
+    request = plan.request
+
+    def write(is_again: bool) -> None:
+        may_stand = is_again or ended.outcome is Outcome.CANCELLED
+        if may_stand and was_recorded(request.workspace_id, request.call_id, plan.kind.finished):
+            return
+        record(draft())
+
+    await record_end(write, spare=draft)
 
 
 def _draft_finished(plan: ReadPlan, ended: _Ended, duration_ms: int) -> EntryDraft:

@@ -120,11 +120,12 @@ async def keep_refusal(draft: EntryDraft, error: AuditUnavailable) -> NoReturn:
     raise error
 
 
-async def record_end(write: Callable[[], object], spare: Callable[[], EntryDraft]) -> None:
+async def record_end(write: Callable[[bool], object], spare: Callable[[], EntryDraft]) -> None:
     """Write how something ended; tried again for a moment, then kept in the spool.
 
     Args:
-        write: in a thread with the database.
+        write: in a thread with the database; told whether it is tried again, for a commit that seemed to fail may
+            have succeeded.
         spare: what is kept if the database does not take it.
 
     Raises:
@@ -132,7 +133,7 @@ async def record_end(write: Callable[[], object], spare: Callable[[], EntryDraft
     """
     for attempt in range(1, _ENTRY_ATTEMPTS + 1):
         try:
-            await in_database(write)
+            await in_database(write, attempt > 1)
         except (AuditUnavailable, DatabaseError) as error:
             if attempt == _ENTRY_ATTEMPTS:
                 logger.exception("the end of a call could not be recorded")

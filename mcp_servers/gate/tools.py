@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
+
+from django.db import DatabaseError
 
 from audit.actions import Action, Outcome, RefusedBy
 from audit.errors import AuditUnavailable
@@ -39,6 +42,8 @@ from workspaces.failpoints import Failpoint, failpoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+logger = logging.getLogger(__name__)
 
 
 @observed
@@ -92,10 +97,11 @@ class _Slot:
 async def _admit(request: ToolCallRequest, port: PortOnItsLoop) -> Plan:
     """Let a call through: afterwards *requested* is committed, and a slot of the server is held."""
     try:
-        return await _admit_once(request, port)
-    except CallTakenOver:
-        await port.make_sure()  # held up, but perhaps nobody else has it
-        return await _admit_once(request, port)
+        try:
+            return await _admit_once(request, port)
+        except CallTakenOver:
+            await port.make_sure()  # held up, but perhaps nobody else has it
+            return await _admit_once(request, port)
     except AuditUnavailable as error:
         await keep_refusal(unrecorded(request), error)
 
@@ -244,20 +250,26 @@ async def _record_finished(
         OutcomeNotRecorded: it could not be written.
     """
     await record_end(
-        partial(_write_end, plan, outcome, port, may_keep, only_if_open),
+        partial(_write_end, plan, outcome, port, may_keep=may_keep, only_if_open=only_if_open),
         spare=partial(_draft_finished, plan, outcome),
     )
 
 
 def _write_end(
-    plan: Plan, outcome: ToolCallOutcome, port: PortOnItsLoop, may_keep: bool, only_if_open: bool
+    plan: Plan,
+    outcome: ToolCallOutcome,
+    port: PortOnItsLoop,
+    is_again: bool,
+    *,
+    may_keep: bool,
+    only_if_open: bool,
 ) -> None:
     request = plan.request
     failpoint(Failpoint.GATE_BEFORE_FINISHED)
     standing = port.standing()
     if standing is Standing.LOST:
         return  # whoever has the call records its end
-    must_look = only_if_open or standing is Standing.UNSURE
+    must_look = only_if_open or is_again or standing is Standing.UNSURE
     if must_look and not is_call_open(request.workspace_id, request.call_id):
         return
     _write_finished(plan, outcome)
@@ -269,7 +281,10 @@ def _write_end(
 def _write_finished(plan: Plan, outcome: ToolCallOutcome) -> None:
     record(_draft_finished(plan, outcome))
     if outcome.cached_at is None:
-        health.note_call(plan.tool.server, outcome)
+        try:
+            health.note_call(plan.tool.server, outcome)
+        except DatabaseError:  # the end stands in the log; the next call says how the server is
+            logger.warning("server_health_not_noted", exc_info=True)
 
 
 def _draft_finished(plan: Plan, outcome: ToolCallOutcome) -> EntryDraft:

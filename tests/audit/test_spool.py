@@ -8,13 +8,15 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+from django.db import connection
 from uuid_utils.compat import uuid7
 
 from audit import spool as spooling
 from audit.actions import Action, Outcome, RefusedBy
 from audit.bodies import is_body_whole, read_body
 from audit.models import AuditBody, AuditEntry
-from audit.services import EntryDraft, is_call_open, record
+from audit.policies import DEFAULT
+from audit.services import EntryDraft, drafted, is_call_open, record
 from audit.spool import has_spooled, replay, spool, spool_size
 from tests.factories import Tenant
 
@@ -81,18 +83,36 @@ def test_the_next_process_enters_what_a_dead_one_left(tenant: Tenant, folder: Pa
     spool(finished(tenant))
     (path,) = folder.glob("*.jsonl")
     raw = path.read_bytes()
-    own = spooling._own
-    spooling._own = spooling._OwnFile()  # another process: the file's lock is held by the first
-    try:
-        assert replay() == 0
-        assert len(entries(tenant)) == 0
-        own.replay()
-        path.write_bytes(raw)  # killed after the commit, before the file was gone
-        assert replay() == 0
-        assert len(entries(tenant)) == 1
-        assert not has_spooled()
-    finally:
-        spooling._own = own
+    living, spooling._own = (
+        spooling._own,
+        spooling._OwnFile(),
+    )  # another process; the first holds its lock
+    assert replay() == 0
+    assert len(entries(tenant)) == 0
+    living.hand_over()  # as its end does
+    assert replay() == 1
+    path.write_bytes(raw)  # killed after the commit, before the file was gone
+    assert replay() == 0
+    assert len(entries(tenant)) == 1
+    assert not has_spooled()
+
+
+def test_what_the_database_does_not_take_holds_up_nothing(tenant: Tenant, folder: Path) -> None:
+    """SEC-101: it is said, and what stands behind it is entered."""
+    for name in ("fine", "x" * 300, "fine too"):
+        entry, body = drafted(finished(tenant), DEFAULT)
+        entry.server_name = name
+        assert spooling._own.append(spooling._line_of(entry, body))
+    if connection.vendor == "sqlite":  # which knows no lengths
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "CREATE TRIGGER test_long BEFORE INSERT ON audit_auditentry"
+                " WHEN length(NEW.server_name) > 200 BEGIN SELECT RAISE(ABORT, 'too long'); END"
+            )
+    assert replay() == 2
+    (loss,) = AuditEntry.unscoped.filter(action=Action.LOG_LOSS.value)
+    assert loss.details["entries"] == 1
+    assert not has_spooled()
 
 
 def test_a_torn_or_altered_line_is_declared_lost(tenant: Tenant, folder: Path) -> None:

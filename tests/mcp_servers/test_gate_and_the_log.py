@@ -9,13 +9,13 @@ from contextlib import contextmanager
 
 import pytest
 from asgiref.sync import sync_to_async
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 from uuid_utils.compat import uuid7
 
 from audit.actions import Action
 from audit.errors import AuditUnavailable
 from audit.models import AuditEntry
-from audit.services import is_call_open
+from audit.services import EntryDraft, is_call_open, record
 from audit.spool import has_spooled, replay
 from mcp_servers.errors import OutcomeNotRecorded
 from mcp_servers.gate import call_tool, read_resource
@@ -131,6 +131,34 @@ async def test_a_result_that_cannot_be_recorded_is_given_to_nobody_and_kept(
         ("tool_call.requested", "", ""),
         ("tool_call.finished", "", "ok"),
     ]
+
+
+async def test_an_end_whose_commit_only_seemed_to_fail_is_written_once(
+    tenant: Tenant, trusted: McpServer, counting: CountingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SEC-102: the line broke behind the commit; and a server's health that cannot be noted changes nothing."""
+    monkeypatch.setattr("mcp_servers.gate.recording._ENTRY_PAUSE_SECONDS", 0.01)
+    broken: list[AuditEntry] = []
+
+    def break_behind(draft: EntryDraft) -> AuditEntry:
+        entry = record(draft)
+        if draft.action is Action.TOOL_CALL_FINISHED and not broken:
+            broken.append(entry)
+            raise AuditUnavailable
+        return entry
+
+    def fail(*_args: object) -> None:
+        raise OperationalError("lock timeout")
+
+    monkeypatch.setattr("mcp_servers.gate.tools.record", break_behind)
+    monkeypatch.setattr("mcp_servers.health.note_call", fail)
+    request = await request_for(tenant, trusted)
+    assert (await call_tool(request)).outcome == Outcome.OK
+    assert broken
+    again = await request_for(tenant, trusted)
+    assert (await call_tool(again)).outcome == Outcome.OK
+    ends = [entry for entry in await sync_to_async(entries)(tenant) if entry[2] == "ok"]
+    assert len(ends) == 2
 
 
 async def test_reading_a_resource_is_no_way_around(
