@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db import connection, transaction
 from django.db.models import Max, Min, Q, QuerySet
 
+from audit import rollups
 from audit.actions import Action
 from audit.models import AuditBody, AuditEntry, AuditSeal, AuditTombstone
 from audit.retention.holds import active_hold, lock_removal
@@ -142,6 +143,7 @@ def _remove_entries(workspace_id: UUID, first: int, last: int) -> Removed:
     chain_id = chain_of(workspace_id)
     seals = AuditSeal.objects.filter(chain_id=chain_id, seq__range=(first, last))
     number = seals.count()
+    rollups.catch_up(workspace_id, last)  # what is removed stays counted
     make_tombstone(
         chain_id=chain_id,
         kind=AuditTombstone.Kind.ENTRIES,
