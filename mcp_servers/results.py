@@ -24,6 +24,7 @@ from mcp_servers.values import (
     TextPart,
     ToolCallOutcome,
 )
+from workspaces.redaction import redact_known
 
 MAX_PARTS: Final = 200
 MAX_PIXELS: Final = 50_000_000
@@ -70,7 +71,7 @@ class _Budget:
         return data
 
     def text(self, text: str) -> str:
-        raw = clean_text(text).encode()
+        raw = str(redact_known(clean_text(text))).encode()
         if len(raw) > self.left:
             self.is_exceeded = True
             raw = raw[: self.left]
@@ -222,4 +223,4 @@ def _structured(
         # The tool has run; what it says in words still counts.
         return None, {"structured": "does not fit the output schema"}
     budget.left -= size
-    return value, {}
+    return redact_known(value), {}

@@ -17,6 +17,8 @@ from urllib.parse import quote
 MASK = "••••••"
 
 _SHORTEST = 6
+_SHORTEST_WITHIN = 10
+"""A shorter piece of base64 may be there by chance."""
 _MOST_REMEMBERED = 5_000
 
 _SECRET_KEY = re.compile(
@@ -84,12 +86,30 @@ def _codings(plain: str) -> tuple[str, ...]:
     forms = {
         plain,
         quote(plain, safe=""),
+        quote(plain),
         raw.hex(),
+        raw.hex().upper(),
         base64.b64encode(raw).decode().rstrip("="),
         base64.urlsafe_b64encode(raw).decode().rstrip("="),
         plain.replace("\\", "\\\\").replace('"', '\\"'),
+        *_within_base64(raw),
     }
     return tuple(form for form in forms if len(form) >= _SHORTEST)
+
+
+def _within_base64(raw: bytes) -> set[str]:
+    """What of a longer text's base64 depends on this value alone, wherever in the text it stands.
+
+    Source: RFC 4648, section 4: three bytes are four characters.
+    """
+    forms = set()
+    for shift in range(3):
+        first, after = -(-shift * 8 // 6), (shift + len(raw)) * 8 // 6
+        for encode in (base64.b64encode, base64.urlsafe_b64encode):
+            form = encode(bytes(shift) + raw).decode()[first:after]
+            if len(form) >= _SHORTEST_WITHIN:
+                forms.add(form)
+    return forms
 
 
 _remembered = _Remembered()
@@ -114,6 +134,21 @@ Note = Callable[[tuple[str | int, ...], str], None]
 def redact_text(text: str) -> str:
     """The text with every known or recognisable secret masked."""
     return _redact_text(text)[0]
+
+
+def redact_known(value: Any) -> Any:
+    """A text or JSON-like value without the secrets that this process has revealed; whatever else it holds stays.
+
+    For what people and models read: a name or a shape alone is no reason to change it.
+    """
+    if isinstance(value, str):
+        pattern = _remembered.pattern()
+        return pattern.sub(MASK, value) if pattern is not None else value
+    if isinstance(value, Mapping):
+        return {redact_known(key): redact_known(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
+        return [redact_known(item) for item in value]
+    return value
 
 
 def _redact_text(text: str) -> tuple[str, str]:

@@ -53,6 +53,7 @@ from mcp_servers.hidden_text import show_hidden, strip_hidden
 from mcp_servers.values import ToolCallOutcome
 from workspaces.database import database_now
 from workspaces.failpoints import Failpoint, failpoint
+from workspaces.redaction import redact_known
 
 MOST_TRIES = 5
 """How often one step's request is sent again because a process died with it."""
@@ -273,7 +274,7 @@ def leave_step(lease: Lease, message_id: UUID, answer: AnsweredStep) -> None:
         message = fetch_message(lease.workspace_id, message_id)
         if message.status != MessageStatus.STREAMING:
             return
-        message.text, message.reasoning = answer.text, answer.reasoning
+        message.text, message.reasoning = redact_known(answer.text), redact_known(answer.reasoning)
         message.json_meta = {**message.json_meta, "is_counted": True}
         count(changes, turn, message, answer.usage, answer.prices)
         message.save(update_fields=["text", "reasoning", "json_meta", *COUNTED, "updated_at"])
@@ -285,7 +286,7 @@ def finish_step(lease: Lease, message_id: UUID, answer: AnsweredStep) -> None:
     """Commit an answer of the model with the calls it asks for, before any of them runs."""
     with held(lease) as (changes, turn):
         message = fetch_message(lease.workspace_id, message_id)
-        message.text, message.reasoning = answer.text, answer.reasoning
+        message.text, message.reasoning = redact_known(answer.text), redact_known(answer.reasoning)
         message.status = MessageStatus.COMPLETE.value
         message.json_meta = _meta_of(answer)
         count(changes, turn, message, answer.usage, answer.prices)
@@ -344,7 +345,7 @@ def fail_step(lease: Lease, message_id: UUID, answer: AnsweredStep) -> None:
     """Keep the beginning of an answer that broke off, and what it cost."""
     with held(lease) as (changes, turn):
         message = fetch_message(lease.workspace_id, message_id)
-        message.text, message.reasoning = answer.text, answer.reasoning
+        message.text, message.reasoning = redact_known(answer.text), redact_known(answer.reasoning)
         message.status = MessageStatus.FAILED.value
         if answer.too_long:
             message.json_meta = {**message.json_meta, "too_long": answer.too_long}
