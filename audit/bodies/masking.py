@@ -59,13 +59,16 @@ def read_masked_path(line: str) -> MaskedPath:
     """Read ``$.arguments.customer.ssn`` or ``server/tool $.result..email``.
 
     Raises:
-        InvalidInput: no JSONPath (RFC 9535), or one with a filter.
+        InvalidInput: no JSONPath (RFC 9535), one with a filter, or one that looks everywhere more than once.
     """
     found = _LINE.fullmatch(line.strip())
     if found is None:
         raise InvalidInput(f"“{line[:80]}” is not a path such as $.arguments.customer.ssn.")
     if "?" in found["path"]:
         raise InvalidInput(f"“{line[:80]}” has a filter; please name the place itself.")
+    if found["path"].count("..") > 1 or "..*" in found["path"] or "..[*" in found["path"]:
+        # Several would be tried in every combination, for each value of a foreign text.
+        raise InvalidInput(f"“{line[:80]}” looks everywhere more than once; please name the place.")
     try:
         query = _STRICT.compile(found["path"])
     except jsonpath.JSONPathError as error:

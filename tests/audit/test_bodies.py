@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 from django.db import connection
 
 from audit.actions import Action, Outcome
 from audit.bodies import commit_to, is_body_whole, read_body
-from audit.bodies.detectors import is_card_number, is_iban
+from audit.bodies.detectors import DETECTORS, is_card_number, is_iban
 from audit.bodies.masking import Masking, read_masked_path
 from audit.models import AuditBody, AuditEntry, AuditPolicy
 from audit.policies import forget_policy
@@ -170,7 +171,17 @@ def test_the_workspaces_own_rules_mask_texts_and_numbers_and_say_so(tenant: Tena
 
 @pytest.mark.parametrize(
     "line",
-    ["", "customer.ssn", "$.a[?@.b == 1]", "$[", "server tool $.a", "$.a | $.b", "$.a" * 300],
+    [
+        "",
+        "customer.ssn",
+        "$.a[?@.b == 1]",
+        "$[",
+        "server tool $.a",
+        "$.a | $.b",
+        "$.a" * 300,
+        "$..a..b",
+        "$..*",
+    ],
 )
 def test_a_path_that_cannot_be_read_is_refused(line: str) -> None:
     """Ours: a rule that would mask nothing must not look as if it did."""
@@ -202,6 +213,20 @@ def test_check_digits_decide() -> None:
     assert not is_card_number("0" * 16)
     assert is_iban(IBAN.replace(" ", ""))
     assert not is_iban("DE88370400440532013000")
+
+
+@pytest.mark.parametrize("name", DETECTORS)
+@pytest.mark.parametrize("piece", ["+1", "1", "1-", "a@b.", "a.", "DE89 ", "A1"])
+def test_a_hostile_text_costs_no_more_than_its_length(name: str, piece: str) -> None:
+    """SEC-33: four times the text takes about four times as long, not sixteen."""
+
+    def cost(length: int) -> float:
+        text = (piece * length)[:length] + "x"
+        began = time.process_time()
+        DETECTORS[name][1](text)
+        return time.process_time() - began
+
+    assert min(cost(200_000) for _ in range(2)) < 12 * (min(cost(50_000) for _ in range(3)) + 0.02)
 
 
 @pytest.mark.django_db
