@@ -9,7 +9,7 @@ class AuditConfig(AppConfig):
 
     def ready(self) -> None:
         from audit import metrics, receivers  # noqa: F401 - connects the receivers
-        from audit.models import AlertRule, AuditPolicy, AuditStream
+        from audit.models import AlertRule, AuditPolicy, AuditStream, LegalHold, ReportSchedule
         from workspaces.watched import watch
 
         watch(
@@ -19,7 +19,18 @@ class AuditConfig(AppConfig):
                 *("masked_paths", "detectors"),
             ),
         )
-        watch(AuditStream, ("name", "kind", "target", "secret", "headers", "is_paused"))
+        watch(LegalHold, ("reason", "placed_by", "released_by", "released_at"))
+        watch(
+            AuditStream,
+            (
+                *("name", "kind", "target", "secret", "headers", "is_paused"),
+                *("ca_certificates", "client_certificate", "client_key"),
+            ),
+        )
+        watch(
+            ReportSchedule,
+            ("name", "query", "format", "cadence", "delivery", "recipients", "is_active"),
+        )
         watch(
             AlertRule,
             (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.apps import AppConfig, apps
-from django.db.models.signals import post_migrate
+from django.db.models.signals import post_migrate, pre_migrate
 
 
 class ConfigConfig(AppConfig):
@@ -17,5 +17,6 @@ class ConfigConfig(AppConfig):
         from config import metrics
 
         metrics.register()
-        # Once after every migration, when the tables of all apps are there.
+        # Triggers name columns, which a migration may change: away before the first, and back after the last.
+        pre_migrate.connect(net.remove, sender=apps.get_app_config("workspaces"))
         post_migrate.connect(net.install, sender=apps.get_app_config("chat"))

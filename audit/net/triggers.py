@@ -6,6 +6,7 @@ Made after each migration, since they name the columns they watch.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any, Final
 
 from django.db import connections, models, transaction
@@ -58,15 +59,32 @@ def install(using: str = "default", **_kwargs: Any) -> None:
             _install_on(watched, connection, cursor)
 
 
+def remove(using: str = "default", plan: Sequence[object] = (), **_kwargs: Any) -> None:
+    """Take the triggers away, if there is anything to migrate. A receiver of pre_migrate."""
+    connection = connections[using]
+    if not plan:
+        return
+    with transaction.atomic(using=using), connection.cursor() as cursor:
+        tables = set(connection.introspection.table_names(cursor))
+        for watched in all_watched():
+            if watched.table in tables:
+                for name in _names_on(watched.table, connection, cursor):
+                    _drop(name, watched.table, connection, cursor)
+
+
 def _install_on(watched: Watched, connection: BaseDatabaseWrapper, cursor: Any) -> None:
     wanted = _postgresql(watched) if connection.vendor == "postgresql" else _sqlite(watched)
     there = _names_on(watched.table, connection, cursor)
     for name in there - set(wanted):
-        on = f" ON {watched.table}" if connection.vendor == "postgresql" else ""
-        cursor.execute(f"DROP TRIGGER {name}{on}")
+        _drop(name, watched.table, connection, cursor)
     for name, statement in wanted.items():
         if name not in there:
             cursor.execute(statement)
+
+
+def _drop(name: str, table: str, connection: BaseDatabaseWrapper, cursor: Any) -> None:
+    on = f" ON {table}" if connection.vendor == "postgresql" else ""
+    cursor.execute(f"DROP TRIGGER {name}{on}")
 
 
 def _names_on(table: str, connection: BaseDatabaseWrapper, cursor: Any) -> set[str]:

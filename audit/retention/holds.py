@@ -11,6 +11,7 @@ from django.utils import timezone
 from audit.actions import Action
 from audit.models import LegalHold
 from audit.services import EntryDraft, record
+from workspaces.changes import record_created, tracked_change
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.models import Workspace
 from workspaces.roles import Permission, require
@@ -49,6 +50,7 @@ def place_hold(*, workspace_id: UUID, reason: str, actor: Actor) -> LegalHold:
     hold = LegalHold.objects.create(
         workspace_id=workspace_id, reason=reason[:500], placed_by=actor.label[:254]
     )
+    record_created(hold, actor=actor)
     _record(Action.HOLD_PLACED, hold, actor)
     return hold
 
@@ -67,8 +69,9 @@ def release_hold(*, workspace_id: UUID, hold_id: UUID, actor: Actor) -> LegalHol
     hold: LegalHold = LegalHold.objects.for_workspace(workspace_id).fetch(hold_id)
     if hold.released_at is not None:
         raise Conflict("This hold was released before.")
-    hold.released_at, hold.released_by = timezone.now(), actor.label[:254]
-    hold.save(update_fields=["released_at", "released_by"])
+    with tracked_change(hold, actor=actor):
+        hold.released_at, hold.released_by = timezone.now(), actor.label[:254]
+        hold.save(update_fields=["released_at", "released_by"])
     _record(Action.HOLD_RELEASED, hold, actor)
     return hold
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Final
 from uuid import UUID, uuid4
@@ -20,14 +21,15 @@ LONGEST_PAUSE_SECONDS: Final = 900.0
 _JITTER: Final = 0.2
 
 
-def due_streams(most: int) -> list[AuditStream]:
+def due_streams() -> Iterator[AuditStream]:
     """Streams that nobody sends for and whose pause is over, those that waited longest first."""
     now = database_now()
     free = Q(state__claimed_until=None) | Q(state__claimed_until__lt=now)
     rested = Q(state__next_attempt_at=None) | Q(state__next_attempt_at__lte=now)
     rows = AuditStream.objects.across_workspaces().filter(free, rested, is_paused=False)
     open_to = rows.filter(Q(workspace=None) | Q(workspace__is_active=True))
-    return list(open_to.order_by(F("state__last_sent_at").asc(nulls_first=True), "pk")[:most])
+    ordered = open_to.order_by(F("state__last_sent_at").asc(nulls_first=True), "pk")
+    yield from ordered.iterator(chunk_size=100)
 
 
 def claim(stream: AuditStream) -> UUID | None:

@@ -10,8 +10,11 @@ import logging
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 from uuid import UUID
+
+from django.db import DatabaseError
 
 from audit.models import PLATFORM_CHAIN, AuditStream, StreamState
 from audit.streams import claims
@@ -42,9 +45,9 @@ class _Sending:
 def send_due(*, seconds: float = ROUND_SECONDS) -> int:
     """Send for every stream that is due; returns how many entries were confirmed."""
     until = time.monotonic() + seconds
-    wanted = [
-        s for s in claims.due_streams(MOST_STREAMS) if behind(current_heads(s), cursors_of(s))
-    ]
+    # Those with nothing to send must not keep the others from their turn.
+    waiting = (s for s in claims.due_streams() if behind(current_heads(s), cursors_of(s)))
+    wanted = list(islice(waiting, MOST_STREAMS))
     if not wanted:
         return 0
     with asyncio.Runner() as runner:
@@ -111,8 +114,8 @@ def _take(stream: AuditStream) -> _Sending | None:
         return None
     try:
         return _Sending(stream=stream, claim=mine, sink=sink_of(stream))
-    except DomainError as error:
-        claims.note_failure(stream, mine, message=error.message, retry_after=None)
+    except Exception as error:  # noqa: BLE001 - whatever is wrong with one stream, the others go on
+        _fail(stream, mine, error)
         claims.release(stream, mine)
         return None
 
@@ -121,6 +124,17 @@ def _go_on(
     runner: asyncio.Runner, tasks: dict[asyncio.Task[Taken], _Sending], one: _Sending
 ) -> None:
     """Begin with the next batch, if there is one and the stream is still ours."""
+    try:
+        _begin_next(runner, tasks, one)
+    except DatabaseError:
+        raise
+    except Exception as error:  # noqa: BLE001 - an entry that cannot be written down is this stream's trouble alone
+        _fail(one.stream, one.claim, error)
+
+
+def _begin_next(
+    runner: asyncio.Runner, tasks: dict[asyncio.Task[Taken], _Sending], one: _Sending
+) -> None:
     while claims.renew(one.stream, one.claim):
         one.batch = _next_of(one)
         if one.batch is None:
@@ -170,11 +184,19 @@ def _note(one: _Sending, task: asyncio.Task[Taken]) -> bool:
             sent=len(one.batch.events),
             refused=task.result().refused,
         )
+    _fail(one.stream, one.claim, error)
+    return False
+
+
+def _fail(stream: AuditStream, claim: UUID, error: BaseException) -> None:
+    """Note what went wrong, and pause."""
     message, pause = _CRASHED, None
+    if isinstance(error, DomainError):
+        message = error.message
     if isinstance(error, SinkFailed):
         message, pause = error.message, error.retry_after
-        logger.info("stream_failed", extra={"stream": str(one.stream.pk), "why": message})
+    if message == _CRASHED:
+        logger.error("stream_crashed", extra={"stream": str(stream.pk)}, exc_info=error)
     else:
-        logger.error("stream_crashed", extra={"stream": str(one.stream.pk)}, exc_info=error)
-    claims.note_failure(one.stream, one.claim, message=message, retry_after=pause)
-    return False
+        logger.info("stream_failed", extra={"stream": str(stream.pk), "why": message})
+    claims.note_failure(stream, claim, message=message, retry_after=pause)

@@ -22,6 +22,7 @@ from audit.models import (
     AuditTombstone,
     LegalHold,
 )
+from audit.net import sweep
 from audit.policies import DEFAULT
 from audit.retention import active_hold, apply_retention, erase_bodies, place_hold, release_hold
 from audit.retention.erasing import runs_of
@@ -166,6 +167,30 @@ def test_a_hold_stops_retention_and_erasure(tenant: Tenant) -> None:
     assert left(tenant, entries) == [1]
     actions = AuditEntry.objects.for_workspace(workspace_id).values_list("action", flat=True)
     assert {"hold.placed", "hold.released"} <= set(actions)
+
+
+@pytest.mark.parametrize("attempt", ["delete", "release", "rewrite", "place anew"])
+def test_a_hold_cannot_be_taken_away_by_hand(tenant: Tenant, attempt: str) -> None:
+    """SEC-100: the database lets a hold be released once, and what is done past the services is noticed."""
+    workspace_id, owner = tenant.workspace.pk, tenant.actor("owner")
+    hold = place_hold(workspace_id=workspace_id, reason="Matter 7", actor=owner)
+    seal_pending()
+    rows = LegalHold.unscoped.filter(pk=hold.pk)
+    if attempt == "release":
+        rows.update(released_at=NOW)
+        sweep()
+        last = AuditEntry.objects.for_workspace(workspace_id).filter(action="config.changed")
+        assert last.latest("id").details["past_the_services"] is True
+        with pytest.raises(DatabaseError), transaction.atomic():
+            rows.update(released_at=None)
+        return
+    with pytest.raises(DatabaseError), transaction.atomic():
+        if attempt == "delete":
+            rows._raw_delete("default")
+        elif attempt == "rewrite":
+            rows.update(reason="nothing", released_at=NOW)
+        else:
+            rows.update(workspace_id=uuid7(), released_at=NOW)
 
 
 def test_a_persons_bodies_are_erased_and_only_theirs(tenant: Tenant) -> None:
