@@ -7,8 +7,8 @@ The SDK makes the client's span of the request itself inside this one, and gives
 from __future__ import annotations
 
 import functools
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from workspaces.tracing import bound, mark_failed, span
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mcp_servers.gate.port import CallPort
     from mcp_servers.values import ToolCallOutcome, ToolCallRequest
 
-    Call: TypeAlias = Callable[..., Awaitable[ToolCallOutcome]]
+    Call: TypeAlias = Callable[..., Coroutine[Any, Any, ToolCallOutcome]]
 
 
 def observed(call: Call) -> Call:
