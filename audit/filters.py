@@ -22,11 +22,11 @@ RANGES: dict[str, tuple[str, timedelta | None]] = {
     "custom": ("From … to …", None),
 }
 DEFAULT_RANGE = "24h"
-REFUSED = "refused"
-"""An outcome of the filter only: nothing was sent."""
+REFUSED, FAILED, ENDED = "refused", "failed", "ended"
+"""Outcomes of the filter only: nothing was sent; a call ended and not well; a call ended or was refused."""
 _MAX_LENGTH = 256
 _ACTIONS = frozenset(action.value for action in Action)
-_OUTCOMES = frozenset({*(outcome.value for outcome in Outcome), REFUSED})
+_OUTCOMES = frozenset({*(outcome.value for outcome in Outcome), REFUSED, FAILED, ENDED})
 
 TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     "bud": ("Bud", "bud_name"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from django.db import transaction
 from django.db.models import Count
 
 from audit.actions import Action
@@ -56,7 +57,8 @@ def _count_wait(entry: AuditEntry) -> None:
     asked = AuditEntry.objects.across_workspaces().filter(
         call_id=entry.call_id, action=Action.APPROVAL_REQUESTED.value
     )
-    at = asked.order_by().values_list("created_at", flat=True).first()
+    with transaction.atomic():  # should it fail, the caller's own transaction goes on
+        at = asked.order_by().values_list("created_at", flat=True).first()
     if at is not None:
         waited = max(0.0, (entry.created_at - at).total_seconds())
         metrics.approval_wait.labels(_ANSWERS[entry.action]).observe(waited)

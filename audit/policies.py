@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from dataclasses import dataclass
@@ -11,6 +12,9 @@ from uuid import UUID
 from audit.bodies.masking import DETECTORS, MaskedPath, Masking, read_masked_path
 from audit.models import AuditPolicy
 from audit.models.policies import DEFAULT_BODY_BYTES
+from workspaces.errors import InvalidInput
+
+logger = logging.getLogger(__name__)
 
 KEEP_SECONDS: Final = 5.0
 """After a change other processes mask by the old settings for at most this long."""
@@ -79,6 +83,18 @@ def forget_policy(workspace_id: UUID) -> None:
 def _read(row: AuditPolicy) -> Policy:
     return Policy(
         body_bytes=row.body_bytes,
-        paths=tuple(read_masked_path(line) for line in row.masked_paths),
+        paths=tuple(_read_path(str(line)) for line in row.masked_paths),
         detectors=tuple(name for name in row.detectors if name in DETECTORS),
     )
+
+
+def _read_path(line: str) -> MaskedPath:
+    """A rule that was written past the services and cannot be read masks everything: calls go on, and nothing shows."""
+    try:
+        return read_masked_path(line)
+    except InvalidInput:
+        logger.error("audit_masked_path_unreadable")
+        return _EVERYTHING
+
+
+_EVERYTHING: Final = read_masked_path("$.*")

@@ -27,7 +27,7 @@ from audit.actions import Action
 from audit.bodies.commitments import commit_to
 from audit.models import AuditBody, AuditEntry
 from audit.policies import DEFAULT, last_policy_of
-from audit.services import EntryDraft, drafted, is_call_open, record, write
+from audit.services import EntryDraft, drafted, is_call_open, record, was_recorded, write
 from workspaces.actors import Actor, Source
 from workspaces.database import is_unavailable
 from workspaces.secrets import EncryptedTextField, Secret
@@ -218,6 +218,7 @@ def _enter_all(raw: bytes) -> int:
                     if is_unavailable(error):
                         raise
                     logger.exception("an entry of the spool is refused by the database")
+                    _set_aside(line)
                     refused += 1
             if first + _BATCH >= len(lines):
                 if torn:
@@ -229,14 +230,33 @@ def _enter_all(raw: bytes) -> int:
     return number
 
 
+def _set_aside(line: bytes) -> None:
+    """Keep what the database does not take, for people."""
+    with (_folder() / "refused.lines").open("ab") as file:
+        file.write(line + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
 def _enter(entry: AuditEntry, body: AuditBody | None) -> int:
     if AuditEntry.unscoped.filter(pk=entry.pk).exists():
         return 0
     is_end = entry.action == Action.TOOL_CALL_FINISHED.value
     if is_end and not _is_open(entry):
         entry.action = Action.TOOL_CALL_LEARNED.value  # somebody recorded another end meanwhile
+    if not is_end and _has_ended(entry):
+        return 0
     write(entry, body)
     return 1
+
+
+def _has_ended(entry: AuditEntry) -> bool:
+    """Whether the end of this read was recorded by a commit that only seemed to fail."""
+    if not entry.action.endswith(".finished") or entry.workspace_id is None:
+        return False
+    if entry.call_id is None:
+        return False
+    return was_recorded(entry.workspace_id, entry.call_id, Action(entry.action))
 
 
 def _is_open(entry: AuditEntry) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from uuid import UUID
 
 from celery import shared_task
@@ -15,6 +16,8 @@ from audit.reviews import sending as report_sending
 from audit.streams import sending
 from audit.verification import nightly
 from workspaces import restoring
+
+logger = logging.getLogger(__name__)
 
 
 @shared_task
@@ -76,15 +79,20 @@ def apply_retention() -> None:
         return
     rows = AuditPolicy.objects.across_workspaces().order_by("pk")
     for workspace_id in list(rows.values_list("pk", flat=True)):
-        retention.apply_retention(workspace_id, now=timezone.now())
+        try:
+            retention.apply_retention(workspace_id, now=timezone.now())
+        except Exception:
+            logger.exception("retention failed", extra={"workspace_id": str(workspace_id)})
 
 
 @shared_task(ignore_result=True)
 def erase_bodies(workspace_id: str, person_id: str) -> None:
     """Go on with an erasure that took too long for a page."""
-    retention.erase_rest(
+    done = retention.erase_rest(
         workspace_id=UUID(workspace_id), person_id=UUID(person_id), seconds=_ERASURE_SECONDS
     )
+    if done.erased and not done.is_done:
+        erase_bodies.delay(workspace_id, person_id)
 
 
 _ERASURE_SECONDS = 600.0

@@ -84,6 +84,8 @@ def _is_sealed_anew(before: object, after: object) -> bool:
     """Whether a secret is the same under another key, as after a rotation; who could forge that has the keys."""
     if not (isinstance(before, str) and isinstance(after, str) and before and after):
         return False
+    if min(before.count("."), after.count(".")) < 2:
+        return False  # no secret that we sealed
     return key_id_of(before) != key_id_of(after)
 
 

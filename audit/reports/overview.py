@@ -11,8 +11,8 @@ from uuid import UUID
 from django.db.models import Count, Max, Q, Sum
 from django.db.models.functions import Trunc
 
-from audit.actions import Action
-from audit.filters import REFUSED, EntryFilter
+from audit.actions import Action, Outcome
+from audit.filters import ENDED, FAILED, REFUSED, EntryFilter
 from audit.models import AuditEntry, AuditRollup, Dimension, Measure
 from audit.reports.charts import Chart, Totals, chart_from, chart_of, totals_of, unit_of
 from audit.reports.searching import FREQUENT, is_frequent, matching, may_search
@@ -27,6 +27,9 @@ MOST_COUNTED = 100_000
 """A filter that no counter knows is counted up to here."""
 SHORT = timedelta(hours=2)
 _REFUSED = Action.TOOL_CALL_REFUSED.value
+_REFUSALS = frozenset(
+    {_REFUSED, Action.RESOURCE_READ_REFUSED.value, Action.PROMPT_GET_REFUSED.value}
+)
 _FINISHED = Action.TOOL_CALL_FINISHED.value
 
 
@@ -139,7 +142,11 @@ def _fits(action: str, outcome: str, wanted: EntryFilter) -> bool:
     if wanted.action and action != wanted.action:
         return False
     if wanted.outcome == REFUSED:
-        return action.endswith(".refused")
+        return action in _REFUSALS
+    if wanted.outcome == FAILED:
+        return action == _FINISHED and outcome != Outcome.OK
+    if wanted.outcome == ENDED:
+        return action in {_FINISHED, _REFUSED}
     return not wanted.outcome or outcome == wanted.outcome
 
 

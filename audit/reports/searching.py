@@ -13,7 +13,8 @@ from django.db import connection
 from django.db.models import BooleanField, F, Func, Q, Value
 from django.db.models.expressions import RawSQL
 
-from audit.filters import REFUSED, EntryFilter
+from audit.actions import Action, Outcome
+from audit.filters import ENDED, FAILED, REFUSED, EntryFilter
 from audit.models import AuditEntry
 from workspaces.roles import Permission, has_permission
 
@@ -69,6 +70,11 @@ def _conditions(wanted: EntryFilter) -> Q:
     found = Q(**dict(wanted.equal))
     if wanted.outcome == REFUSED:
         found &= ~Q(refused_by="")
+    elif wanted.outcome == FAILED:
+        found &= Q(action=Action.TOOL_CALL_FINISHED.value) & ~Q(outcome=Outcome.OK.value)
+    elif wanted.outcome == ENDED:
+        ends = [Action.TOOL_CALL_FINISHED.value, Action.TOOL_CALL_REFUSED.value]
+        found &= Q(action__in=ends)
     elif wanted.outcome:
         found &= Q(outcome=wanted.outcome)
     if wanted.user_id:

@@ -14,7 +14,9 @@ from audit.actions import Action
 from audit.models import AuditBody, AuditEntry, AuditSeal
 from audit.retention.holds import active_hold, lock_removal
 from audit.retention.removing import remove_bodies
+from audit.sealing.rotation import key_in_use
 from audit.sealing.sealer import seal_pending
+from audit.sealing.signing import SigningKeyMissing
 from audit.services import EntryDraft, record
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.roles import Permission, require
@@ -46,11 +48,15 @@ def erase_bodies(
     Raises:
         PermissionDenied: the actor may not change the workspace's settings.
         InvalidInput: no reason is given.
-        Conflict: a legal hold stands.
+        Conflict: a legal hold stands, or what is removed cannot be signed for.
     """
     require(actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace_id)
     if not reason.strip():
         raise InvalidInput("Please say why, for those who read it later.")
+    try:
+        key_in_use()
+    except SigningKeyMissing as error:
+        raise Conflict("The log's signing key is missing, so nothing can be erased now.") from error
     with transaction.atomic():
         lock_removal(workspace_id)
         _refuse_under_hold(workspace_id)

@@ -22,7 +22,7 @@ from audit.sealing.sealer import seal_pending
 from audit.sealing.signing import SigningKeyMissing
 from audit.services import EntryDraft, record
 from workspaces.actors import Actor, Source
-from workspaces.database import drop_dead_connections
+from workspaces.database import drop_dead_connections, is_unavailable
 
 logger = logging.getLogger(__name__)
 
@@ -119,9 +119,10 @@ def _try(step: Callable[[], object]) -> None:
     """Whatever keeps one step from working must not keep the log from being sealed."""
     try:
         step()
-    except (DatabaseError, AuditUnavailable):
-        raise  # then nothing else works either, and the round is tried again after a pause
-    except Exception:
+    except Exception as error:
+        cause = error.__cause__ if isinstance(error, AuditUnavailable) else error
+        if is_unavailable(cause):
+            raise  # then nothing else works either, and the round is tried again after a pause
         logger.exception("a step of the log's round failed", extra={"step": step.__qualname__})
 
 

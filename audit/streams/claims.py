@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Final
 from uuid import UUID, uuid4
@@ -19,9 +18,10 @@ CLAIM_SECONDS: Final = 60
 FIRST_PAUSE_SECONDS: Final = 5.0
 LONGEST_PAUSE_SECONDS: Final = 900.0
 _JITTER: Final = 0.2
+_MOST_LOOKED_AT: Final = 2_000
 
 
-def due_streams() -> Iterator[AuditStream]:
+def due_streams() -> list[AuditStream]:
     """Streams that nobody sends for and whose pause is over, those that waited longest first."""
     now = database_now()
     free = Q(state__claimed_until=None) | Q(state__claimed_until__lt=now)
@@ -29,7 +29,7 @@ def due_streams() -> Iterator[AuditStream]:
     rows = AuditStream.objects.across_workspaces().filter(free, rested, is_paused=False)
     open_to = rows.filter(Q(workspace=None) | Q(workspace__is_active=True))
     ordered = open_to.order_by(F("state__last_sent_at").asc(nulls_first=True), "pk")
-    yield from ordered.iterator(chunk_size=100)
+    return list(ordered[:_MOST_LOOKED_AT])
 
 
 def claim(stream: AuditStream) -> UUID | None:

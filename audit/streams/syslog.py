@@ -23,6 +23,8 @@ from workspaces import outbound
 
 _FACILITY: Final = 13  # log audit
 _WARNING, _NOTICE = 4, 5
+_ACKNOWLEDGE_SECONDS: Final = 5.0
+_LOOK_SECONDS: Final = 0.02
 _ENTERPRISE: Final = "32473"
 """The number that RFC 5612 keeps for those who have none of their own."""
 _NOT_PRINTABLE: Final = re.compile(r"[^\x21-\x7e]")
@@ -58,12 +60,11 @@ class SyslogSink:
         try:
             writer.write(frames)
             await writer.drain()
+            await _until_acknowledged(writer)
             writer.close()
             await writer.wait_closed()
-        except TimeoutError as error:
-            # Some receivers never say goodbye; what their machine has acknowledged counts as taken.
-            if _has_unsent(writer):
-                raise SinkFailed("It does not read what it is sent.") from error
+        except TimeoutError:
+            pass  # its machine has acknowledged everything, and it only did not say goodbye
         except ssl.SSLError as error:
             if reader.at_eof():
                 raise SinkFailed("It ended the connection.") from error
@@ -103,13 +104,19 @@ def _word(text: str, most: int) -> str:
     return _NOT_PRINTABLE.sub("_", text)[:most] or "-"
 
 
-def _has_unsent(writer: asyncio.StreamWriter) -> bool:
-    """Whether something of it has not reached the other machine. Source: tcp(7), SIOCOUTQ."""
-    if writer.transport.get_write_buffer_size():
-        return True
+async def _until_acknowledged(writer: asyncio.StreamWriter) -> None:
+    """Wait until the other machine has everything, seen twice. Source: tcp(7), SIOCOUTQ.
+
+    Raises:
+        SinkFailed: it does not read.
+    """
     line = writer.get_extra_info("socket")
-    try:
+    seen = 0
+    for _ in range(round(_ACKNOWLEDGE_SECONDS / _LOOK_SECONDS)):
         raw = fcntl.ioctl(line.fileno(), termios.TIOCOUTQ, b"\0" * 4)
-    except (OSError, AttributeError):
-        return True
-    return int.from_bytes(raw, sys.byteorder) > 0
+        waiting = int.from_bytes(raw, sys.byteorder) + writer.transport.get_write_buffer_size()
+        seen = seen + 1 if waiting == 0 else 0
+        if seen == 2:
+            return
+        await asyncio.sleep(_LOOK_SECONDS)
+    raise SinkFailed("It does not read what it is sent.")

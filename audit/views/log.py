@@ -17,6 +17,8 @@ from audit import reports
 from audit.actions import TITLES, Action, Outcome
 from audit.filters import (
     CHOICES,
+    ENDED,
+    FAILED,
     IDS,
     NUMBERS,
     RANGES,
@@ -122,6 +124,8 @@ def _filter_context(wanted: EntryFilter, workspace_id: UUID) -> dict[str, Any]:
         "outcome_choices": [
             *((outcome.value, label) for outcome, label in _OUTCOME_LABELS.items()),
             (REFUSED, "Refused"),
+            (FAILED, "Failed in any way"),
+            (ENDED, "Ended in any way, or refused"),
         ],
         "server_choices": choices.servers,
         "tool_choices": choices.tools,

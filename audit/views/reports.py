@@ -59,8 +59,8 @@ _FIGURES = (
 )
 _MORE_IS_BAD = frozenset({"failed", "refused", "p95", "wait_p50"})
 _DRILL = {
-    "calls": {"action": "tool_call.finished"},
-    "failed": {"action": "tool_call.finished"},
+    "calls": {"outcome": "ended"},
+    "failed": {"outcome": "failed"},
     "refused": {"action": "tool_call.refused"},
     "slow": {"action": "tool_call.finished", "sort": "duration"},
     "asked": {"action": "approval.requested"},

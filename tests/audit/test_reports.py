@@ -14,9 +14,11 @@ from django.utils import timezone
 
 from audit import rollups
 from audit.actions import Action, Outcome, RefusedBy
+from audit.filters import read_filter
 from audit.generating import generate
 from audit.models import AuditEntry, ReportSchedule, SavedView, SignOff
-from audit.reports.report import BY, Figure
+from audit.reports import entries_of, matching
+from audit.reports.report import BY, Figure, report_of
 from audit.services import EntryDraft, Ref, record
 from audit.views.reports import _change
 from tests.audit.sealed import seal_all
@@ -413,3 +415,38 @@ def test_the_workspace_model_is_left_alone() -> None:
     with pytest.raises(CommandError):
         call_command("generate_audit", "--entries", "20", "--workspace", "invented")
     assert not ReportSchedule.objects.for_workspace(Workspace.objects.get(slug="invented")).exists()
+
+
+@pytest.mark.parametrize(
+    ("tile", "query"), [("calls", "ended"), ("failed", "failed"), ("refused", "refused")]
+)
+def test_a_number_leads_to_exactly_its_entries(tenant: Tenant, tile: str, query: str) -> None:
+    """Ours: what a report counts is what the list behind it shows."""
+    for action, outcome, layer in (
+        (Action.TOOL_CALL_FINISHED, Outcome.OK, None),
+        (Action.TOOL_CALL_FINISHED, Outcome.TIMEOUT, None),
+        (Action.TOOL_CALL_FINISHED, Outcome.TOOL_ERROR, None),
+        (Action.TOOL_CALL_REFUSED, None, RefusedBy.POLICY),
+        (Action.APPROVAL_REFUSED, None, None),
+        (Action.TOOL_CALL_REQUESTED, None, None),
+    ):
+        record(
+            EntryDraft(
+                action=action,
+                outcome=outcome,
+                refused_by=layer,
+                actor=tenant.actor("member"),
+                workspace_id=tenant.workspace.pk,
+            )
+        )
+    wanted = read_filter({"outcome": query, "range": "24h"}, now=timezone.now())
+    rows = entries_of(tenant.workspace.pk, actor=tenant.actor("owner"))
+    found = matching(rows, wanted, actor=tenant.actor("owner"))
+    report = report_of(
+        tenant.workspace.pk,
+        matching(rows, read_filter({}, now=timezone.now()), actor=tenant.actor("owner")),
+        read_filter({"range": "24h"}, now=timezone.now()),
+        by="outcome",
+        now=timezone.now(),
+    )
+    assert report.figures[tile].now == found.count() > 0

@@ -68,7 +68,7 @@ class Lock:
             if connection.vendor == "postgresql":
                 cursor.execute(f"LOCK TABLE {TABLE} IN SHARE ROW EXCLUSIVE MODE")
             self._held.set()
-            assert self._let_go.wait(30)
+            assert self._let_go.wait(120)
 
     def let_go(self) -> None:
         self._let_go.set()
