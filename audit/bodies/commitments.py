@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
 
+from workspaces.secrets import SecretUnreadable
+
 if TYPE_CHECKING:
     from audit.models import AuditBody, AuditEntry
+
+KEY_BYTES: Final = 32
+"""Length of the key that each body has of its own."""
 
 
 def commit_to(raw: bytes) -> str:
@@ -35,6 +41,17 @@ def is_body_whole(entry: AuditEntry, body: AuditBody | None) -> bool:
     if not entry.body_commitment:
         return body is None
     return hmac.compare_digest(entry.body_commitment, commit_to_body(entry, body))
+
+
+def is_key_whole(body: AuditBody) -> bool:
+    """Whether a stored body can still be opened: its own key is there and opens."""
+    if body.key is None:
+        return False
+    try:
+        key = body.key.reveal("check a body of the log", is_credential=False)
+        return len(base64.b64decode(key, validate=True)) == KEY_BYTES
+    except (SecretUnreadable, ValueError):
+        return False
 
 
 def _digest(stored: bytes | memoryview | None) -> str:

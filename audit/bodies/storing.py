@@ -13,7 +13,7 @@ from uuid import UUID
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from audit.bodies.commitments import commit_to
+from audit.bodies.commitments import KEY_BYTES, commit_to
 from audit.models import AuditBody
 from workspaces.secrets import SecretUnreadable
 
@@ -25,7 +25,6 @@ PREVIEW_CHARACTERS: Final = 4_000
 """How much of arguments and results an entry shows by itself."""
 _MARGIN: Final = 64 * 1024
 """How far behind what is kept masking still looks, so that no secret is cut before it is recognised."""
-_KEY_BYTES: Final = 32
 _NONCE_BYTES: Final = 12
 
 
@@ -95,7 +94,7 @@ def make_body(
     """Encrypt what is kept under a key of its own; None if there is nothing."""
     if arguments is None and result is None:
         return None
-    key = os.urandom(_KEY_BYTES)
+    key = os.urandom(KEY_BYTES)
     return AuditBody(
         entry_id=entry_id,
         workspace_id=workspace_id,

@@ -92,7 +92,9 @@ def _write(
     now = database_now()
     changed = {
         str(head.chain_id): (head.seq, head.hash)
-        for head in AuditHead.objects.exclude(seq=F("stated_seq"))
+        for head in AuditHead.objects.select_for_update()
+        .exclude(seq=F("stated_seq"))
+        .order_by("chain_id")
     }
     content: dict[str, Any] = {
         "format": CHECKPOINT_FORMAT,

@@ -79,7 +79,9 @@ def _seal(most: int) -> SealedBatch:
     waiting = [entries[pk] for pk in wanted if pk in entries and pk not in done]
     seals = _place(waiting)
     AuditSeal.objects.bulk_create(seals)
-    newest = {seal.chain_id: seal for seal in seals}
+    newest = {
+        seal.chain_id: seal for seal in sorted(seals, key=lambda seal: (seal.chain_id, seal.seq))
+    }
     AuditHead.objects.bulk_create(
         [AuditHead(chain_id=pk, seq=seal.seq, hash=seal.hash) for pk, seal in newest.items()],
         update_conflicts=True,

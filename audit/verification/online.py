@@ -8,11 +8,12 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+from django.db import transaction
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from audit.actions import Action
-from audit.bodies import is_body_whole
+from audit.bodies import is_body_whole, is_key_whole
 from audit.models import (
     AuditBody,
     AuditCheckpoint,
@@ -26,7 +27,7 @@ from audit.sealing.reading import Sealed, chain_of
 from audit.sealing.rotation import key_id_after
 from audit.sealing.signing import signing_keys
 from audit.services import EntryDraft, record
-from audit.verification.stream import Cursor, LogStream
+from audit.verification.stream import Cursor, LogStream, News
 from audit.verification.trellis_verify import (
     ALTERED,
     INCOMPLETE,
@@ -41,6 +42,8 @@ from workspaces.actors import Actor
 
 Progress = Callable[[int], None]
 _TOLD = 10
+_LOOKS = 3
+"""How often what seems wrong is read again: erasure and retention can come in between, each once."""
 _LATE = timedelta(minutes=1)
 
 
@@ -62,27 +65,25 @@ def verify(
         AuditUnavailable: the result could not be recorded.
     """
     report = _check(workspace_id, outside, is_incremental, progress)
-    if workspace_id is None and report.result == WHOLE:
-        _keep_cursor(report)
-    record(
-        EntryDraft(
-            action=Action.LOG_VERIFIED,
-            actor=actor,
-            workspace_id=workspace_id,
-            details={
-                "result": report.result,
-                "scope": "new" if is_incremental else "whole",
-                "entries": report.entries,
-                "checkpoint": list(report.checkpoint) if report.checkpoint else None,
-                "findings_in_all": report.findings_in_all,
-                "findings": [
-                    {"result": f.result, "text": f.text, "chain": f.chain, "seq": f.seq}
-                    for f in report.findings[:_TOLD]
-                ],
-                "first_bad": dict(list(report.first_bad.items())[:_TOLD]),
-            },
-        )
+    details = {
+        "result": report.result,
+        "scope": "new" if is_incremental else "whole",
+        "entries": report.entries,
+        "checkpoint": list(report.checkpoint) if report.checkpoint else None,
+        "findings_in_all": report.findings_in_all,
+        "findings": [
+            {"result": f.result, "text": f.text, "chain": f.chain, "seq": f.seq}
+            for f in report.findings[:_TOLD]
+        ],
+        "first_bad": dict(list(report.first_bad.items())[:_TOLD]),
+    }
+    draft = EntryDraft(
+        action=Action.LOG_VERIFIED, actor=actor, workspace_id=workspace_id, details=details
     )
+    with transaction.atomic():  # the places belong to the checkpoint that the entry names
+        if workspace_id is None and report.result == WHOLE:
+            _keep_cursor(report)
+        record(draft)
     return report
 
 
@@ -135,16 +136,38 @@ class _Bodies:
     def __init__(self, verifier: Verifier) -> None:
         self._verifier = verifier
 
-    def inspect(self, chain: str, batch: list[Sealed]) -> None:
-        entries = [(sealed.seq, sealed.entry) for sealed in batch if sealed.entry is not None]
-        bodies = AuditBody.objects.across_workspaces().in_bulk([entry.pk for _, entry in entries])
-        for seq, entry in entries:
-            if is_body_whole(entry, bodies.get(entry.pk)) and not _has_foreign_preview(entry):
-                continue
-            if self._verifier.covers(chain, "bodies", seq):
-                continue
+    def inspect(self, chain: str, batch: list[Sealed], news: News) -> None:
+        """Look at a batch; what was erased while it was read is looked at once more."""
+        places = {sealed.entry_id: sealed.seq for sealed in batch if sealed.entry is not None}
+        entries = [sealed.entry for sealed in batch if sealed.entry is not None]
+        wrong = self._wrong_of(chain, entries, places)
+        for _ in range(_LOOKS):
+            if not wrong:
+                return
+            for tombstone in news():
+                self._verifier.feed(tombstone)
+            found = AuditEntry.objects.across_workspaces().filter(pk__in=wrong)
+            # One that retention has removed since is missed, or not, in its place.
+            wrong = self._wrong_of(chain, list(found), places)
+        for seq in sorted(places[pk] for pk in wrong):
             text = "Arguments or result were changed or removed; the entry says what they were."
             self._verifier.report.add(ALTERED, text, chain, seq)
+
+    def _wrong_of(
+        self, chain: str, entries: list[AuditEntry], places: dict[UUID, int]
+    ) -> list[UUID]:
+        bodies = AuditBody.objects.across_workspaces().in_bulk([entry.pk for entry in entries])
+        wrong = []
+        for entry in entries:
+            body = bodies.get(entry.pk)
+            is_there = is_body_whole(entry, body) and (body is None or is_key_whole(body))
+            if is_there and not _has_foreign_preview(entry):
+                continue
+            is_erased = body is None and not entry.arguments_preview and not entry.result_preview
+            if is_erased and self._verifier.covers(chain, "bodies", places[entry.pk]):
+                continue
+            wrong.append(entry.pk)
+        return wrong
 
 
 def _has_foreign_preview(entry: AuditEntry) -> bool:
@@ -177,12 +200,13 @@ def _look_for_unsealed(workspace_id: UUID | None, report: Report) -> None:
 
 def _keep_cursor(report: Report) -> None:
     """Remember how far it is whole: where the chains stood at the newest checkpoint."""
-    heads = AuditHead.objects.in_bulk([UUID(name) for name in report.stated])
-    for name, (seq, hash_) in report.stated.items():
-        head = heads.get(UUID(name))
-        if head is not None:
-            head.verified_seq, head.verified_hash = seq, hash_
-    AuditHead.objects.bulk_update(heads.values(), ["verified_seq", "verified_hash"], batch_size=200)
+    stated = {UUID(name): head for name, head in report.stated.items()}
+    # In the order in which sealing takes them, too.
+    rows = AuditHead.objects.select_for_update().filter(chain_id__in=stated).order_by("chain_id")
+    heads = list(rows)
+    for head in heads:
+        head.verified_seq, head.verified_hash = stated[head.chain_id]
+    AuditHead.objects.bulk_update(heads, ["verified_seq", "verified_hash"], batch_size=200)
 
 
 def last_verification() -> AuditEntry | None:

@@ -17,10 +17,15 @@ from audit.sealing.records import record_of
 from audit.verification.trellis_verify import Record
 
 _CHECKPOINTS: Final = 500
+_LEAST: Final = 20
+_MOST: Final = 1_000
+"""Entries of one chain that are read at once."""
 _MOST_AHEAD: Final = 20_000
 """Entries that are read ahead, of all chains together."""
 
-Inspect = Callable[[str, list[Sealed]], None]
+News = Callable[[], Iterator[Record]]
+"""The tombstones that came in since the last look."""
+Inspect = Callable[[str, list[Sealed], News], None]
 
 
 @dataclass(slots=True)
@@ -56,7 +61,7 @@ class LogStream:
         self.tops = self._read_tops()
         self._places = {name: head[0] for name, head in self._cursor.heads.items()}
         self._ahead: dict[str, deque[Sealed]] = {}
-        self._batch = max(20, min(1_000, _MOST_AHEAD // max(1, len(self.tops))))
+        self._batch = max(_LEAST, min(_MOST, _MOST_AHEAD // max(1, len(self.tops))))
         self._tombstones: set[UUID] = set()
 
     def _read_tops(self) -> dict[str, tuple[int, str]]:
@@ -121,9 +126,13 @@ class LogStream:
         self._places[name] = max(place, self._places.get(name, 0))
 
     def _read_ahead(self, name: str, place: int) -> deque[Sealed]:
-        batch = sealed_after(UUID(name), place, self._batch)
+        found = sealed_after(UUID(name), place, self._batch)
+        while found and not (batch := _still_sealed(found)):
+            found = sealed_after(UUID(name), place, self._batch)
+        if not found:
+            return deque()
         if self._inspect is not None:
-            self._inspect(name, batch)
+            self._inspect(name, batch, self._new_tombstones)
         return deque(batch)
 
     def _new_tombstones(self) -> Iterator[Record]:
@@ -133,6 +142,16 @@ class LogStream:
         for row in rows.exclude(id__in=self._tombstones).iterator(1_000):
             self._tombstones.add(row.pk)
             yield {"record": "tombstone", "statement": row.statement, "signature": row.signature}
+
+
+def _still_sealed(batch: list[Sealed]) -> list[Sealed]:
+    """The batch without what retention removed between the reading of its seals and of its entries."""
+    gone = [sealed.entry_id for sealed in batch if sealed.entry is None]
+    if not gone:
+        return batch
+    seals = AuditSeal.objects.filter(entry_id__in=gone).values_list("entry_id", flat=True)
+    left = set(seals)
+    return [sealed for sealed in batch if sealed.entry is not None or sealed.entry_id in left]
 
 
 def _heads_beside(checkpoint: AuditCheckpoint, workspace_id: UUID | None) -> dict[str, Any]:

@@ -9,22 +9,28 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import transaction
+from django.utils import timezone
 
 from audit.actions import Action
+from audit.errors import AuditUnavailable
 from audit.models import (
     AuditBody,
     AuditCheckpoint,
     AuditEntry,
     AuditHead,
+    AuditPolicy,
     AuditSeal,
     AuditTombstone,
     PendingSeal,
 )
-from audit.sealing import external
+from audit.retention import apply_retention
+from audit.retention.removing import remove_bodies
+from audit.sealing import external, reading
 from audit.sealing.checkpoints import make_checkpoint
 from audit.sealing.reading import sealed_after
 from audit.sealing.sealer import seal_pending
 from audit.sealing.tombstones import make_tombstone
+from audit.verification import online, stream
 from audit.verification.online import last_verification, verify
 from audit.verification.trellis_verify import Report
 from tests.audit.tampering import sealed_log, tamper, write_entries
@@ -151,10 +157,104 @@ def test_a_changed_body_is_found_and_an_erased_one_is_not(tenant: Tenant) -> Non
         last_seq=2,
         reason="asked for",
     )
-    AuditEntry.objects.for_workspace(tenant.workspace).filter(pk=body.pk).update(
-        arguments_preview="", result_preview=""
-    )
+    entries = AuditEntry.objects.for_workspace(tenant.workspace)
+    assert check().result == "altered"  # the previews are still there
+    entries.filter(pk=at(tenant, 2).entry_id).update(arguments_preview="", result_preview="")
     assert check().result == "whole"
+
+
+def test_what_is_erased_while_it_is_read_is_no_finding(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: between an entry and its body; behind a statement that was signed after the reading began."""
+    write_entries(tenant, 3, result=b'{"content":"something that was said"}')
+    seal_pending()
+    make_checkpoint()
+    real, erased = AuditBody.objects.across_workspaces, []
+
+    def erase_first() -> Any:
+        if not erased:
+            erased.append(2)
+            remove_bodies(tenant.workspace.pk, 2, 2, reason="erasure")
+        return real()
+
+    monkeypatch.setattr(AuditBody.objects, "across_workspaces", erase_first)
+    assert check().findings == []
+    assert erased
+
+
+def test_what_is_removed_while_it_is_read_is_no_finding(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: between seals and entries; of a whole batch and of the beginning of one."""
+    sealed_log(tenant)
+    AuditPolicy.unscoped.create(workspace=tenant.workspace, keep_entries=3)
+    real, removed = reading.entries_by_id, []
+
+    def remove_first(ids: Any) -> Any:
+        if not removed:
+            removed.append(apply_retention(tenant.workspace.pk, now=timezone.now()).entries)
+        return real(ids)
+
+    monkeypatch.setattr(reading, "entries_by_id", remove_first)
+    for batch in (2, 1_000):
+        removed.clear()
+        with transaction.atomic():
+            monkeypatch.setattr(stream, "_LEAST", batch)
+            monkeypatch.setattr(stream, "_MOST", batch)
+            assert check(workspace_id=tenant.workspace.pk).findings == []
+            assert removed == [9]
+            transaction.set_rollback(True)
+
+
+@pytest.mark.parametrize(
+    "forgery",
+    [
+        f"UPDATE {ENTRY} SET result_preview = 'forged' WHERE id = %s",
+        f"UPDATE {ENTRY} SET arguments_preview = 'forged' WHERE id = %s",
+        "INSERT INTO audit_auditbody (entry_id, is_cut, created_at) VALUES (%s, false, CURRENT_TIMESTAMP)",
+    ],
+)
+def test_nothing_can_be_put_in_an_erased_place(tenant: Tenant, forgery: str) -> None:
+    """SEC-107: what a statement says is gone must be gone."""
+    write_entries(tenant, 2, result=b'{"content":"something that was said"}')
+    seal_pending()
+    make_checkpoint()
+    remove_bodies(tenant.workspace.pk, 2, 2, reason="erasure")
+    assert check().result == "whole"
+    assert tamper(forgery, at(tenant, 2).entry_id) == 1
+    report = check()
+    assert (report.result, report.first_bad) == ("altered", {str(tenant.workspace.pk): 2})
+
+
+@pytest.mark.parametrize("key", [None, "garbage", "v1.key.short"])
+def test_a_body_that_lost_its_key_is_found(tenant: Tenant, key: str | None) -> None:
+    """SEC-107: without it nothing can be read any more, as if it had been erased."""
+    write_entries(tenant, 1, result=b'{"content":"something that was said"}')
+    seal_pending()
+    make_checkpoint()
+    assert tamper("UPDATE audit_auditbody SET key = %s", key) == 1
+    report = check()
+    assert (report.result, report.first_bad) == ("altered", {str(tenant.workspace.pk): 1})
+
+
+def test_the_result_and_the_place_from_where_to_go_on_are_kept_together(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-41: a process that dies between the two leaves neither; the next one goes on from the older place."""
+    sealed_log(tenant)
+    before = list(AuditHead.objects.values_list("verified_seq", flat=True))
+    with monkeypatch.context() as patch:
+
+        def fail(_draft: object) -> None:
+            raise AuditUnavailable
+
+        patch.setattr(online, "record", fail)
+        with pytest.raises(AuditUnavailable):
+            verify(actor=SYSTEM)
+    assert list(AuditHead.objects.values_list("verified_seq", flat=True)) == before
+    verify(actor=SYSTEM)
+    assert AuditHead.objects.get(chain_id=tenant.workspace.pk).verified_seq == 12
 
 
 def test_what_retention_removed_is_whole_also_when_it_is_all(tenant: Tenant) -> None:
