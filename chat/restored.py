@@ -6,6 +6,7 @@ import asyncio
 import logging
 
 from audit.actions import Action
+from audit.sealing.restores import confirm_restores
 from audit.services import EntryDraft, record
 from chat.engine import runner
 from chat.engine.endings import end_turn
@@ -83,9 +84,14 @@ def settle() -> int:
     return len(under_way)
 
 
-def confirm() -> bool:
-    """A person has looked: everything goes on by itself again. Whether there was something to confirm."""
-    if not restoring.confirm():
+def confirm(by: str = "") -> bool:
+    """A person has looked: everything goes on by itself again. Whether there was something to confirm.
+
+    Raises:
+        OSError: a checkpoint file that was kept aside could not be marked; nothing goes on yet.
+    """
+    kept = confirm_restores(by)
+    if not restoring.confirm() and not kept:
         return False
     record(EntryDraft(action=Action.RESTORE_CONFIRMED, actor=_actor(), workspace_id=None))
     return True

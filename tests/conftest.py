@@ -168,6 +168,17 @@ def empty_spool() -> Iterator[None]:
         spool._own = spool._OwnFile()
 
 
+@pytest.fixture(autouse=True)
+def no_checkpoint_file() -> Iterator[None]:
+    """A test's newest checkpoint is not held against the next one's database, nor what it left in its place."""
+    from audit.sealing import external
+
+    yield
+    path = external.file_path()
+    for kept in path.parent.glob(f"{path.name}*"):
+        kept.unlink(missing_ok=True)
+
+
 @pytest.fixture(autouse=True, scope="session")
 def fast_passwords() -> Iterator[None]:
     """Hash test passwords quickly; the real hasher takes its time on purpose."""

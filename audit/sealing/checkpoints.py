@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import logging
+import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from django.db.models import F, Sum
 
-from audit.actions import Action
 from audit.models import AuditCheckpoint, AuditHead
-from audit.sealing import external
+from audit.sealing import external, restores
 from audit.sealing.records import moment
 from audit.sealing.rotation import key_id_after, key_in_use, newest_checkpoint, record_key_change
 from audit.sealing.sealer import sealing_lock
 from audit.sealing.signing import SigningKey, signed, signing_keys
-from audit.services import EntryDraft, record
 from audit.verification.trellis_verify import (
     CHECKPOINT_FORMAT,
     EXTERNAL_FORMAT,
@@ -25,11 +24,7 @@ from audit.verification.trellis_verify import (
     head_digest,
     head_label,
 )
-from workspaces import restoring
-from workspaces.actors import Actor, Source
 from workspaces.database import database_now
-
-logger = logging.getLogger(__name__)
 
 BUSY_SECONDS: Final = 5.0
 IDLE_SECONDS: Final = 60.0
@@ -67,18 +62,27 @@ def make_checkpoint(
     Raises:
         SigningKeyMissing: the key in use is gone; nothing is signed with one that nobody introduced.
         DatabaseError: nothing was written.
-        OSError: the statement stands, but the file could not be written.
+        OSError: the file could not be written; or what lies in its place could not be kept, and nothing was signed.
     """
     with sealing_lock() as has_lock:
         if not has_lock or (only_if_due and not is_due()):
             return None
-        _look_outside()
+        misfit = restores.find_misfit()
+        if misfit is not None:
+            restores.declare(misfit)
+    if misfit is not None:
+        restores.keep(misfit)  # only now: what was entered must not be undone any more
+    with sealing_lock() as has_lock:
+        if not has_lock or (only_if_due and not is_due()):
+            return None
         _rotate_if_needed()
-        _explain_restores()
+        explained = _explain_restores()
         made = _write(kind)
         file = _file_of(made)
+    for aside in explained:
+        external.explain(aside)
     present = external.read()
-    if present is None or present.number < file.number or _is_foreign(present):
+    if present is None or (present.number < file.number and not external.is_foreign(present)):
         external.write(file.statement, file.signature)
     return made
 
@@ -149,51 +153,22 @@ def _file_of(made: AuditCheckpoint) -> _File:
     return _File(*signed(content, key_in_use(made)), number=made.number)
 
 
-def _is_foreign(found: external.External) -> bool:
-    """Whether the file is of another installation."""
-    mine = external.installation()
-    return bool(found.installation and mine and found.installation != mine)
-
-
-def _look_outside() -> None:
-    """Find out whether the file knows of more than the database: then that was restored from a backup."""
-    found = external.read()
-    if found is None or _is_foreign(found):
-        return
-    newest = newest_checkpoint()
-    number = newest.number if newest else 0
-    same = AuditCheckpoint.objects.filter(number=found.number).first()
-    if found.number <= number and same is not None and same.hash == found.checkpoint:
-        return
-    aside = external.keep_aside(found, after=min(number, found.number - 1))
-    restoring.note_restore()
-    logger.error(
-        "audit_log_restored_old_copy",
-        extra={"checkpoint": number, "known_checkpoint": found.number, "kept": aside.name},
-    )
-    record(
-        EntryDraft(
-            action=Action.LOG_LOSS,
-            actor=Actor.system(label="audit log", source=Source.TASK, workspace_id=None),
-            workspace_id=None,
-            details={
-                "reason": "The database is older than its newest checkpoint outside of it.",
-                "checkpoint": number,
-                "known_checkpoint": found.number,
-                "kept": aside.name,
-            },
-        )
-    )
-
-
-def _explain_restores() -> None:
-    """Once a person has confirmed a restore, say in a statement what was lost by it."""
-    asides = external.kept_aside()
-    if not asides or restoring.is_unconfirmed():
-        return
-    for aside in asides:
-        lost = external.read(aside)
-        if lost is not None:
-            restored = {"after": lost.after, "to": lost.number, "checkpoint": lost.checkpoint}
-            _write(Kind.RESTORED, more={"restored": restored})
-        external.explain(aside)
+def _explain_restores() -> list[Path]:
+    """Say in a statement what was lost by each restore that a person has confirmed; the files of those."""
+    confirmed = restores.confirmed()
+    if not confirmed:
+        return []
+    rows = AuditCheckpoint.objects.filter(kind=Kind.RESTORED).values_list("statement", flat=True)
+    told = {json.loads(statement)["restored"]["checkpoint"] for statement in rows}
+    for one in confirmed:
+        if one.lost.checkpoint in told:
+            continue
+        restored = {
+            "after": one.lost.after,
+            "to": one.lost.number,
+            "checkpoint": one.lost.checkpoint,
+            "confirmed_by": one.by,
+            "confirmed_at": one.at,
+        }
+        _write(Kind.RESTORED, more={"restored": restored})
+    return [one.path for one in confirmed]

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
+import hashlib
 import json
 import logging
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 
-from audit.verification.trellis_verify import EXTERNAL_FORMAT, is_signed
+from audit.verification.trellis_verify import EXTERNAL_FORMAT, fingerprint_of, is_signed
 from workspaces.models import Installation
 
 logger = logging.getLogger(__name__)
+
+
+class Unreadable(ValueError):
+    """A file is there, but says nothing that can be believed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +37,8 @@ class External:
     key_id: str
     after: int = 0
     """Of a file kept aside: the newest checkpoint that the restored database had."""
+    confirmation: dict[str, Any] = field(default_factory=dict)
+    """Of a file kept aside: who confirmed the restore; to be checked before it is believed."""
 
     @property
     def as_record(self) -> dict[str, str]:
@@ -49,32 +58,53 @@ def installation() -> str:
     return row.pk.hex if row is not None else ""
 
 
+def is_foreign(found: External) -> bool:
+    """Whether a file is of another installation than the database says it is; the row that says so proves nothing."""
+    mine = installation()
+    return bool(found.installation and mine and found.installation != mine)
+
+
 def read(path: Path | None = None) -> External | None:
     """What a file says; None: there is none, or none that can be read."""
+    try:
+        return read_strictly(path)
+    except Unreadable:
+        logger.warning("audit_checkpoint_file_unreadable", extra={"path": str(path or file_path())})
+        return None
+
+
+def read_strictly(path: Path | None = None) -> External | None:
+    """What a file says; None: there is none.
+
+    Raises:
+        Unreadable: there is one, but it cannot be read, or its signature does not hold.
+    """
     source = path or file_path()
     try:
         content: dict[str, Any] = json.loads(source.read_text())
         statement = json.loads(content["statement"])
         key = statement["key"]
-        is_whole = statement["format"] == EXTERNAL_FORMAT and is_signed(
-            content["statement"], content["signature"], key["public"]
+        is_whole = (
+            statement["format"] == EXTERNAL_FORMAT
+            and fingerprint_of(base64.b64decode(key["public"], validate=True))[:16] == key["id"]
+            and is_signed(content["statement"], content["signature"], key["public"])
         )
         if not is_whole:
-            raise ValueError("not signed")
+            raise Unreadable("not signed")
         return External(
             statement=content["statement"],
             signature=content["signature"],
             number=int(statement["number"]),
             checkpoint=statement["checkpoint"],
-            installation=statement["installation"],
+            installation=str(statement["installation"]),
             key_id=key["id"],
             after=int(content.get("after", 0)),
+            confirmation=dict(content.get("confirmed") or {}),
         )
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError):
-        logger.warning("audit_checkpoint_file_unreadable", extra={"path": str(source)})
-        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise Unreadable(str(source)) from error
 
 
 def write(statement: str, signature: str) -> None:
@@ -92,11 +122,53 @@ def keep_aside(found: External, *, after: int) -> Path:
     Raises:
         OSError: it is still in its place.
     """
-    path = file_path()
-    aside = path.with_name(f"{path.name}.before-restore-{found.number}")
-    _write(aside, {**found.as_record, "after": after})
-    path.unlink(missing_ok=True)
+    aside = _free(f"before-restore-{found.number}", found)
+    if not aside.exists():
+        _write(aside, {**found.as_record, "after": after})
+    _take_away(found)
     return aside
+
+
+def keep_other(found: External) -> Path:
+    """Keep a file of an installation with other keys.
+
+    Raises:
+        OSError: it is still in its place.
+    """
+    aside = _free(f"of-another-{found.number}", found)
+    _write(aside, found.as_record)
+    _take_away(found)
+    return aside
+
+
+def mark(aside: Path, lost: External, confirmation: dict[str, str]) -> None:
+    """Put a person's confirmation into a file kept aside.
+
+    Raises:
+        OSError: it is as it was.
+    """
+    _write(aside, {**lost.as_record, "after": lost.after, "confirmed": confirmation})
+
+
+def _free(ending: str, found: External) -> Path:
+    """A name for a file kept aside under which no other one lies."""
+    path = file_path()
+    aside = path.with_name(f"{path.name}.{ending}")
+    for taken in (aside, _explained(aside)):
+        with contextlib.suppress(Unreadable):
+            other = read_strictly(taken)
+            if other is None or other.statement == found.statement:
+                continue
+        digest = hashlib.sha256(found.statement.encode()).hexdigest()
+        return path.with_name(f"{path.name}.{ending}-{digest[:16]}")
+    return aside
+
+
+def _take_away(found: External) -> None:
+    """Unless another process has put a new one in its place by now."""
+    present = read()
+    if present is not None and present.statement == found.statement:
+        file_path().unlink(missing_ok=True)
 
 
 def kept_aside() -> list[Path]:
@@ -108,7 +180,12 @@ def kept_aside() -> list[Path]:
 
 def explain(aside: Path) -> None:
     """A signed statement speaks of it now."""
-    aside.replace(aside.with_name(f"{aside.name}.explained"))
+    with contextlib.suppress(FileNotFoundError):  # another process was first
+        aside.replace(_explained(aside))
+
+
+def _explained(aside: Path) -> Path:
+    return aside.with_name(f"{aside.name}.explained")
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:

@@ -93,9 +93,9 @@ def _check(
     is_incremental: bool,
     progress: Progress | None,
 ) -> Report:
-    kept = None if outside else external.read()
-    if kept is not None and kept.installation in {"", external.installation()}:
-        outside = kept.as_record
+    doubt = None
+    if outside is None:
+        outside, doubt = _outside()
     start = _start() if is_incremental and workspace_id is None else None
     verifier = Verifier(
         trusted=[key.fingerprint for key in signing_keys()],
@@ -125,9 +125,24 @@ def _check(
     for aside in external.kept_aside():
         text = f"An old copy of the database was restored, which nobody has confirmed yet ({aside.name})."
         report.add(INCOMPLETE, text)
-    if outside is None:
+    if doubt is not None:
+        report.add(INCOMPLETE, doubt)
+    elif outside is None:
         report.notes.append("There is no checkpoint file outside the database to compare with.")
     return report
+
+
+def _outside() -> tuple[Record | None, str | None]:
+    """The checkpoint file, or why the one that is there cannot be compared with."""
+    try:
+        kept = external.read_strictly()
+    except external.Unreadable:
+        return None, "The checkpoint file outside the database cannot be read, or is not signed."
+    if kept is None:
+        return None, None
+    if external.is_foreign(kept):
+        return None, "The checkpoint file outside the database is of another installation."
+    return kept.as_record, None
 
 
 class _Bodies:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import getpass
+import platform
 from typing import Any
 
 from django.core.management.base import BaseCommand
 
 from chat import restored
+
+
+def _person() -> str:
+    """Whoever runs this, as the machine knows him."""
+    try:
+        return f"{getpass.getuser()} on {platform.node()}"
+    except (KeyError, OSError):
+        return platform.node()
 
 
 class Command(BaseCommand):
@@ -15,7 +25,7 @@ class Command(BaseCommand):
     help = "Lets webhooks go out again after the database was restored from a backup."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if restored.confirm():
+        if restored.confirm(by=_person()):
             self.stdout.write("Confirmed. Webhooks go out again.")
         else:
             self.stdout.write("Nothing to confirm: no restore was found.")

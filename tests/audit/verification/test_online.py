@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.db import transaction
+from django.test import override_settings
 from django.utils import timezone
 
 from audit.actions import Action
@@ -25,14 +27,17 @@ from audit.models import (
 )
 from audit.retention import apply_retention
 from audit.retention.removing import remove_bodies
-from audit.sealing import external, reading
+from audit.sealing import checkpoints, external, reading, rotation, signing
 from audit.sealing.checkpoints import make_checkpoint
 from audit.sealing.reading import sealed_after
 from audit.sealing.sealer import seal_pending
+from audit.sealing.signing import SigningKeyMissing, signed
 from audit.sealing.tombstones import make_tombstone
 from audit.verification import online, stream
 from audit.verification.online import last_verification, verify
-from audit.verification.trellis_verify import Report
+from audit.verification.trellis_verify import EXTERNAL_FORMAT, Report
+from chat import restored
+from config.env import EncryptionKey
 from tests.audit.tampering import sealed_log, tamper, write_entries
 from tests.factories import Tenant, TwoTenants
 from workspaces import restoring
@@ -170,7 +175,8 @@ def test_what_is_erased_while_it_is_read_is_no_finding(
     write_entries(tenant, 3, result=b'{"content":"something that was said"}')
     seal_pending()
     make_checkpoint()
-    real, erased = AuditBody.objects.across_workspaces, []
+    real = AuditBody.objects.across_workspaces
+    erased: list[int] = []
 
     def erase_first() -> Any:
         if not erased:
@@ -189,7 +195,8 @@ def test_what_is_removed_while_it_is_read_is_no_finding(
     """Ours: between seals and entries; of a whole batch and of the beginning of one."""
     sealed_log(tenant)
     AuditPolicy.unscoped.create(workspace=tenant.workspace, keep_entries=3)
-    real, removed = reading.entries_by_id, []
+    real = reading.entries_by_id
+    removed: list[int] = []
 
     def remove_first(ids: Any) -> Any:
         if not removed:
@@ -320,23 +327,32 @@ def test_only_what_is_new_is_verified_again(tenant: Tenant) -> None:
     assert check(is_incremental=True).entries > 12  # after a finding, all of it
 
 
-def test_a_restored_old_copy_is_said_to_be_one_until_a_person_confirms(
-    tenant: Tenant, checkpoint_file: Path
-) -> None:
-    """SEC-103: the file outside is kept, and a signed statement bridges the gap afterwards."""
+def restore_old_copy(tenant: Tenant) -> external.External:
+    """Four rounds, of which the copy that is restored knows the first two; what was newest in the lost one."""
     Installation.objects.get_or_create()
     sealed_log(tenant, rounds=2)
     old = AuditCheckpoint.objects.count()
     sealed_log(tenant, rounds=2)
     newest = external.read()
     assert newest is not None
-    # The copy that is restored knows the first two rounds only.
     for seal in AuditSeal.objects.filter(seq__gt=8):
         tamper(f"DELETE FROM {ENTRY} WHERE id = %s", seal.entry_id)
     tamper(f"DELETE FROM {SEAL} WHERE seq > %s", 8)
     tamper("DELETE FROM audit_auditcheckpoint WHERE number > %s", old)
     head = at(tenant, 8)
     AuditHead.objects.update(seq=8, hash=head.hash, stated_seq=8)
+    return newest
+
+
+def losses() -> list[AuditEntry]:
+    return list(AuditEntry.objects.across_workspaces().filter(action=Action.LOG_LOSS.value))
+
+
+def test_a_restored_old_copy_is_said_to_be_one_until_a_person_confirms(
+    tenant: Tenant, checkpoint_file: Path
+) -> None:
+    """SEC-103: the file outside is kept, and a signed statement bridges the gap afterwards."""
+    newest = restore_old_copy(tenant)
     assert check().result == "incomplete"
     write_entries(tenant, 1)
     seal_pending()
@@ -344,37 +360,127 @@ def test_a_restored_old_copy_is_said_to_be_one_until_a_person_confirms(
     (aside,) = external.kept_aside()
     assert aside.name == f"checkpoint.json.before-restore-{newest.number}"
     assert restoring.is_unconfirmed()
-    loss = AuditEntry.objects.across_workspaces().get(action=Action.LOG_LOSS.value)
+    (loss,) = losses()
     assert loss.details["known_checkpoint"] == newest.number
     seal_pending()
     make_checkpoint()
     report = check()
     assert report.result == "incomplete"
     assert any("confirmed" in finding.text for finding in report.findings)
-    assert restoring.confirm()
+    assert restored.confirm(by="somebody")
     make_checkpoint()
     assert external.kept_aside() == []
     report = check()
     assert (report.result, report.findings) == ("whole", [])
     assert any("restored from a backup" in note for note in report.notes)
+    statement = AuditCheckpoint.objects.get(kind="restored").statement
+    assert json.loads(statement)["restored"]["confirmed_by"] == "somebody"
     # Who kept the lost copy's file is told why it does not fit.
     report = check(outside=newest.as_record)
     assert report.result == "whole"
     assert any("that was lost" in note for note in report.notes)
 
 
-def test_a_file_of_another_installation_is_not_compared(tenant: Tenant) -> None:
-    """Ours: the data folder was kept and the database made anew."""
-    Installation.objects.get_or_create()
-    sealed_log(tenant, rounds=1)
-    content = json.loads(external.file_path().read_text())
+@pytest.mark.parametrize("confirmation", [None, {"by": "x", "at": "now", "mac": "0" * 64}, "yes"])
+def test_a_row_of_the_database_confirms_no_restore(tenant: Tenant, confirmation: Any) -> None:
+    """SEC-103: nor does a word that was not given with this installation's key."""
+    restore_old_copy(tenant)
+    make_checkpoint()
+    Installation.objects.update(restored_at=None)
+    (aside,) = external.kept_aside()
+    if confirmation is not None:
+        kept = json.loads(aside.read_text())
+        aside.write_text(json.dumps({**kept, "confirmed": confirmation}))
+    make_checkpoint()
+    assert external.kept_aside() == [aside]
+    assert not AuditCheckpoint.objects.filter(kind="restored").exists()
+    assert check().result == "incomplete"
+
+
+def test_another_name_for_the_installation_hides_no_restore(tenant: Tenant) -> None:
+    """SEC-103: the file was signed with our key, so it is kept, and the loss is entered, whatever the row says."""
+    newest = restore_old_copy(tenant)
     Installation.objects.all().delete()
     Installation.objects.create()
     report = check()
-    assert report.result == "whole"
-    assert report.notes
+    assert report.result == "incomplete"
+    assert any("another installation" in finding.text for finding in report.findings)
     make_checkpoint()
-    assert json.loads(external.file_path().read_text()) != content
+    (aside,) = external.kept_aside()
+    kept = external.read(aside)
+    assert kept is not None
+    assert kept.statement == newest.statement
+    assert len(losses()) == 1
+    assert restoring.is_unconfirmed()
+    assert check().result == "incomplete"
+    assert restored.confirm()
+    make_checkpoint()
+    assert check().findings == []
+
+
+def test_a_file_of_an_installation_with_other_keys_is_kept_too(
+    tenant: Tenant, checkpoint_file: Path
+) -> None:
+    """Ours: two in one place; that is no loss, but what another one wrote is not ours to write over."""
+    Installation.objects.get_or_create()
+    (key,) = signing._keys((b"x" * 32,))
+    content = {"format": EXTERNAL_FORMAT, "number": 7, "checkpoint": "0" * 64, "heads": {}}
+    statement, signature = signed({**content, "installation": "another"}, key)
+    checkpoint_file.parent.mkdir(parents=True)
+    external.write(statement, signature)
+    sealed_log(tenant, rounds=1)
+    kept = external.read(checkpoint_file.with_name("checkpoint.json.of-another-7"))
+    assert kept is not None
+    assert kept.statement == statement
+    assert (losses(), external.kept_aside(), check().findings) == ([], [], [])
+
+
+@pytest.mark.parametrize("change", ['{"statement": "x"}', "", "[]", None])
+def test_a_file_that_says_nothing_is_said(
+    tenant: Tenant, checkpoint_file: Path, change: str | None
+) -> None:
+    """SEC-103: without it nobody knows whether the end was cut off."""
+    sealed_log(tenant, rounds=1)
+    text = checkpoint_file.read_text()
+    checkpoint_file.write_text(text.replace("heads", "hands") if change is None else change)
+    report = check()
+    assert report.result == "incomplete"
+    assert any("cannot be read" in finding.text for finding in report.findings)
+
+
+def test_a_loss_is_entered_before_its_file_is_moved(tenant: Tenant) -> None:
+    """REL-41: whatever fails afterwards, as signing on a new machine, neither undoes the entry nor doubles it."""
+    newest = restore_old_copy(tenant)
+    own = EncryptionKey("new", b"n" * 32)
+    config = settings.TRELLIS.model_copy(update={"audit_signing_keys": (own,)})
+    with override_settings(TRELLIS=config), pytest.MonkeyPatch.context() as patch:
+
+        def fail(_descriptor: int) -> None:
+            raise OSError(28, "No space left on device")
+
+        patch.setattr(rotation, "find_key", lambda _key_id: None)
+        patch.setattr("os.fsync", fail)
+        with pytest.raises(OSError, match="No space"):
+            make_checkpoint()
+        assert external.read() == newest
+        patch.undo()
+        patch.setattr(rotation, "find_key", lambda _key_id: None)
+        for _ in range(2):
+            with pytest.raises(SigningKeyMissing):
+                make_checkpoint()
+        assert (len(losses()), len(external.kept_aside())) == (1, 1)
+    restored.confirm()
+    (aside,) = external.kept_aside()
+    with pytest.MonkeyPatch.context() as patch:
+
+        def die(_made: object) -> None:
+            raise ZeroDivisionError
+
+        patch.setattr(checkpoints, "_file_of", die)
+        with pytest.raises(ZeroDivisionError):
+            make_checkpoint()
+    assert external.kept_aside() == [aside]  # what would have explained it was undone
+    make_checkpoint()
     assert external.kept_aside() == []
 
 
