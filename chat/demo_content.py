@@ -129,20 +129,24 @@ def _seed_people() -> Workspace:
     workspace = Workspace.objects.filter(slug=SLUG).first()
     if workspace is None:
         workspace = Workspace.objects.create(slug=SLUG, name="Demo workspace")
-        actor = Actor.system(label="seed_demo", source=Source.COMMAND, workspace_id=workspace.pk)
-        record_created(workspace, actor=actor)
+        record_created(workspace, actor=_seeder(workspace))
     for person in PEOPLE:
         if User.objects.filter(email=person.email).exists():
             continue
         user = User.objects.create_user(person.email, PASSWORD, name=person.name)
         EmailAddress.objects.create(user=user, email=user.email, verified=True, primary=True)
-        Membership.objects.create(
+        membership = Membership.objects.create(
             workspace=workspace,
             user=user,
             role=person.role.value,
             is_auditor=person.is_auditor,
         )
+        record_created(membership, actor=_seeder(workspace))
     return workspace
+
+
+def _seeder(workspace: Workspace) -> Actor:
+    return Actor.system(label="seed_demo", source=Source.COMMAND, workspace_id=workspace.pk)
 
 
 def _seed_server(workspace: Workspace, seed: ProgramSeed, actor: Actor) -> McpServer:
