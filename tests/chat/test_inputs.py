@@ -171,7 +171,7 @@ def test_a_call_that_is_not_repeated_after_a_crash_has_its_end_in_the_log(parked
 
 
 def test_a_parked_call_of_a_former_member_has_its_end_in_the_log(parked: Chat) -> None:
-    """SEC-56, SEC-64: it is not gone on with, and that is on record."""
+    """SEC-56, SEC-64: it is not gone on with, and that is on record: who may not, and how the call ended."""
     row = wait_for_question(parked)
     Membership.objects.for_workspace(parked.tenant.workspace).filter(
         user_id=row.asked_of_id
@@ -181,7 +181,7 @@ def test_a_parked_call_of_a_former_member_has_its_end_in_the_log(parked: Chat) -
     expire_inputs()
     parked.watching.turn("failed")
     assert parked.calls()[0].status == "refused"
-    assert log_of(parked) == [REQUESTED, CANCELLED]
+    assert log_of(parked) == [REQUESTED, ("tool_call.refused", ""), CANCELLED]
 
 
 def test_a_parked_call_of_a_revoked_token_has_its_end_in_the_log(parked: Chat) -> None:
