@@ -28,8 +28,10 @@ from audit.retention import active_hold, apply_retention, erase_bodies, place_ho
 from audit.retention.erasing import runs_of
 from audit.sealing.checkpoints import make_checkpoint
 from audit.sealing.sealer import seal_pending
+from audit.sealing.tombstones import make_tombstone
 from audit.services import EntryDraft, drafted, write
 from audit.verification.online import verify
+from tests.audit.tampering import tamper
 from tests.factories import Tenant, make_tenant
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 
@@ -136,6 +138,55 @@ def test_bodies_go_earlier_than_their_entries(tenant: Tenant) -> None:
     assert result_of(tenant) == "whole"
     AuditBody.unscoped.filter(entry_id=entries[2].pk).delete()
     assert result_of(tenant) != "whole"
+
+
+@pytest.mark.parametrize(
+    ("attack", "where"),
+    [
+        (("audit_auditseal", "audit_auditentry"), 1),  # the oldest one
+        (("audit_auditseal", "audit_auditentry"), 3),  # in the midst
+        (("audit_auditentry",), 3),
+    ],
+)
+def test_a_hole_is_not_signed_away(
+    tenant: Tenant, attack: tuple[str, ...], where: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """SEC-103: what somebody took out past the triggers stays to be seen; the loss is entered once."""
+    entries = sealed(tenant, [40, 39, 38, 37, 36, 1])
+    keep(tenant, keep_days=30)
+    victim = AuditSeal.objects.get(chain_id=tenant.workspace.pk, seq=where).entry_id
+    for table in attack:
+        column = "entry_id" if table == "audit_auditseal" else "id"
+        assert tamper(f"DELETE FROM {table} WHERE {column} = %s", victim) == 1
+    for _ in range(2):
+        apply(tenant)
+    assert len(left(tenant, entries)) == 5
+    assert not AuditTombstone.objects.exists()
+    losses = AuditEntry.objects.for_workspace(tenant.workspace).filter(action="log.loss")
+    assert [(loss.details["first"], loss.details["last"]) for loss in losses] == [(where, where)]
+    assert "audit_retention_found_a_hole" in caplog.text
+    assert "missing" in result_of(tenant) or "gone" in result_of(tenant)
+
+
+def test_a_forged_statement_fills_no_hole(tenant: Tenant) -> None:
+    """SEC-103: only one that was signed accounts for what is gone."""
+    entries = sealed(tenant, [40, 39, 38, 1])
+    keep(tenant, keep_days=30)
+    victim = AuditSeal.objects.get(chain_id=tenant.workspace.pk, seq=2).entry_id
+    stone = make_tombstone(
+        chain_id=tenant.workspace.pk,
+        kind=AuditTombstone.Kind.ENTRIES,
+        first_seq=2,
+        last_seq=2,
+        reason="retention",
+    )
+    tamper("UPDATE audit_audittombstone SET signature = %s", "AAAA")
+    AuditEntry.unscoped.filter(pk=victim)._raw_delete("default")
+    apply(tenant)
+    assert len(left(tenant, entries)) == 3
+    tamper("UPDATE audit_audittombstone SET signature = %s", stone.signature)
+    apply(tenant)
+    assert left(tenant, entries) == [3]
 
 
 def test_without_settings_nothing_ever_goes(tenant: Tenant) -> None:
