@@ -26,8 +26,9 @@ def test_questions_and_answers_branch_and_stay_browsable(page: Page) -> None:
     """Edit, answer again, go back, fork: nothing is lost, and each path goes on by itself."""
     enter(page, MEMBER)
     open_chat(page, "Clock", "What time is it in Tokyo?")
-    expect_idle(page)
     question, answer = page.locator(".user-message"), page.locator("article.answer")
+    expect(answer).to_contain_text("In Tokyo it is now")  # before a turn has begun, all is idle too
+    expect_idle(page)
     question.hover()
     question.get_by_role("button", name="Edit").click()
     page.get_by_role("textbox", name="worded anew").fill("What time is it in Paris?")
