@@ -128,6 +128,9 @@ class SyslogReceiver:
         self.clients: list[object] = []
         self.drops = 0
         """How many of the next connections are cut off without being read."""
+        self.stalls = False
+        """Whether connections are taken and never read."""
+        self._ended = threading.Event()
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
 
@@ -147,6 +150,9 @@ class SyslogReceiver:
                     one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
                     one.recv(1)
                     continue
+                if self.stalls:
+                    self._ended.wait(60)
+                    continue
                 self.clients.append(one.getpeercert())
                 whole = b""
                 while piece := one.recv(65536):
@@ -163,6 +169,7 @@ class SyslogReceiver:
             whole = rest[int(length) :]
 
     def stop(self) -> None:
+        self._ended.set()
         self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
         self._thread.join(5)

@@ -243,6 +243,20 @@ def test_a_sink_that_is_away_holds_up_no_other(tenant: Tenant, receiver: HttpRec
     assert away.last_error == "It could not be reached."
 
 
+def test_those_with_nothing_to_send_keep_no_other_from_its_turn(
+    two_workspaces: TwoTenants, receiver: HttpReceiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many they are, and however long ago they sent last."""
+    quiet, _ = make(two_workspaces.a, receiver.url)
+    make(two_workspaces.b, receiver.url)
+    sending.send_due()
+    StreamState.objects.filter(stream=quiet).update(last_sent_at=None)
+    monkeypatch.setattr(sending, "MOST_STREAMS", 1)
+    write(two_workspaces.b, "busy")
+    sending.send_due()
+    assert [entry["entry"]["tool_name"] for entry in told(receiver)] == ["busy"]
+
+
 def test_batches_are_bounded(tenant: Tenant, receiver: HttpReceiver) -> None:
     make(tenant, receiver.url)
     with patch.object(reading, "MOST_ENTRIES", 2):
@@ -368,6 +382,25 @@ def test_a_receiver_that_is_somebody_else_gets_nothing(
     sending.send_due()
     assert syslog.messages == []
     assert state_of(stream).last_error == "Its certificate is not trusted, or is another host's."
+
+
+def test_a_receiver_that_never_reads_has_taken_nothing(
+    tenant: Tenant,
+    syslog: SyslogReceiver,
+    authority: Authority,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What lies unread in buffers of the line is no yes: it is sent again."""
+    monkeypatch.setattr("audit.streams.syslog._ACKNOWLEDGE_SECONDS", 0.2)
+    monkeypatch.setattr(sending, "SEND_SECONDS", 2.0)
+    stream, _ = make(tenant, syslog.target, "syslog", ca_certificates=authority.ca)
+    before = list(StreamCursor.objects.filter(stream=stream).values_list("chain_id", "seq"))
+    write(tenant, *(f"{number:0250}" for number in range(450)))
+    syslog.stalls = True
+    sending.send_due()
+    assert state_of(stream).failures == 1
+    after = list(StreamCursor.objects.filter(stream=stream).values_list("chain_id", "seq"))
+    assert after == before
 
 
 def test_a_receiver_that_cuts_the_connection_gets_it_again(
