@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 from django.test import Client
 
 from chat.models import Message, Turn
 from tests.chat.conftest import Chat
 
+MOST_FILLED: Final = 10_000
+"""Rows of one size; more than any test's file has room for."""
+
 
 @contextmanager
 def full_disk() -> Iterator[None]:
-    """SQLite itself says so: its file may not grow by one page more."""
+    """SQLite itself says so: its file may not grow by one page more, and the pages that earlier rows left are taken."""
     with connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE filler (bytes BLOB)")
         cursor.execute("PRAGMA max_page_count = 1")  # clamped to what there is
+        for size in (1_000_000, 30_000, 1_000):
+            with contextlib.suppress(OperationalError):
+                for _ in range(MOST_FILLED):
+                    cursor.execute("INSERT INTO filler VALUES (zeroblob(%s))", [size])
     try:
         yield
     finally:
         with connection.cursor() as cursor:
             cursor.execute("PRAGMA max_page_count = 1073741823")
+            cursor.execute("DROP TABLE filler")
 
 
 @pytest.mark.skipif("connection.vendor != 'sqlite'", reason="SQLite's disk")

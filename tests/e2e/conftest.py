@@ -15,12 +15,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    expect,
+    sync_playwright,
+)
 
 from config.bootstrap import PYTHON, ROOT, WEB, child_environment
 
 ARTIFACTS = ROOT / "test-artifacts"
 START_SECONDS = 60
+PATIENCE_MS = 30_000
+"""How long a page may take for anything; servers are started in the midst of it, on whatever machine."""
 STOP_SECONDS = 20
 BROWSER_OPTIONS = [
     "--no-sandbox",
@@ -149,6 +158,7 @@ def find_chromium() -> str:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """One browser for all journeys; each has contexts of its own."""
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(
             executable_path=find_chromium(), args=BROWSER_OPTIONS, headless=True
@@ -175,7 +185,7 @@ def new_context(browser: Browser, trellis: RunningTrellis) -> Iterator[NewContex
 
     def make(**options: object) -> BrowserContext:
         context = browser.new_context(base_url=trellis.url, **options)  # type: ignore[arg-type]
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(PATIENCE_MS)
         context.on("console", note)
         context.on("weberror", lambda error: errors.append(str(error.error)))
         contexts.append(context)
