@@ -38,6 +38,11 @@ class Action(StrEnum):
     AUTH_SIGNED_IN = "auth.signed_in"
     AUTH_SIGNED_OUT = "auth.signed_out"
     AUTH_FAILED = "auth.failed"
+    GRANT_REQUESTED = "grant.requested"
+    GRANT_GIVEN = "grant.given"
+    GRANT_FAILED = "grant.failed"
+    GRANT_LOST = "grant.lost"
+    GRANT_REVOKED = "grant.revoked"
     EXPORT_CREATED = "export.created"
     BODY_OPENED = "body.opened"
     RESTORE_FOUND = "restore.found"
@@ -87,6 +92,11 @@ SENTENCES: dict[Action, str] = {
     Action.AUTH_SIGNED_IN: "A person signed in.",
     Action.AUTH_SIGNED_OUT: "A person signed out.",
     Action.AUTH_FAILED: "Somebody failed to sign in.",
+    Action.GRANT_REQUESTED: "A person was sent to sign in to an MCP server.",
+    Action.GRANT_GIVEN: "An account at an MCP server was connected.",
+    Action.GRANT_FAILED: "Signing in to an MCP server did not succeed.",
+    Action.GRANT_LOST: "A connected account no longer serves; somebody has to sign in again.",
+    Action.GRANT_REVOKED: "A connected account was disconnected.",
     Action.EXPORT_CREATED: "The log was exported.",
     Action.BODY_OPENED: "The arguments and result of a call were read.",
     Action.RESTORE_FOUND: "The database was found to be older than the installation; nothing runs by itself.",
@@ -137,6 +147,11 @@ TITLES: dict[Action, str] = {
     Action.AUTH_SIGNED_IN: "Signed in",
     Action.AUTH_SIGNED_OUT: "Signed out",
     Action.AUTH_FAILED: "Sign-in failed",
+    Action.GRANT_REQUESTED: "Account sign-in started",
+    Action.GRANT_GIVEN: "Account connected",
+    Action.GRANT_FAILED: "Account sign-in failed",
+    Action.GRANT_LOST: "Account lost",
+    Action.GRANT_REVOKED: "Account disconnected",
     Action.EXPORT_CREATED: "Log exported",
     Action.BODY_OPENED: "Call's bodies read",
     Action.RESTORE_FOUND: "Restored from a backup",

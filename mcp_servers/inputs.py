@@ -24,6 +24,8 @@ class InputKind(StrEnum):
     URL = "url"
     SAMPLING = "sampling"
     ROOTS = "roots"
+    SIGN_IN = "sign_in"
+    """Not the server's question but ours: it wants credentials, and the person can get them by signing in."""
 
 
 class InputAction(StrEnum):

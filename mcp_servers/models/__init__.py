@@ -2,9 +2,19 @@
 
 from mcp_servers.models.approvals import Approval, ToolPermission
 from mcp_servers.models.inputs import InputRequest, InputStatus
+from mcp_servers.models.oauth import (
+    ClientKind,
+    OAuthAttempt,
+    OAuthClient,
+    OAuthGrant,
+    ToolSighting,
+)
 from mcp_servers.models.quotas import CallCount
 from mcp_servers.models.resources import McpPrompt, McpResource
 from mcp_servers.models.servers import (
+    OAUTH_TYPES,
+    AccountUse,
+    AuthType,
     GlobalServer,
     LogLevel,
     McpServer,
@@ -18,9 +28,13 @@ from mcp_servers.models.telemetry import HealthCheck, TraceMessage
 from mcp_servers.models.tools import ApprovalOverride, McpTool
 
 __all__ = [
+    "OAUTH_TYPES",
+    "AccountUse",
     "Approval",
     "ApprovalOverride",
+    "AuthType",
     "CallCount",
+    "ClientKind",
     "GlobalServer",
     "HealthCheck",
     "InputRequest",
@@ -30,11 +44,15 @@ __all__ = [
     "McpResource",
     "McpServer",
     "McpTool",
+    "OAuthAttempt",
+    "OAuthClient",
+    "OAuthGrant",
     "SamplingPolicy",
     "ServerScope",
     "ServerStatus",
     "StdioProgram",
     "ToolPermission",
+    "ToolSighting",
     "TraceMessage",
     "Transport",
 ]

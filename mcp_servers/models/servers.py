@@ -160,6 +160,19 @@ class AuthType(models.TextChoices):
     BEARER = "bearer", "Bearer token"
     API_KEY = "api_key", "API key in a header"
     BASIC = "basic", "User name and password"
+    OAUTH = "oauth", "Sign-in (OAuth)"
+    OAUTH_CLIENT = "oauth_client", "OAuth without a person"
+
+
+OAUTH_TYPES = frozenset({AuthType.OAUTH, AuthType.OAUTH_CLIENT})
+"""Where tokens come from an issuer, and are no setting."""
+
+
+class AccountUse(models.TextChoices):
+    """Whose account at the server calls are made with, where people sign in."""
+
+    USER = "user", "Each person signs in"
+    WORKSPACE = "workspace", "One account for everybody"
 
 
 class ServerStatus(models.TextChoices):
@@ -227,9 +240,19 @@ class McpServer(WorkspaceModel):
     headers = EncryptedJSONField()
     env = EncryptedJSONField("environment")
     auth_type = models.CharField(
-        "authentication", max_length=10, choices=AuthType.choices, default=AuthType.NONE
+        "authentication", max_length=20, choices=AuthType.choices, default=AuthType.NONE
     )
     auth_config = EncryptedJSONField("credentials")
+    account_use = models.CharField(
+        "accounts", max_length=10, choices=AccountUse.choices, default=AccountUse.USER
+    )
+    """Where people sign in: whether each does, or an administrator once for all."""
+    oauth_scope = models.CharField(
+        "scopes",
+        max_length=1000,
+        blank=True,
+        help_text="What is asked for when somebody signs in; empty: what the server says it needs.",
+    )
     connection_config = models.JSONField(default=dict, blank=True)
     is_active = models.BooleanField("active", default=True)
     is_blocked = models.BooleanField(default=False, editable=False)

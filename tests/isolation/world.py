@@ -65,7 +65,11 @@ from mcp_servers.models import (
     McpResource,
     McpServer,
     McpTool,
+    OAuthAttempt,
+    OAuthClient,
+    OAuthGrant,
     ToolPermission,
+    ToolSighting,
     TraceMessage,
 )
 from tests.factories import CANARY, Tenant, make_tenant
@@ -369,6 +373,51 @@ def make_side(slug: str, text: str) -> Side:
         kind="event",
         text=f"{text} trace",
     )
+    issuer = f"https://{text}-issuer.example.org"
+    endpoints = {
+        "issuer": issuer,
+        "token_endpoint": f"{issuer}/token",
+        "endpoint": server.url,
+        "resource": server.url,
+        "scope": text,
+    }
+    client = OAuthClient.objects.create(
+        workspace=workspace,
+        server=server,
+        issuer=issuer,
+        kind="dynamic",
+        client_id=f"{text}-client",
+        client_secret=f"{text}-client-secret",
+        redirect_uri="https://trellis.example.org/callback",
+        resource=server.url,
+    )
+    tokens: Any = {"access_token": f"{text}-access-token"}
+    grant = OAuthGrant.objects.create(
+        workspace=workspace,
+        server=server,
+        user=member,
+        granted_by=member,
+        client=client,
+        tokens=tokens,
+        account=f"{text}@issuer.example.org",
+        granted_at=timezone.now(),
+        **endpoints,
+    )
+    OAuthAttempt.objects.create(
+        workspace=workspace,
+        server=server,
+        client=client,
+        user=member,
+        state_hash=digest,
+        session_hash=digest,
+        verifier=f"{text}-verifier",
+        redirect_uri=client.redirect_uri,
+        expires_at=soon,
+        **endpoints,
+    )
+    ToolSighting.objects.create(
+        workspace=workspace, server=server, user=member, tool=tool, definition_hash=digest
+    )
     count = CallCount.objects.create(
         workspace=workspace, server_id=server.pk, day=timezone.now().date(), used=1
     )
@@ -457,6 +506,7 @@ def make_side(slug: str, text: str) -> Side:
             "trace": trace,
             "approval": approval,
             "count": count,
+            "grant": grant,
             "invitation": invitation,
             "token": token,
             "repeated": repeated,
