@@ -48,8 +48,6 @@ class OAuthClient(WorkspaceModel):
     """What the issuer said of itself, RFC 8414: its endpoints and abilities."""
     resource = models.CharField(max_length=MAX_URL_LENGTH)
     """What tokens are asked for, RFC 8707."""
-    scope = models.CharField(max_length=MAX_SCOPE_LENGTH, blank=True)
-    """Asked for so far; a step-up adds to it."""
 
     objects = WorkspaceManager()  # type: ignore[misc]  # an instance variable, says the plugin
 
@@ -98,6 +96,8 @@ class OAuthGrant(WorkspaceModel):
     account = models.CharField(max_length=254, blank=True)
     """Which account that is over there, as far as the issuer says."""
     scope = models.CharField(max_length=MAX_SCOPE_LENGTH, blank=True)
+    wanted_scope = models.CharField(max_length=MAX_SCOPE_LENGTH, blank=True)
+    """What the server asked for beyond that; the next sign-in asks for both."""
     granted_at = models.DateTimeField()
     refreshed_at = models.DateTimeField(null=True)
     expires_at = models.DateTimeField(null=True)
