@@ -10,7 +10,7 @@ class McpServersConfig(AppConfig):
 
     def ready(self) -> None:
         from mcp_servers import metrics, reporting, services
-        from mcp_servers.models import McpServer, McpTool
+        from mcp_servers.models import CatalogueChoice, McpServer, McpTool
         from mcp_servers.services.leaving import listen_to_leaving
         from mcp_servers.trace.sink import listen_to_traces
         from workspaces.watched import watch
@@ -24,6 +24,7 @@ class McpServersConfig(AppConfig):
                 *("uses_instructions", "sampling_daily_tokens", "sampling_provider_id", "roots"),
             ),
         )
+        watch(CatalogueChoice, ("source", "slug", "is_for_everybody"))
         # Tools come and go with what servers list; whether they may be called is a person's decision.
         watch(
             McpTool,

@@ -2,6 +2,7 @@
 
 from mcp_servers.models.approvals import Approval, ToolPermission
 from mcp_servers.models.inputs import InputRequest, InputStatus
+from mcp_servers.models.known import CatalogueChoice
 from mcp_servers.models.oauth import (
     ClientKind,
     OAuthAttempt,
@@ -34,6 +35,7 @@ __all__ = [
     "ApprovalOverride",
     "AuthType",
     "CallCount",
+    "CatalogueChoice",
     "ClientKind",
     "GlobalServer",
     "HealthCheck",

@@ -59,6 +59,7 @@ from chat.values import (
 from mcp_servers.models import (
     Approval,
     CallCount,
+    CatalogueChoice,
     HealthCheck,
     InputRequest,
     McpPrompt,
@@ -418,6 +419,7 @@ def make_side(slug: str, text: str) -> Side:
     ToolSighting.objects.create(
         workspace=workspace, server=server, user=member, tool=tool, definition_hash=digest
     )
+    CatalogueChoice.objects.create(workspace=workspace, source="known", slug=text)
     count = CallCount.objects.create(
         workspace=workspace, server_id=server.pk, day=timezone.now().date(), used=1
     )
