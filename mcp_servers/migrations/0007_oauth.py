@@ -105,7 +105,7 @@ class Migration(migrations.Migration):
                 ),
                 ("auth_method", models.CharField(blank=True, max_length=30)),
                 ("expires_at", models.DateTimeField(null=True)),
-                ("redirect_uri", models.CharField(max_length=2048)),
+                ("redirect_uris", models.JSONField(default=list)),
                 ("metadata", models.JSONField(default=dict)),
                 ("resource", models.CharField(max_length=2048)),
                 (

@@ -43,7 +43,8 @@ class OAuthClient(WorkspaceModel):
     """How the client proves itself at the token endpoint: a name of RFC 7591, or empty for not at all."""
     expires_at = models.DateTimeField(null=True)
     """When the secret runs out."""
-    redirect_uri = models.CharField(max_length=MAX_URL_LENGTH)
+    redirect_uris = models.JSONField(default=list)
+    """Exactly those that the issuer knows: one for each address under which browsers reach this installation."""
     metadata = models.JSONField(default=dict)
     """What the issuer said of itself, RFC 8414: its endpoints and abilities."""
     resource = models.CharField(max_length=MAX_URL_LENGTH)

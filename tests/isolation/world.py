@@ -389,7 +389,7 @@ def make_side(slug: str, text: str) -> Side:
         kind="dynamic",
         client_id=f"{text}-client",
         client_secret=f"{text}-client-secret",
-        redirect_uri="https://trellis.example.org/callback",
+        redirect_uris=["https://trellis.example.org/callback"],
         resource=server.url,
     )
     tokens: Any = {"access_token": f"{text}-access-token"}
@@ -412,7 +412,7 @@ def make_side(slug: str, text: str) -> Side:
         state_hash=digest,
         session_hash=digest,
         verifier=f"{text}-verifier",
-        redirect_uri=client.redirect_uri,
+        redirect_uri=client.redirect_uris[0],
         expires_at=soon,
         **endpoints,
     )
