@@ -70,7 +70,7 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
     # before this file gives each of them a Redis database and a folder of its own.
     del os.environ["DJANGO_SETTINGS_MODULE"]
 
-pytest_plugins = ["tests.factories"]
+pytest_plugins = ["tests.factories", "tests.fakes.signing_in"]
 
 
 _DATABASES = {"db", "transactional_db", "django_db_reset_sequences"}

@@ -24,16 +24,22 @@ Handler = Callable[[dict[str, Any] | None, Scope, Send], Awaitable[None]]
 
 
 class Listening:
-    """An ASGI app on a port of 127.0.0.1 (a free one, unless it is named), in a thread of its own."""
+    """An ASGI app on a port of 127.0.0.1 (a free one, unless it is named), in a thread of its own.
 
-    def __init__(self, app: Any, port: int = 0) -> None:
+    Args:
+        make: makes the app, given the origin, where the app must know its own address.
+    """
+
+    def __init__(
+        self, app: Any = None, port: int = 0, make: Callable[[str], Any] | None = None
+    ) -> None:
         # With the protocol named, asyncio switches the delay of small packets off.
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._socket.bind(("127.0.0.1", port))
         self.port: int = self._socket.getsockname()[1]
         config = uvicorn.Config(
-            app,
+            app if make is None else make(self.origin),
             interface="asgi3",
             log_config=None,
             log_level="critical",
