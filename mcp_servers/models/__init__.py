@@ -2,6 +2,16 @@
 
 from mcp_servers.models.approvals import Approval, ToolPermission
 from mcp_servers.models.inputs import InputRequest, InputStatus
+from mcp_servers.models.klavis import (
+    ActionRule,
+    InstanceKind,
+    InstanceState,
+    KlavisAccount,
+    KlavisDialect,
+    KlavisInstance,
+    KlavisRemoval,
+    RemovalKind,
+)
 from mcp_servers.models.known import CatalogueChoice
 from mcp_servers.models.oauth import (
     ClientKind,
@@ -31,6 +41,7 @@ from mcp_servers.models.tools import ApprovalOverride, McpTool
 __all__ = [
     "OAUTH_TYPES",
     "AccountUse",
+    "ActionRule",
     "Approval",
     "ApprovalOverride",
     "AuthType",
@@ -41,6 +52,12 @@ __all__ = [
     "HealthCheck",
     "InputRequest",
     "InputStatus",
+    "InstanceKind",
+    "InstanceState",
+    "KlavisAccount",
+    "KlavisDialect",
+    "KlavisInstance",
+    "KlavisRemoval",
     "LogLevel",
     "McpPrompt",
     "McpResource",
@@ -49,6 +66,7 @@ __all__ = [
     "OAuthAttempt",
     "OAuthClient",
     "OAuthGrant",
+    "RemovalKind",
     "SamplingPolicy",
     "ServerScope",
     "ServerStatus",

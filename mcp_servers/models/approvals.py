@@ -67,6 +67,9 @@ class ToolPermission(WorkspaceModel):
     """Void as soon as the tool's is another."""
     conversation_id = models.UUIDField(null=True, editable=False)
     """The one conversation it is for; none: all of this person's."""
+    action = models.CharField(max_length=64, blank=True, editable=False)
+    """Key of the one action of the tool that it is for, where the tool runs actions by name; see meta_tools."""
+    action_label = models.CharField(max_length=300, blank=True, editable=False)
 
     objects = models.Manager.from_queryset(ToolPermissionQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
 
@@ -75,10 +78,11 @@ class ToolPermission(WorkspaceModel):
         verbose_name = "tool permission"
         constraints = [
             models.UniqueConstraint(
-                fields=["user", "tool", "conversation_id"], name="tool_permission_here_once"
+                fields=["user", "tool", "conversation_id", "action"],
+                name="tool_permission_here_once",
             ),
             models.UniqueConstraint(
-                fields=["user", "tool"],
+                fields=["user", "tool", "action"],
                 condition=models.Q(conversation_id__isnull=True),
                 name="tool_permission_everywhere_once",
             ),

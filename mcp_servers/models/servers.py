@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from uuid_utils.compat import uuid7
 
-from mcp_servers import catalogue, pins
+from mcp_servers import catalogue, hosting, pins
 from mcp_servers.connection_config import ConnectionConfig
 from mcp_servers.values import Protocol
 from workspaces import outbound
@@ -222,6 +222,8 @@ class McpServer(WorkspaceModel):
         GlobalServer, null=True, on_delete=models.PROTECT, related_name="+", editable=False
     )
     """What this row switches on for its workspace, if it is one of the platform's."""
+    hosted_by = models.CharField(max_length=10, blank=True, editable=False)
+    """The provider that runs it and alone says where it is, "klavis"; empty: it has an address of its own."""
     transport = models.CharField(max_length=20, choices=Transport.choices, default=Transport.AUTO)
     protocol = models.CharField(
         max_length=12,
@@ -366,6 +368,9 @@ class McpServer(WorkspaceModel):
             if self.url or self.program is not None or self.parameters:
                 raise InvalidInput(fields={"url": ["The platform's file says where it is."]})
             return
+        if self.hosted_by:
+            hosting.check_values(self)
+            return
         if self.transport == Transport.STDIO:
             if self.url:
                 raise InvalidInput(fields={"url": ["A program has no URL."]})
@@ -390,6 +395,8 @@ class McpServer(WorkspaceModel):
         """Where it is, without anything secret: the URL without its query, or the program's title."""
         if self.global_server is not None:
             return self.global_server.target_label
+        if self.hosted_by:
+            return hosting.label_of(self)
         if self.transport == Transport.STDIO:
             return self.program.title if self.program is not None else ""
         return self.url.partition("?")[0]

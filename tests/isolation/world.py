@@ -57,11 +57,15 @@ from chat.values import (
     WebhookEvent,
 )
 from mcp_servers.models import (
+    ActionRule,
     Approval,
     CallCount,
     CatalogueChoice,
     HealthCheck,
     InputRequest,
+    KlavisAccount,
+    KlavisInstance,
+    KlavisRemoval,
     McpPrompt,
     McpResource,
     McpServer,
@@ -420,6 +424,42 @@ def make_side(slug: str, text: str) -> Side:
         workspace=workspace, server=server, user=member, tool=tool, definition_hash=digest
     )
     CatalogueChoice.objects.create(workspace=workspace, source="known", slug=text)
+    klavis_account = KlavisAccount.objects.create(
+        workspace=workspace,
+        base_url=f"https://{text}-klavis.example.org",
+        api_key=f"{text}-klavis-key",
+        is_active=False,  # nothing in the background may ask it
+        user_key=f"{text}-user-key",
+    )
+    klavis_instance = KlavisInstance.objects.create(
+        workspace=workspace,
+        user=member,
+        begun_by=member,
+        server_name=f"{text} service",
+        title=f"{text} service",
+        instance_id=f"{text}-instance",
+        server_url=f"https://{text}-hosted.example.org/mcp/?instance_id={text}",
+        state="failed",
+        reason=f"{text} reason",
+    )
+    klavis_removal = KlavisRemoval.objects.create(
+        workspace_id=workspace.pk,
+        base_url=f"https://{text}-klavis.example.org",
+        dialect="current",
+        api_key=f"{text}-klavis-key",
+        kind="instance",
+        remote_id=f"{text}-gone",
+        label=f"{text} service",
+        next_attempt_at=soon,
+    )
+    action_rule = ActionRule.objects.create(
+        workspace=workspace,
+        server=server,
+        key=digest,
+        service=f"{text} service",
+        action=f"{text} action",
+        effect="deny",
+    )
     count = CallCount.objects.create(
         workspace=workspace, server_id=server.pk, day=timezone.now().date(), used=1
     )
@@ -479,6 +519,10 @@ def make_side(slug: str, text: str) -> Side:
         tenant=tenant,
         rows={
             "server": server,
+            "klavis_account": klavis_account,
+            "klavis_instance": klavis_instance,
+            "klavis_removal": klavis_removal,
+            "action_rule": action_rule,
             "tool": tool,
             "check": check,
             "provider": provider,
