@@ -132,6 +132,11 @@ class Environment(BaseSettings):
         validation_alias="MCP_SERVERS_FILE",
         description="The platform's own MCP servers, as `mcpServers` JSON. Absent: `mcp-servers.json` here, in the data folder or in `~/.config/trellis`.",
     )
+    catalogue_file: Path | None = Field(
+        None,
+        validation_alias="TRELLIS_CATALOGUE_FILE",
+        description="Servers that the catalogue offers beside those that come with Trellis, and which of those it hides, as JSON.",
+    )
     debug: bool = Field(
         False,
         validation_alias="TRELLIS_DEBUG",

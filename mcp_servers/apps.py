@@ -10,6 +10,8 @@ class McpServersConfig(AppConfig):
 
     def ready(self) -> None:
         from mcp_servers import metrics, reporting, services
+        from mcp_servers.known.own import KnownSource
+        from mcp_servers.known.sources import register_source
         from mcp_servers.models import CatalogueChoice, McpServer, McpTool
         from mcp_servers.services.leaving import listen_to_leaving
         from mcp_servers.trace.sink import listen_to_traces
@@ -31,6 +33,7 @@ class McpServersConfig(AppConfig):
             ("is_enabled", "approval_override", "cache_seconds", "approved_hash"),
             verbs=("UPDATE",),
         )
+        register_source(KnownSource())
         reporting.tell_reports()
         services.listen_to_servers()
         listen_to_leaving()

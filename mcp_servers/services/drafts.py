@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -20,7 +21,13 @@ from mcp_servers.models import (
     StdioProgram,
     Transport,
 )
-from mcp_servers.models.servers import MAX_NAME_LENGTH, AuthType, schemes_of
+from mcp_servers.models.servers import (
+    MAX_NAME_LENGTH,
+    OAUTH_TYPES,
+    AccountUse,
+    AuthType,
+    schemes_of,
+)
 from mcp_servers.values import Protocol
 from workspaces import outbound
 from workspaces.errors import InvalidEndpoint, InvalidInput
@@ -28,6 +35,7 @@ from workspaces.redaction import MASK, remember_secret
 
 MAX_SAMPLING_TOKENS: Final = 100_000_000
 MAX_ROOTS: Final = 20
+MAX_SCOPE_LENGTH: Final = 1000
 
 _ALL_SCHEMES: Final = (*outbound.HTTP_SCHEMES, *outbound.WEBSOCKET_SCHEMES)
 _PLAIN_FIELDS: Final = (
@@ -35,12 +43,18 @@ _PLAIN_FIELDS: Final = (
     *("answers_elicitation", "uses_instructions"),
 )
 _MAX_SECRET_LENGTH: Final = 8192
+_SCOPE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")
+"""RFC 6749, 3.3."""
 _AUTH_FIELDS: Final = {
     AuthType.NONE: (),
     AuthType.BEARER: ("token",),
     AuthType.API_KEY: ("header", "value"),
     AuthType.BASIC: ("username", "password"),
+    AuthType.OAUTH: ("client_id", "client_secret"),
+    AuthType.OAUTH_CLIENT: ("client_id", "client_secret"),
 }
+_OPTIONAL_AUTH: Final = frozenset({AuthType.OAUTH})
+"""Whose credentials may be left out: who has no client of their own at the issuer registers one by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +74,9 @@ class ServerDraft:
     env: Mapping[str, str] | None = None
     auth_type: AuthType | None = None
     auth: Mapping[str, str] | None = None
-    """bearer: token; api_key: header, value; basic: username, password."""
+    """bearer: token; api_key: header, value; basic: username, password; OAuth: client_id, client_secret."""
+    account_use: AccountUse | None = None
+    oauth_scope: str | None = None
     connection_config: Mapping[str, object] | None = None
     is_active: bool | None = None
     trusts_annotations: bool | None = None
@@ -236,9 +252,26 @@ def _apply_secrets(server: McpServer, draft: ServerDraft) -> None:
         server.auth_type = draft.auth_type
         server.auth_config = None
     if draft.auth is not None:
-        server.auth_config = _auth(
-            AuthType(server.auth_type), _merge(server.auth_config, draft.auth, "auth")
+        server.auth_config = (
+            _auth(AuthType(server.auth_type), _merge(server.auth_config, draft.auth, "auth"))
+            or None
         )
+    _apply_oauth(server, draft)
+
+
+def _apply_oauth(server: McpServer, draft: ServerDraft) -> None:
+    """Whose account is used, and what is asked for when somebody signs in."""
+    if draft.account_use is not None:
+        server.account_use = draft.account_use
+    if server.owner_id is not None:
+        server.account_use = AccountUse.USER
+    if draft.oauth_scope is not None:
+        words = draft.oauth_scope.split()
+        if any(not _SCOPE.fullmatch(word) for word in words):
+            raise InvalidInput(fields={"oauth_scope": ["Scopes are words with blanks between."]})
+        if len(" ".join(words)) > MAX_SCOPE_LENGTH:
+            raise InvalidInput(fields={"oauth_scope": [f"At most {MAX_SCOPE_LENGTH} characters."]})
+        server.oauth_scope = " ".join(words)
 
 
 def _merge(stored: Any, given: Mapping[str, str], field: str) -> dict[str, str]:
@@ -268,6 +301,19 @@ def _auth(auth_type: AuthType, values: dict[str, str]) -> dict[str, str]:
         _check_header("X-Token", values.get("token", ""))
     elif auth_type is AuthType.BASIC and ":" in values.get("username", ""):
         raise InvalidInput(fields={"auth": ["A user name holds no colon."]})
+    elif auth_type in OAUTH_TYPES:
+        return _client({name: value for name, value in values.items() if value})
+    return values
+
+
+def _client(values: dict[str, str]) -> dict[str, str]:
+    """A client that somebody registered at the issuer, RFC 6749, A.1 and A.2."""
+    if any(not (value.isascii() and value.isprintable()) for value in values.values()):
+        raise InvalidInput(fields={"auth": ["Client ID and secret are visible ASCII characters."]})
+    if values and "client_id" not in values:
+        raise InvalidInput(fields={"auth": ["A client secret belongs to a client ID."]})
+    if len(values.get("client_id", "")) > outbound.MAX_URL_LENGTH:
+        raise InvalidInput(fields={"auth": ["The client ID is too long."]})
     return values
 
 
@@ -295,6 +341,8 @@ def check_auth(server: McpServer) -> None:
         raise InvalidInput(
             fields={"auth_type": ["A program is given its credentials by its environment."]}
         )
+    if server.auth_type in _OPTIONAL_AUTH:
+        return
     if server.status == ServerStatus.AUTH_REQUIRED and not server.auth_config:
         return  # dropped earlier, and not yet entered again
     values = (
