@@ -1,0 +1,5 @@
+"""Klavis, a hosted MCP provider: its API, the servers it runs for a workspace and its people, and how they are called.
+
+`client` speaks the API, `accounts` and `services` are what people do, `polling`, `reconciling` and `removals` are the
+regular work, `targets` says how a hosted server is reached, and `rest_transport` reaches it over the API.
+"""

@@ -1,0 +1,1 @@
+"""Ours: the hosted MCP provider."""
