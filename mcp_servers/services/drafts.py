@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 from urllib.parse import unquote_plus
 from uuid import UUID
 
@@ -17,21 +17,20 @@ from mcp_servers.models import (
     McpServer,
     SamplingPolicy,
     ServerScope,
-    ServerStatus,
     StdioProgram,
     Transport,
 )
 from mcp_servers.models.servers import (
     MAX_NAME_LENGTH,
-    OAUTH_TYPES,
     AccountUse,
     AuthType,
     schemes_of,
 )
+from mcp_servers.services.credentials import merge_secrets, read_auth
 from mcp_servers.values import Protocol
 from workspaces import outbound
 from workspaces.errors import InvalidEndpoint, InvalidInput
-from workspaces.redaction import MASK, remember_secret
+from workspaces.redaction import remember_secret
 
 MAX_SAMPLING_TOKENS: Final = 100_000_000
 MAX_ROOTS: Final = 20
@@ -42,19 +41,8 @@ _PLAIN_FIELDS: Final = (
     *("is_active", "trusts_annotations", "allows_new_tools"),
     *("answers_elicitation", "uses_instructions"),
 )
-_MAX_SECRET_LENGTH: Final = 8192
 _SCOPE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")
 """RFC 6749, 3.3."""
-_AUTH_FIELDS: Final = {
-    AuthType.NONE: (),
-    AuthType.BEARER: ("token",),
-    AuthType.API_KEY: ("header", "value"),
-    AuthType.BASIC: ("username", "password"),
-    AuthType.OAUTH: ("client_id", "client_secret"),
-    AuthType.OAUTH_CLIENT: ("client_id", "client_secret"),
-}
-_OPTIONAL_AUTH: Final = frozenset({AuthType.OAUTH})
-"""Whose credentials may be left out: who has no client of their own at the issuer registers one by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,14 +222,14 @@ def _remember_query(query: str) -> None:
 
 def _apply_secrets(server: McpServer, draft: ServerDraft) -> None:
     if draft.headers is not None:
-        headers = _merge(server.headers, draft.headers, "headers")
+        headers = merge_secrets(server.headers, draft.headers, "headers")
         try:
             outbound.check_headers(headers)
         except InvalidEndpoint as error:
             raise InvalidInput(fields={"headers": [error.message]}) from error
         server.headers = headers
     if draft.env is not None:
-        env = _merge(server.env, draft.env, "env")
+        env = merge_secrets(server.env, draft.env, "env")
         allowed = set(server.program.env_names) if server.program is not None else set()
         if set(env) - allowed:
             raise InvalidInput(fields={"env": ["This program takes no such variable."]})
@@ -253,7 +241,9 @@ def _apply_secrets(server: McpServer, draft: ServerDraft) -> None:
         server.auth_config = None
     if draft.auth is not None:
         server.auth_config = (
-            _auth(AuthType(server.auth_type), _merge(server.auth_config, draft.auth, "auth"))
+            read_auth(
+                AuthType(server.auth_type), merge_secrets(server.auth_config, draft.auth, "auth")
+            )
             or None
         )
     _apply_oauth(server, draft)
@@ -272,89 +262,6 @@ def _apply_oauth(server: McpServer, draft: ServerDraft) -> None:
         if len(" ".join(words)) > MAX_SCOPE_LENGTH:
             raise InvalidInput(fields={"oauth_scope": [f"At most {MAX_SCOPE_LENGTH} characters."]})
         server.oauth_scope = " ".join(words)
-
-
-def _merge(stored: Any, given: Mapping[str, str], field: str) -> dict[str, str]:
-    """The given values; where one is the mask, what is stored under that name."""
-    kept = stored.reveal_json("keeping credentials that were not changed") if stored else {}
-    merged: dict[str, str] = {}
-    for name, value in given.items():
-        if len(name) + len(value) > _MAX_SECRET_LENGTH:
-            raise InvalidInput(fields={field: ["A value is too long."]})
-        if value == MASK:
-            if name in kept:
-                merged[name] = kept[name]
-        else:
-            merged[name] = value
-    return merged
-
-
-def _auth(auth_type: AuthType, values: dict[str, str]) -> dict[str, str]:
-    wanted = _AUTH_FIELDS[auth_type]
-    if set(values) - set(wanted):
-        raise InvalidInput(
-            fields={"auth": [f"{auth_type.label} takes {', '.join(wanted) or 'nothing'}."]}
-        )
-    if auth_type is AuthType.API_KEY and values:
-        _check_header(values.get("header", ""), values.get("value", ""))
-    elif auth_type is AuthType.BEARER and values:
-        _check_header("X-Token", values.get("token", ""))
-    elif auth_type is AuthType.BASIC and ":" in values.get("username", ""):
-        raise InvalidInput(fields={"auth": ["A user name holds no colon."]})
-    elif auth_type in OAUTH_TYPES:
-        return _client({name: value for name, value in values.items() if value})
-    return values
-
-
-def _client(values: dict[str, str]) -> dict[str, str]:
-    """A client that somebody registered at the issuer, RFC 6749, A.1 and A.2."""
-    if any(not (value.isascii() and value.isprintable()) for value in values.values()):
-        raise InvalidInput(fields={"auth": ["Client ID and secret are visible ASCII characters."]})
-    if values and "client_id" not in values:
-        raise InvalidInput(fields={"auth": ["A client secret belongs to a client ID."]})
-    if len(values.get("client_id", "")) > outbound.MAX_URL_LENGTH:
-        raise InvalidInput(fields={"auth": ["The client ID is too long."]})
-    return values
-
-
-def _check_header(name: str, value: str) -> None:
-    try:
-        outbound.check_headers({name: value})
-    except InvalidEndpoint as error:
-        raise InvalidInput(fields={"auth": [error.message]}) from error
-
-
-def auth_of(server: McpServer) -> tuple[object, ...]:
-    """What check_auth() looks at: while it stays as it is, an old flaw of it hinders no other change."""
-    return (
-        *(server.auth_type, bool(server.auth_config), server.transport, server.url),
-        *(server.program_id, server.is_active),
-    )
-
-
-def check_auth(server: McpServer) -> None:
-    """The kind of authentication and the credentials must belong together."""
-    wanted = _AUTH_FIELDS[AuthType(server.auth_type)]
-    if not wanted:
-        return
-    if server.transport == Transport.STDIO:
-        raise InvalidInput(
-            fields={"auth_type": ["A program is given its credentials by its environment."]}
-        )
-    if server.auth_type in _OPTIONAL_AUTH:
-        return
-    if server.status == ServerStatus.AUTH_REQUIRED and not server.auth_config:
-        return  # dropped earlier, and not yet entered again
-    values = (
-        server.auth_config.reveal_json("checking that credentials are complete")
-        if server.auth_config
-        else {}
-    )
-    missing = [name for name in wanted if not values.get(name)]
-    if missing:
-        raise InvalidInput(
-            fields={"auth": [f"{AuthType(server.auth_type).label} needs {', '.join(missing)}."]}
-        )
 
 
 def target_of(server: McpServer) -> tuple[str, str]:

@@ -17,7 +17,8 @@ from mcp_servers.definitions import storable
 from mcp_servers.errors import AuthenticationRequired, ConnectionFailed
 from mcp_servers.models import McpServer, ServerStatus
 from mcp_servers.rights import require_to_manage
-from mcp_servers.services.drafts import ServerDraft, apply_draft, check_auth
+from mcp_servers.services.credentials import check_auth
+from mcp_servers.services.drafts import ServerDraft, apply_draft
 from mcp_servers.services.news import drop_connections, tell
 from mcp_servers.specs import connection_spec, home_of
 from workspaces.actors import Actor, Source

@@ -10,13 +10,8 @@ from django.db import IntegrityError, transaction
 
 from mcp_servers.models import McpServer, ServerScope, ServerStatus, Transport
 from mcp_servers.rights import require_to_dismiss, require_to_manage, require_to_own
-from mcp_servers.services.drafts import (
-    ServerDraft,
-    apply_draft,
-    auth_of,
-    check_auth,
-    target_of,
-)
+from mcp_servers.services.credentials import auth_of, check_auth
+from mcp_servers.services.drafts import ServerDraft, apply_draft, target_of
 from mcp_servers.services.news import drop_connections, tell
 from mcp_servers.specs import home_of
 from workspaces.actors import Actor
