@@ -1,0 +1,84 @@
+"""How a hosted server is reached. The only place where its URL is revealed for a connection."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mcp_servers.connections.spec import HttpSpec, RestSpec
+from mcp_servers.errors import AuthenticationRequired
+from mcp_servers.models import InstanceState, KlavisAccount, KlavisInstance
+from workspaces import outbound
+from workspaces.errors import InvalidInput
+from workspaces.redaction import remember_secret
+
+if TYPE_CHECKING:
+    from mcp_servers.models import McpServer
+
+
+def target_of(server: McpServer) -> HttpSpec:
+    """What it takes to reach a hosted server.
+
+    Raises:
+        AuthenticationRequired: somebody has to sign in at the provider first.
+        InvalidInput: the provider is switched off here, or does not have the server any more.
+        SecretUnreadable: what is stored cannot be decrypted.
+    """
+    instance = _instance_of(server)
+    if instance is None:
+        raise InvalidInput("Klavis does not run this server any more.")
+    account = KlavisAccount.objects.for_workspace(server.workspace_id).first()
+    if account is None or not account.is_active:
+        raise InvalidInput("Klavis is switched off in this workspace.")
+    if instance.state == InstanceState.WAITING_FOR_SIGN_IN:
+        raise AuthenticationRequired(f"Somebody has to sign in to {instance.title} at Klavis.")
+    if instance.state != InstanceState.READY or not instance.server_url:
+        raise InvalidInput(instance.reason or "Klavis is not ready to run this server.")
+    url = reveal_url(instance)
+    endpoint = outbound.parse_endpoint(url)
+    if not instance.uses_rest:
+        return HttpSpec(endpoint=endpoint, transport="streamable_http")
+    if not account.api_key:
+        raise InvalidInput("Klavis needs its API key for this server.")
+    key = account.api_key.reveal("calling a hosted MCP server over its provider's API")
+    return RestSpec(
+        endpoint=outbound.parse_endpoint(account.base_url),
+        headers={"Authorization": f"Bearer {key}"},
+        transport="klavis_rest",
+        server_url=url,
+    )
+
+
+def fingerprint_of(server: McpServer) -> list[object]:
+    """Changes with what an open connection was made from; secrets count by their ciphertext."""
+    instance = _instance_of(server)
+    if instance is None:
+        return []
+    account = KlavisAccount.objects.for_workspace(server.workspace_id).first()
+    sealed = [secret.sealed if secret else None for secret in (instance.server_url,)]
+    if instance.uses_rest and account is not None:
+        sealed += [account.base_url, account.api_key.sealed if account.api_key else None]
+    return [instance.state, instance.uses_rest, *sealed]
+
+
+def reveal_url(instance: KlavisInstance) -> str:
+    """An instance's URL. From then on neither it nor any telling part of it is written anywhere."""
+    url: str = instance.server_url.reveal("connecting to a hosted MCP server")
+    for part in _telling_parts(url):
+        remember_secret(part)
+    if instance.instance_id:
+        remember_secret(instance.instance_id.reveal("keeping it out of logs"))
+    return url
+
+
+def _telling_parts(url: str) -> list[str]:
+    """The path with its query, and each long part of them: a library may write any of these."""
+    address = url.partition("://")[2]
+    target = address[address.find("/") :] if "/" in address else ""
+    path, _, query = target.partition("?")
+    values = [pair.partition("=")[2] for pair in query.split("&")]
+    parts = [one for one in (*path.split("/"), *values) if len(one) >= 12]
+    return [target, *parts] if len(target) > 12 else parts
+
+
+def _instance_of(server: McpServer) -> KlavisInstance | None:
+    return KlavisInstance.objects.for_workspace(server.workspace_id).filter(server=server).first()
