@@ -18,12 +18,14 @@ from chat.effective import servers_of
 from chat.models import Bud, Conversation
 from chat.tool_names import NamedTool, name_tools
 from chat.values import McpConfig, McpConfigOverrides, NamedToolChoice, ToolChoice
+from mcp_servers.discovery import shown_to
 from mcp_servers.hidden_text import strip_hidden
 from mcp_servers.models import McpTool
 from mcp_servers.scopes.effective import EffectiveServer, usable_ids
 from mcp_servers.values import ToolAnnotations
 from workspaces.prepared import PreparedRows
 
+NOBODY = UUID(int=0)
 MOST_INSTRUCTIONS = 2_000
 """Characters of one server's own instructions that the model reads."""
 
@@ -125,7 +127,8 @@ def resolve_toolset(bud: Bud, conversation: Conversation | None) -> Toolset:
         tools = built_in_tools(bud, [])
         return _toolset(tools, choice, config, notices=tuple(_notices([], choice, tools)))
     usable = usable_ids(servers)
-    rows = _callable_tools(len(usable)).all(bud.workspace_id, *usable) if usable else []
+    person = conversation.owner_id if conversation is not None else NOBODY
+    rows = _callable_tools(len(usable)).all(bud.workspace_id, person, *usable) if usable else []
     chosen = select_tools(rows, config=config, overrides=overrides)
     names = name_tools(
         NamedTool(row.server_id, row.server.name, row.pk, row.name) for row in chosen
@@ -146,16 +149,16 @@ def resolve_toolset(bud: Bud, conversation: Conversation | None) -> Toolset:
 def _callable_tools(count: int) -> PreparedRows[McpTool]:
     """The statement for so many servers."""
 
-    def build(workspace_id: UUID, *server_ids: UUID) -> Any:
+    def build(workspace_id: UUID, user_id: UUID, *server_ids: UUID) -> Any:
         return (
             McpTool.objects.for_workspace(workspace_id)
             .callable()
-            .filter(server_id__in=server_ids)
+            .filter(shown_to(user_id), server_id__in=server_ids)
             .select_related("server")
             .order_by("server__name", "name")
         )
 
-    return PreparedRows(build, *[UUID] * (count + 1))
+    return PreparedRows(build, *[UUID] * (count + 2))
 
 
 def built_in_tools(bud: Bud, others: Sequence[OfferedTool]) -> list[OfferedTool]:

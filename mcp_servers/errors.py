@@ -159,6 +159,8 @@ class AuthenticationRequired(ConnectionFailed):
 
     code = "auth_required"
     kind = "auth_required"
+    challenge = ""
+    """What the server said about signing in: its WWW-Authenticate header, for our eyes only."""
 
 
 class ConnectTimedOut(ConnectionFailed):

@@ -22,6 +22,7 @@ from audit.services import EntryDraft, Ref, record
 from mcp_servers.connections.backoff import delay_seconds
 from mcp_servers.errors import AuthenticationRequired, ConnectionFailed
 from mcp_servers.models import HealthCheck, McpServer, ServerStatus
+from mcp_servers.oauth.grants import uses_own_accounts
 from workspaces.actors import Actor, Source
 from workspaces.announcements import Announcement, announce
 from workspaces.redaction import redact_text
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from mcp_servers.values import ToolCallOutcome
 
 FAILURES_BEFORE_RED: Final = 3
+NOBODY_SIGNED_IN: Final = "Nobody has signed in to it yet."
 KEPT_DAYS: Final = 7
 _TRIM_BATCH: Final = 5000
 _JITTER: Final = 0.1
@@ -47,6 +49,8 @@ class Reading:
     latency_ms: int | None = None
     details: str = ""
     """What a program wrote to its error stream, for the administrator."""
+    waits_for_sign_in: bool = False
+    """It answered, and nobody's account is connected to it."""
 
     @property
     def is_ok(self) -> bool:
@@ -106,8 +110,9 @@ def note_reading(
     )
     server.last_checked_at = now
     if reading.error is None:
-        server.status = ServerStatus.CONNECTED
-        server.status_reason = ""
+        waits = reading.waits_for_sign_in
+        server.status = ServerStatus.AUTH_REQUIRED if waits else ServerStatus.CONNECTED
+        server.status_reason = NOBODY_SIGNED_IN if waits else ""
         server.consecutive_failures = 0
         server.last_connected_at = now
         server.latency_ms = reading.latency_ms
@@ -157,7 +162,12 @@ def note_call(server: McpServer, outcome: ToolCallOutcome) -> None:
     kind = outcome.details.get("kind")
     if kind == "asks_back" and not server.server_info.get("asks_back"):
         _note_asking_back(server)
-    elif kind == "auth_required" and server.status != ServerStatus.AUTH_REQUIRED:
+    elif (
+        kind == "auth_required"
+        and server.status != ServerStatus.AUTH_REQUIRED
+        # One person's missing sign-in says nothing about the others'.
+        and not uses_own_accounts(server)
+    ):
         note_reading(server, Reading(error=AuthenticationRequired(outcome.message)))
     elif kind in ("unreachable", "broken") and server.status == ServerStatus.CONNECTED:
         # Looked at soon instead of judged by one call.

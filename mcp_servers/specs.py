@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal, cast
 from uuid import UUID
 
@@ -12,8 +13,11 @@ from django.conf import settings
 from mcp_servers import catalogue, pins
 from mcp_servers.canonical import canonical_json
 from mcp_servers.connections.spec import ConnectionSpec, HttpSpec, RemoteTransport, StdioSpec
+from mcp_servers.klavis import targets
 from mcp_servers.models import McpResource, SamplingPolicy, ServerScope
-from mcp_servers.models.servers import AuthType, McpServer, Transport, schemes_of
+from mcp_servers.models.servers import OAUTH_TYPES, AuthType, McpServer, Transport, schemes_of
+from mcp_servers.oauth.bearer import GrantAuth
+from mcp_servers.oauth.grants import holder_of, principal_of, usable_grant
 from mcp_servers.scopes.registry import Definition, argv_of, endpoint_of, registry
 from mcp_servers.values import Protocol
 from workspaces import outbound
@@ -22,21 +26,18 @@ from workspaces.errors import InvalidInput
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mcp_servers.models import StdioProgram
+    from mcp_servers.models import OAuthGrant, StdioProgram
     from workspaces.secrets import Secret
-
-WORKSPACE_PRINCIPAL: Final = "workspace"
-"""Connections with the credentials that the workspace, or the platform, stored."""
 
 MAX_WATCHED: Final = 200
 """Resources of one server whose changes are heard of."""
 
 
-def connection_spec(server: McpServer, *, principal: str | None = None) -> ConnectionSpec:
+def connection_spec(server: McpServer, *, user_id: UUID | None = None) -> ConnectionSpec:
     """What it takes to connect to this server.
 
     Args:
-        principal: whose credentials are meant; None: those that belong to the server's scope.
+        user_id: the person who is there; where people sign in for themselves, it is their account that is used.
 
     Raises:
         InvalidEndpoint, InvalidInput: the row is not whole, or the platform's file or catalogue changed under it.
@@ -45,13 +46,18 @@ def connection_spec(server: McpServer, *, principal: str | None = None) -> Conne
     config = server.config
     definition = _definition(server) if server.scope == ServerScope.GLOBAL else None
     target = _target(server, definition)
+    grant = usable_grant(server, user_id) if server.auth_type == AuthType.OAUTH else None
+    if isinstance(target, HttpSpec) and server.auth_type in OAUTH_TYPES:
+        holder = holder_of(server, user_id)
+        target = replace(target, auth=GrantAuth(holder, target.endpoint) if holder else None)
     return ConnectionSpec(
         workspace_id=server.workspace_id,
         server_id=server.pk,
-        principal=principal or principal_of(server),
+        principal=principal_of(server, user_id),
         server_name=server.name,
         target=target,
-        fingerprint=_fingerprint(server, definition),
+        fingerprint=_fingerprint(server, definition, grant),
+        needs_sign_in=server.auth_type == AuthType.OAUTH and grant is None,
         protocol=definition.entry.protocol if definition else Protocol(server.protocol),
         connect_seconds=config.connect_seconds,
         idle_seconds=config.idle_seconds,
@@ -66,11 +72,6 @@ def connection_spec(server: McpServer, *, principal: str | None = None) -> Conne
     )
 
 
-def principal_of(server: McpServer) -> str:
-    """Whose credentials a server is used with: those of its owner, or the workspace's."""
-    return WORKSPACE_PRINCIPAL if server.owner_id is None else f"user:{server.owner_id}"
-
-
 def home_of(server_id: UUID) -> Path:
     """The folder of a stdio server's own."""
     folder: Path = settings.TRELLIS.data_dir / "stdio" / str(server_id)
@@ -80,6 +81,8 @@ def home_of(server_id: UUID) -> Path:
 def _target(server: McpServer, definition: Definition | None) -> HttpSpec | StdioSpec:
     if definition is not None:
         return _from_file(server, definition)
+    if server.hosted_by:
+        return targets.target_of(server)
     return _stdio(server) if server.transport == Transport.STDIO else _http(server)
 
 
@@ -203,8 +206,11 @@ def _reveal(secret: Secret | None, purpose: str) -> dict[str, str]:
     return secret.reveal_json(purpose) if secret else {}
 
 
-def _fingerprint(server: McpServer, definition: Definition | None) -> str:
-    """Changes with every setting that an open connection was made from; secrets count by their ciphertext."""
+def _fingerprint(server: McpServer, definition: Definition | None, grant: OAuthGrant | None) -> str:
+    """Changes with every setting that an open connection was made from; secrets count by their ciphertext.
+
+    A new sign-in makes another connection; a renewed token does not.
+    """
     program = server.program
     parts = [
         *(
@@ -227,5 +233,7 @@ def _fingerprint(server: McpServer, definition: Definition | None) -> str:
             server.log_level,
         ],
         definition.digest if definition is not None else None,
+        targets.fingerprint_of(server) if server.hosted_by else None,
+        [str(grant.pk), grant.granted_at.isoformat()] if grant is not None else None,
     ]
     return hashlib.sha256(canonical_json(parts)).hexdigest()

@@ -103,7 +103,7 @@ def suggest(
     try:
         return runtime.run_sync(
             complete(
-                connection_spec(server),
+                connection_spec(server, user_id=conversation.owner_id),
                 ref=kind,
                 name=row.name if kind == "prompt" else row.uri,
                 argument=argument,
@@ -124,9 +124,11 @@ def warm_up(conversation: Conversation) -> None:
     for one in servers_of(conversation.bud, conversation):
         if one.is_usable and one.server is not None and not one.code:
             try:
-                specs.append(connection_spec(one.server))
+                spec = connection_spec(one.server, user_id=conversation.owner_id)
             except DomainError:
                 continue  # misconfigured: the call itself says so
+            if not spec.needs_sign_in:
+                specs.append(spec)
     if specs:
         loop = runtime.current().loop
         asyncio.run_coroutine_threadsafe(_warm(specs), loop)

@@ -69,13 +69,20 @@ class CallFailed(McpServersError):
     status = 502
 
     def __init__(
-        self, kind: str, message: str | None = None, *, http_status: int | None = None
+        self,
+        kind: str,
+        message: str | None = None,
+        *,
+        http_status: int | None = None,
+        challenge: str = "",
     ) -> None:
         super().__init__(
             message or _WORDS[kind], details={"kind": kind, "http_status": http_status}
         )
         self.kind = kind
         self.http_status = http_status
+        self.challenge = challenge
+        """What the server said about signing in: its WWW-Authenticate header, for our eyes only."""
 
 
 class RpcError(McpServersError):
@@ -121,7 +128,9 @@ def connect_failure(error: BaseException, *, is_stdio: bool) -> ConnectionFailed
             "rpc_code": leaf.code,
         }
         if kind == "auth_required":
-            return AuthenticationRequired(_WORDS[kind], details=details)
+            refused = AuthenticationRequired(_WORDS[kind], details=details)
+            refused.challenge = _challenge_of(leaf)
+            return refused
         if kind == "session_lost" and status is not None:
             return NotAnMcpServer(
                 f"Nothing that speaks MCP is at this URL (HTTP {status}).",
@@ -154,13 +163,18 @@ def call_failure(error: BaseException) -> CallFailed | RpcError | None:
             return RpcError(leaf.message, rpc_code=leaf.code, data=leaf.error.data)
         status = _data_of(leaf).get("http_status")
         message = f"The server answered with HTTP {status}." if kind == "http_status" else None
-        return CallFailed(kind, message, http_status=status)
+        return CallFailed(kind, message, http_status=status, challenge=_challenge_of(leaf))
     return None
 
 
 def _data_of(error: MCPError) -> dict[str, Any]:
     data = error.error.data
     return data if isinstance(data, dict) else {}
+
+
+def _challenge_of(error: MCPError) -> str:
+    told = _data_of(error).get("www_authenticate")
+    return told if isinstance(told, str) else ""
 
 
 def _kind_of(error: MCPError) -> str | None:

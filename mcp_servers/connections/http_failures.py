@@ -12,6 +12,7 @@ from workspaces.outbound import TooLarge
 GUARD_ERROR_CODE: Final = -32010
 """In the range that JSON-RPC leaves to implementations. Decide on data["kind"], since servers use such codes too."""
 
+_MOST_TOLD: Final = 4096
 _TOLD_HEADERS: Final = ("www-authenticate", "retry-after")
 
 
@@ -54,7 +55,7 @@ def error_data(kind: str, response: httpx2.Response) -> dict[str, Any]:
     data: dict[str, Any] = {"kind": kind, "http_status": response.status_code}
     for name in _TOLD_HEADERS:
         if name in response.headers:
-            data[name.replace("-", "_")] = response.headers[name][:512]
+            data[name.replace("-", "_")] = response.headers[name][:_MOST_TOLD]
     return data
 
 

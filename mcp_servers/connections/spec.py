@@ -12,9 +12,11 @@ from mcp_servers.values import Protocol
 if TYPE_CHECKING:
     from uuid import UUID
 
+    from httpx2 import Auth
+
     from workspaces.outbound import Endpoint
 
-RemoteTransport: TypeAlias = Literal["streamable_http", "sse", "websocket"]
+RemoteTransport: TypeAlias = Literal["streamable_http", "sse", "websocket", "klavis_rest"]
 ServerKey: TypeAlias = "tuple[UUID, UUID]"
 """Workspace and server."""
 ConnectionKey: TypeAlias = "tuple[UUID, UUID, str]"
@@ -25,12 +27,22 @@ ConnectionKey: TypeAlias = "tuple[UUID, UUID, str]"
 class HttpSpec:
     """A server behind a URL."""
 
-    endpoint: Endpoint
+    endpoint: Endpoint = field(repr=False)
+    """Its query, and of a hosted server all of it, may be a secret."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """With the credentials; checked by outbound.check_headers(), apart from Authorization which we build."""
     transport: RemoteTransport | Literal["auto"] = "auto"
     remembered: RemoteTransport | None = None
     """What the automatic choice found to work last time; it is tried first."""
+    auth: Auth | None = field(default=None, repr=False, compare=False)
+    """Puts a token on each request, where tokens come and go while a connection is open."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestSpec(HttpSpec):
+    """A hosted server that is reached over its provider's API, which `endpoint` is."""
+
+    server_url: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +101,8 @@ class ConnectionSpec:
     """URIs of resources whose changes are to be heard of; may change while the connection is open."""
     log_level: str = ""
     """From which level on the server's log messages are wanted; none: not at all."""
+    needs_sign_in: bool = False
+    """Somebody has to sign in to the server first; until then nothing is sent."""
 
     @property
     def key(self) -> ConnectionKey:

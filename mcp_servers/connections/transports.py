@@ -71,7 +71,7 @@ async def open_streams(
         )
         wrap = GuardTransport if kind == "streamable_http" else None
         client = await stack.enter_async_context(
-            outbound.client(headers=target.headers, bounds=bounds, wrap=wrap)
+            outbound.client(headers=target.headers, bounds=bounds, wrap=wrap, auth=target.auth)
         )
         if kind == "sse":
             context: Any = open_sse(client, target.endpoint, max_event_bytes=MAX_EVENT_BYTES)

@@ -5,12 +5,15 @@ from mcp_servers.discovery.offers import (
     store_prompts,
     store_resources,
 )
+from mcp_servers.discovery.sightings import is_shown_to, shown_to
 from mcp_servers.discovery.tools import DiscoveryResult, accept, store_tools
 
 __all__ = [
     "DiscoveryResult",
     "OfferCounts",
     "accept",
+    "is_shown_to",
+    "shown_to",
     "store_prompts",
     "store_resources",
     "store_tools",

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Q
@@ -13,6 +14,7 @@ from django.utils import timezone
 
 from mcp_servers.canonical import clean_text
 from mcp_servers.definitions import Definition, read_definition, supports_tasks
+from mcp_servers.discovery import sightings
 from mcp_servers.discovery.warnings import Neighbours, warnings_of
 from mcp_servers.models import ApprovalOverride, McpServer, McpTool
 from workspaces.actors import ActorKind
@@ -42,8 +44,17 @@ class DiscoveryResult:
 
 
 @transaction.atomic
-def store_tools(*, server: McpServer, raw_tools: Iterable[object], actor: Actor) -> DiscoveryResult:
+def store_tools(
+    *,
+    server: McpServer,
+    raw_tools: Iterable[object],
+    actor: Actor,
+    viewer: UUID | None = None,
+) -> DiscoveryResult:
     """Take over a server's tool list.
+
+    Args:
+        viewer: the person whose own account was shown this list; it says nothing about what others are shown.
 
     Of a server of which nobody has accepted anything yet, a person's look accepts what is seen. Later, what is new,
     different or called differently rests until somebody accepts it, unless the workspace chose otherwise for new
@@ -63,7 +74,10 @@ def store_tools(*, server: McpServer, raw_tools: Iterable[object], actor: Actor)
         or (is_first_look and actor.kind is ActorKind.USER)
     )
     definitions, skipped = _unique(raw_tools, supports_tasks(server.capabilities))
-    gone = [tool for tool in known.values() if tool.name not in definitions and not tool.is_removed]
+    missing = [tool for tool in known.values() if tool.name not in definitions]
+    if viewer is not None:
+        missing = sightings.without_viewers(server, viewer, missing)
+    gone = [tool for tool in missing if not tool.is_removed]
     neighbours = _neighbours(server, definitions)
 
     created: list[McpTool] = []
@@ -101,6 +115,9 @@ def store_tools(*, server: McpServer, raw_tools: Iterable[object], actor: Actor)
         with tracked_change(tool, actor=actor):
             tool.removed_at = now
             tool.save(update_fields=["removed_at", "updated_at"])
+    if viewer is not None:
+        seen = [*created, *(known[name] for name in definitions if name in known)]
+        sightings.keep(server, viewer, seen)
     return DiscoveryResult(
         total=len(definitions),
         added=len(created),

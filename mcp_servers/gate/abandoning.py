@@ -14,9 +14,14 @@ from django.db import transaction
 from audit.actions import Action, Outcome
 from audit.services import is_call_open, record
 from mcp_servers.connections import calls, runtime
-from mcp_servers.gate.checkpoints import TaskCheckpoint, read_checkpoint
+from mcp_servers.gate.checkpoints import (
+    SignInCheckpoint,
+    TaskCheckpoint,
+    read_checkpoint,
+)
 from mcp_servers.gate.entries import draft
 from mcp_servers.gate.resolving import resolve_tool
+from mcp_servers.oauth.grants import person_of
 from mcp_servers.values import ToolCallRequest
 from workspaces.errors import DomainError
 
@@ -59,12 +64,14 @@ def abandon_call(
     if task_id is None or resolved is None:
         return
     with contextlib.suppress(DomainError):  # a server that cannot be connected to any more
-        transaction.on_commit(partial(_give_up, resolved.spec(), task_id))
+        transaction.on_commit(partial(_give_up, resolved.spec(person_of(request.actor)), task_id))
 
 
 def _task_of(request: ToolCallRequest) -> str | None:
     with contextlib.suppress(DomainError):
         checkpoint = read_checkpoint(request.checkpoint or "")
+        if isinstance(checkpoint, SignInCheckpoint):
+            return checkpoint.task.task_id if checkpoint.task else None
         if isinstance(checkpoint, TaskCheckpoint):
             return checkpoint.task_id
     return None

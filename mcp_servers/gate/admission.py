@@ -16,13 +16,14 @@ from audit.services import record
 from mcp_servers import approvals, permissions, policy, schemas
 from mcp_servers.canonical import MAX_ARGUMENTS_BYTES, canonical_json
 from mcp_servers.connections import calls
+from mcp_servers.discovery import is_shown_to
 from mcp_servers.errors import ApprovalMissing, InvalidArguments, InvalidJson, ToolNotFound
 from mcp_servers.gate.entries import draft, refuse, refuse_because, told
 from mcp_servers.gate.resolving import ResolvedTool, may_still_enter, resolve_tool
 from mcp_servers.inputs import CallLimits
 from mcp_servers.models import Approval, McpServer, McpTool
+from mcp_servers.oauth.grants import person_of, principal_of
 from mcp_servers.quotas import take_from_quota
-from mcp_servers.specs import principal_of
 from mcp_servers.values import Effect, ToolCallOutcome, ToolCallRequest
 from workspaces.errors import DomainError, PermissionDenied
 from workspaces.failpoints import Failpoint, failpoint
@@ -75,7 +76,8 @@ def prepare(request: ToolCallRequest) -> Plan:
     approval = _check_approval(request, tool, arguments, decision)
     _check_arguments(request, tool, arguments)
     spec = _spec_of(request, resolved, arguments)
-    wait = calls.wait_seconds(spec)
+    # Without an account nothing is sent, whatever the server did a moment ago.
+    wait = 0.0 if spec.needs_sign_in else calls.wait_seconds(spec)
     if wait > 0:
         refuse_because(
             request,
@@ -169,9 +171,13 @@ def check_actor(actor: Actor, workspace_id: UUID) -> None:
 
 def _resolve(request: ToolCallRequest) -> ResolvedTool:
     resolved = resolve_tool(request.workspace_id, request.tool_id)
-    if resolved is not None and resolved.tool.server.owner_id in (None, request.actor.user_id):
+    if (
+        resolved is not None
+        and resolved.tool.server.owner_id in (None, request.actor.user_id)
+        and is_shown_to(resolved.tool, request.actor.user_id)
+    ):
         return resolved
-    # Not here, or somebody else's own server: alike.
+    # Not here, somebody else's own server, or a tool that only others' accounts are shown: alike.
     error = ToolNotFound()
     refuse(request, None, None, error, layer=RefusedBy.NOT_FOUND, rule="tool.not_found")
     raise error
@@ -244,7 +250,7 @@ def _check_approval(
         tool=tool,
         arguments=arguments,
         requester=request.actor,
-        principal=principal_of(tool.server),
+        principal=principal_of(tool.server, request.actor.user_id),
     )
     if fault is not None:
         refuse_because(
@@ -266,7 +272,7 @@ def _check_arguments(request: ToolCallRequest, tool: McpTool, arguments: bytes) 
 
 def _spec_of(request: ToolCallRequest, resolved: ResolvedTool, arguments: bytes) -> ConnectionSpec:
     try:
-        return resolved.spec()
+        return resolved.spec(person_of(request.actor))
     except DomainError as error:
         # A row that was sound when saved: a key is gone, or the catalogue changed under it.
         refuse_because(

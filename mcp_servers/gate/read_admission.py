@@ -14,6 +14,7 @@ from mcp_servers.errors import CallRefused, InvalidArguments, ToolNotFound
 from mcp_servers.gate.admission import check_actor, limits_of, why_left_alone
 from mcp_servers.inputs import CallLimits
 from mcp_servers.models import McpPrompt, McpServer
+from mcp_servers.oauth.grants import person_of
 from mcp_servers.specs import connection_spec
 from mcp_servers.values import PromptRequest, ResourceRequest
 from workspaces.errors import DomainError, PermissionDenied
@@ -156,7 +157,7 @@ def _plan(
     arguments: bytes,
 ) -> ReadPlan:
     try:
-        spec = connection_spec(server)
+        spec = connection_spec(server, user_id=person_of(request.actor))
     except DomainError as error:
         _refuse_because(
             kind,
@@ -167,7 +168,7 @@ def _plan(
             rule="server.misconfigured",
             reason=error.message,
         )
-    wait = calls.wait_seconds(spec)
+    wait = 0.0 if spec.needs_sign_in else calls.wait_seconds(spec)
     if wait > 0:
         reason = why_left_alone(server, wait)
         _refuse_because(

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from mcp_servers.models import McpTool, ServerScope, Transport
+from mcp_servers.models import OAUTH_TYPES, McpTool, ServerScope, Transport
 from mcp_servers.specs import connection_spec
 from workspaces.models import Membership, User
 from workspaces.prepared import PreparedQuery
@@ -29,12 +29,17 @@ class ResolvedTool:
         self.tool = tool
         self._spec: ConnectionSpec | None = None
 
-    def spec(self) -> ConnectionSpec:
-        """What it takes to connect to the tool's server. Raises as connection_spec()."""
+    def spec(self, user_id: UUID | None) -> ConnectionSpec:
+        """What it takes to connect to the tool's server for the person who is there. Raises as connection_spec()."""
         server = self.tool.server
-        if server.scope == ServerScope.GLOBAL or server.transport == Transport.STDIO:
-            # The platform's file, or the program on its disk, may be another by now.
-            return connection_spec(server)
+        if (
+            server.scope == ServerScope.GLOBAL
+            or server.transport == Transport.STDIO
+            or server.auth_type in OAUTH_TYPES
+            or server.hosted_by
+        ):
+            # The platform's file, the program on its disk, the account or the provider's word may be another by now.
+            return connection_spec(server, user_id=user_id)
         if self._spec is None:
             self._spec = connection_spec(server)
         return self._spec

@@ -16,6 +16,8 @@ from mcp_servers.canonical import clean_text
 from mcp_servers.definitions import storable
 from mcp_servers.errors import AuthenticationRequired, ConnectionFailed
 from mcp_servers.models import McpServer, ServerStatus
+from mcp_servers.oauth.grants import has_usable_grant, person_of, uses_own_accounts
+from mcp_servers.oauth.probing import ask_challenge
 from mcp_servers.rights import require_to_manage
 from mcp_servers.services.credentials import check_auth
 from mcp_servers.services.drafts import ServerDraft, apply_draft
@@ -100,6 +102,14 @@ def try_connection(*, workspace_id: UUID, draft: ServerDraft, actor: Actor) -> C
     return _report(listing)
 
 
+def look_as(*, server: McpServer, actor: Actor) -> ConnectionReport:
+    """Read what a server offers the account that this person has just connected, and keep it.
+
+    Whoever may sign in may have it looked at: what comes of it is decided by the same rules as ever.
+    """
+    return _look(server, actor=actor, is_asked_for=True, anew=False)
+
+
 def check_server(*, server: McpServer) -> None:
     """The regular check: connect if need be, read the tool list, keep what comes out. Never calls a tool."""
     actor = Actor.system(label="health", source=Source.TASK, workspace_id=server.workspace_id)
@@ -120,12 +130,17 @@ def _look(
         )
     stderr = ""
     try:
-        spec = connection_spec(server)
+        viewer = person_of(actor)
+        spec = connection_spec(server, user_id=viewer)
+        if spec.needs_sign_in:
+            return _knock(server, actor, is_asked_for=is_asked_for)
         try:
             listing = _list_offers(spec, anew=anew)
         finally:
             stderr = _stderr_of(spec)
     except ConnectionFailed as error:
+        if isinstance(error, AuthenticationRequired) and uses_own_accounts(server):
+            return _report_failure(error, "")  # one account's trouble, and not the server's
         health.note_reading(
             server,
             health.Reading(error=error, details=stderr),
@@ -141,7 +156,7 @@ def _look(
         )
         return _report_failure(failure, "")
     _keep_facts(server, listing)
-    if _keep_lists(server, listing, actor):
+    if _keep_lists(server, listing, actor, viewer if uses_own_accounts(server) else None):
         tell(server, kind="tools.changed")
     health.note_reading(
         server,
@@ -150,6 +165,29 @@ def _look(
         is_asked_for=is_asked_for,
     )
     return _report(listing)
+
+
+def _knock(server: McpServer, actor: Actor, *, is_asked_for: bool) -> ConnectionReport:
+    """Look at a server without an account: whether it is there, and asks for sign-in as it should."""
+    from mcp_servers.connections import runtime
+
+    try:
+        runtime.run_sync(ask_challenge(server), LOOK_SECONDS)
+    except (ConnectionFailed, TimeoutError) as error:
+        told = error if isinstance(error, ConnectionFailed) else None
+        failure = told or ConnectionFailed("The server did not answer in time.")
+        health.note_reading(
+            server, health.Reading(error=failure), actor=actor, is_asked_for=is_asked_for
+        )
+        return _report_failure(failure, "")
+    health.note_reading(
+        server, health.Reading(waits_for_sign_in=not has_usable_grant(server)), actor=actor
+    )
+    return ConnectionReport(
+        ok=False,
+        message="It is there, and waits for you to sign in.",
+        status=ServerStatus.AUTH_REQUIRED,
+    )
 
 
 def _keep_facts(server: McpServer, listing: Listing) -> None:
@@ -182,11 +220,18 @@ def _stale_at(now: datetime, ttl_seconds: float | None) -> datetime | None:
     return now + timedelta(seconds=min(max(ttl_seconds, LEAST_TTL_SECONDS), MOST_TTL_SECONDS))
 
 
-def _keep_lists(server: McpServer, listing: Listing, actor: Actor) -> bool:
-    """Take over what the server offers; whether anything is new. What could not be read stays as it was."""
-    news = [
-        discovery.store_tools(server=server, raw_tools=listing.tools, actor=actor).has_news,
-    ]
+def _keep_lists(server: McpServer, listing: Listing, actor: Actor, viewer: UUID | None) -> bool:
+    """Take over what the server offers; whether anything is new. What could not be read stays as it was.
+
+    Args:
+        viewer: whose own account was shown this; resources and prompts may be theirs alone, and are not kept.
+    """
+    found_tools = discovery.store_tools(
+        server=server, raw_tools=listing.tools, actor=actor, viewer=viewer
+    )
+    if viewer is not None:
+        return found_tools.has_news
+    news = [found_tools.has_news]
     if "resources" not in listing.unread:
         found = discovery.store_resources(server=server, raw=listing.resources)
         news.append(found.has_news)

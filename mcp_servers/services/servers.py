@@ -9,6 +9,8 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 
 from mcp_servers.models import McpServer, ServerScope, ServerStatus, Transport
+from mcp_servers.oauth.grants import sign_in_of
+from mcp_servers.oauth.revoking import remove_grants_of_server
 from mcp_servers.rights import require_to_dismiss, require_to_manage, require_to_own
 from mcp_servers.services.credentials import auth_of, check_auth
 from mcp_servers.services.drafts import ServerDraft, apply_draft, target_of
@@ -120,7 +122,7 @@ def _update(server: McpServer, draft: ServerDraft, actor: Actor) -> McpServer:
     _check_switch(server, draft)
     target = target_of(server)
     with tracked_change(server, actor=actor):
-        was_active, auth = server.is_active, auth_of(server)
+        was_active, auth, signs_in = server.is_active, auth_of(server), sign_in_of(server)
         lost = apply_draft(server, draft)
         server.check_values()
         if target_of(server) != target:
@@ -146,6 +148,8 @@ def _update(server: McpServer, draft: ServerDraft, actor: Actor) -> McpServer:
             raise InvalidInput(
                 fields={"name": ["There is a server of this name already."]}
             ) from error
+    if signs_in is not None and sign_in_of(server) != signs_in:
+        remove_grants_of_server(server, actor, why="The server's address or its sign-in changed.")
     tell(server)
     transaction.on_commit(partial(drop_connections, server.pk))
     return server
@@ -172,6 +176,7 @@ def remove_row(server: McpServer, *, actor: Actor) -> None:
     if _is_required(server):
         raise Conflict("The platform requires this server in every workspace.")
     server_id = server.pk
+    remove_grants_of_server(server, actor, why="The server was deleted.")
     record_deleted(server, actor=actor)
     tell(server)
     server.delete()

@@ -46,6 +46,7 @@ def client(
     mounts: Mapping[str, httpx2.AsyncBaseTransport] | None = None,
     wrap: Wrap | None = None,
     networks: Sequence[Network] | None = None,
+    auth: httpx2.Auth | None = None,
 ) -> httpx2.AsyncClient:
     """Build the only kind of HTTP client that may leave this process; the caller closes it.
 
@@ -55,6 +56,7 @@ def client(
             `{"http://demo-model": httpx2.ASGITransport(app)}`; they skip the egress rules.
         wrap: puts another transport around the guarded one.
         networks: private networks to allow; by default the owner's setting.
+        auth: puts credentials on requests as they go, where they change during the client's life.
     """
     bounds = bounds or Bounds()
     transport: httpx2.AsyncBaseTransport = EgressTransport(
@@ -75,6 +77,7 @@ def client(
         mounts=dict(mounts or {}),
         trust_env=False,
         follow_redirects=False,
+        auth=auth,
     )
 
 

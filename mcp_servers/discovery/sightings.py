@@ -1,0 +1,62 @@
+"""Which tools each person's own account was shown: nobody is offered, or may call, what was shown to another.
+
+Somebody who has not signed in yet is offered what the workspace accepted; the sign-in then says what is theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from django.db.models import Exists, OuterRef, Q
+
+from mcp_servers.models import AccountUse, AuthType, ToolSighting
+from mcp_servers.oauth.grants import uses_own_accounts
+
+if TYPE_CHECKING:
+    from mcp_servers.models import McpServer, McpTool
+
+
+def keep(server: McpServer, viewer: UUID, tools: Iterable[McpTool]) -> None:
+    """What this person was shown, and nothing else any more; in the caller's transaction."""
+    rows = ToolSighting.objects.for_workspace(server.workspace_id)
+    rows.filter(server=server, user_id=viewer).delete()
+    ToolSighting.objects.bulk_create(
+        ToolSighting(
+            workspace_id=server.workspace_id,
+            server=server,
+            user_id=viewer,
+            tool=tool,
+            definition_hash=tool.definition_hash,
+        )
+        for tool in tools
+    )
+
+
+def without_viewers(server: McpServer, viewer: UUID, tools: Sequence[McpTool]) -> list[McpTool]:
+    """Those of these tools that no other person was shown either."""
+    rows = ToolSighting.objects.for_workspace(server.workspace_id).filter(server=server)
+    others = set(rows.exclude(user_id=viewer).values_list("tool_id", flat=True))
+    return [tool for tool in tools if tool.pk not in others]
+
+
+def is_shown_to(tool: McpTool, user_id: UUID | None) -> bool:
+    """Whether this person may use the tool in its present form, where each has an account of their own."""
+    if user_id is None or not uses_own_accounts(tool.server):
+        return True
+    rows = ToolSighting.objects.for_workspace(tool.workspace_id)
+    mine = rows.filter(server_id=tool.server_id, user_id=user_id)
+    shown = mine.filter(tool=tool, definition_hash=tool.definition_hash)
+    return shown.exists() or not mine.exists()
+
+
+def shown_to(user_id: UUID) -> Q:
+    """The same as a condition on McpTool rows, for lists."""
+    mine = ToolSighting.unscoped.filter(user_id=user_id)
+    shared = ~Q(server__auth_type=AuthType.OAUTH) | Q(
+        server__owner__isnull=True, server__account_use=AccountUse.WORKSPACE
+    )
+    exactly = mine.filter(tool_id=OuterRef("pk"), definition_hash=OuterRef("definition_hash"))
+    any_of_server = mine.filter(server_id=OuterRef("server_id"))
+    return shared | Q(Exists(exactly)) | ~Q(Exists(any_of_server))

@@ -1,0 +1,95 @@
+"""The rows that say as whom we are known at an issuer, and the values made from them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.utils import timezone
+
+from mcp_servers.models import ClientKind, OAuthClient
+from mcp_servers.oauth import identity
+from mcp_servers.oauth.identity import Identity
+from mcp_servers.oauth.reasons import Reason, SignInFailed
+from mcp_servers.oauth.values import Discovery, IssuerMetadata
+
+if TYPE_CHECKING:
+    from mcp_servers.models import McpServer
+
+
+def entered_credentials(server: McpServer) -> dict[str, str]:
+    """The client that an administrator entered in the server's settings; empty if none."""
+    secret = server.auth_config
+    values = secret.reveal_json("being a client at an issuer") if secret else {}
+    return values if values.get("client_id") else {}
+
+
+def known_client(server: McpServer, issuer: str) -> OAuthClient | None:
+    """The client for this issuer, as long as the issuer's word on it holds and nothing about us has changed."""
+    row = OAuthClient.objects.for_workspace(server.workspace_id).filter(
+        server=server, issuer=issuer
+    )
+    client = row.first()
+    if client is None or client.kind == ClientKind.REGISTERED:
+        return None
+    has_run_out = client.expires_at is not None and client.expires_at <= timezone.now()
+    if has_run_out or client.redirect_uris != identity.callback_urls(server.pk):
+        return None
+    return client
+
+
+def check_issuer_of_entered(server: McpServer, issuer: str) -> None:
+    """What an administrator entered belongs to the issuer that it was first used at, and goes to no other.
+
+    Raises:
+        SignInFailed: issuer_changed.
+    """
+    rows = OAuthClient.objects.for_workspace(server.workspace_id)
+    used = rows.filter(server=server, kind=ClientKind.REGISTERED).exclude(issuer=issuer)
+    if used.exists():
+        raise SignInFailed(Reason.ISSUER_CHANGED)
+
+
+def save_client(server: McpServer, known_as: Identity, discovery: Discovery) -> OAuthClient:
+    """Keep as whom we are known at an issuer; in the caller's transaction."""
+    rows = OAuthClient.objects.for_workspace(server.workspace_id)
+    row = rows.filter(server=server, issuer=discovery.issuer.issuer).first() or OAuthClient(
+        workspace_id=server.workspace_id, server=server, issuer=discovery.issuer.issuer
+    )
+    row.kind = known_as.kind
+    row.client_id = known_as.client_id
+    # What an administrator entered stays in the server's own row, and nowhere else.
+    is_entered = known_as.kind == ClientKind.REGISTERED
+    row.client_secret = None if is_entered else known_as.client_secret or None
+    row.auth_method = known_as.auth_method
+    row.expires_at = known_as.expires_at
+    row.redirect_uris = identity.callback_urls(server.pk)
+    row.metadata = discovery.issuer.model_dump(mode="json")
+    row.resource = discovery.resource
+    row.save()
+    return row
+
+
+def identity_of(client: OAuthClient, server: McpServer) -> Identity:
+    """As whom we are known, with what proves it.
+
+    Raises:
+        SignInFailed: changed, if the administrator has taken the client away; unusable_client.
+    """
+    if client.kind == ClientKind.REGISTERED:
+        credentials = entered_credentials(server)
+        if credentials.get("client_id") != client.client_id:
+            raise SignInFailed(Reason.CHANGED)
+        return identity.entered(credentials, issuer_of(client))
+    secret = client.client_secret
+    return Identity(
+        kind=ClientKind(client.kind),
+        client_id=client.client_id,
+        client_secret=secret.reveal("being a client at an issuer") if secret else "",
+        auth_method=client.auth_method,
+        expires_at=client.expires_at,
+    )
+
+
+def issuer_of(client: OAuthClient) -> IssuerMetadata:
+    """What the issuer said of itself when the client became known there."""
+    return IssuerMetadata.model_validate(client.metadata)

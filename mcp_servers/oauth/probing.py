@@ -1,0 +1,58 @@
+"""What a server says to somebody without a token: how it asks for sign-in, and that it is there at all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import httpx2
+
+from mcp_servers.errors import ConnectionFailed
+from mcp_servers.models import Transport
+from mcp_servers.oauth.requests import BOUNDS
+from mcp_servers.oauth.values import Challenge
+from workspaces import outbound
+from workspaces.errors import InvalidEndpoint
+
+if TYPE_CHECKING:
+    from mcp_servers.models import McpServer
+
+_HELLO: Final = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "trellis", "version": "0.1.0"},
+    },
+}
+_ACCEPT: Final = {"accept": "application/json, text/event-stream"}
+
+
+async def ask_challenge(server: McpServer) -> Challenge:
+    """Say hello without a token, and read how the server asks for one.
+
+    A server that lets anybody in gives a challenge without anything in it: it may ask later.
+
+    Raises:
+        ConnectionFailed: nobody answers there, or with a fault of its own.
+    """
+    headers = (
+        server.headers.reveal_json("request headers of an MCP server") if server.headers else {}
+    )
+    try:
+        endpoint = outbound.parse_endpoint(server.url)
+        async with outbound.client(headers=headers, bounds=BOUNDS) as client:
+            if server.transport == Transport.SSE:
+                request = client.build_request("GET", str(endpoint), headers=_ACCEPT)
+            else:
+                request = client.build_request("POST", str(endpoint), headers=_ACCEPT, json=_HELLO)
+            response = await client.send(request, stream=True)
+            await response.aclose()
+    except InvalidEndpoint as error:
+        raise ConnectionFailed("Signing in works with https:// servers only.") from error
+    except httpx2.HTTPError as error:
+        raise ConnectionFailed("The server could not be reached.") from error
+    if response.status_code >= 500:
+        raise ConnectionFailed(f"The server answered with HTTP {response.status_code}.")
+    return Challenge.read(response.status_code, response.headers.get("www-authenticate", "")[:4096])

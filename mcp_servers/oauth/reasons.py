@@ -1,0 +1,83 @@
+"""Why a sign-in did not succeed: a fixed vocabulary, each with its words for people. Pure."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+from mcp_servers.errors import McpServersError
+
+
+class Reason(StrEnum):
+    """What went wrong."""
+
+    NOT_NEEDED = "not_needed"
+    SWITCHED_OFF = "switched_off"
+    UNREACHABLE = "unreachable"
+    NO_METADATA = "no_metadata"
+    INSECURE_URL = "insecure_url"
+    OTHER_RESOURCE = "other_resource"
+    ISSUER_MISMATCH = "issuer_mismatch"
+    ISSUER_CHANGED = "issuer_changed"
+    NO_PKCE = "no_pkce"
+    NO_CLIENT = "no_client"
+    REGISTRATION_REFUSED = "registration_refused"
+    UNUSABLE_CLIENT = "unusable_client"
+    UNKNOWN_STATE = "unknown_state"
+    OTHER_PERSON = "other_person"
+    OTHER_BROWSER = "other_browser"
+    EXPIRED = "expired"
+    CHANGED = "changed"
+    CANCELLED = "cancelled"
+    REFUSED = "refused"
+    NO_CODE = "no_code"
+    TOKEN_REFUSED = "token_refused"  # noqa: S105 - a word, no secret
+    CLIENT_REFUSED = "client_refused"
+    TOKEN_UNREADABLE = "token_unreadable"  # noqa: S105 - a word, no secret
+    ISSUER_FAILED = "issuer_failed"
+
+
+WORDS: Final[dict[Reason, str]] = {
+    Reason.NOT_NEEDED: "This server does not use sign-in.",
+    Reason.SWITCHED_OFF: "This server is switched off.",
+    Reason.UNREACHABLE: "The server or its sign-in service could not be reached. Please try again in a moment.",
+    Reason.NO_METADATA: "The server does not say where people sign in to it. Its address may be wrong, or it needs a"
+    " token that somebody enters.",
+    Reason.INSECURE_URL: "The server's sign-in service has an address that is not secure, so nothing was sent there.",
+    Reason.OTHER_RESOURCE: "The server says that it is another one. Please check its address.",
+    Reason.ISSUER_MISMATCH: "The sign-in service gives itself another name than the one it was reached under, so the"
+    " sign-in was stopped.",
+    Reason.ISSUER_CHANGED: "The server now names another sign-in service than before. An administrator has to check"
+    " that, and enter the client's id and secret again.",
+    Reason.NO_PKCE: "The sign-in service does not offer the protection that a sign-in needs (PKCE with S256).",
+    Reason.NO_CLIENT: "The sign-in service takes no new applications by itself. An administrator has to register this"
+    " platform there, and enter the client's id in the server's settings.",
+    Reason.REGISTRATION_REFUSED: "The sign-in service did not accept this platform as an application. An administrator"
+    " can register it there by hand, and enter the client's id in the server's settings.",
+    Reason.UNUSABLE_CLIENT: "The sign-in service wants proof of a kind that this platform cannot give.",
+    Reason.UNKNOWN_STATE: "This sign-in is not known here, or has been used. Please start again.",
+    Reason.OTHER_PERSON: "This sign-in was begun by somebody else. Please start again.",
+    Reason.OTHER_BROWSER: "This sign-in was begun in another browser, or you have signed in anew since. Please start"
+    " again.",
+    Reason.EXPIRED: "This sign-in took longer than ten minutes. Please start again.",
+    Reason.CHANGED: "The server's settings changed while you signed in. Please start again.",
+    Reason.CANCELLED: "You cancelled, and nothing was connected.",
+    Reason.REFUSED: "The sign-in service refused. Nothing was connected.",
+    Reason.NO_CODE: "The sign-in service sent nothing to go on with. Please start again.",
+    Reason.TOKEN_REFUSED: "The sign-in service did not complete the sign-in. Please start again.",
+    Reason.CLIENT_REFUSED: "The sign-in service does not accept this platform's client id or secret. An administrator"
+    " has to check them.",
+    Reason.TOKEN_UNREADABLE: "The sign-in service's answer could not be read.",
+    Reason.ISSUER_FAILED: "The sign-in service has a problem of its own. Please try again in a moment.",
+}
+
+
+class SignInFailed(McpServersError):
+    """A sign-in that was not begun, or brought nothing. The words are ours, never the other side's."""
+
+    code = "sign_in_failed"
+    status = 422
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(WORDS[reason], details={"reason": reason.value})
+        self.reason = reason

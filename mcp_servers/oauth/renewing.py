@@ -1,0 +1,298 @@
+"""New access tokens for old, one request at a time for each grant, whichever process needs one.
+
+A refresh token that is used twice may void the whole grant (RFC 9700, section 4.14), so exactly one task of all
+processes may use it: the one whose UPDATE put its mark on the row. The mark is no lock that holds a transaction open
+during the request; it runs out by itself if its process dies. The new token is stored before anybody uses it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Final
+
+from django.db import transaction
+from django.db.models import Q
+
+from audit.actions import Action
+from mcp_servers.models import AuthType, OAuthGrant
+from mcp_servers.oauth import tokens
+from mcp_servers.oauth.clients import identity_of, issuer_of
+from mcp_servers.oauth.entries import record_grant
+from mcp_servers.oauth.grants import Holder, find_grant, serves
+from mcp_servers.oauth.identity import Identity
+from mcp_servers.oauth.reasons import WORDS, Reason, SignInFailed
+from mcp_servers.oauth.values import IssuerMetadata, Tokens
+from workspaces.actors import Actor, Source
+from workspaces.database import database_now, in_database
+
+logger = logging.getLogger(__name__)
+
+CLAIM_SECONDS: Final = 40.0
+"""How long one fetch may take before another process may try; longer than any request to an issuer."""
+WAIT_SECONDS: Final = 45.0
+MOST_LEAD_SECONDS: Final = 300.0
+LAST_SECONDS: Final = 10.0
+"""What remains of a token that is not used any more: it has to reach the server."""
+USED_SECONDS: Final = 60.0
+"""How exactly it is kept when a grant was last used."""
+
+_FINAL: Final = frozenset(
+    {Reason.TOKEN_REFUSED, Reason.CLIENT_REFUSED, Reason.UNUSABLE_CLIENT, Reason.CHANGED}
+)
+"""After these, asking again would bring the same."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessToken:
+    """An access token, and which one of its grant it is."""
+
+    value: str = field(repr=False)
+    generation: int
+    is_ageing: bool = False
+    """It still serves, and a new one should be fetched by and by."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Work:
+    """All that one fetch needs, so that no row is held meanwhile."""
+
+    holder: Holder
+    generation: int
+    identity: Identity
+    issuer: IssuerMetadata
+    token_endpoint: str
+    resource: str
+    scope: str
+    refresh_token: str = field(repr=False)
+    """Empty: as the client itself."""
+
+
+_running: dict[Holder, asyncio.Task[AccessToken | None]] = {}
+"""Of this process; on the connections' loop only."""
+
+
+async def current_token(holder: Holder) -> AccessToken | None:
+    """The holder's access token, renewed if it has run out; None if there is none to be had."""
+    token = await in_database(_read_token, holder)
+    if token is None or isinstance(token, AccessToken):
+        if token is not None and token.is_ageing:
+            _start(holder, token.generation)
+        return token
+    return await renew(holder, token)
+
+
+async def renew(holder: Holder, generation: int) -> AccessToken | None:
+    """The access token that follows the one of this generation; None if a person has to sign in again."""
+    return await asyncio.shield(_start(holder, generation))
+
+
+def _start(holder: Holder, generation: int) -> asyncio.Task[AccessToken | None]:
+    running, loop = _running.get(holder), asyncio.get_running_loop()
+    if running is None or running.done() or running.get_loop() is not loop:
+        running = loop.create_task(_renew(holder, generation))
+        _running[holder] = running
+        running.add_done_callback(lambda done: _forget(holder, done))
+    return running
+
+
+def _forget(holder: Holder, done: asyncio.Task[AccessToken | None]) -> None:
+    if _running.get(holder) is done:
+        del _running[holder]
+    if not done.cancelled() and done.exception() is not None:
+        logger.error("a token could not be renewed", exc_info=done.exception())
+
+
+async def _renew(holder: Holder, generation: int) -> AccessToken | None:
+    """Fetch a new token, or wait for the process that does."""
+    pause = 0.02
+    try:
+        async with asyncio.timeout(WAIT_SECONDS):
+            while True:
+                found = await in_database(_claim, holder, generation)
+                if isinstance(found, _Work):
+                    return await _fetch(found)
+                if found is not _SOMEBODY_ELSE:
+                    assert found is None or isinstance(found, AccessToken)
+                    return found
+                await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311  spreads load, keeps no secret
+                pause = min(pause * 1.5, 0.5)
+    except TimeoutError:
+        return None
+
+
+async def _fetch(work: _Work) -> AccessToken | None:
+    try:
+        if work.refresh_token:
+            given = await tokens.refresh(
+                token_endpoint=work.token_endpoint,
+                issuer=work.issuer,
+                identity=work.identity,
+                refresh_token=work.refresh_token,
+                resource=work.resource,
+            )
+        else:
+            given = await tokens.request_as_client(
+                token_endpoint=work.token_endpoint,
+                issuer=work.issuer,
+                identity=work.identity,
+                resource=work.resource,
+                scope=work.scope,
+            )
+    except SignInFailed as error:
+        logger.info("token_not_renewed", extra={"reason": error.reason.value})
+        return await in_database(_give_up, work, error.reason)
+    except BaseException:
+        await asyncio.shield(in_database(_release, work))
+        raise
+    return await in_database(_store, work, given)
+
+
+_SOMEBODY_ELSE: Final = object()
+
+
+def _read_token(holder: Holder) -> AccessToken | int | None:
+    """The token as it stands; its generation alone if it has run out."""
+    grant = find_grant(holder)
+    if grant is None or not serves(grant):
+        return None
+    now = database_now()
+    if grant.last_used_at is None or grant.last_used_at < now - timedelta(seconds=USED_SECONDS):
+        OAuthGrant.objects.for_workspace(holder.workspace_id).filter(pk=grant.pk).update(
+            last_used_at=now
+        )
+    left = (grant.expires_at - now).total_seconds() if grant.expires_at else None
+    if left is not None and left < LAST_SECONDS and _can_renew(grant):
+        return grant.generation
+    return _token_of(
+        grant, is_ageing=left is not None and left < _lead_of(grant) and _can_renew(grant)
+    )
+
+
+def _lead_of(grant: OAuthGrant) -> float:
+    """How long before its end a token is renewed, in seconds: not at the same moment for all."""
+    begun = grant.refreshed_at or grant.granted_at
+    lifetime = (grant.expires_at - begun).total_seconds() if grant.expires_at else 0.0
+    spread = 0.75 + random.Random(f"{grant.pk}.{grant.generation}").random() / 2  # noqa: S311  keeps no secret
+    return min(MOST_LEAD_SECONDS, lifetime / 5) * spread
+
+
+def _can_renew(grant: OAuthGrant) -> bool:
+    return grant.server.auth_type == AuthType.OAUTH_CLIENT or "refresh_token" in _stored(grant)
+
+
+def _stored(grant: OAuthGrant) -> dict[str, str]:
+    return grant.tokens.reveal_json("signing in to an MCP server") if grant.tokens else {}
+
+
+def _token_of(grant: OAuthGrant, *, is_ageing: bool = False) -> AccessToken:
+    return AccessToken(
+        value=_stored(grant)["access_token"], generation=grant.generation, is_ageing=is_ageing
+    )
+
+
+def _claim(holder: Holder, generation: int) -> _Work | AccessToken | object | None:
+    """Take the right to fetch the next token, if nobody has it; or what somebody else fetched meanwhile."""
+    grant = find_grant(holder)
+    if grant is None or not serves(grant):
+        return None
+    if grant.generation != generation:
+        return _token_of(grant)
+    if not _can_renew(grant):
+        _lose(grant, "The server no longer accepts this sign-in, and there is no way to renew it.")
+        return None
+    now = database_now()
+    claimed = (
+        OAuthGrant.objects.for_workspace(holder.workspace_id)
+        .filter(pk=grant.pk, generation=generation)
+        .filter(Q(refreshing_until__isnull=True) | Q(refreshing_until__lte=now))
+        .update(refreshing_until=now + timedelta(seconds=CLAIM_SECONDS))
+    )
+    if not claimed:
+        return _SOMEBODY_ELSE
+    try:
+        known_as = identity_of(grant.client, grant.server)
+    except SignInFailed as error:
+        _lose(grant, WORDS[error.reason])
+        return None
+    return _Work(
+        holder=holder,
+        generation=generation,
+        identity=known_as,
+        issuer=issuer_of(grant.client),
+        token_endpoint=grant.token_endpoint,
+        resource=grant.resource,
+        scope=grant.scope,
+        refresh_token=_stored(grant).get("refresh_token", ""),
+    )
+
+
+@transaction.atomic
+def _store(work: _Work, given: Tokens) -> AccessToken | None:
+    """Keep a new token, before anybody uses it; None if the grant is gone or another by now."""
+    grant = _locked(work)
+    if grant is None:
+        return None
+    now = database_now()
+    grant.tokens = given.as_stored()
+    grant.generation += 1
+    grant.refreshed_at = now
+    grant.expires_at = now + timedelta(seconds=given.expires_in) if given.expires_in else None
+    grant.refreshing_until = None
+    if given.scope is not None:
+        grant.scope = given.scope
+    grant.save(
+        update_fields=[
+            *("tokens", "generation", "refreshed_at", "expires_at", "refreshing_until", "scope"),
+            "updated_at",
+        ]
+    )
+    return _token_of(grant)
+
+
+@transaction.atomic
+def _give_up(work: _Work, reason: Reason) -> AccessToken | None:
+    """A fetch brought nothing: for good, or for now. The old token is given as long as it may serve."""
+    grant = _locked(work)
+    if grant is None:
+        return None
+    if reason in _FINAL:
+        _lose(grant, "The sign-in service no longer renews this sign-in.")
+        return None
+    grant.refreshing_until = None
+    grant.save(update_fields=["refreshing_until", "updated_at"])
+    has_run_out = grant.expires_at is not None and grant.expires_at <= database_now()
+    return None if has_run_out else _token_of(grant)
+
+
+@transaction.atomic
+def _release(work: _Work) -> None:
+    grant = _locked(work)
+    if grant is not None:
+        grant.refreshing_until = None
+        grant.save(update_fields=["refreshing_until", "updated_at"])
+
+
+def _locked(work: _Work) -> OAuthGrant | None:
+    rows = OAuthGrant.objects.for_workspace(work.holder.workspace_id).of(work.holder.user_id)
+    row: OAuthGrant | None = (
+        rows.select_for_update(of=("self",))
+        .select_related("server")
+        .filter(server_id=work.holder.server_id, generation=work.generation)
+        .first()
+    )
+    return row
+
+
+@transaction.atomic
+def _lose(grant: OAuthGrant, why: str) -> None:
+    """The grant serves no more: its tokens go, and a person is asked to sign in when it is needed."""
+    grant.tokens = None
+    grant.lost_reason = why
+    grant.refreshing_until = None
+    grant.save(update_fields=["tokens", "lost_reason", "refreshing_until", "updated_at"])
+    actor = Actor.system(label="sign-in", source=Source.TASK, workspace_id=grant.workspace_id)
+    record_grant(grant, Action.GRANT_LOST, actor, details={"reason": why})
