@@ -21,6 +21,7 @@ from chat.models import (
     Turn,
 )
 from chat.sampling import model_for
+from chat.signing_in import sign_in_json
 from chat.values import MessageRole, ToolCallStatus, TurnStatus
 from mcp_servers.elicitation import input_json
 from mcp_servers.hidden_text import show_hidden
@@ -237,9 +238,13 @@ def tool_call_json(call: ToolCall) -> dict[str, Any]:
 
 
 def input_request_json(request: InputRequest) -> dict[str, Any]:
-    """What a server asked, for the person who was asked; of a request to the model also which one would answer."""
+    """What a server asked, for the person who was asked; also which model would answer, and where to sign in."""
     is_sampling = request.kind == InputKind.SAMPLING
-    return {**input_json(request), "model": model_for(request) if is_sampling else ""}
+    return {
+        **input_json(request),
+        "model": model_for(request) if is_sampling else "",
+        "sign_in": sign_in_json(request),
+    }
 
 
 def _approval_json(call: ToolCall) -> dict[str, Any] | None:

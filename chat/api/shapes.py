@@ -222,6 +222,15 @@ class QueuedOutput(serializers.Serializer[QueuedMessage]):
         return wire.queued_json(instance)
 
 
+class SignInOutput(serializers.Serializer[Any]):
+    """Where a person signs in to the server that a call waits for."""
+
+    path = serializers.CharField(help_text="The page on this platform where it begins.")
+    may_connect = serializers.BooleanField(
+        help_text="False: it is the workspace's account, which an administrator connects."
+    )
+
+
 class InputRequestOutput(serializers.Serializer[Any]):
     """What a server asked the caller during a call."""
 
@@ -230,14 +239,19 @@ class InputRequestOutput(serializers.Serializer[Any]):
     conversation_id = serializers.UUIDField(allow_null=True)
     server = NamedRef()
     tool = serializers.CharField(allow_blank=True)
-    kind = serializers.ChoiceField(["form", "url", "sampling"])
+    kind = serializers.ChoiceField(["form", "url", "sampling", "sign_in"])
     message = serializers.CharField(allow_blank=True)
     schema = serializers.DictField(help_text="The form that was asked for, as JSON schema.")
     url = serializers.CharField(allow_blank=True)
     url_host = serializers.CharField(allow_blank=True)
     warnings = serializers.ListField(child=serializers.CharField())
-    params = serializers.DictField(help_text="Sampling: what the model would be asked.")
+    params = serializers.DictField(
+        help_text="Sampling: what the model would be asked. Sign-in: host, scopes, account (user or workspace), reason."
+    )
     model = serializers.CharField(allow_blank=True, help_text="Sampling: which model.")
+    sign_in = SignInOutput(
+        allow_null=True, help_text="Of an open sign-in. It is settled by signing in, or declined."
+    )
     status = serializers.ChoiceField(_choices(InputStatus))
     answer = serializers.DictField(allow_null=True)
     expires_at = serializers.DateTimeField()

@@ -8,7 +8,7 @@ from uuid import UUID
 from audit.actions import Outcome
 from audit.services import was_requested
 from chat.engine.beginning import send_next
-from chat.engine.requests import actor_for_log, builtin_request, request_of
+from chat.engine.requests import actor_for_log, builtin_request, checkpoint_of, request_of
 from chat.engine.rows import (
     calls_of,
     end_call,
@@ -24,7 +24,7 @@ from chat.recording import Changes
 from chat.values import AttachmentStatus, MessageStatus, ToolCallStatus, TurnStatus
 from chat.webhooks.outbox import tell_turn_finished
 from mcp_servers import elicitation
-from mcp_servers.gate import abandon_builtin, abandon_call
+from mcp_servers.gate import abandon_builtin, abandon_call, is_unsent
 from mcp_servers.models import InputRequest
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now
@@ -85,6 +85,7 @@ def _stop_call(call: ToolCall, turn: Turn, changes: Changes, *, has_holder: bool
     may_have_acted = (
         call.status in (ToolCallStatus.RUNNING, ToolCallStatus.WAITING_FOR_INPUT)
         and not _is_harmless(call)
+        and not is_unsent(checkpoint_of(call))
         and was_requested(call.workspace_id, call.pk)
     )
     if is_lost and may_have_acted:

@@ -33,7 +33,7 @@ def request_of(call: ToolCall, turn: Turn, bud: Bud, actor: Actor) -> ToolCallRe
         offered_definition_hash=call.definition_hash,
         has_read_untrusted=turn.has_read_untrusted,
         can_wait_elsewhere=True,
-        checkpoint=_checkpoint_of(call),
+        checkpoint=checkpoint_of(call),
     )
 
 
@@ -54,7 +54,8 @@ def builtin_request(call: ToolCall, turn: Turn, bud: Bud, actor: Actor) -> Built
     )
 
 
-def _checkpoint_of(call: ToolCall) -> str | None:
+def checkpoint_of(call: ToolCall) -> str | None:
+    """Where the gate goes on with a call that stopped; None: from its beginning."""
     if call.checkpoint is None:
         return None
     return str(call.checkpoint.reveal("going on with a call", is_credential=False))

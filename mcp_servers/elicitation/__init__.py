@@ -1,7 +1,7 @@
-"""Questions that servers put to people while they work: asked, answered, and waited for."""
+"""Questions to people while calls run: those of servers, and ours to sign in; asked, answered, and waited for."""
 
+from mcp_servers.elicitation.rows import Origin, register_listener
 from mcp_servers.elicitation.services import (
-    Origin,
     answer_input,
     answer_of,
     complete_url_inputs,
@@ -9,16 +9,17 @@ from mcp_servers.elicitation.services import (
     input_json,
     open_input,
     overdue_inputs,
-    register_listener,
     turn_away,
     wait_for_answer,
     withdraw_inputs,
 )
+from mcp_servers.elicitation.sign_ins import complete_sign_ins
 
 __all__ = [
     "Origin",
     "answer_input",
     "answer_of",
+    "complete_sign_ins",
     "complete_url_inputs",
     "expire_input",
     "input_json",

@@ -7,8 +7,7 @@ server and to nobody else.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -19,13 +18,21 @@ from django.db import transaction
 
 from audit.actions import Action
 from audit.services import EntryDraft, Ref, record
-from mcp_servers.canonical import JsonValue, canonical_json, clean_text
+from mcp_servers.canonical import JsonValue, clean_text
 from mcp_servers.elicitation import checks, waiting
+from mcp_servers.elicitation.rows import (
+    Origin,
+    announce_row,
+    draft_of,
+    facts_of,
+    lock,
+    settle,
+    tell_listener,
+)
 from mcp_servers.hidden_text import show_hidden
 from mcp_servers.inputs import AskedInput, InputAction, InputAnswer, InputKind
 from mcp_servers.models import InputRequest, InputStatus
 from workspaces.actors import Actor, Source
-from workspaces.announcements import Announcement, announce
 from workspaces.database import database_now
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 from workspaces.redaction import MASK
@@ -34,7 +41,6 @@ from workspaces.roles import Permission, require
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from mcp_servers.models import McpServer
 
 MOST_IN_CALL: Final = 20
 MOST_IN_HOUR: Final = 60
@@ -49,27 +55,6 @@ _ACTION_OF: Final = {
     InputStatus.ACCEPTED: InputAction.ACCEPT,
     InputStatus.DECLINED: InputAction.DECLINE,
 }
-
-
-_listener: Callable[[InputRequest], None] | None = None
-
-
-def register_listener(listener: Callable[[InputRequest], None]) -> None:
-    """Set who is told, after the commit, of rows that nobody answered by hand: completed, withdrawn, run out."""
-    global _listener
-    _listener = listener
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
-    """The call during which a server asks."""
-
-    call_id: UUID
-    server: McpServer
-    tool_name: str
-    actor: Actor
-    conversation_id: UUID | None = None
-    turn_id: UUID | None = None
 
 
 @transaction.atomic
@@ -129,8 +114,8 @@ def open_input(
         status=InputStatus.ACCEPTED if is_settled else InputStatus.PENDING,
         expires_at=database_now() + timedelta(seconds=settings.TRELLIS.approval_ttl_seconds),
     )
-    record(_draft(row, Action.INPUT_REQUESTED, origin.actor, details=_facts(row)))
-    _announce(row)
+    record(draft_of(row, Action.INPUT_REQUESTED, origin.actor, details=facts_of(row)))
+    announce_row(row)
     return row
 
 
@@ -163,24 +148,26 @@ def answer_input(
 
     Raises:
         PermissionDenied: somebody else was asked.
-        Conflict: it has been answered, or its time has run out.
+        Conflict: it has been answered, its time has run out, or it is a sign-in, which is no answer.
         InvalidInput: names the fields that do not fit the form.
         AuditUnavailable: it could not be recorded, so it was not answered.
     """
     require(actor, Permission.USE_CHAT, workspace_id=input_request.workspace_id)
     if actor.user_id is None or actor.user_id != input_request.asked_of_id:
         raise PermissionDenied("Only the person who was asked can answer.")
-    row = _lock(input_request)
+    row = lock(input_request)
     if row.status != InputStatus.PENDING:
         raise Conflict("This has been answered already.")
     if row.expires_at <= database_now():
         raise Conflict("The time to answer has run out.")
+    if row.kind == InputKind.SIGN_IN and action is InputAction.ACCEPT:
+        raise Conflict("This takes a sign-in at the server. The call goes on by itself after it.")
     given = dict(content or {})
     if action is InputAction.ACCEPT and row.kind == InputKind.FORM:
         checks.check_content(row.schema, given)
     elif given:
         raise InvalidInput(fields={"content": ["Only an accepted form has content."]})
-    return _settle(row, _STATUS_OF[action], Action.INPUT_ANSWERED, actor, given)
+    return settle(row, _STATUS_OF[action], Action.INPUT_ANSWERED, actor, given)
 
 
 def withdraw_inputs(*, call_id: UUID, workspace_id: UUID, actor: Actor) -> list[InputRequest]:
@@ -219,10 +206,10 @@ def complete_url_inputs(server_id: UUID, elicitation_id: str) -> list[InputReque
             label=row.server_name, source=Source.TASK, workspace_id=row.workspace_id
         )
         with transaction.atomic():
-            locked = _lock(row)
+            locked = lock(row)
             if locked.status == InputStatus.PENDING:
-                settled = _settle(locked, InputStatus.ACCEPTED, Action.INPUT_ANSWERED, actor, {})
-                _tell_listener(settled)
+                settled = settle(locked, InputStatus.ACCEPTED, Action.INPUT_ANSWERED, actor, {})
+                tell_listener(settled)
                 done.append(settled)
     return done
 
@@ -285,6 +272,7 @@ def _shown_answer(row: InputRequest) -> dict[str, JsonValue] | None:
 
 
 def _check_rate(rows: Any, origin: Origin) -> None:
+    rows = rows.exclude(kind=InputKind.SIGN_IN.value)  # ours, and not the server's
     if rows.filter(call_id=origin.call_id).count() >= MOST_IN_CALL:
         raise checks.Unaskable("it asked too often during this call.")
     since: datetime = database_now() - timedelta(hours=1)
@@ -295,75 +283,12 @@ def _check_rate(rows: Any, origin: Origin) -> None:
         raise checks.Unaskable("it asked too often in the last hour.")
 
 
-def _lock(row: InputRequest) -> InputRequest:
-    rows = InputRequest.objects.for_workspace(row.workspace_id).select_for_update()
-    locked: InputRequest = rows.fetch(row.pk)
-    return locked
-
-
 @transaction.atomic
 def _end(row: InputRequest, status: InputStatus, actor: Actor) -> InputRequest | None:
-    locked = _lock(row)
+    locked = lock(row)
     if locked.status != InputStatus.PENDING:
         return None
     action = Action.INPUT_EXPIRED if status == InputStatus.EXPIRED else Action.INPUT_ANSWERED
-    row = _settle(locked, status, action, actor, {})
-    _tell_listener(row)
+    row = settle(locked, status, action, actor, {})
+    tell_listener(row)
     return row
-
-
-def _tell_listener(row: InputRequest) -> None:
-    if _listener is not None:
-        transaction.on_commit(partial(_listener, row))
-
-
-def _settle(
-    row: InputRequest,
-    status: InputStatus,
-    action: Action,
-    actor: Actor,
-    content: Mapping[str, JsonValue],
-) -> InputRequest:
-    row.status = status
-    row.answered_at = database_now()
-    row.answer = canonical_json(content).decode() if content else None
-    row.save(update_fields=["status", "answered_at", "answer", "updated_at"])
-    record(_draft(row, action, actor, details={**_facts(row), "status": str(status.value)}))
-    _announce(row)
-    transaction.on_commit(partial(waiting.wake, row.pk))
-    return row
-
-
-def _facts(row: InputRequest) -> dict[str, object]:
-    """What the log may know of a question: its nature, and never what was said."""
-    facts: dict[str, object] = {"kind": row.kind, "question": row.message[:500]}
-    if row.kind == InputKind.FORM:
-        facts["fields"] = sorted(row.schema.get("properties", {}))[:50]
-    if row.kind == InputKind.URL:
-        facts["host"] = checks.host_of(row.url)
-    if row.warnings:
-        facts["warnings"] = row.warnings
-    return facts
-
-
-def _draft(
-    row: InputRequest, action: Action, actor: Actor, *, details: dict[str, object]
-) -> EntryDraft:
-    return EntryDraft(
-        action=action,
-        actor=actor,
-        workspace_id=row.workspace_id,
-        call_id=row.call_id,
-        conversation_id=row.conversation_id,
-        turn_id=row.turn_id,
-        server=Ref(id=row.server_id, name=row.server_name),
-        tool=Ref(id=None, name=row.tool_name),
-        details=details,
-    )
-
-
-def _announce(row: InputRequest) -> None:
-    announce(
-        row.workspace_id,
-        Announcement(kind="input_request.changed", id=str(row.pk), user_id=str(row.asked_of_id)),
-    )

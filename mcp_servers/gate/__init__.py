@@ -12,6 +12,7 @@ from mcp_servers.gate.builtin import (
     call_builtin,
     refuse_builtin,
 )
+from mcp_servers.gate.checkpoints import is_unsent
 from mcp_servers.gate.port import CallPort
 from mcp_servers.gate.reads import get_prompt, read_resource
 from mcp_servers.gate.tools import call_tool
@@ -24,6 +25,7 @@ __all__ = [
     "call_builtin",
     "call_tool",
     "get_prompt",
+    "is_unsent",
     "read_resource",
     "refuse_builtin",
 ]

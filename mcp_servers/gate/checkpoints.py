@@ -96,7 +96,20 @@ class TaskCheckpoint(BaseModel):
         return self.model_dump_json()
 
 
-Checkpoint = InputCheckpoint | TaskCheckpoint
+class SignInCheckpoint(BaseModel):
+    """Somebody has to sign in; then the call begins anew, or its task is followed again."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Literal["sign_in"] = "sign_in"
+    task: TaskCheckpoint | None = None
+
+    def as_text(self) -> str:
+        """What the caller keeps."""
+        return self.model_dump_json()
+
+
+Checkpoint = InputCheckpoint | TaskCheckpoint | SignInCheckpoint
 
 _CHECKPOINT: pydantic.TypeAdapter[Checkpoint] = pydantic.TypeAdapter(
     Annotated[Checkpoint, Field(discriminator="kind")]
@@ -117,3 +130,14 @@ def read_checkpoint(text: str) -> Checkpoint:
             rule="checkpoint.unreadable",
             refused_by=RefusedBy.ARGUMENTS,
         ) from error
+
+
+def is_unsent(text: str | None) -> bool:
+    """Whether a call that stopped there has not been sent, so that it certainly did nothing."""
+    if not text:
+        return False
+    try:
+        checkpoint = read_checkpoint(text)
+    except CallRefused:
+        return False
+    return isinstance(checkpoint, SignInCheckpoint) and checkpoint.task is None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -162,6 +163,17 @@ class Dialogue:
         """Put a question of ours on the server's behalf, and wait for the answer."""
         put = await self._put(asked)
         return put.answer or await self._wait(put)
+
+    async def ask_to_sign_in(
+        self, open_row: Callable[[], InputRequest | None]
+    ) -> InputRequest | None:
+        """Put our own question for a sign-in; taken back with the others when the call ends. Raises as `open_row`."""
+        self.has_asked = True
+        return await in_database(open_row)
+
+    async def wait_for_sign_in(self, row: InputRequest) -> InputRequest:
+        """The row of that question, once it is settled."""
+        return await self._wait_for_person(row)
 
     async def _put(self, asked: AskedInput) -> _Put:
         """Answer at once what needs nobody, refuse what may not be asked, and open a row for the rest."""

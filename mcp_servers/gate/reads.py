@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from django.db import DatabaseError, transaction
 
@@ -37,6 +37,8 @@ from mcp_servers.gate.recording import (
     keep_refusal,
     record_end,
 )
+from mcp_servers.gate.signing_in import CannotGoOn, SigningIn
+from mcp_servers.gate.slots import HeldSlot
 from mcp_servers.inputs import Answers, InputRequired
 from mcp_servers.values import (
     ContentPart,
@@ -51,10 +53,13 @@ from workspaces.database import in_database
 if TYPE_CHECKING:
     import mcp_types
 
+    from mcp_servers.connections.spec import ConnectionSpec
+
 
 logger = logging.getLogger(__name__)
 
-T = TypeVar("T")
+
+_Send: TypeAlias = "Callable[[ConnectionSpec, Dialogue, Answers | None], Awaitable[Any]]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,9 +91,9 @@ async def read_resource(
     plan = await in_database(plan_resource, request)
     parts: tuple[ContentPart, ...] = ()
 
-    async def send(dialogue: Dialogue, answers: Answers | None) -> Any:
+    async def send(spec: ConnectionSpec, dialogue: Dialogue, answers: Answers | None) -> Any:
         return await calls.read_resource(
-            plan.spec,
+            spec,
             request.uri,
             call_id=request.call_id,
             user_id=request.actor.user_id,
@@ -106,7 +111,7 @@ async def read_resource(
         return _Ended(outcome=Outcome.OK, body=body, truncated=truncated)
 
     started = time.monotonic()
-    ended = await _run(plan, send, read, port)
+    ended = await _run(plan, send, read, port, renew=lambda: plan_resource(request).spec)
     return ResourceOutcome(
         outcome=ended.outcome,
         content=parts if ended.outcome is Outcome.OK else (),
@@ -128,9 +133,9 @@ async def get_prompt(request: PromptRequest, *, port: CallPort | None = None) ->
     messages: tuple[PromptMessage, ...] = ()
     description = ""
 
-    async def send(dialogue: Dialogue, answers: Answers | None) -> Any:
+    async def send(spec: ConnectionSpec, dialogue: Dialogue, answers: Answers | None) -> Any:
         return await calls.get_prompt(
-            plan.spec,
+            spec,
             plan.name,
             dict(request.arguments),
             call_id=request.call_id,
@@ -150,7 +155,7 @@ async def get_prompt(request: PromptRequest, *, port: CallPort | None = None) ->
         return _Ended(outcome=Outcome.OK, body=body, truncated=truncated)
 
     started = time.monotonic()
-    ended = await _run(plan, send, read, port)
+    ended = await _run(plan, send, read, port, renew=lambda: plan_prompt(request).spec)
     return PromptOutcome(
         outcome=ended.outcome,
         description=description,
@@ -164,9 +169,11 @@ async def get_prompt(request: PromptRequest, *, port: CallPort | None = None) ->
 
 async def _run(
     plan: ReadPlan,
-    send: Callable[[Dialogue, Answers | None], Awaitable[Any]],
+    send: _Send,
     read: Callable[[Any], _Ended],
     port: CallPort | None,
+    *,
+    renew: Callable[[], ConnectionSpec],
 ) -> _Ended:
     """Wait for a slot, commit *requested*, ask the server as often as it asks back, commit *finished*."""
     request = plan.request
@@ -185,42 +192,53 @@ async def _run(
         can_ask=port is not None,
         bud=request.bud,
     )
+    slot = HeldSlot(plan.spec, plan.server, request.actor, is_held=False)
     try:
-        async with calls.slots_of(plan.spec).slot(
-            str(request.actor.user_id or request.actor.label),
-            wait_seconds=plan.server.config.queue_seconds,
-        ):
-            await _commit_requested(plan)
-            try:
-                ended = await _send(plan, dialogue, send, read)
-            except asyncio.CancelledError:
-                stopped = _Ended(outcome=Outcome.CANCELLED, message="It was stopped.")
-                await completed(_record_finished(plan, stopped, 0))
-                raise
-            finally:
-                await completed(dialogue.withdraw())
+        await slot.take()
     except Busy as error:
         write = partial(refuse_read, layer=RefusedBy.BUSY, rule="server.busy")
         await in_database(write, plan.kind, request, plan.server, plan.name, error)
         raise
-    return ended
+    signing_in = SigningIn(
+        origin,
+        plan.spec,
+        dialogue=dialogue,
+        can_ask=port is not None,
+        renew=renew,
+        slot=slot,
+    )
+    try:
+        await _commit_requested(plan)
+        try:
+            return await _send(plan, signing_in, dialogue, send, read)
+        except asyncio.CancelledError:
+            stopped = _Ended(outcome=Outcome.CANCELLED, message="It was stopped.")
+            await completed(_record_finished(plan, stopped, 0))
+            raise
+        finally:
+            await completed(dialogue.withdraw())
+    finally:
+        slot.give_back()
 
 
 async def _send(
     plan: ReadPlan,
+    signing_in: SigningIn,
     dialogue: Dialogue,
-    send: Callable[[Dialogue, Answers | None], Awaitable[Any]],
+    send: _Send,
     read: Callable[[Any], _Ended],
 ) -> _Ended:
     started = time.monotonic()
     try:
-        ended = await _exchange(dialogue, send, read)
+        ended = await _exchange(signing_in, dialogue, send, read)
     except TimeoutError:
         ended = _Ended(
             outcome=Outcome.TIMEOUT,
             message=f"The server did not answer within {plan.limits.seconds:g} s.",
             details={"kind": "timeout"},
         )
+    except CannotGoOn as error:
+        ended = _Ended(outcome=Outcome.TRANSPORT_ERROR, message=error.message, details=error.facts)
     except RpcError as error:
         ended = _Ended(
             outcome=Outcome.TOOL_ERROR,
@@ -247,13 +265,14 @@ async def _send(
 
 
 async def _exchange(
+    signing_in: SigningIn,
     dialogue: Dialogue,
-    send: Callable[[Dialogue, Answers | None], Awaitable[Any]],
+    send: _Send,
     read: Callable[[Any], _Ended],
 ) -> _Ended:
     answers: Answers | None = None
     for rounds in range(1, MOST_ROUNDS + 1):
-        got = await send(dialogue, answers)
+        got = await signing_in.with_account(partial(_sent, send, dialogue, answers))
         if not isinstance(got, InputRequired):
             return await asyncio.to_thread(read, got)
         answers = await dialogue.answer_round(got, rounds=rounds, can_wait_elsewhere=False)
@@ -261,6 +280,12 @@ async def _exchange(
         outcome=Outcome.TOOL_ERROR,
         message=f"The server asked for input more than {MOST_ROUNDS} times and was given up.",
     )
+
+
+async def _sent(
+    send: _Send, dialogue: Dialogue, answers: Answers | None, spec: ConnectionSpec
+) -> Any:
+    return await send(spec, dialogue, answers)
 
 
 async def _commit_requested(plan: ReadPlan) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,11 +18,17 @@ from mcp_servers.canonical import clean_text
 from mcp_servers.connections import calls
 from mcp_servers.connections.failures import CallFailed, RpcError
 from mcp_servers.errors import CallTakenOver, ConnectionFailed, InputMissing
-from mcp_servers.gate.checkpoints import Checkpoint, InputCheckpoint, TaskCheckpoint
+from mcp_servers.gate.checkpoints import (
+    Checkpoint,
+    InputCheckpoint,
+    SignInCheckpoint,
+    TaskCheckpoint,
+)
 from mcp_servers.gate.dialogue import MOST_ROUNDS, Dialogue
 from mcp_servers.gate.entries import draft
 from mcp_servers.gate.outcomes import facts, failed, outcome_of, since, words_of
 from mcp_servers.gate.port import Standing
+from mcp_servers.gate.signing_in import CannotGoOn, SigningIn
 from mcp_servers.inputs import (
     Answers,
     AskedInput,
@@ -36,8 +42,10 @@ from workspaces.database import in_database
 from workspaces.failpoints import Failpoint, failpoint
 
 if TYPE_CHECKING:
+    from mcp_servers.connections.spec import ConnectionSpec
     from mcp_servers.gate.admission import Plan
     from mcp_servers.gate.port import PortOnItsLoop
+    from mcp_servers.gate.slots import HeldSlot
     from mcp_servers.values import ToolCallOutcome
 
 logger = logging.getLogger(__name__)
@@ -52,6 +60,24 @@ class TooManyRounds(Exception):
     """The server keeps asking."""
 
 
+class _Parking:
+    """A call that waits for a sign-in is kept with its task, if the server made it one."""
+
+    def __init__(
+        self,
+        keep: Callable[[Checkpoint | None], Awaitable[None]],
+        task: TaskCheckpoint | None,
+    ) -> None:
+        self._keep = keep
+        self._task = task
+
+    async def keep(self) -> None:
+        await self._keep(SignInCheckpoint(task=self._task))
+
+    async def forget(self) -> None:
+        await self._keep(self._task)
+
+
 class Exchange:
     """What goes back and forth for one call."""
 
@@ -61,12 +87,14 @@ class Exchange:
         *,
         dialogue: Dialogue,
         port: PortOnItsLoop,
-        on_task: Callable[[], None],
+        signing_in: SigningIn,
+        slot: HeldSlot,
     ) -> None:
         self._plan = plan
         self._dialogue = dialogue
         self._port = port
-        self._on_task = on_task
+        self._signing_in = signing_in
+        self._slot = slot
         self.has_checkpoint = False
         """What the caller keeps is where the call stands: nothing has been done since."""
 
@@ -74,7 +102,7 @@ class Exchange:
         """Make the call, from its beginning or from a checkpoint.
 
         Raises:
-            InputMissing: the server wants an answer first; the checkpoint is kept.
+            InputMissing: a person has to answer, or to sign in, first; the checkpoint is kept.
             CallTakenOver: another process has the call; nothing was sent.
         """
         plan = self._plan
@@ -90,6 +118,8 @@ class Exchange:
         except TooManyRounds:
             text = f"The tool asked for input more than {MOST_ROUNDS} times and was given up."
             return failed(Outcome.TOOL_ERROR, text, started, {"kind": "too_many_rounds"})
+        except CannotGoOn as error:
+            return failed(Outcome.TRANSPORT_ERROR, error.message, started, error.facts)
         except RpcError as error:
             text = f"The server refused the call: {clean_text(error.message)[:1000]}"
             return failed(Outcome.TOOL_ERROR, text, started, {"rpc_code": error.rpc_code})
@@ -111,6 +141,12 @@ class Exchange:
         answers: Answers | None = None
         rounds = 0
         self.has_checkpoint = checkpoint is not None
+        if isinstance(checkpoint, SignInCheckpoint):
+            await self._signing_in.resume()
+            await in_database(self._write_resumed, checkpoint.kind)
+            await self._keep(checkpoint.task)
+            if checkpoint.task is not None:
+                return await self._follow(checkpoint.task)
         if isinstance(checkpoint, TaskCheckpoint):
             await in_database(self._write_resumed, checkpoint.kind)
             return await self._follow(checkpoint)
@@ -118,12 +154,11 @@ class Exchange:
             answers, rounds = await self._dialogue.resume(checkpoint), checkpoint.rounds
             await in_database(self._write_resumed, checkpoint.kind)
             # From here on the server may act, so a crash must not lead back to this point.
-            await self._port.checkpointed("")
-            self.has_checkpoint = False
+            await self._keep(None)
         has_begun_again = False
         while True:
             try:
-                got = await self._send(answers)
+                got = await self._sent(answers)
             except RpcError as error:
                 # The server's own note of what it asked has run out, or went with its process. It has only asked so
                 # far, so the call may begin again; what was answered is not asked twice.
@@ -135,8 +170,7 @@ class Exchange:
                 return got
             if isinstance(got, TaskStarted):
                 kept = TaskCheckpoint(task_id=got.task_id, ttl_seconds=got.ttl_seconds)
-                await self._port.checkpointed(kept.as_text())
-                self.has_checkpoint = True
+                await self._keep(kept)
                 return await self._follow(kept)
             rounds += 1
             if rounds > MOST_ROUNDS:
@@ -145,8 +179,23 @@ class Exchange:
                 got, rounds=rounds, can_wait_elsewhere=self._plan.request.can_wait_elsewhere
             )
 
-    async def _send(
+    async def _keep(self, checkpoint: Checkpoint | None) -> None:
+        """From here the call goes on after a crash; None: the server may act, so a crash must not lead back."""
+        await self._port.checkpointed(checkpoint.as_text() if checkpoint is not None else "")
+        self.has_checkpoint = checkpoint is not None
+
+    def _parking(self, task: TaskCheckpoint | None) -> _Parking | None:
+        return _Parking(self._keep, task) if self._plan.request.can_wait_elsewhere else None
+
+    async def _sent(
         self, answers: Answers | None
+    ) -> mcp_types.CallToolResult | InputRequired | TaskStarted:
+        return await self._signing_in.with_account(
+            lambda spec: self._send(spec, answers), self._parking(None)
+        )
+
+    async def _send(
+        self, spec: ConnectionSpec, answers: Answers | None
     ) -> mcp_types.CallToolResult | InputRequired | TaskStarted:
         plan = self._plan
         for is_first in (True, False):
@@ -162,7 +211,7 @@ class Exchange:
                 await self._port.make_sure()
             try:
                 return await calls.send_call(
-                    plan.spec,
+                    spec,
                     permit,
                     limits=plan.limits,
                     listener=self._dialogue,
@@ -186,12 +235,19 @@ class Exchange:
 
     async def _follow(self, task: TaskCheckpoint) -> mcp_types.CallToolResult:
         """Wait for a task's result; it runs at the server, so it outlives this process."""
-        self._on_task()
+        return await self._signing_in.with_account(
+            lambda spec: self._followed(spec, task), self._parking(task)
+        )
+
+    async def _followed(
+        self, spec: ConnectionSpec, task: TaskCheckpoint
+    ) -> mcp_types.CallToolResult:
+        self._slot.give_back()
         plan = self._plan
         seconds = min(task.ttl_seconds or TASK_SECONDS, TASK_SECONDS)
         try:
             return await calls.follow_task(
-                plan.spec,
+                spec,
                 task.task_id,
                 call_id=plan.request.call_id,
                 user_id=plan.request.actor.user_id,
@@ -209,7 +265,7 @@ class Exchange:
     async def _cancel(self, task_id: str) -> None:
         with contextlib.suppress(Exception):
             async with asyncio.timeout(_CANCEL_SECONDS):
-                await calls.cancel_task(self._plan.spec, task_id)
+                await calls.cancel_task(self._signing_in.spec, task_id)
 
     def _write_resumed(self, kind: str) -> None:
         plan = self._plan

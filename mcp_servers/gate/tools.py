@@ -7,7 +7,6 @@ import logging
 import time
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from django.db import DatabaseError
 
@@ -35,13 +34,12 @@ from mcp_servers.gate.recording import (
     record_end,
 )
 from mcp_servers.gate.sending import Exchange
+from mcp_servers.gate.signing_in import SigningIn
+from mcp_servers.gate.slots import HeldSlot
 from mcp_servers.values import ToolCallOutcome, ToolCallRequest
 from workspaces.database import in_database
 from workspaces.errors import DomainError
 from workspaces.failpoints import Failpoint, failpoint
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +59,7 @@ async def call_tool(request: ToolCallRequest, *, port: CallPort | None = None) -
         PermissionDenied: the actor may not call tools there.
         CallRefused: policy, quarantine, an approval that does not fit, or a server that is left alone after failures.
         ApprovalMissing: a person has to approve this call first.
-        InputMissing: the server wants an answer first; the call goes on from its checkpoint once that is given.
+        InputMissing: a person has to answer or to sign in first; the call goes on from its checkpoint after that.
         InvalidArguments: the arguments do not fit the tool's schema.
         Busy: no free slot in time.
         CallTakenOver: another process has the call by now, and records its end.
@@ -74,24 +72,11 @@ async def call_tool(request: ToolCallRequest, *, port: CallPort | None = None) -
     plan = await (_readmit(request, own_port) if checkpoint else _admit(request, own_port))
     if plan.cached is not None:
         return plan.cached
-    slot = _Slot(plan)
+    slot = HeldSlot(plan.spec, plan.tool.server, request.actor, is_held=True)
     try:
-        return await _send_and_record(plan, own_port, checkpoint, slot.give_back)
+        return await _send_and_record(plan, own_port, checkpoint, slot)
     finally:
         slot.give_back()
-
-
-class _Slot:
-    """The slot of a running call, given back once: at its end, or when it has become a task."""
-
-    def __init__(self, plan: Plan) -> None:
-        self._slots = calls.slots_of(plan.spec)
-        self._is_held = True
-
-    def give_back(self) -> None:
-        if self._is_held:
-            self._is_held = False
-            self._slots.give_back()
 
 
 async def _admit(request: ToolCallRequest, port: PortOnItsLoop) -> Plan:
@@ -137,10 +122,9 @@ def _give_slot_back(plan: Plan) -> None:
 
 async def _take_slot(plan: Plan) -> Plan:
     started = time.monotonic()
-    request, config = plan.request, plan.tool.server.config
-    group = str(request.actor.user_id or request.actor.label)
+    request = plan.request
     try:
-        await calls.slots_of(plan.spec).take(group, wait_seconds=config.queue_seconds)
+        await HeldSlot(plan.spec, plan.tool.server, request.actor, is_held=False).take()
     except Busy as error:
         write = partial(refuse, layer=RefusedBy.BUSY, rule="server.busy")
         await in_database(write, request, plan.tool, plan.arguments, error)
@@ -198,7 +182,7 @@ async def _send_and_record(
     plan: Plan,
     port: PortOnItsLoop,
     checkpoint: Checkpoint | None,
-    give_slot_back: Callable[[], None],
+    slot: HeldSlot,
 ) -> ToolCallOutcome:
     request = plan.request
     origin = elicitation.Origin(
@@ -210,7 +194,15 @@ async def _send_and_record(
         turn_id=request.turn_id,
     )
     dialogue = Dialogue(origin, spec=plan.spec, port=port, can_ask=request.can_ask, bud=request.bud)
-    exchange = Exchange(plan, dialogue=dialogue, port=port, on_task=give_slot_back)
+    signing_in = SigningIn(
+        origin,
+        plan.spec,
+        dialogue=dialogue,
+        can_ask=request.can_ask,
+        renew=lambda: prepare_again(request).spec,
+        slot=slot,
+    )
+    exchange = Exchange(plan, dialogue=dialogue, port=port, signing_in=signing_in, slot=slot)
     started = time.monotonic()
     try:
         outcome = await exchange.run(checkpoint, started)

@@ -11,6 +11,7 @@ import sys
 from typing import Any, NoReturn
 from uuid import UUID
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from uuid_utils.compat import uuid7
 
@@ -21,6 +22,7 @@ from chat.services.approvals import decide
 from chat.services.conversations import create_conversation
 from chat.services.inputs import answer_input
 from chat.services.turns import send_message, stop_turn
+from chat.signing_in import sign_in_json
 from chat.snapshots import read_snapshot
 from chat.values import Decision, ToolCallStatus, TurnStatus
 from mcp_servers.connections import runtime
@@ -173,6 +175,9 @@ async def _wait(turn: Turn, actor: Actor, options: dict[str, Any], lines: _Lines
                 faults = [f"{name}: {' '.join(texts)}" for name, texts in error.fields.items()]
                 await _give_up(turn, actor, "input_missing", " ".join(faults) or error.message)
                 continue
+            except _SignInMissing as error:
+                await _give_up(turn, actor, "sign_in_missing", str(error))
+                continue
             except (DomainError, _NoAnswer) as error:
                 await _give_up(turn, actor, "input_missing", str(error))
                 continue
@@ -189,6 +194,18 @@ async def _give_up(turn: Turn, actor: Actor, code: str, message: str) -> None:
     _print(json.dumps({"type": "error", "code": code, "message": message}))
 
 
+class _SignInMissing(Exception):
+    """A call waits for somebody to sign in to its server, which takes a browser."""
+
+
+def _where_to_sign_in(row: InputRequest) -> str:
+    link = sign_in_json(row) or {"path": "", "may_connect": False}
+    page = f"{settings.TRELLIS.public_origins[0]}{link['path']}"
+    if not link["may_connect"]:
+        return f"{row.message} An administrator connects it at {page}."
+    return f"{row.message} Sign in at {page} and ask again."
+
+
 class _NoAnswer(Exception):
     """A server asks for something that the command was given no answer to."""
 
@@ -197,6 +214,8 @@ def _answer_all(turn: Turn, actor: Actor, answer: dict[str, Any] | None) -> None
     """Answer the forms that are open; what is no form needs a person at a screen."""
     rows = InputRequest.objects.for_workspace(turn.workspace_id)
     for row in rows.filter(turn_id=turn.pk, status=InputStatus.PENDING):
+        if row.kind == InputKind.SIGN_IN:
+            raise _SignInMissing(_where_to_sign_in(row))
         if answer is None or row.kind != InputKind.FORM:
             raise _NoAnswer(
                 f"{row.server_name} asks: {row.message} Say --answer with a JSON object."

@@ -1,0 +1,185 @@
+"""Our own question to a person: to sign in to a server. No answer settles it, but a grant does.
+
+It is put on the platform's behalf, so neither the server's right to ask nor its rate counts. Whoever opens one and
+whoever stores a grant hold the server's row for that moment, so that no sign-in is missed in between.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, Final
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+
+from audit.actions import Action
+from audit.services import record
+from mcp_servers.canonical import JsonValue, canonical_json
+from mcp_servers.elicitation.checks import Unaskable
+from mcp_servers.elicitation.rows import (
+    Origin,
+    announce_row,
+    draft_of,
+    facts_of,
+    lock,
+    settle,
+    tell_listener,
+)
+from mcp_servers.inputs import InputKind
+from mcp_servers.models import InputRequest, InputStatus, McpServer
+from mcp_servers.oauth.grants import usable_grant, uses_own_accounts
+from workspaces.actors import Actor, Source
+from workspaces.database import database_now
+
+MOST_SIGN_INS: Final = 3
+"""For one call; a server that refuses what it was granted each time is given up."""
+OWN: Final = "user"
+SHARED: Final = "workspace"
+
+
+class SignInReason(StrEnum):
+    """Why somebody has to sign in."""
+
+    MISSING = "missing"
+    REFUSED = "refused"
+    SCOPE = "scope"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedSignIn:
+    """What a call lacks."""
+
+    reason: SignInReason
+    host: str
+    scopes: tuple[str, ...] = ()
+    """What the server asked for, if it said so."""
+
+
+def account_of(server: McpServer) -> str:
+    """Whose account a server is used with: user, each person's own; workspace, one for everybody."""
+    return OWN if uses_own_accounts(server) else SHARED
+
+
+@transaction.atomic
+def open_sign_in(wanted: WantedSignIn, origin: Origin, *, since: datetime) -> InputRequest | None:
+    """Ask the person for whom the call is made to sign in; None if somebody just has, and the call can go on.
+
+    Args:
+        since: when the try began that failed; a grant given later was not part of it.
+
+    Raises:
+        Unaskable: nobody is there, or signing in has not helped so far.
+        AuditUnavailable: it could not be recorded, so nobody is asked.
+    """
+    user_id = origin.actor.user_id
+    if user_id is None:
+        raise Unaskable("nobody is there to be asked.")
+    server = _hold(origin.server.workspace_id, origin.server.pk)
+    if server is None:
+        raise Unaskable("this server is gone.")
+    earlier = sign_ins_of(origin)
+    open_one: InputRequest | None = earlier.filter(status=InputStatus.PENDING).first()
+    if open_one is not None:
+        return open_one
+    grant = usable_grant(server, user_id)
+    if grant is not None and (wanted.reason is SignInReason.MISSING or grant.granted_at > since):
+        return None
+    if earlier.count() >= MOST_SIGN_INS:
+        raise Unaskable("signing in has not helped.")
+    account = account_of(server)
+    params: dict[str, JsonValue] = {
+        "server_id": str(server.pk),
+        "account": account,
+        "host": wanted.host,
+        "scopes": list(wanted.scopes),
+        "reason": wanted.reason.value,
+    }
+    row = InputRequest.objects.create(
+        workspace_id=server.workspace_id,
+        call_id=origin.call_id,
+        conversation_id=origin.conversation_id,
+        turn_id=origin.turn_id,
+        asked_of_id=user_id,
+        server_id=server.pk,
+        server_name=server.name,
+        tool_name=origin.tool_name,
+        kind=InputKind.SIGN_IN.value,
+        key="sign_in",
+        fingerprint=hashlib.sha256(canonical_json(params)).hexdigest(),
+        message=_WORDS[wanted.reason, account].format(name=server.name),
+        params=params,
+        expires_at=database_now() + timedelta(seconds=settings.TRELLIS.approval_ttl_seconds),
+    )
+    record(draft_of(row, Action.INPUT_REQUESTED, origin.actor, details=facts_of(row)))
+    announce_row(row)
+    return row
+
+
+def sign_ins_of(origin: Origin) -> Any:
+    """What was asked of this kind during a call, the oldest first."""
+    known = InputRequest.objects.for_workspace(origin.server.workspace_id)
+    return known.filter(call_id=origin.call_id, kind=InputKind.SIGN_IN.value).order_by("pk")
+
+
+def complete_sign_ins(
+    server_id: UUID, user_id: UUID | None, *, actor: Actor | None = None
+) -> list[InputRequest]:
+    """A grant was stored: whatever waited for it goes on, in whatever process.
+
+    Call it once the grant is committed, or in its transaction.
+
+    Args:
+        user_id: whose grant; None: that of the workspace's account.
+        actor: who signed in; none: the platform speaks for them.
+    """
+    waiting = InputRequest.objects.across_workspaces().filter(
+        server_id=server_id,
+        kind=InputKind.SIGN_IN.value,
+        status=InputStatus.PENDING,
+        params__account=SHARED if user_id is None else OWN,
+    )
+    if user_id is not None:
+        waiting = waiting.filter(asked_of_id=user_id)
+    with transaction.atomic():
+        McpServer.objects.across_workspaces().select_for_update(no_key=True).filter(
+            pk=server_id
+        ).first()
+        found = list(waiting.order_by("pk"))
+    done = (_complete(row, actor) for row in found)
+    return [row for row in done if row is not None]
+
+
+@transaction.atomic
+def _complete(row: InputRequest, actor: Actor | None) -> InputRequest | None:
+    locked = lock(row)
+    if locked.status != InputStatus.PENDING:
+        return None
+    by = actor or Actor.system(label="sign-in", source=Source.TASK, workspace_id=row.workspace_id)
+    settled = settle(locked, InputStatus.ACCEPTED, Action.INPUT_ANSWERED, by, {})
+    tell_listener(settled)
+    return settled
+
+
+def _hold(workspace_id: UUID, server_id: UUID) -> McpServer | None:
+    servers = McpServer.objects.for_workspace(workspace_id).select_for_update(no_key=True)
+    held: McpServer | None = servers.filter(pk=server_id).first()
+    return held
+
+
+_WORDS: Final = {
+    (SignInReason.MISSING, OWN): "{name} wants you to sign in with your own account there.",
+    (SignInReason.REFUSED, OWN): "{name} no longer accepts your sign-in. Please sign in again.",
+    (SignInReason.SCOPE, OWN): "{name} wants more permissions than you have given so far.",
+    (SignInReason.MISSING, SHARED): "{name} uses one account for everybody here, and nobody has"
+    " connected it yet.",
+    (
+        SignInReason.REFUSED,
+        SHARED,
+    ): "{name} no longer accepts the account that everybody here uses.",
+    (SignInReason.SCOPE, SHARED): "{name} wants more permissions than the account that everybody"
+    " here uses was given.",
+}

@@ -1,0 +1,217 @@
+"""Requests that need somebody's account at the server: whoever is there is asked to sign in, and the request goes on.
+
+Where nobody is there it fails: never with another person's account, and never with a question to nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+
+from django.utils import timezone
+
+from mcp_servers.connections.failures import CallFailed
+from mcp_servers.connections.spec import HttpSpec
+from mcp_servers.elicitation.checks import Unaskable
+from mcp_servers.elicitation.sign_ins import (
+    MOST_SIGN_INS,
+    OWN,
+    SignInReason,
+    WantedSignIn,
+    account_of,
+    open_sign_in,
+    sign_ins_of,
+)
+from mcp_servers.errors import AuthenticationRequired, InputMissing, McpServersError
+from mcp_servers.models import AuthType, InputStatus
+from mcp_servers.oauth.grants import person_of
+from mcp_servers.oauth.values import Challenge, scopes_of
+from workspaces.database import in_database
+from workspaces.errors import DomainError
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from mcp_servers.connections.spec import ConnectionSpec
+    from mcp_servers.elicitation import Origin
+    from mcp_servers.gate.dialogue import Dialogue
+    from mcp_servers.gate.slots import HeldSlot
+    from mcp_servers.models import InputRequest, McpServer
+
+T = TypeVar("T")
+
+
+class CannotGoOn(McpServersError):
+    """The request ends here, unmade: nobody signed in, or today's rules no longer allow it."""
+
+    code = "auth_required"
+    status = 409
+
+    def __init__(self, message: str, *, kind: str = "auth_required", sign_in: str = "") -> None:
+        super().__init__(message)
+        self.facts = {"kind": kind, "sign_in": sign_in} if sign_in else {"kind": kind}
+
+
+class Parking(Protocol):
+    """How a request is put aside, for a caller that can come back to it."""
+
+    async def keep(self) -> None:
+        """Nothing has been done: it begins again from here, in whatever process."""
+
+    async def forget(self) -> None:
+        """It goes on at once after all."""
+
+
+class SigningIn:
+    """One request's way to the account that it needs.
+
+    Args:
+        renew: what it takes to connect, as today's rows say; it raises DomainError if the request may no longer be made.
+    """
+
+    def __init__(
+        self,
+        origin: Origin,
+        spec: ConnectionSpec,
+        *,
+        dialogue: Dialogue,
+        can_ask: bool,
+        renew: Callable[[], ConnectionSpec],
+        slot: HeldSlot,
+    ) -> None:
+        self._origin = origin
+        self.spec = spec
+        """With the account that there is now."""
+        self._dialogue = dialogue
+        self._can_ask = can_ask
+        self._renew = renew
+        self._slot = slot
+
+    async def with_account(
+        self, send: Callable[[ConnectionSpec], Awaitable[T]], parking: Parking | None = None
+    ) -> T:
+        """Send something, once somebody has signed in who has to.
+
+        Args:
+            send: is called again after a sign-in; the server refused what it sent before, and did nothing.
+
+        Raises:
+            InputMissing: somebody has to sign in first, and the request was put aside.
+            CannotGoOn: nobody did, or it did not help.
+        """
+        for _ in range(MOST_SIGN_INS + 1):
+            since = timezone.now()
+            try:
+                if self.spec.needs_sign_in:
+                    raise AuthenticationRequired(words_for_nobody(self._origin.server))
+                return await send(self.spec)
+            except (CallFailed, AuthenticationRequired) as error:
+                wanted = self._wanted(error)
+                if wanted is None:
+                    raise
+            if not self._can_ask or person_of(self._origin.actor) is None:
+                is_there = person_of(self._origin.actor) is not None
+                raise CannotGoOn(_words_unasked(self._origin.server, is_there=is_there))
+            await self._sign_in(wanted, since, parking)
+        raise CannotGoOn(self._in_vain(), sign_in="in_vain")
+
+    async def resume(self) -> None:
+        """For a request that was put aside: whether somebody has signed in meanwhile.
+
+        Raises:
+            InputMissing: not yet.
+            CannotGoOn: and nobody will.
+        """
+        row = await in_database(lambda: sign_ins_of(self._origin).last())
+        if row is None:
+            return
+        if row.status == InputStatus.PENDING:
+            raise InputMissing("Somebody has to sign in first.")
+        self._check(row)
+
+    async def _sign_in(
+        self, wanted: WantedSignIn, since: datetime, parking: Parking | None
+    ) -> None:
+        if parking is not None:
+            # Kept before anybody is asked, so that a crash in between leaves a call that can go on.
+            await parking.keep()
+        try:
+            row = await self._dialogue.ask_to_sign_in(
+                lambda: open_sign_in(wanted, self._origin, since=since)
+            )
+        except Unaskable as error:
+            raise CannotGoOn(self._in_vain(), sign_in="in_vain") from error
+        if row is not None:
+            if parking is not None:
+                raise InputMissing("Somebody has to sign in first.")
+            await self._wait(row)
+        elif parking is not None:
+            await parking.forget()
+        try:
+            self.spec = await in_database(self._renew)
+        except DomainError as error:
+            raise CannotGoOn(error.message, kind="refused") from error
+
+    async def _wait(self, row: InputRequest) -> None:
+        self._slot.give_back()
+        self._check(await self._dialogue.wait_for_sign_in(row))
+        try:
+            await self._slot.take()
+        except DomainError as error:
+            raise CannotGoOn(error.message, kind="busy") from error
+
+    def _check(self, row: InputRequest) -> None:
+        if row.status != InputStatus.ACCEPTED:
+            words = _WORDS_OF.get(str(row.status), _WORDS_OF[InputStatus.CANCELLED.value])
+            raise CannotGoOn(words.format(name=self._origin.server.name), sign_in=str(row.status))
+
+    def _wanted(self, error: CallFailed | AuthenticationRequired) -> WantedSignIn | None:
+        """The sign-in that would help; None if none would, as after a plain 403."""
+        server = self._origin.server
+        if error.kind != "auth_required" or server.auth_type != AuthType.OAUTH:
+            return None
+        if self.spec.needs_sign_in:
+            return self._want(SignInReason.MISSING)
+        status = error.details.get("http_status")
+        challenge = Challenge.read(status if isinstance(status, int) else 0, error.challenge)
+        if not challenge.asks_for_sign_in:
+            return None
+        reason = SignInReason.SCOPE if challenge.is_about_scope else SignInReason.REFUSED
+        return self._want(reason, scopes_of(challenge.scope))
+
+    def _want(self, reason: SignInReason, scopes: tuple[str, ...] = ()) -> WantedSignIn:
+        target = self.spec.target
+        host = target.endpoint.host if isinstance(target, HttpSpec) else ""
+        scopes = scopes or scopes_of(self._origin.server.oauth_scope)
+        return WantedSignIn(reason=reason, host=host, scopes=scopes)
+
+    def _in_vain(self) -> str:
+        return f"{self._origin.server.name} goes on refusing access after several sign-ins."
+
+
+def words_for_nobody(server: McpServer) -> str:
+    """What is missing, where nobody can be asked."""
+    if account_of(server) == OWN:
+        return f"{server.name} needs a person's sign-in."
+    return f"{server.name} needs an administrator to connect the workspace's account first."
+
+
+def _words_unasked(server: McpServer, *, is_there: bool) -> str:
+    if account_of(server) == OWN and is_there:
+        return (
+            f"{server.name} needs you to sign in. Please connect it under My connections, and try"
+            " again."
+        )
+    if account_of(server) == OWN:
+        return (
+            f"{server.name} needs a person's sign-in, and nobody is present. Work without anybody"
+            " present can only use servers that have an account of the workspace."
+        )
+    return words_for_nobody(server)
+
+
+_WORDS_OF: Final = {
+    InputStatus.DECLINED.value: "The person chose not to sign in to {name}, so the call was not made.",
+    InputStatus.EXPIRED.value: "Nobody signed in to {name} in time, so the call was not made.",
+    InputStatus.CANCELLED.value: "The sign-in to {name} was withdrawn, so the call was not made.",
+}
