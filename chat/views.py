@@ -67,6 +67,7 @@ def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> dict[str, 
         "conversation_id": str(conversation_id) if conversation_id else None,
         "urls": {
             "servers": reverse("mcp_servers:servers", kwargs=slug),
+            "connections": reverse("mcp_servers:connections", kwargs=slug),
             "audit": reverse("audit:entries", kwargs=slug) if sees_audit else None,
             "notices": reverse("audit:notices", kwargs=slug) if sees_audit else None,
             "admin": reverse("admin:index") if user.is_staff else None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mcp_servers.models import ServerScope
+from mcp_servers.models import AccountUse, AuthType, ServerScope
 from workspaces.errors import PermissionDenied
 from workspaces.roles import Permission, has_permission, require
 
@@ -50,6 +50,15 @@ def require_to_own(actor: Actor, workspace: Workspace) -> None:
         raise PermissionDenied("This workspace allows no servers of people's own.")
     if actor.user_id is None:
         raise PermissionDenied
+
+
+def may_sign_in(actor: Actor, server: McpServer) -> bool:
+    """Whether the actor may connect the account that this server is used with: their own, or the workspace's."""
+    if server.auth_type != AuthType.OAUTH:
+        return False
+    if server.owner_id is None and server.account_use == AccountUse.WORKSPACE:
+        return may_manage(actor, server)
+    return server.owner_id in (None, actor.user_id) and actor.user_id is not None
 
 
 def require_to_dismiss(actor: Actor, server: McpServer) -> None:

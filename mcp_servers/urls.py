@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from django.urls import path
 
-from mcp_servers.views import lists, servers, settings, tester, tools, trace
+from mcp_servers.views import (
+    catalogue,
+    connections,
+    lists,
+    oauth,
+    servers,
+    settings,
+    tester,
+    tools,
+    trace,
+)
 
 _BASE = "w/<slug:workspace_slug>/servers/"
 _ONE = f"{_BASE}<uuid:server_id>/"
 _TOOL = f"{_ONE}tools/<uuid:tool_id>/"
+_KNOWN = "w/<slug:workspace_slug>/catalogue/"
+_ENTRY = f"{_KNOWN}<slug:source>/<slug:entry_slug>/"
 _MESSAGE = f"{_ONE}trace/<uuid:message_id>/"
 
 app_name = "mcp_servers"
@@ -22,6 +34,20 @@ urlpatterns = [
     path(f"{_BASE}import/", lists.import_servers, name="import"),
     path(f"{_BASE}export/", lists.export_servers, name="export"),
     path(f"{_BASE}platform/<uuid:global_id>/", servers.set_global, name="set_global"),
+    path(_KNOWN, catalogue.catalogue, name="catalogue"),
+    path(f"{_ENTRY}install/", catalogue.install, name="catalogue_install"),
+    path(f"{_ENTRY}audience/", catalogue.set_audience, name="catalogue_audience"),
+    path(f"{_ENTRY}<uuid:server_id>/uninstall/", catalogue.uninstall, name="catalogue_uninstall"),
+    path("w/<slug:workspace_slug>/connections/", connections.connections, name="connections"),
+    path(
+        "w/<slug:workspace_slug>/connections/<uuid:grant_id>/revoke/",
+        connections.revoke,
+        name="connection_revoke",
+    ),
+    path("oauth/mcp/<uuid:server_id>/callback", oauth.callback, name="oauth_callback"),
+    path("oauth/mcp/<uuid:server_id>/client.json", oauth.document, name="oauth_client_document"),
+    path(f"{_ONE}sign-in/", oauth.sign_in, name="sign_in"),
+    path(f"{_ONE}people/", connections.people, name="server_people"),
     path(_ONE, servers.server, name="server"),
     path(f"{_ONE}settings/", settings.settings, name="settings"),
     path(f"{_ONE}test/", servers.test, name="test"),

@@ -137,7 +137,7 @@ class BudViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     def servers(self, request: Request, pk: str) -> Response:
         """The servers that the caller's conversations with this bud would use, and why."""
         bud = Bud.objects.for_workspace(self.workspace).select_related("workspace").fetch(pk)
-        return Response(servers_json(bud, None, person=self.person))
+        return Response(servers_json(bud, None, person=self.person, actor=self.actor))
 
     @extend_schema(request=BudInput, responses={201: BudOutput})
     def create(self, request: Request) -> Response:

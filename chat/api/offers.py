@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any, ClassVar
+from uuid import UUID
 
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
@@ -16,10 +17,13 @@ from chat.models import Bud, Conversation
 from chat.services.offers import fetch_prompt, prompts_of, resources_of, suggest
 from chat.toolset import select_tools
 from chat.values import McpConfigOverrides
+from mcp_servers.cards import missing_sign_ins, sign_in_path
 from mcp_servers.hidden_text import find_hidden, show_hidden, strip_hidden
-from mcp_servers.models import McpPrompt, McpResource, McpServer, McpTool
+from mcp_servers.models import McpPrompt, McpResource, McpServer, McpTool, ServerStatus
+from mcp_servers.oauth.grants import uses_own_accounts
 from mcp_servers.scopes.effective import EffectiveServer
 from mcp_servers.values import PromptOutcome, TextPart, ToolAnnotations
+from workspaces.actors import Actor
 from workspaces.errors import Conflict
 from workspaces.models import User
 
@@ -45,6 +49,9 @@ class EffectiveServerOutput(serializers.Serializer[Any]):
     reason = serializers.CharField(allow_blank=True)
     status = serializers.CharField(allow_null=True)
     transport = serializers.CharField(allow_null=True)
+    sign_in_url = serializers.CharField(
+        allow_null=True, help_text="The page on which the person can sign in, if that is missing."
+    )
     tools = OfferedToolOutput(many=True)
 
 
@@ -134,7 +141,7 @@ class OffersOfConversation:
     def servers(self: Any, request: Request, pk: str) -> Response:
         """The servers that this conversation uses or could use, and why."""
         conversation: Conversation = self.get_object()
-        shown = servers_json(conversation.bud, conversation, person=self.person)
+        shown = servers_json(conversation.bud, conversation, person=self.person, actor=self.actor)
         return Response(shown)
 
     @extend_schema(
@@ -184,7 +191,9 @@ class OffersOfConversation:
         return Response({"values": [strip_hidden(text) for text in found]})
 
 
-def servers_json(bud: Bud, conversation: Conversation | None, *, person: User) -> dict[str, Any]:
+def servers_json(
+    bud: Bud, conversation: Conversation | None, *, person: User, actor: Actor
+) -> dict[str, Any]:
     """Every server considered, with its tools; and those that could be added."""
     servers = servers_of(bud, conversation, user_id=person.pk)
     overrides = conversation.overrides if conversation is not None else McpConfigOverrides()
@@ -206,8 +215,9 @@ def servers_json(bud: Bud, conversation: Conversation | None, *, person: User) -
     )
     if not bud.workspace.allows_personal_servers:
         addable = addable.filter(owner__isnull=True)
+    missing = missing_sign_ins([one.server for one in servers if one.server], person.pk)
     return {
-        "servers": [_server_json(one, tools, on) for one in servers],
+        "servers": [_server_json(one, tools, on, missing, actor) for one in servers],
         "addable": [
             {"id": str(row.pk), "name": row.name, "scope": row.scope, "status": row.status}
             for row in addable[:100]
@@ -218,9 +228,25 @@ def servers_json(bud: Bud, conversation: Conversation | None, *, person: User) -
     }
 
 
-def _server_json(one: EffectiveServer, tools: Sequence[McpTool], on: set[Any]) -> dict[str, Any]:
+def _server_json(
+    one: EffectiveServer,
+    tools: Sequence[McpTool],
+    on: set[Any],
+    missing: Set[UUID],
+    actor: Actor,
+) -> dict[str, Any]:
+    shown: dict[str, Any] = {**one.as_json(), "sign_in_url": None}
+    if one.server is not None and one.is_usable and one.server_id in missing:
+        shown |= {
+            "status": ServerStatus.AUTH_REQUIRED.value,
+            "code": "auth_required",
+            "reason": "You have to sign in first."
+            if uses_own_accounts(one.server)
+            else "Its account for this workspace is not connected.",
+            "sign_in_url": sign_in_path(one.server, actor),
+        }
     return {
-        **one.as_json(),
+        **shown,
         "tools": [
             {
                 "id": str(row.pk),

@@ -10,6 +10,7 @@ from django.http import HttpRequest
 
 from mcp_servers import pins, services
 from mcp_servers.admin.common import actor_of, is_owner
+from mcp_servers.known.own import known_servers
 from mcp_servers.models import GlobalServer, StdioProgram
 from workspaces.admin import TrackedModelAdmin, telling
 
@@ -34,6 +35,22 @@ class StdioProgramAdmin(TrackedModelAdmin):
     )
     readonly_fields = ("problem", "file_hash")
     actions = ("accept_files",)
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """A program of the catalogue of well-known servers, if the address names one; the owner looks it over."""
+        known = known_servers().get(request.GET.get("known", ""))
+        if known is None or known.program is None:
+            return {}
+        recipe = known.program
+        return {
+            "title": known.title,
+            "slug": known.slug,
+            "description": known.description,
+            "command": recipe.command,
+            "args": list(recipe.args),
+            "parameters": [one.model_dump(mode="json") for one in recipe.parameters],
+            "env_names": list(recipe.env_names),
+        }
 
     def save_model(self, request: HttpRequest, obj: StdioProgram, form: Any, change: bool) -> None:
         """Saving is the owner's word on what runs, so its files are pinned as they are now."""

@@ -14,6 +14,7 @@ from mcp_servers import services
 from mcp_servers.admin.common import actor_of, tell_report, tool_state
 from mcp_servers.forms import ServerAdminForm
 from mcp_servers.models import McpServer, McpTool, StdioProgram
+from mcp_servers.oauth.identity import callback_urls
 from workspaces.admin import WorkspaceModelAdmin, telling
 from workspaces.roles import Permission
 
@@ -54,6 +55,9 @@ class McpServerAdmin(WorkspaceModelAdmin):
                     "auth_type",
                     "auth_name",
                     "auth_secret",
+                    "account_use",
+                    "oauth_scope",
+                    "callback_addresses",
                     "headers",
                     "env",
                     "clears_secrets",
@@ -89,6 +93,7 @@ class McpServerAdmin(WorkspaceModelAdmin):
         ),
     )
     readonly_fields = (
+        "callback_addresses",
         *("stored_secrets", "status", "status_reason", "last_connected_at", "last_checked_at"),
         *("consecutive_failures", "latency_ms", "resolved_transport", "protocol_revision"),
         *("server_version", "tools_listed_at", "lists_stale_at", "instructions", "tool_list"),
@@ -167,6 +172,11 @@ class McpServerAdmin(WorkspaceModelAdmin):
     def tool_count(self, server: McpServer) -> str:
         counts = server.__dict__
         return f"{counts.get('callable_count') or 0} of {counts.get('offered_count') or 0}"
+
+    @admin.display(description="Register at the issuer")
+    def callback_addresses(self, server: McpServer) -> str:
+        """Where a client that somebody registers by hand has to send people back to."""
+        return "–" if server._state.adding else "\n".join(callback_urls(server.pk))
 
     @admin.display(description="Stored")
     def stored_secrets(self, server: McpServer) -> str:

@@ -1,5 +1,6 @@
 """Servers and what they offer over REST."""
 
+from mcp_servers.api.connections import ConnectionViewSet
 from mcp_servers.api.lists import GlobalServerViewSet, ServerListViewSet
 from mcp_servers.api.offers import PromptViewSet, ResourceViewSet
 from mcp_servers.api.servers import ServerViewSet
@@ -12,6 +13,7 @@ routes = [
     ("resources", ResourceViewSet),
     ("prompts", PromptViewSet),
     ("trace", TraceViewSet),
+    ("connections", ConnectionViewSet),
     ("global-servers", GlobalServerViewSet),
     ("server-lists", ServerListViewSet),
 ]

@@ -12,6 +12,8 @@ from rest_framework.response import Response
 
 from mcp_servers import services
 from mcp_servers.api.common import StrictSerializer, TextMapField
+from mcp_servers.api.connections import AccountOutput
+from mcp_servers.cards import people_of
 from mcp_servers.models import (
     LogLevel,
     McpServer,
@@ -21,10 +23,11 @@ from mcp_servers.models import (
     StdioProgram,
     Transport,
 )
-from mcp_servers.models.servers import MAX_NAME_LENGTH, AuthType
+from mcp_servers.models.servers import MAX_NAME_LENGTH, AccountUse, AuthType
+from mcp_servers.oauth.identity import callback_urls
 from mcp_servers.rights import may_manage, require_to_manage
 from mcp_servers.services import ServerDraft
-from mcp_servers.services.drafts import MAX_ROOTS, MAX_SAMPLING_TOKENS
+from mcp_servers.services.drafts import MAX_ROOTS, MAX_SAMPLING_TOKENS, MAX_SCOPE_LENGTH
 from mcp_servers.values import Protocol
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
 from workspaces.errors import InvalidInput
@@ -47,6 +50,7 @@ class ServerOutput(serializers.ModelSerializer[McpServer]):
     has_env = serializers.SerializerMethodField()
     has_credentials = serializers.SerializerMethodField()
     status_reason = serializers.SerializerMethodField()
+    callback_urls = serializers.SerializerMethodField()
     parameters = serializers.DictField(read_only=True)
     connection_config = serializers.DictField(read_only=True)
     server_info = serializers.DictField(read_only=True)
@@ -58,6 +62,7 @@ class ServerOutput(serializers.ModelSerializer[McpServer]):
         fields = (
             *("id", "name", "transport", "protocol", "url", "program", "parameters"),
             *("has_headers", "has_env", "auth_type", "has_credentials", "connection_config"),
+            *("account_use", "oauth_scope", "callback_urls"),
             *("is_active", "trusts_annotations", "allows_new_tools", "scope"),
             *("answers_elicitation", "uses_instructions", "sampling", "sampling_daily_tokens"),
             *("sampling_provider_id", "sampling_model", "roots", "log_level"),
@@ -80,6 +85,11 @@ class ServerOutput(serializers.ModelSerializer[McpServer]):
         """What is wrong; the words of the server's program only for those who may change it."""
         reason = server.status_reason
         return reason if self._can_manage(server) else reason.partition("\n")[0]
+
+    @extend_schema_field(serializers.ListField(child=serializers.CharField()))
+    def get_callback_urls(self, server: McpServer) -> list[str]:
+        """Where people sign in: what to register at the issuer, if you register a client by hand."""
+        return callback_urls(server.pk) if server.auth_type == AuthType.OAUTH else []
 
     def _can_manage(self, server: McpServer) -> bool:
         actor = self.context.get("actor")
@@ -126,7 +136,18 @@ class ServerInput(StrictSerializer):
     auth = TextMapField(
         required=False,
         write_only=True,
-        help_text="bearer: token; api_key: header, value; basic: username, password.",
+        help_text="bearer: token; api_key: header, value; basic: username, password; oauth and oauth_client: client_id, client_secret or private_key.",
+    )
+    account_use = serializers.ChoiceField(
+        choices=AccountUse.choices,
+        required=False,
+        help_text="Where people sign in: each with an account of their own, or one account for the workspace.",
+    )
+    oauth_scope = serializers.CharField(
+        required=False,
+        max_length=MAX_SCOPE_LENGTH,
+        allow_blank=True,
+        help_text="Scopes to ask for; empty: what the server says it needs.",
     )
     connection_config = serializers.DictField(
         required=False, help_text="Times and limits; see the documentation."
@@ -260,6 +281,14 @@ class ServerViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         require_to_manage(self.actor, server)
         return Response(ConnectionOutput(services.connections_of(server), many=True).data)
 
+    @extend_schema(responses=AccountOutput(many=True), filters=False)
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def people(self, request: Request, pk: str) -> Response:
+        """Who is connected to this server, for whoever manages it."""
+        server = self.get_object()
+        require_to_manage(self.actor, server)
+        return Response(AccountOutput(people_of(server), many=True).data)
+
     @extend_schema(request=ServerInput, responses={201: ServerOutput})
     @action(detail=False, methods=["post"])
     def personal(self, request: Request) -> Response:
@@ -295,6 +324,8 @@ def _draft(values: dict[str, Any]) -> ServerDraft:
         env=values.get("env"),
         auth_type=AuthType(values["auth_type"]) if "auth_type" in values else None,
         auth=values.get("auth"),
+        account_use=AccountUse(values["account_use"]) if "account_use" in values else None,
+        oauth_scope=values.get("oauth_scope"),
         connection_config=cast("dict[str, object] | None", values.get("connection_config")),
         is_active=values.get("is_active"),
         trusts_annotations=values.get("trusts_annotations"),

@@ -12,18 +12,23 @@ from uuid import UUID
 from django.db.models import Count, OuterRef, Q, Subquery
 from django.utils import timezone
 
+from mcp_servers.cards.connections import missing_sign_ins
 from mcp_servers.cards.tools import ToolRow, tool_row
 from mcp_servers.hidden_text import show_hidden
 from mcp_servers.models import (
+    AuthType,
     HealthCheck,
     McpPrompt,
     McpResource,
     McpServer,
     McpTool,
+    OAuthGrant,
     ServerScope,
+    ServerStatus,
     Transport,
 )
-from mcp_servers.rights import may_manage
+from mcp_servers.oauth.grants import uses_own_accounts
+from mcp_servers.rights import may_manage, may_sign_in
 from mcp_servers.services.connections import connections_of
 from mcp_servers.trace.reading import may_see_trace
 from mcp_servers.values import Protocol
@@ -85,6 +90,14 @@ class Card:
     prompt_count: int
     can_manage: bool
     can_see_trace: bool
+    uses_sign_in: bool
+    is_shared_account: bool
+    """Where people sign in: one account for everybody, which an administrator connects."""
+    needs_sign_in: bool
+    """The reader's calls would have no account to be made with."""
+    can_sign_in: bool
+    people_connected: int | None
+    """For whoever manages it, where each person signs in."""
 
 
 def cards_of(servers: Iterable[McpServer], *, actor: Actor) -> list[Card]:
@@ -106,6 +119,8 @@ def cards_of(servers: Iterable[McpServer], *, actor: Actor) -> list[Card]:
         tools_by_server[tool.server_id].append(tool)
     resources, prompts = (_counts(model, workspace_id, ids) for model in (McpResource, McpPrompt))
     checks = _newest_checks(workspace_id, ids)
+    needy = missing_sign_ins(listed, actor.user_id)
+    people = _people(workspace_id, listed)
     return [
         _card(
             server,
@@ -114,6 +129,8 @@ def cards_of(servers: Iterable[McpServer], *, actor: Actor) -> list[Card]:
             actor=actor,
             resource_count=resources.get(server.pk, 0),
             prompt_count=prompts.get(server.pk, 0),
+            needs_sign_in=server.pk in needy,
+            people=people.get(server.pk, 0),
         )
         for server in listed
     ]
@@ -147,6 +164,17 @@ def _counts(model: type[Any], workspace_id: UUID, ids: list[UUID]) -> dict[UUID,
     return dict(rows.values_list("server_id").annotate(Count("pk")))
 
 
+def _people(workspace_id: UUID, servers: list[McpServer]) -> dict[UUID, int]:
+    """How many people are connected to each of those where each person signs in."""
+    ids = [server.pk for server in servers if uses_own_accounts(server)]
+    if not ids:
+        return {}
+    grants = OAuthGrant.objects.for_workspace(workspace_id).filter(
+        server__in=ids, user__isnull=False, lost_reason=""
+    )
+    return dict(grants.order_by().values_list("server_id").annotate(Count("pk")))
+
+
 def _card(
     server: McpServer,
     tools: list[McpTool],
@@ -155,8 +183,12 @@ def _card(
     actor: Actor,
     resource_count: int,
     prompt_count: int,
+    needs_sign_in: bool,
+    people: int,
 ) -> Card:
     can_manage = may_manage(actor, server)
+    uses_sign_in = server.auth_type == AuthType.OAUTH
+    is_shared = uses_sign_in and not uses_own_accounts(server)
     rows = tuple(
         tool_row(tool) for tool in sorted(tools, key=lambda tool: (tool.is_removed, tool.name))
     )
@@ -174,7 +206,7 @@ def _card(
         transport_label=_transport(server),
         endpoint=server.target_label,
         is_active=server.is_active,
-        status=server.status,
+        status=_status(server, needs_sign_in=needs_sign_in),
         reason=server.status_reason if can_manage else server.status_reason.partition("\n")[0],
         suggests_sessions=bool(server.server_info.get("asks_back"))
         and server.protocol != Protocol.LEGACY
@@ -195,7 +227,23 @@ def _card(
         prompt_count=prompt_count,
         can_manage=can_manage,
         can_see_trace=may_see_trace(actor, server),
+        uses_sign_in=uses_sign_in,
+        is_shared_account=is_shared,
+        needs_sign_in=needs_sign_in,
+        can_sign_in=server.is_active and may_sign_in(actor, server),
+        people_connected=people
+        if uses_own_accounts(server) and server.owner_id is None and can_manage
+        else None,
     )
+
+
+def _status(server: McpServer, *, needs_sign_in: bool) -> str:
+    """How the server is for the reader: where each person signs in, one may be connected and another not."""
+    if needs_sign_in:
+        return ServerStatus.AUTH_REQUIRED
+    if uses_own_accounts(server) and server.status == ServerStatus.AUTH_REQUIRED:
+        return ServerStatus.CONNECTED
+    return server.status
 
 
 def _transport(server: McpServer) -> str:

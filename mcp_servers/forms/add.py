@@ -7,15 +7,24 @@ from typing import Any
 from django import forms
 
 from mcp_servers.forms.common import (
+    ACCOUNT_CHOICES,
+    ACCOUNT_HELP,
+    ACCOUNT_LABEL,
+    NAME_HELP,
+    NAME_LABEL,
     PROTOCOL_CHOICES,
     REMOTE_CHOICES,
+    SCOPE_HELP,
+    SCOPE_LABEL,
     SECRET_HELP,
+    SECRET_LABEL,
     read_auth,
     read_lines,
 )
 from mcp_servers.models import StdioProgram, Transport
-from mcp_servers.models.servers import MAX_NAME_LENGTH, AuthType
+from mcp_servers.models.servers import MAX_NAME_LENGTH, AccountUse, AuthType
 from mcp_servers.services import ServerDraft
+from mcp_servers.services.drafts import MAX_SCOPE_LENGTH
 from mcp_servers.values import Protocol
 from workspaces.outbound import MAX_URL_LENGTH
 
@@ -39,20 +48,30 @@ class AddServerForm(forms.Form):
         help_text="Automatic tries Streamable HTTP, then SSE, and remembers what works.",
     )
     auth_type = forms.ChoiceField(
-        label="Authentication", choices=AuthType.choices, initial=AuthType.NONE
+        label="Authentication",
+        choices=AuthType.choices,
+        initial=AuthType.NONE,
+        help_text="With sign-in, people sign in at the server's own page; what an issuer has to know of us stands in the settings once the server is added.",
     )
     auth_name = forms.CharField(
-        label="Header or user name",
-        max_length=200,
-        required=False,
-        help_text="For an API key: the header, such as X-API-Key. For a password: the user name.",
+        label=NAME_LABEL, max_length=MAX_URL_LENGTH, required=False, help_text=NAME_HELP
     )
     auth_secret = forms.CharField(
-        label="Token, key or password",
+        label=SECRET_LABEL,
         max_length=8000,
         required=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
         help_text=SECRET_HELP,
+    )
+    account_use = forms.ChoiceField(
+        label=ACCOUNT_LABEL,
+        choices=ACCOUNT_CHOICES,
+        initial=AccountUse.USER,
+        required=False,
+        help_text=ACCOUNT_HELP,
+    )
+    oauth_scope = forms.CharField(
+        label=SCOPE_LABEL, max_length=MAX_SCOPE_LENGTH, required=False, help_text=SCOPE_HELP
     )
     headers = forms.CharField(
         label="Further headers",
@@ -82,6 +101,8 @@ class AddServerForm(forms.Form):
             url=values["url"],
             auth_type=AuthType(values["auth_type"]),
             auth=read_auth(values["auth_type"], values["auth_name"], values["auth_secret"]),
+            account_use=AccountUse(values.get("account_use") or AccountUse.USER),
+            oauth_scope=values["oauth_scope"],
             headers=read_lines(values["headers"], separator=":", field="headers"),
             protocol=Protocol(values["protocol"]),
             trusts_annotations=values["trusts_annotations"],
@@ -91,7 +112,9 @@ class AddServerForm(forms.Form):
 class PersonalServerForm(AddServerForm):
     """A server of the person's own: only its owner sees and uses it, so it is trusted with nothing."""
 
-    trusts_annotations = None  # type: ignore[assignment]  # how Django leaves out a field of the parent
+    # How Django leaves out fields of the parent.
+    trusts_annotations = None  # type: ignore[assignment]
+    account_use = None  # type: ignore[assignment]
     prefix = "personal"
 
     def draft(self) -> ServerDraft:

@@ -14,12 +14,20 @@ from unfold.widgets import (
 )
 
 from mcp_servers.forms.add import AddServerForm
-from mcp_servers.forms.common import SECRET_HELP, add_domain_error, read_auth, read_lines
+from mcp_servers.forms.common import (
+    NAME_LABEL,
+    SECRET_HELP,
+    SECRET_LABEL,
+    add_domain_error,
+    read_auth,
+    read_lines,
+)
 from mcp_servers.models import LogLevel, McpServer, SamplingPolicy, ServerScope, Transport
-from mcp_servers.models.servers import AuthType
+from mcp_servers.models.servers import OAUTH_TYPES, AccountUse, AuthType
 from mcp_servers.services import ServerDraft
 from mcp_servers.values import Protocol
 from workspaces.errors import DomainError, InvalidInput
+from workspaces.outbound import MAX_URL_LENGTH
 
 
 class ServerAdminForm(forms.ModelForm):
@@ -38,14 +46,14 @@ class ServerAdminForm(forms.ModelForm):
         help_text=f"One NAME=value on each line; replaces all. Empty: they stay as they are. {SECRET_HELP}",
     )
     auth_name = forms.CharField(
-        label="Header or user name",
-        max_length=200,
+        label=NAME_LABEL,
+        max_length=MAX_URL_LENGTH,
         required=False,
         widget=UnfoldAdminTextInputWidget,
         help_text=AddServerForm.base_fields["auth_name"].help_text,
     )
     auth_secret = forms.CharField(
-        label="Token, key or password",
+        label=SECRET_LABEL,
         max_length=8000,
         required=False,
         widget=UnfoldAdminPasswordWidget(attrs={"autocomplete": "off"}),
@@ -61,6 +69,7 @@ class ServerAdminForm(forms.ModelForm):
         model = McpServer
         fields: ClassVar[list[str]] = [
             *("name", "transport", "url", "program", "parameters", "protocol", "auth_type"),
+            *("account_use", "oauth_scope"),
             *("connection_config", "is_active", "trusts_annotations", "allows_new_tools"),
             *("answers_elicitation", "uses_instructions", "sampling", "sampling_daily_tokens"),
             *("sampling_model", "roots", "log_level"),
@@ -97,7 +106,8 @@ class ServerAdminForm(forms.ModelForm):
         values = self.cleaned_data
         is_stdio = values["transport"] == Transport.STDIO
         auth = None
-        if values.get("auth_secret"):
+        is_oauth = values["auth_type"] in OAUTH_TYPES
+        if values.get("auth_secret") or (is_oauth and values["auth_name"]):
             auth = read_auth(values["auth_type"], values["auth_name"], values["auth_secret"])
         clears = values["clears_secrets"]
         headers = (
@@ -119,6 +129,8 @@ class ServerAdminForm(forms.ModelForm):
             env=env if env is not None or not clears else {},
             auth_type=AuthType(values["auth_type"]),
             auth=auth if auth is not None or not clears else {},
+            account_use=AccountUse(values["account_use"]),
+            oauth_scope=values["oauth_scope"],
             connection_config=values["connection_config"] or {},
             is_active=values["is_active"],
             trusts_annotations=values["trusts_annotations"],

@@ -6,11 +6,22 @@ from typing import Final
 
 from django import forms
 
-from mcp_servers.models.servers import AuthType, Transport
+from mcp_servers.models.servers import OAUTH_TYPES, AccountUse, AuthType, Transport
 from mcp_servers.values import Protocol
 from workspaces.errors import DomainError, InvalidInput
 
 SECRET_HELP: Final = "Stored encrypted, and never shown again."  # noqa: S105  a help text
+NAME_LABEL: Final = "Header, user name or client ID"
+NAME_HELP: Final = (
+    "For an API key: the header, such as X-API-Key. For a password: the user name."
+    " For sign-in: only if you registered a client at the issuer yourself."
+)
+SECRET_LABEL: Final = "Token, key, password or client secret"  # noqa: S105  a label
+ACCOUNT_LABEL: Final = "Whose account"
+ACCOUNT_HELP: Final = "With one account for everybody, an administrator signs in once, and whoever uses this server here acts as it."
+SCOPE_LABEL: Final = "Scopes"
+SCOPE_HELP: Final = "Asked for at the sign-in. Empty: what the server says it needs."
+ACCOUNT_CHOICES: Final = AccountUse.choices
 PROTOCOL_CHOICES: Final = [
     (Protocol.AUTO.value, "Automatic"),
     (Protocol.LEGACY.value, "With sessions (until 2025-11-25)"),
@@ -44,7 +55,10 @@ def read_lines(text: str, *, separator: str, field: str) -> dict[str, str]:
 
 
 def read_auth(auth_type: str, name: str, secret: str) -> dict[str, str]:
-    """The two inputs of the form as the credentials that this kind of authentication takes."""
+    """The two inputs of the form as the credentials that this kind of authentication takes; empty: none are given."""
+    if auth_type in OAUTH_TYPES:
+        given = {"client_id": name.strip(), "client_secret": secret}
+        return {name: value for name, value in given.items() if value}
     if auth_type == AuthType.BEARER:
         return {"token": secret}
     if auth_type == AuthType.API_KEY:

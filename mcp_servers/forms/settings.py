@@ -9,16 +9,25 @@ from django import forms
 
 from mcp_servers.connection_config import ConnectionConfig
 from mcp_servers.forms.common import (
+    ACCOUNT_CHOICES,
+    ACCOUNT_HELP,
+    ACCOUNT_LABEL,
+    NAME_HELP,
+    NAME_LABEL,
     PROTOCOL_CHOICES,
     REMOTE_CHOICES,
+    SCOPE_HELP,
+    SCOPE_LABEL,
     SECRET_HELP,
+    SECRET_LABEL,
     read_auth,
     read_lines,
 )
 from mcp_servers.model_choices import providers_of
 from mcp_servers.models import LogLevel, McpServer, SamplingPolicy, ServerScope, Transport
-from mcp_servers.models.servers import MAX_NAME_LENGTH, AuthType
+from mcp_servers.models.servers import MAX_NAME_LENGTH, OAUTH_TYPES, AccountUse, AuthType
 from mcp_servers.services import ServerDraft
+from mcp_servers.services.drafts import MAX_SCOPE_LENGTH
 from mcp_servers.values import Protocol
 from workspaces.errors import InvalidInput
 from workspaces.outbound import MAX_URL_LENGTH
@@ -52,12 +61,15 @@ _TARGET: Final = (
     "auth_type",
     "auth_name",
     "auth_secret",
+    "account_use",
+    "oauth_scope",
     "headers",
 )
 _NOT_PERSONAL: Final = (
     *("trusts_annotations", "sampling", "sampling_daily_tokens"),
     *("sampling_provider_id", "sampling_model"),
 )
+_OF_SHARED: Final = "account_use"
 
 
 class SettingsForm(forms.Form):
@@ -70,17 +82,29 @@ class SettingsForm(forms.Form):
     url = forms.CharField(
         label="URL",
         max_length=MAX_URL_LENGTH,
-        help_text="One that points elsewhere loses the stored credentials, unless you enter them again.",
+        help_text="One that points elsewhere loses the stored credentials, unless you enter them again, and everybody's sign-in.",
     )
     protocol = forms.ChoiceField(choices=PROTOCOL_CHOICES)
-    auth_type = forms.ChoiceField(label="Authentication", choices=AuthType.choices)
-    auth_name = forms.CharField(label="Header or user name", max_length=200, required=False)
+    auth_type = forms.ChoiceField(
+        label="Authentication",
+        choices=AuthType.choices,
+        help_text="Where people sign in: another kind, or another client ID, ends everybody's sign-in.",
+    )
+    auth_name = forms.CharField(
+        label=NAME_LABEL, max_length=MAX_URL_LENGTH, required=False, help_text=NAME_HELP
+    )
     auth_secret = forms.CharField(
-        label="Token, key or password",
+        label=SECRET_LABEL,
         max_length=8000,
         required=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
         help_text=f"Empty: it stays as it is. {SECRET_HELP}",
+    )
+    account_use = forms.ChoiceField(
+        label=ACCOUNT_LABEL, choices=ACCOUNT_CHOICES, required=False, help_text=ACCOUNT_HELP
+    )
+    oauth_scope = forms.CharField(
+        label=SCOPE_LABEL, max_length=MAX_SCOPE_LENGTH, required=False, help_text=SCOPE_HELP
     )
     headers = forms.CharField(
         label="Further headers",
@@ -143,6 +167,7 @@ class SettingsForm(forms.Form):
             self._leave_out(*_TARGET)
         if server.owner_id is not None:
             self._leave_out(*_NOT_PERSONAL)
+            self.fields.pop(_OF_SHARED, None)
 
     @staticmethod
     def values_of(server: McpServer) -> dict[str, Any]:
@@ -151,11 +176,13 @@ class SettingsForm(forms.Form):
             *("name", "transport", "url", "protocol", "auth_type", "trusts_annotations"),
             *("allows_new_tools", "answers_elicitation", "uses_instructions", "sampling"),
             *("sampling_daily_tokens", "sampling_model", "log_level"),
+            *("account_use", "oauth_scope"),
         )
         roots = [f"{root.get('name') or 'Folder'} = {root['uri']}" for root in server.roots]
         return {
             **{name: getattr(server, name) for name in plain},
             "sampling_provider_id": str(server.sampling_provider_id or ""),
+            "auth_name": _client_id(server),
             "roots": "\n".join(roots),
             **{name: _plain(getattr(server.config, name)) for name in _LIMITS},
         }
@@ -176,6 +203,8 @@ class SettingsForm(forms.Form):
             protocol=Protocol(values["protocol"]) if has_target else None,
             auth_type=AuthType(values["auth_type"]) if has_target else None,
             auth=self._auth(values),
+            account_use=AccountUse(values["account_use"]) if values.get("account_use") else None,
+            oauth_scope=values.get("oauth_scope"),
             headers=self._headers(values),
             trusts_annotations=values.get("trusts_annotations"),
             allows_new_tools=values["allows_new_tools"],
@@ -207,11 +236,22 @@ class SettingsForm(forms.Form):
         for name in names:
             del self.fields[name]
 
-    @staticmethod
-    def _auth(values: Mapping[str, Any]) -> dict[str, str] | None:
+    def _auth(self, values: Mapping[str, Any]) -> dict[str, str] | None:
+        if "auth_type" not in values:
+            return None
+        if values["auth_type"] in OAUTH_TYPES:
+            return self._client(values)
         if not values.get("auth_secret"):
             return None
         return read_auth(values["auth_type"], values["auth_name"], values["auth_secret"])
+
+    def _client(self, values: Mapping[str, Any]) -> dict[str, str] | None:
+        """The client of the form; None while it is the stored one. Another ID does not keep the old one's secret."""
+        name, secret = values["auth_name"].strip(), values["auth_secret"]
+        stored = _client_id(self.server) if values["auth_type"] == self.server.auth_type else ""
+        if name == stored and not secret:
+            return None
+        return read_auth(values["auth_type"], name, secret)
 
     @staticmethod
     def _headers(values: Mapping[str, Any]) -> dict[str, str] | None:
@@ -232,6 +272,13 @@ class SettingsForm(forms.Form):
     @staticmethod
     def _limits(values: Mapping[str, Any]) -> dict[str, object]:
         return {name: values[name] for name in _LIMITS if values.get(name) is not None}
+
+
+def _client_id(server: McpServer) -> str:
+    """The client's ID, which is no secret."""
+    if server.auth_type not in OAUTH_TYPES or not server.auth_config:
+        return ""
+    return str(server.auth_config.reveal_json("showing the client's id").get("client_id", ""))
 
 
 def _plain(value: float | None) -> float | None:

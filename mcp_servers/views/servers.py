@@ -8,6 +8,7 @@ from uuid import UUID
 from allauth.account.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from mcp_servers import cards, services
@@ -230,6 +231,7 @@ def _page(
         "can_manage": is_manager,
         "cards": [one for one in shown if not one.is_personal],
         "own_cards": [one for one in shown if one.is_personal],
+        "known_url": reverse("mcp_servers:catalogue", args=[workspace.slug]),
         "allows_personal": workspace.allows_personal_servers,
         "offers": platform.offers_for(workspace.pk) if is_manager else [],
         "rules": [

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods
 
 from mcp_servers import services
 from mcp_servers.forms import SettingsForm, add_domain_error
+from mcp_servers.oauth.identity import callback_urls
 from mcp_servers.rights import require_to_manage
 from mcp_servers.views.common import server_of, servers_url
 from workspaces.errors import DomainError
@@ -42,5 +43,6 @@ def settings(request: WorkspaceRequest, workspace_slug: str, server_id: UUID) ->
         "servers_url": servers_url(request),
         "server": row,
         "form": form,
+        "callback_urls": callback_urls(row.pk) if "auth_type" in form.fields else [],
     }
     return render(request, "mcp_servers/settings.html", context, status=422 if form.errors else 200)

@@ -91,6 +91,14 @@ def _file(side: Side) -> dict[str, Any]:
     return {**_slug(side), "artifact_id": side["artifact"].pk, "number": 1}
 
 
+def _known(side: Side) -> dict[str, Any]:
+    return {**_slug(side), "source": "known", "entry_slug": "deepwiki"}
+
+
+def _plain_server(side: Side) -> dict[str, Any]:
+    return {"server_id": side["server"].pk}
+
+
 _server = _in_workspace(server_id="server")
 _tool = _in_workspace(server_id="server", tool_id="tool")
 _message = _in_workspace(server_id="server", message_id="trace")
@@ -136,6 +144,26 @@ SAMPLES: dict[str, Sample] = {
     ),
     "api:servers-refresh": Sample(ids=_pk("server"), reads=False),
     "api:servers-test": Sample(ids=_pk("server"), reads=False),
+    "api:servers-people": Sample(ids=_pk("server")),
+    "api:connections-list": Sample(),
+    "api:connections-detail": Sample(ids=_pk("grant"), reads=False),
+    "mcp_servers:catalogue": _page,
+    "mcp_servers:catalogue_install": Sample(ids=_known, reads=False),
+    "mcp_servers:catalogue_audience": Sample(
+        ids=_known, bodies=(_body(is_for_everybody="=on"),), reads=False
+    ),
+    "mcp_servers:catalogue_uninstall": Sample(
+        ids=lambda side: {**_known(side), "server_id": side["server"].pk}, reads=False
+    ),
+    "mcp_servers:connections": _page,
+    "mcp_servers:connection_revoke": Sample(ids=_in_workspace(grant_id="grant"), reads=False),
+    "mcp_servers:sign_in": Sample(ids=_server),
+    "mcp_servers:server_people": Sample(ids=_server),
+    # Comes without a state, so it says that the sign-in has to be begun again.
+    "mcp_servers:oauth_callback": Sample(ids=_plain_server, reads=False, writes_on_get=_SESSION),
+    "mcp_servers:oauth_client_document": Sample(
+        ids=_plain_server, is_public=True, writes_on_get=_SESSION
+    ),
     "api:servers-connect": Sample(ids=_pk("server"), reads=False),
     "api:servers-disconnect": Sample(ids=_pk("server"), reads=False),
     "api:servers-connections": Sample(ids=_pk("server")),

@@ -1,8 +1,10 @@
 /** Entry of the servers pages: listens to the workspace, and redraws a server when the server side says it changed. */
 import "./site";
 import { LiveSocket } from "./net/socket";
+import { startAuthFields } from "./servers-auth";
 import { startTester } from "./servers-tester";
 import { startTrace } from "./servers-trace";
+import { onSignedIn } from "./sign-in";
 
 interface Htmx {
   ajax(verb: string, path: string, context: { target: string; swap: string }): Promise<void>;
@@ -103,5 +105,9 @@ if (box?.dataset.socket) {
   socket.start();
 }
 
+onSignedIn(({ server, ok }) => {
+  if (ok) later(server, 100);
+});
 startTrace();
 startTester();
+startAuthFields();

@@ -1,5 +1,6 @@
 /** Entry of every page that Django draws: theme, menus, confirmations, copy buttons, notices of failed requests. */
 import "./styles/app.css";
+import { onSignedIn, startSignIn } from "./sign-in";
 import { applyTheme, savedTheme, type Theme } from "./theme";
 import { placePopover, walkMenu } from "./ui/place";
 
@@ -148,6 +149,13 @@ export function relativeTimes(root: ParentNode = document): void {
     else time.textContent = RELATIVE.format(Math.round(seconds / 86_400), "day");
   }
 }
+
+onSignedIn(({ name, ok }) => {
+  if (ok) notify(`Connected to ${name}.`, "ok");
+  // Who is connected to what is all that such a page shows.
+  if (ok && document.querySelector("[data-reloads-on-sign-in]")) location.reload();
+});
+startSignIn();
 
 showTheme();
 localTimes();

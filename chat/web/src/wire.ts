@@ -13,6 +13,7 @@ export interface Boot {
   conversation_id: string | null;
   urls: {
     servers: string;
+    connections: string;
     audit: string | null;
     notices: string | null;
     admin: string | null;
@@ -154,6 +155,8 @@ export interface EffectiveServer {
   reason: string;
   status: string | null;
   transport: string | null;
+  /** Where the person can sign in, if that is what is missing. */
+  sign_in_url: string | null;
   tools: {
     id: string;
     name: string;

@@ -1,5 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { api, boot, messageOf, toast } from "../app";
+import { onSignedIn, openSignIn } from "../sign-in";
 import { Dialog } from "../ui/dialog";
 import { Icon, type IconName } from "../ui/icon";
 import type { EffectiveServer, Overrides, ServersOfChat } from "../wire";
@@ -134,6 +135,19 @@ function Row({
             {server.is_usable && ` · ${on} of ${server.tools.length} tools`}
           </span>
         </span>
+        {server.sign_in_url && (
+          <button
+            type="button"
+            class="btn btn-sm btn-outline-quiet shrink-0"
+            aria-label={`Sign in to ${server.name}`}
+            onClick={() => {
+              if (server.sign_in_url && !openSignIn(server.sign_in_url)) location.assign(server.sign_in_url);
+            }}
+          >
+            <Icon name="key" />
+            Sign in
+          </button>
+        )}
         {canSwitch && (
           <input
             type="checkbox"
@@ -163,6 +177,7 @@ export function ServerPicker({ conversationId, onClose }: { conversationId: stri
     }
   };
   useEffect(() => void load(), [conversationId]);
+  useEffect(() => onSignedIn(() => void load()), [conversationId]);
   const change = async (next: Partial<Overrides>) => {
     if (!state) return;
     try {

@@ -89,6 +89,9 @@ export function UserMenu() {
         <MenuLink icon="plug" href={urls.servers}>
           MCP servers
         </MenuLink>
+        <MenuLink icon="key" href={urls.connections}>
+          My connections
+        </MenuLink>
         {urls.audit && (
           <MenuLink icon="audit" href={urls.audit}>
             Audit

@@ -1,0 +1,30 @@
+"""How often one person may have pages reach out to other hosts."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django.core.cache import cache
+
+from workspaces.actors import Actor
+from workspaces.errors import RateLimited
+
+WINDOW_SECONDS: Final = 600
+MOST_SIGN_INS: Final = 30
+"""Begun or ended by one person within the window."""
+
+
+def count_sign_in(actor: Actor, what: str) -> None:
+    """Count one more.
+
+    Raises:
+        RateLimited: there were too many within the window.
+    """
+    key = f"sign-in:{what}:{actor.user_id}"
+    cache.add(key, 0, WINDOW_SECONDS)
+    try:
+        count = cache.incr(key)
+    except ValueError:  # it ran out between the two
+        return
+    if count > MOST_SIGN_INS:
+        raise RateLimited("That was too much at once. Wait some minutes and try again.")
