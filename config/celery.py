@@ -88,6 +88,16 @@ app.conf.beat_schedule = {
         "schedule": crontab(minute=17),
         "options": {"expires": 3600},
     },
+    "keep the hosted MCP provider": {
+        "task": "mcp_servers.tasks.keep_klavis",
+        "schedule": 15.0,
+        "options": {"expires": 15},
+    },
+    "read the hosted MCP provider's catalogue": {
+        "task": "mcp_servers.tasks.read_klavis_catalogues",
+        "schedule": crontab(minute=41),
+        "options": {"expires": 3600},
+    },
     "count entries of the log": {
         "task": "audit.tasks.count_entries",
         "schedule": 15.0,

@@ -10,9 +10,19 @@ class McpServersConfig(AppConfig):
 
     def ready(self) -> None:
         from mcp_servers import metrics, reporting, services
+        from mcp_servers.klavis.lasting import listen_to_changes
+        from mcp_servers.klavis.removals import listen_to_deletions
+        from mcp_servers.klavis.source import KlavisSource
         from mcp_servers.known.own import KnownSource
         from mcp_servers.known.sources import register_source
-        from mcp_servers.models import CatalogueChoice, McpServer, McpTool
+        from mcp_servers.models import (
+            ActionRule,
+            CatalogueChoice,
+            KlavisAccount,
+            KlavisInstance,
+            McpServer,
+            McpTool,
+        )
         from mcp_servers.services.leaving import listen_to_leaving
         from mcp_servers.trace.sink import listen_to_traces
         from workspaces.watched import watch
@@ -33,9 +43,15 @@ class McpServersConfig(AppConfig):
             ("is_enabled", "approval_override", "cache_seconds", "approved_hash"),
             verbs=("UPDATE",),
         )
+        watch(KlavisAccount, ("base_url", "api_key", "dialect", "is_active"))
+        watch(KlavisInstance, ("user", "server_name", "is_read_only", "uses_rest"))
+        watch(ActionRule, ("service", "category", "action", "effect"))
         register_source(KnownSource())
+        register_source(KlavisSource())
         reporting.tell_reports()
         services.listen_to_servers()
         listen_to_leaving()
+        listen_to_changes()
+        listen_to_deletions()
         listen_to_traces()
         metrics.register()

@@ -7,6 +7,7 @@ from uuid import UUID
 from celery import shared_task
 
 from mcp_servers import health, quotas, services
+from mcp_servers.klavis import polling, reconciling, removals
 from mcp_servers.models import McpServer
 from mcp_servers.scopes import platform
 from mcp_servers.trace import sink
@@ -51,3 +52,40 @@ def keep_platform_servers() -> None:
 def trim_traces() -> None:
     """Delete messages of connections that are too old or too many."""
     sink.trim()
+
+
+@shared_task(ignore_result=True)
+def keep_klavis() -> None:
+    """Hand out what there is to do at the hosted MCP provider: sign-ins to ask for, instances to look at, deletions."""
+    for workspace_id, instance_id in polling.due_polls():
+        poll_klavis.apply_async((str(workspace_id), str(instance_id)), expires=60)
+    for workspace_id, instance_id in reconciling.due_checks():
+        check_klavis.apply_async((str(workspace_id), str(instance_id)), expires=300)
+    for workspace_id, removal_id in removals.due_removals():
+        remove_at_klavis.apply_async(
+            (str(workspace_id), str(removal_id)), expires=removals.CLAIM_SECONDS
+        )
+
+
+@shared_task(ignore_result=True)
+def poll_klavis(workspace_id: str, instance_id: str) -> None:
+    """Ask whether somebody has signed in to a hosted service by now."""
+    polling.poll(UUID(workspace_id), UUID(instance_id))
+
+
+@shared_task(ignore_result=True)
+def check_klavis(workspace_id: str, instance_id: str) -> None:
+    """Ask what became of a hosted instance."""
+    reconciling.check(UUID(workspace_id), UUID(instance_id))
+
+
+@shared_task(ignore_result=True)
+def remove_at_klavis(workspace_id: str, removal_id: str) -> None:
+    """Try to delete at the hosted MCP provider what was deleted here."""
+    removals.try_removal(UUID(workspace_id), UUID(removal_id))
+
+
+@shared_task(ignore_result=True)
+def read_klavis_catalogues() -> None:
+    """Read anew what the hosted MCP provider offers."""
+    reconciling.read_old_catalogues()

@@ -173,7 +173,6 @@ class Migration(migrations.Migration):
                             ("waiting_for_sign_in", "Waiting for sign-in"),
                             ("ready", "Ready"),
                             ("failed", "Failed"),
-                            ("removing", "Being removed"),
                         ],
                         default="creating",
                         editable=False,

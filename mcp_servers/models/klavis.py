@@ -80,7 +80,6 @@ class InstanceState(models.TextChoices):
     WAITING_FOR_SIGN_IN = "waiting_for_sign_in", "Waiting for sign-in"
     READY = "ready", "Ready"
     FAILED = "failed", "Failed"
-    REMOVING = "removing", "Being removed"
 
 
 class KlavisInstanceQuerySet(WorkspaceQuerySet["KlavisInstance"]):

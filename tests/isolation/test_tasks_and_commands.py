@@ -34,6 +34,17 @@ TASKS: Mapping[str, Callable[[Side, Side], tuple[Any, ...]]] = {
         str(a.tenant.workspace.pk),
         str(b["server"].pk),
     ),
+    **{
+        f"mcp_servers.tasks.{name}": lambda a, b, row=row: (
+            str(a.tenant.workspace.pk),
+            str(b[row].pk),
+        )
+        for name, row in (
+            ("poll_klavis", "klavis_instance"),
+            ("check_klavis", "klavis_instance"),
+            ("remove_at_klavis", "klavis_removal"),
+        )
+    },
 }
 
 # Command → a call that names one side's workspace and the other's rows; None: it knows no workspace.

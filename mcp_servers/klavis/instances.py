@@ -1,0 +1,463 @@
+"""Installing services that the provider hosts, and looking after them. Each function asks permission; none talks within a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from mcp_servers.canonical import clean_text
+from mcp_servers.klavis import lasting, removals
+from mcp_servers.klavis.asking import ask, external_id_of, usable_account
+from mcp_servers.klavis.errors import KlavisError, NotThere, Unreadable
+from mcp_servers.klavis.rights import require_to_manage, require_to_remove
+from mcp_servers.models import (
+    InstanceKind,
+    InstanceState,
+    KlavisInstance,
+    McpServer,
+    ServerScope,
+)
+from mcp_servers.models.servers import MAX_NAME_LENGTH
+from mcp_servers.rights import require_to_own
+from mcp_servers.services.servers import MAX_PERSONAL_SERVERS
+from workspaces import outbound
+from workspaces.changes import record_created, tracked_change
+from workspaces.errors import Conflict, DomainError, InvalidEndpoint, InvalidInput
+from workspaces.roles import Permission, require
+
+if TYPE_CHECKING:
+    from mcp_servers.klavis.client import KlavisApi
+    from mcp_servers.models import KlavisAccount
+    from workspaces.actors import Actor
+    from workspaces.models import Workspace
+
+SIGN_IN_MINUTES: Final = 15
+FIRST_POLL: Final = timedelta(seconds=3)
+MAX_WINDOW_URL: Final = 8192
+STRATA_NAME: Final = "strata"
+MAX_SERVICES: Final = 50
+MAX_INSTANCES: Final = 200
+"""Of one workspace, its people's included."""
+
+
+def install(
+    *,
+    workspace: Workspace,
+    server_name: str,
+    actor: Actor,
+    for_workspace: bool,
+    is_read_only: bool = False,
+    services: Sequence[str] = (),
+) -> KlavisInstance:
+    """Have a service run for the workspace or for the actor. What came of it stands in the row, also a failure.
+
+    Args:
+        server_name: as the provider's catalogue names it.
+        services: several names, to have them all behind one server; then `server_name` is not looked at.
+
+    Raises:
+        PermissionDenied: the actor may not install that.
+        NotSetUp: the workspace has no account that works.
+        Conflict: it is installed already, or there are too many.
+        InvalidInput: the provider's catalogue has no such service.
+    """
+    if for_workspace:
+        require(actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk)
+    else:
+        require_to_own(actor, workspace)
+    account = usable_account(workspace.pk)
+    names = _known_names(account, services or [server_name])
+    user_id = None if for_workspace else actor.user_id
+    instance = _take_up(workspace, names, user_id, actor, is_strata=bool(services))
+    if is_read_only:
+        instance.is_read_only = True
+        instance.save(update_fields=["is_read_only"])
+    return _make(instance, account)
+
+
+def begin_again(*, instance: KlavisInstance, actor: Actor) -> KlavisInstance:
+    """Try a failed installation once more, or sign in anew; what is signed in now is signed out first.
+
+    Raises:
+        PermissionDenied: it is not the actor's to do.
+        NotSetUp: the workspace has no account that works.
+    """
+    require_to_manage(actor, instance)
+    account = usable_account(instance.workspace_id)
+    if instance.instance_id and instance.kind == InstanceKind.SINGLE:
+        remote_id = instance.instance_id.reveal("signing out at the hosted MCP provider")
+        try:
+            ask(account, lambda api: api.delete_credential(remote_id))
+        except NotThere:
+            pass  # it is made anew
+        except KlavisError as error:
+            return _failed(instance, error)
+    with transaction.atomic():
+        instance = _locked(instance)
+        instance.begun_by_id = actor.user_id
+        instance.oauth_urls = None
+        lasting.set_state(instance, InstanceState.CREATING)
+    return _make(instance, account)
+
+
+def make_again(instance: KlavisInstance, account: KlavisAccount) -> KlavisInstance:
+    """Go on with an installation that stopped half way."""
+    return _make(instance, account)
+
+
+def set_read_only(*, instance: KlavisInstance, is_read_only: bool, actor: Actor) -> KlavisInstance:
+    """Have the provider offer only what reads, or everything.
+
+    Raises:
+        PermissionDenied: it is not the actor's to do.
+        KlavisError: the provider did not do it; nothing changed.
+    """
+    require_to_manage(actor, instance)
+    account = usable_account(instance.workspace_id)
+    remote_id = _remote_id(instance)
+    if instance.kind == InstanceKind.STRATA:
+        raise Conflict("Several services behind one server cannot be made to only read.")
+    ask(account, lambda api: api.set_read_only(remote_id, is_read_only=is_read_only))
+    with transaction.atomic():
+        instance = _locked(instance)
+        with tracked_change(instance, actor=actor):
+            instance.is_read_only = is_read_only
+            instance.save(update_fields=["is_read_only", "updated_at"])
+        lasting.tell_instance(instance)
+    _look(instance)
+    return instance
+
+
+@transaction.atomic
+def set_uses_rest(*, instance: KlavisInstance, uses_rest: bool, actor: Actor) -> KlavisInstance:
+    """Reach it over the provider's API instead of directly, or directly again.
+
+    Raises:
+        PermissionDenied: it is not the actor's to do.
+    """
+    require_to_manage(actor, instance)
+    instance = _locked(instance)
+    with tracked_change(instance, actor=actor):
+        instance.uses_rest = uses_rest
+        instance.save(update_fields=["uses_rest", "updated_at"])
+    if instance.server_id is not None:
+        rows = McpServer.objects.for_workspace(instance.workspace_id).filter(pk=instance.server_id)
+        rows.update(resolved_transport="", next_check_at=None)
+        lasting.refresh_connection(instance.workspace_id, instance.server_id)
+    lasting.tell_instance(instance)
+    return instance
+
+
+def set_credential(*, instance: KlavisInstance, secret: str, actor: Actor) -> KlavisInstance:
+    """Give a service its API key. It goes to the provider, and is kept nowhere here.
+
+    Raises:
+        PermissionDenied: it is not the actor's to do.
+        InvalidInput: it is no key.
+        KlavisError: the provider did not take it.
+    """
+    require_to_manage(actor, instance)
+    key = secret.strip()
+    if not key or len(key) > 8000 or not key.isprintable():
+        raise InvalidInput(fields={"secret": ["This is no key."]})
+    account = usable_account(instance.workspace_id)
+    remote_id = _remote_id(instance)
+
+    async def give(api: KlavisApi) -> bool:
+        await api.set_credential(remote_id, {"api_key": key})
+        return (await api.get_instance(remote_id)).may_be_used
+
+    if ask(account, give):
+        return make_ready(instance)
+    return instance
+
+
+def change_services(
+    *, instance: KlavisInstance, services: Sequence[str], actor: Actor
+) -> KlavisInstance:
+    """Have other services behind the one server.
+
+    Raises:
+        PermissionDenied: it is not the actor's to do.
+        InvalidInput: a name is not in the provider's catalogue, or there is none.
+        KlavisError: the provider did not do it.
+    """
+    require_to_manage(actor, instance)
+    if instance.kind != InstanceKind.STRATA:
+        raise Conflict("This server stands for one service.")
+    account = usable_account(instance.workspace_id)
+    wanted = _known_names(account, services)
+    remote_id = _remote_id(instance)
+    before = list(instance.services)
+    more = [name for name in wanted if name not in before]
+    fewer = [name for name in before if name not in wanted]
+
+    async def change(api: KlavisApi) -> dict[str, str]:
+        if more:
+            await api.add_to_strata(remote_id, more)
+        if fewer:
+            await api.remove_from_strata(remote_id, fewer)
+        return (await api.get_strata(remote_id)).oauth_urls
+
+    windows = ask(account, change)
+    with transaction.atomic():
+        instance = _locked(instance)
+        with tracked_change(instance, actor=actor):
+            instance.services = wanted
+            instance.begun_by_id = actor.user_id
+            _await_sign_in(instance, windows)
+            lasting.set_state(instance, InstanceState.READY)
+    _look(instance)
+    return instance
+
+
+@transaction.atomic
+def uninstall(*, instance: KlavisInstance, actor: Actor) -> None:
+    """Delete it here at once, with its server and tools; at the provider too, however often that takes.
+
+    Raises:
+        PermissionDenied: it is not the actor's to remove.
+    """
+    require_to_remove(actor, instance)
+    lasting.let_go(instance, actor=actor)
+
+
+def make_ready(instance: KlavisInstance) -> KlavisInstance:
+    """Nobody has to sign in any more: the server is there from now on, with its tools."""
+    with transaction.atomic():
+        instance = _locked(instance)
+        if instance.server_id is None:
+            instance.server = _add_server(instance)
+        lasting.set_state(instance, InstanceState.READY)
+    _look(instance)
+    return instance
+
+
+def _look(instance: KlavisInstance) -> None:
+    """Read what it offers now; whatever comes of it shows on the server."""
+    from mcp_servers.services.looks import check_server
+
+    server = McpServer.objects.for_workspace(instance.workspace_id).find(instance.server_id)
+    if server is not None:
+        check_server(server=server)
+
+
+def _known_names(account: KlavisAccount, names: Sequence[str]) -> list[str]:
+    """As the catalogue spells them, each once."""
+    catalogue = {str(entry["name"]).casefold(): str(entry["name"]) for entry in account.catalogue}
+    found = [catalogue.get(name.strip().casefold()) for name in names]
+    known = list(dict.fromkeys(name for name in found if name is not None))
+    if None in found or not known:
+        raise InvalidInput(fields={"service": ["The catalogue of Klavis has no such service."]})
+    if len(known) > MAX_SERVICES:
+        raise InvalidInput(fields={"service": [f"At most {MAX_SERVICES} services."]})
+    return known
+
+
+@transaction.atomic
+def _take_up(
+    workspace: Workspace,
+    names: list[str],
+    user_id: UUID | None,
+    actor: Actor,
+    *,
+    is_strata: bool,
+) -> KlavisInstance:
+    """The row of a new installation, or of one that stopped."""
+    name = STRATA_NAME if is_strata else names[0]
+    rows = KlavisInstance.objects.for_workspace(workspace)
+    mine = rows.filter(user_id=user_id) if user_id else rows.filter(user__isnull=True)
+    instance = mine.select_for_update(of=("self",)).filter(server_name=name).first()
+    if instance is not None:
+        if instance.state == InstanceState.READY:
+            raise Conflict("This service is installed already.")
+        instance.begun_by_id = actor.user_id
+        if is_strata:
+            instance.services = names
+        lasting.set_state(instance, InstanceState.CREATING)
+        return instance
+    if user_id is not None and mine.count() >= MAX_PERSONAL_SERVERS:
+        raise Conflict(f"One person may have {MAX_PERSONAL_SERVERS} servers of their own.")
+    if rows.count() >= MAX_INSTANCES:
+        raise Conflict(f"A workspace may have {MAX_INSTANCES} hosted servers.")
+    instance = KlavisInstance(
+        workspace=workspace,
+        user_id=user_id,
+        begun_by_id=actor.user_id,
+        server_name=name,
+        title="Strata" if is_strata else clean_text(name)[:MAX_NAME_LENGTH],
+        kind=InstanceKind.STRATA if is_strata else InstanceKind.SINGLE,
+        services=names if is_strata else [],
+    )
+    try:
+        with transaction.atomic():
+            instance.save(force_insert=True)
+    except IntegrityError as error:
+        raise Conflict("Somebody else is installing this service at the moment.") from error
+    record_created(instance, actor=actor)
+    lasting.tell_instance(instance)
+    return instance
+
+
+def _make(instance: KlavisInstance, account: KlavisAccount) -> KlavisInstance:
+    """Have it made at the provider, and keep what came of it."""
+    user_id = external_id_of(account, instance)
+    try:
+        if instance.kind == InstanceKind.STRATA:
+            return _make_strata(instance, account, user_id)
+        return _make_single(instance, account, user_id)
+    except DomainError as error:
+        return _failed(instance, error)
+
+
+def _make_single(instance: KlavisInstance, account: KlavisAccount, user_id: str) -> KlavisInstance:
+    name, is_read_only = instance.server_name, instance.is_read_only
+
+    async def make(api: KlavisApi) -> tuple[str, str, str, bool]:
+        made = await api.create_instance(
+            server_name=name, user_id=user_id, is_read_only=is_read_only
+        )
+        _check_url(made.server_url)
+        seen = await api.get_instance(made.instance_id)
+        window = made.oauth_url or seen.oauth_url
+        return made.instance_id, made.server_url, window, seen.may_be_used
+
+    remote_id, url, window, may_be_used = ask(account, make)
+    windows = {name: window} if window and not may_be_used else {}
+    kept = _keep(instance, account, remote_id, url, windows)
+    if kept is None:
+        return instance
+    return make_ready(kept) if may_be_used else kept
+
+
+def _make_strata(instance: KlavisInstance, account: KlavisAccount, user_id: str) -> KlavisInstance:
+    names = list(instance.services)
+    known_id = (
+        instance.instance_id.reveal("asking the hosted MCP provider")
+        if instance.instance_id
+        else ""
+    )
+
+    async def make(api: KlavisApi) -> tuple[str, str, dict[str, str]]:
+        if known_id:
+            try:
+                made = await api.get_strata(known_id)
+            except NotThere:
+                made = await api.create_strata(user_id=user_id, servers=names)
+        else:
+            made = await api.create_strata(user_id=user_id, servers=names)
+        _check_url(made.strata_server_url)
+        return made.strata_id or known_id, made.strata_server_url, made.oauth_urls
+
+    remote_id, url, windows = ask(account, make)
+    kept = _keep(instance, account, remote_id, url, windows)
+    # Each of its services says by itself that it needs a sign-in; the others can be used.
+    return make_ready(kept) if kept is not None else instance
+
+
+def _keep(
+    instance: KlavisInstance,
+    account: KlavisAccount,
+    remote_id: str,
+    url: str,
+    windows: Mapping[str, str],
+) -> KlavisInstance | None:
+    """Keep what was made; None if it was uninstalled meanwhile, in which case it is deleted over there too."""
+    with transaction.atomic():
+        rows = KlavisInstance.objects.for_workspace(instance.workspace_id)
+        row = rows.select_for_update(of=("self",)).filter(pk=instance.pk).first()
+        if row is None:
+            instance.instance_id = remote_id
+            removals.note_instance(instance, account)
+            return None
+        removals.withdraw(row.workspace_id, {remote_id, external_id_of(account, row)})
+        row.instance_id, row.server_url = remote_id, url
+        _await_sign_in(row, windows)
+        needs_key = "" if windows or row.services else "It needs its API key."
+        lasting.set_state(row, InstanceState.WAITING_FOR_SIGN_IN, needs_key)
+    return row
+
+
+def _await_sign_in(instance: KlavisInstance, windows: Mapping[str, str]) -> None:
+    safe = {name: url for name, url in windows.items() if is_web_address(url)}
+    instance.oauth_urls = safe or None
+    instance.polls = 0
+    now = timezone.now()
+    instance.next_poll_at = now + FIRST_POLL if safe or not instance.services else None
+    instance.poll_until = now + timedelta(minutes=SIGN_IN_MINUTES)
+
+
+def _failed(instance: KlavisInstance, error: DomainError) -> KlavisInstance:
+    with transaction.atomic():
+        rows = KlavisInstance.objects.for_workspace(instance.workspace_id)
+        row = rows.select_for_update(of=("self",)).filter(pk=instance.pk).first()
+        if row is None:
+            return instance
+        lasting.set_state(row, InstanceState.FAILED, error.message)
+    return row
+
+
+def _add_server(instance: KlavisInstance) -> McpServer:
+    """The server that stands for it, on record as made by who began it."""
+    rows = McpServer.objects.for_workspace(instance.workspace_id)
+    taken = set(rows.filter(owner_id=instance.user_id).values_list("name", flat=True))
+    name, number = instance.title, 1
+    while name in taken:
+        number += 1
+        name = f"{instance.title[: MAX_NAME_LENGTH - 4]} {number}"
+    server = McpServer(
+        workspace_id=instance.workspace_id,
+        name=name,
+        scope=ServerScope.PERSONAL if instance.user_id else ServerScope.WORKSPACE,
+        owner_id=instance.user_id,
+        hosted_by="klavis",
+        transport="streamable_http",
+    )
+    server.check_values()
+    server.save(force_insert=True)
+    record_created(server, actor=lasting.actor_for(instance))
+    lasting.tell_server(server)
+    return server
+
+
+def _check_url(url: str) -> None:
+    """The server's address is one that we would fetch."""
+    try:
+        outbound.parse_endpoint(url)
+    except InvalidEndpoint:
+        raise Unreadable("Klavis named an address that is no web address.") from None
+
+
+def is_web_address(url: str) -> bool:
+    """Whether a browser may be sent there: plain http or https, and nothing that hides where it goes."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname
+    except ValueError:
+        return False
+    is_clean = url.isascii() and url.isprintable() and not set(url) & set(" \\\"'<>`{}|^")
+    return (
+        is_clean
+        and len(url) <= MAX_WINDOW_URL
+        and parts.scheme in ("http", "https")
+        and bool(host)
+        and "@" not in parts.netloc
+    )
+
+
+def _remote_id(instance: KlavisInstance) -> str:
+    if not instance.instance_id:
+        raise Conflict("Klavis has not made this server yet.")
+    remote_id: str = instance.instance_id.reveal("asking the hosted MCP provider")
+    return remote_id
+
+
+def _locked(instance: KlavisInstance) -> KlavisInstance:
+    rows = KlavisInstance.objects.for_workspace(instance.workspace_id)
+    return rows.select_for_update(of=("self",)).select_related("workspace").fetch(instance.pk)

@@ -1,0 +1,145 @@
+"""How an instance's row changes, and who is told: open pages, connections, and the server that stands for it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from mcp_servers import health
+from mcp_servers.errors import AuthenticationRequired, ConnectionFailed
+from mcp_servers.hosting import KLAVIS
+from mcp_servers.klavis import removals
+from mcp_servers.klavis.asking import account_of, external_id
+from mcp_servers.models import InstanceState, KlavisInstance, McpServer, RemovalKind
+from mcp_servers.services.news import drop_connections, tell
+from mcp_servers.services.servers import remove_row
+from workspaces.actors import Actor, Source
+from workspaces.announcements import Announcement, announce
+from workspaces.changes import ConfigurationChange, configuration_changed, record_deleted
+from workspaces.models import Membership
+
+if TYPE_CHECKING:
+    from mcp_servers.models import KlavisAccount
+
+CHANGED = "klavis.changed"
+
+
+def listen_to_changes() -> None:
+    """An instance goes with its server, and with the membership of whose it is. Called once at start."""
+    configuration_changed.connect(
+        _server_changed, sender=McpServer, dispatch_uid="mcp_servers.klavis.server"
+    )
+    configuration_changed.connect(
+        _membership_changed, sender=Membership, dispatch_uid="mcp_servers.klavis.leaving"
+    )
+
+
+def set_state(
+    instance: KlavisInstance, state: InstanceState, reason: str = "", *, is_told: bool = True
+) -> None:
+    """Keep a new state, in the caller's transaction; the server that stands for it shows it too."""
+    instance.state, instance.reason = state, reason[:300]
+    if state in (InstanceState.READY, InstanceState.FAILED) and not instance.services:
+        instance.oauth_urls, instance.next_poll_at = None, None
+    instance.last_checked_at = timezone.now()
+    instance.save()
+    if is_told:
+        tell_instance(instance)
+    if instance.server_id is not None:
+        refresh_connection(instance.workspace_id, instance.server_id)
+        _show_on_server(instance)
+
+
+def _show_on_server(instance: KlavisInstance) -> None:
+    error: ConnectionFailed | None = None
+    if instance.state == InstanceState.WAITING_FOR_SIGN_IN:
+        error = AuthenticationRequired(f"Somebody has to sign in to {instance.title} at Klavis.")
+    elif instance.state == InstanceState.FAILED:
+        error = ConnectionFailed(instance.reason)
+    server = McpServer.objects.for_workspace(instance.workspace_id).find(instance.server_id)
+    if error is not None and server is not None:
+        health.note_reading(server, health.Reading(error=error), is_asked_for=True)
+
+
+def tell_instance(instance: KlavisInstance) -> None:
+    """Tell open pages; of somebody's own only its owner."""
+    whose = str(instance.user_id) if instance.user_id else None
+    announce(instance.workspace_id, Announcement(kind=CHANGED, id=str(instance.pk), user_id=whose))
+
+
+def tell_account(account: KlavisAccount) -> None:
+    """Tell open pages."""
+    announce(account.workspace_id, Announcement(kind=CHANGED, id=str(account.pk)))
+
+
+def tell_server(server: McpServer) -> None:
+    """Tell open pages of a server that has come."""
+    tell(server)
+
+
+def actor_for(instance: KlavisInstance) -> Actor:
+    """On whose behalf regular work on an instance is done."""
+    person = instance.begun_by
+    return Actor.system(
+        label="klavis",
+        source=Source.TASK,
+        workspace_id=instance.workspace_id,
+        on_behalf_of=person.email if person is not None else "",
+    )
+
+
+def refresh_connections(workspace_id: UUID) -> None:
+    """What connections to hosted servers are made from has changed."""
+    rows = McpServer.objects.for_workspace(workspace_id).filter(hosted_by=KLAVIS)
+    for server_id in list(rows.values_list("pk", flat=True)):
+        refresh_connection(workspace_id, server_id)
+
+
+def refresh_connection(workspace_id: UUID, server_id: UUID) -> None:
+    """The same, of one server, which only the server's own row can show to other processes."""
+    rows = McpServer.objects.for_workspace(workspace_id).filter(pk=server_id)
+    rows.update(updated_at=timezone.now())
+    transaction.on_commit(partial(drop_connections, server_id))
+
+
+def let_go(instance: KlavisInstance, *, actor: Actor) -> None:
+    """Delete an instance and its server here and now; at the provider as soon as that may be. Within a transaction."""
+    server = None
+    if instance.server_id is not None:
+        rows = McpServer.objects.for_workspace(instance.workspace_id)
+        server = rows.select_related("global_server").find(instance.server_id)
+    if server is not None:
+        remove_row(server, actor=actor)  # the instance goes with it
+    else:
+        _delete(instance, actor)
+
+
+def _delete(instance: KlavisInstance, actor: Actor) -> None:
+    record_deleted(instance, actor=actor)
+    tell_instance(instance)
+    instance.delete()
+
+
+def _server_changed(sender: type[McpServer], change: ConfigurationChange, **_: Any) -> None:
+    if change.verb != "deleted" or change.workspace_id is None:
+        return
+    rows = KlavisInstance.objects.for_workspace(change.workspace_id)
+    instance = rows.filter(server=UUID(change.object_id)).first()
+    if instance is not None:
+        _delete(instance, change.actor)
+
+
+def _membership_changed(sender: type[Membership], change: ConfigurationChange, **_: Any) -> None:
+    if change.verb != "deleted" or change.workspace_id is None:
+        return
+    user_id = UUID(str(change.before["user"]))
+    account = account_of(change.workspace_id)
+    if account is None:
+        return
+    for instance in KlavisInstance.objects.for_workspace(change.workspace_id).filter(user=user_id):
+        let_go(instance, actor=change.actor)
+    removals.note(account, RemovalKind.USER, external_id(account, user_id), "A member's account")

@@ -1,0 +1,134 @@
+"""Whether somebody has signed in by now: asked in the background and whenever a page asks, ever more rarely, for a bounded time."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from mcp_servers.klavis import lasting
+from mcp_servers.klavis.asking import account_of, ask
+from mcp_servers.klavis.errors import KeyRefused, KlavisError, NotThere
+from mcp_servers.klavis.instances import is_web_address, make_ready
+from mcp_servers.klavis.rights import may_follow_sign_in
+from mcp_servers.models import InstanceKind, InstanceState, KlavisAccount, KlavisInstance
+from workspaces.errors import PermissionDenied
+
+if TYPE_CHECKING:
+    from mcp_servers.klavis import shapes
+    from workspaces.actors import Actor
+
+PAUSES: Final = (3, 3, 5, 5, 8, 8, 15, 15, 30)
+"""Seconds between two questions; the last one goes on until the time is over."""
+CLAIM: Final = timedelta(seconds=90)
+EXPIRED: Final = "Nobody signed in in time. Begin the sign-in again."
+
+
+def due_polls(limit: int = 200) -> list[tuple[UUID, UUID]]:
+    """Workspace and id of each instance that is waited for and whose time has come."""
+    rows = KlavisInstance.objects.across_workspaces().filter(
+        next_poll_at__lte=timezone.now(), workspace__is_active=True
+    )
+    return list(rows.order_by("next_poll_at").values_list("workspace_id", "pk")[:limit])
+
+
+def poll_for(*, instance: KlavisInstance, actor: Actor) -> KlavisInstance:
+    """What became of a sign-in, for whoever began it; the provider is asked if its time has come.
+
+    Raises:
+        PermissionDenied: somebody else began it.
+    """
+    if not may_follow_sign_in(actor, instance):
+        raise PermissionDenied
+    return poll(instance.workspace_id, instance.pk) or instance
+
+
+def poll(workspace_id: UUID, instance_id: UUID) -> KlavisInstance | None:
+    """Ask the provider once, unless it is not time yet or somebody else does; the row as it is then."""
+    now = timezone.now()
+    rows = KlavisInstance.objects.for_workspace(workspace_id).filter(pk=instance_id)
+    claimed = rows.filter(next_poll_at__lte=now).update(next_poll_at=now + CLAIM)
+    instance = rows.select_related("workspace").first()
+    if not claimed or instance is None:
+        return instance
+    account = account_of(workspace_id)
+    if account is None or not account.is_usable or not instance.instance_id:
+        return _next(instance)
+    try:
+        if instance.kind == InstanceKind.STRATA:
+            return _ask_strata(instance, account)
+        return _ask_single(instance, account)
+    except NotThere as error:
+        return _fail(instance, error.message)
+    except KeyRefused as error:
+        return _fail(instance, error.message)
+    except KlavisError:
+        return _next(instance)
+
+
+def _ask_single(instance: KlavisInstance, account: KlavisAccount) -> KlavisInstance:
+    remote_id = instance.instance_id.reveal("asking whether somebody signed in")
+    seen: shapes.Instance = ask(account, lambda api: api.get_instance(remote_id))
+    if seen.may_be_used:
+        return make_ready(instance)
+    return _next(instance)
+
+
+def _ask_strata(instance: KlavisInstance, account: KlavisAccount) -> KlavisInstance:
+    remote_id = instance.instance_id.reveal("asking whether somebody signed in")
+    found: shapes.Strata = ask(account, lambda api: api.get_strata(remote_id))
+    windows = {name: url for name, url in found.oauth_urls.items() if is_web_address(url)}
+    with transaction.atomic():
+        row = _locked(instance)
+        if row is None:
+            return instance
+        row.oauth_urls = windows or None
+        row.save(update_fields=["oauth_urls"])
+    if windows:
+        return _next(instance)
+    instance.oauth_urls = None
+    return _stop(instance)
+
+
+def _next(instance: KlavisInstance) -> KlavisInstance:
+    """Ask again later, or end."""
+    now = timezone.now()
+    if instance.poll_until is None or now >= instance.poll_until:
+        is_waiting = instance.state == InstanceState.WAITING_FOR_SIGN_IN
+        return _fail(instance, EXPIRED) if is_waiting else _stop(instance)
+    pause = PAUSES[min(instance.polls, len(PAUSES) - 1)]
+    instance.polls += 1
+    instance.next_poll_at = min(now + timedelta(seconds=pause), instance.poll_until)
+    rows = KlavisInstance.objects.for_workspace(instance.workspace_id).filter(pk=instance.pk)
+    rows.update(polls=instance.polls, next_poll_at=instance.next_poll_at)
+    return instance
+
+
+def _stop(instance: KlavisInstance) -> KlavisInstance:
+    with transaction.atomic():
+        row = _locked(instance)
+        if row is None:
+            return instance
+        row.next_poll_at, row.oauth_urls = None, None
+        row.save(update_fields=["next_poll_at", "oauth_urls"])
+        lasting.tell_instance(row)
+    return row
+
+
+def _fail(instance: KlavisInstance, reason: str) -> KlavisInstance:
+    with transaction.atomic():
+        row = _locked(instance)
+        if row is None:
+            return instance
+        lasting.set_state(row, InstanceState.FAILED, reason)
+    return row
+
+
+def _locked(instance: KlavisInstance) -> KlavisInstance | None:
+    rows = KlavisInstance.objects.for_workspace(instance.workspace_id)
+    return (
+        rows.select_for_update(of=("self",)).select_related("workspace").filter(pk=instance.pk)
+    ).first()

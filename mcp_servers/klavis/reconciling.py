@@ -1,0 +1,102 @@
+"""Our table is the truth; now and then the provider is asked what became of what stands in it."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from typing import Final
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from mcp_servers.klavis import lasting
+from mcp_servers.klavis.accounts import read_catalogue
+from mcp_servers.klavis.asking import account_of, ask
+from mcp_servers.klavis.errors import KlavisError, NotThere
+from mcp_servers.klavis.instances import make_again
+from mcp_servers.models import InstanceKind, InstanceState, KlavisAccount, KlavisInstance
+
+logger = logging.getLogger(__name__)
+
+EVERY: Final = timedelta(minutes=10)
+INTERRUPTED_AFTER: Final = timedelta(minutes=3)
+CATALOGUE_EVERY: Final = timedelta(hours=12)
+VANISHED: Final = "Klavis does not have this server any more. Install it again."
+SIGNED_OUT: Final = "The sign-in at Klavis has ended. Sign in again."
+
+
+def due_checks(limit: int = 500) -> list[tuple[UUID, UUID]]:
+    """Workspace and id of each instance that has not been looked at for a while, or whose making was interrupted."""
+    now = timezone.now()
+    is_old = Q(last_checked_at__isnull=True) | Q(last_checked_at__lte=now - EVERY)
+    rows = KlavisInstance.objects.across_workspaces().filter(
+        Q(state=InstanceState.READY) & is_old
+        | Q(state=InstanceState.CREATING, updated_at__lte=now - INTERRUPTED_AFTER),
+        workspace__is_active=True,
+    )
+    return list(rows.order_by("last_checked_at").values_list("workspace_id", "pk")[:limit])
+
+
+def check(workspace_id: UUID, instance_id: UUID) -> None:
+    """Look at one instance, unless it is gone or the provider is not to be asked."""
+    rows = KlavisInstance.objects.for_workspace(workspace_id)
+    instance = rows.select_related("workspace").find(instance_id)
+    account = account_of(workspace_id)
+    if instance is None or account is None or not account.is_usable:
+        return
+    if instance.state == InstanceState.CREATING:
+        if timezone.now() - instance.updated_at >= INTERRUPTED_AFTER:
+            make_again(instance, account)
+        return
+    if instance.state != InstanceState.READY or not instance.instance_id:
+        return
+    rows.filter(pk=instance.pk).update(last_checked_at=timezone.now())
+    try:
+        is_signed_in = _is_signed_in(instance, account)
+    except NotThere:
+        _settle(instance, InstanceState.FAILED, VANISHED)
+    except KlavisError:
+        logger.info("klavis_not_checked", exc_info=True)
+    else:
+        if not is_signed_in:
+            _settle(instance, InstanceState.WAITING_FOR_SIGN_IN, SIGNED_OUT)
+
+
+def read_old_catalogues() -> None:
+    """Read the catalogue of each account anew that was not read for a while."""
+    limit = timezone.now() - CATALOGUE_EVERY
+    accounts = KlavisAccount.objects.across_workspaces().filter(
+        Q(catalogue_read_at__isnull=True) | Q(catalogue_read_at__lte=limit),
+        is_active=True,
+        workspace__is_active=True,
+    )
+    for account in accounts:
+        if not account.api_key:
+            continue
+        try:
+            read_catalogue(account)
+        except KlavisError:
+            logger.info("klavis_catalogue_not_read", exc_info=True)
+
+
+def _is_signed_in(instance: KlavisInstance, account: KlavisAccount) -> bool:
+    remote_id = instance.instance_id.reveal("asking whether it still works")
+    if instance.kind == InstanceKind.STRATA:
+        ask(account, lambda api: api.get_strata(remote_id))
+        return True
+    return ask(account, lambda api: api.get_instance(remote_id)).may_be_used
+
+
+@transaction.atomic
+def _settle(instance: KlavisInstance, state: InstanceState, reason: str) -> None:
+    """Unless a person was at work on it meanwhile."""
+    rows = KlavisInstance.objects.for_workspace(instance.workspace_id)
+    row = rows.select_for_update(of=("self",)).filter(pk=instance.pk).first()
+    if row is None or row.state != InstanceState.READY:
+        return
+    row.oauth_urls, row.next_poll_at = None, None
+    if state == InstanceState.FAILED:
+        row.instance_id = row.server_url = None
+    lasting.set_state(row, state, reason)
