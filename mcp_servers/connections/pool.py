@@ -98,6 +98,16 @@ class Pool:
         """How many calls wait for a free slot."""
         return sum(slots.waiting for slots in list(self._slots.values()))
 
+    def granted(self) -> list[ConnectionKey]:
+        """Live connections that carry a principal's grant."""
+        return [
+            key
+            for key, one in self._connections.items()
+            if not one.is_over
+            and isinstance(one.spec.target, HttpSpec)
+            and one.spec.target.auth is not None
+        ]
+
     # Opening
 
     def wait_seconds(self, spec: ConnectionSpec) -> float:
@@ -312,7 +322,9 @@ class Pool:
             return
         self._legacy.discard(what)
         self._transports.pop(what, None)
-        # Waiting heals no missing sign-in, and a new one changes the fingerprint.
+        if isinstance(error, AuthenticationRequired) and _signs_in(spec):
+            return  # somebody is asked to sign in, and whoever asks anew may have
+        # Waiting heals no wrong credentials, and others change the fingerprint.
         self._back_off(connection, counts=not isinstance(error, AuthenticationRequired))
 
     def _back_off(self, connection: Connection, *, counts: bool) -> None:
@@ -391,6 +403,10 @@ class Pool:
         """The same for one of them, whether or not there ever was one. Any thread."""
         key = spec.key
         return status_of(key, self._connections.get(key), self._backoffs.get(key))
+
+
+def _signs_in(spec: ConnectionSpec) -> bool:
+    return isinstance(spec.target, HttpSpec) and spec.target.auth is not None
 
 
 async def _knock(connection: Connection, session: ClientSession) -> None:

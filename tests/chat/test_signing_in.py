@@ -28,7 +28,7 @@ from tests.mcp_servers.factories import http_server, looked_at
 from workspaces.database import database_now
 from workspaces.errors import Conflict
 
-WHOAMI = ("mail__whoami", {})
+WHOAMI: tuple[str, dict[str, object]] = ("mail__whoami", {})
 
 
 def mail_chat(

@@ -325,14 +325,14 @@ export interface QueuedMessage {
   created_at: string;
 }
 
-/** What a server asked the person during a call, and what became of it. */
+/** What a server, or for a sign-in the platform, asked the person during a call, and what became of it. */
 export interface InputRequest {
   id: string;
   call_id: string;
   conversation_id: string | null;
   server: { id: string; name: string };
   tool: string;
-  kind: "form" | "url" | "sampling";
+  kind: "form" | "url" | "sampling" | "sign_in";
   message: string;
   schema: JsonObject;
   url: string;
@@ -341,6 +341,8 @@ export interface InputRequest {
   params: JsonObject;
   /** Sampling: the model that would answer. */
   model: string;
+  /** Of an open sign-in: the page of ours where it begins, and whether this person may do it. */
+  sign_in: { path: string; may_connect: boolean } | null;
   status: "pending" | "accepted" | "declined" | "cancelled" | "expired";
   expires_at: string;
   answered_at: string | null;

@@ -98,6 +98,7 @@ export function inputRequest(over: Partial<InputRequest> = {}): InputRequest {
     warnings: [],
     params: {},
     model: "",
+    sign_in: null,
     status: "pending",
     expires_at: "2099-11-21T08:00:00Z",
     answered_at: null,

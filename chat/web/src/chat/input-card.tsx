@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { answerInput, openState } from "../app";
-import { Icon } from "../ui/icon";
+import { Icon, type IconName } from "../ui/icon";
 import { clockTime, duration, useNow } from "../ui/time";
 import {
   type InputAction,
@@ -22,6 +22,7 @@ import {
 } from "./elicitation";
 import { isFocusFree } from "./focus";
 import { FormFieldInput } from "./form-field";
+import { SignIn, signInOutcome } from "./sign-in-card";
 
 type Answer = (action: InputAction, content?: JsonObject) => Promise<void>;
 
@@ -218,31 +219,60 @@ function Quote({ label, text }: { label: string; text: string }) {
   );
 }
 
-const HEADINGS: Record<InputRequest["kind"], string> = {
+const HEADINGS: Record<Exclude<InputRequest["kind"], "sign_in">, string> = {
   form: "asks you something",
   url: "asks you to open a page",
   sampling: "wants to ask the model",
 };
 
+const ICONS: Record<InputRequest["kind"], IconName> = {
+  form: "question",
+  url: "external",
+  sampling: "sparkles",
+  sign_in: "key",
+};
+
+function Heading({ request }: { request: InputRequest }) {
+  const name = <span class="break-words">{request.server.name}</span>;
+  if (request.kind !== "sign_in") {
+    return (
+      <>
+        {name} {HEADINGS[request.kind]}
+      </>
+    );
+  }
+  return request.sign_in?.may_connect === false ? <>{name} is not connected</> : <>Sign in to {name}</>;
+}
+
+function toComposer(): void {
+  document.getElementById("composer-text")?.focus({ preventScroll: true });
+}
+
 /** What a server asks while one of its tools works: always with its name, and with a way to say no. */
 export function InputCard({ request }: { request: InputRequest }) {
   const id = useId();
   const card = useRef<HTMLElement>(null);
+  const hadFocus = useRef(false);
   const [isBusy, setBusy] = useState(false);
   const [faults, setFaults] = useState<Readonly<Record<string, string[]>>>({});
   const left = Date.parse(request.expires_at) - useNow(1000);
   const isOver = left <= 0;
 
   useEffect(() => {
-    if (isFocusFree()) card.current?.focus({ preventScroll: true });
-    card.current?.scrollIntoView({ block: "nearest" });
+    const drawn = card.current;
+    if (isFocusFree()) drawn?.focus({ preventScroll: true });
+    drawn?.scrollIntoView({ block: "nearest" });
+    return () => {
+      // Settled elsewhere: the focus that was in it is nowhere now.
+      if (hadFocus.current && document.activeElement === document.body) toComposer();
+    };
   }, []);
 
   const answer: Answer = async (action, content) => {
     if (isBusy) return;
     setBusy(true);
     const problem = await answerInput(request.id, action, content);
-    if (problem === null) document.getElementById("composer-text")?.focus({ preventScroll: true });
+    if (problem === null) toComposer();
     else {
       setBusy(false);
       setFaults(problem);
@@ -250,20 +280,31 @@ export function InputCard({ request }: { request: InputRequest }) {
   };
   const shared = { request, isBusy, isOver, answer };
   return (
-    <section ref={card} class="approval" data-kind="input" tabIndex={-1} aria-labelledby={`${id}-title`}>
+    <section
+      ref={card}
+      class="approval"
+      data-kind="input"
+      tabIndex={-1}
+      aria-labelledby={`${id}-title`}
+      onFocusIn={() => {
+        hadFocus.current = true;
+      }}
+      onFocusOut={(event) => {
+        if (event.relatedTarget) hadFocus.current = false;
+      }}
+    >
       <header class="flex items-start gap-3">
         <span class="approval-icon">
-          <Icon
-            name={request.kind === "sampling" ? "sparkles" : request.kind === "url" ? "external" : "question"}
-          />
+          <Icon name={ICONS[request.kind]} />
         </span>
         <div class="min-w-0 grow">
           <h3 id={`${id}-title`} class="text-[0.9375rem]">
-            <span class="break-words">{request.server.name}</span> {HEADINGS[request.kind]}
+            <Heading request={request} />
           </h3>
           {request.tool && (
             <p class="text-sm text-(--quiet) break-words">
-              while it works on <code class="text-xs">{request.tool}</code>
+              {request.kind === "sign_in" ? "to go on with" : "while it works on"}{" "}
+              <code class="text-xs">{request.tool}</code>
             </p>
           )}
         </div>
@@ -282,6 +323,7 @@ export function InputCard({ request }: { request: InputRequest }) {
       {request.kind === "form" && <Form {...shared} faults={faults} />}
       {request.kind === "url" && <Link {...shared} />}
       {request.kind === "sampling" && <Sampling {...shared} />}
+      {request.kind === "sign_in" && <SignIn {...shared} />}
     </section>
   );
 }
@@ -319,11 +361,13 @@ export function AnsweredInput({ request }: { request: InputRequest }) {
   if (request.status === "pending") return null;
   const isAllowed = request.status === "accepted";
   const word =
-    request.kind === "sampling" && isAllowed
-      ? "You allowed it to ask the model"
-      : request.kind === "url" && isAllowed
-        ? `Done at ${request.url_host}`
-        : OUTCOMES[request.status];
+    request.kind === "sign_in"
+      ? signInOutcome(request)
+      : request.kind === "sampling" && isAllowed
+        ? "You allowed it to ask the model"
+        : request.kind === "url" && isAllowed
+          ? `Done at ${request.url_host}`
+          : OUTCOMES[request.status];
   const fields = request.kind === "form" ? formFields(request.schema) : [];
   const given = request.answer;
   return (
@@ -331,7 +375,7 @@ export function AnsweredInput({ request }: { request: InputRequest }) {
       <p class="break-words">
         <Icon name={isAllowed ? "circleCheck" : "close"} class="text-(--quiet)" />{" "}
         <strong class="font-medium">{request.server.name}</strong>{" "}
-        {request.message && `asked: “${request.message}”`}
+        {request.kind === "sign_in" ? "needed a sign-in" : request.message && `asked: “${request.message}”`}
       </p>
       <p class="text-(--quiet)">
         {word}

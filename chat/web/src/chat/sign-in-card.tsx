@@ -1,0 +1,117 @@
+import { useEffect, useState } from "preact/hooks";
+import { onSignedIn, openSignIn } from "../sign-in";
+import { Icon } from "../ui/icon";
+import type { InputAction, InputRequest, Json } from "../wire";
+
+type State = "asking" | "waiting" | "failed";
+
+const words = (value: Json | undefined): string => (typeof value === "string" ? value : "");
+
+interface Props {
+  request: InputRequest;
+  isBusy: boolean;
+  isOver: boolean;
+  answer: (action: InputAction) => Promise<void>;
+}
+
+/** What a call waits for: an account at its server. Signing in settles it, in this window or in any other. */
+export function SignIn({ request, isBusy, isOver, answer }: Props) {
+  const [state, setState] = useState<State>("asking");
+  const link = request.sign_in;
+  const serverId = request.server.id;
+  useEffect(
+    () =>
+      onSignedIn((told) => {
+        if (told.server === serverId && !told.ok) setState("failed");
+      }),
+    [serverId],
+  );
+  const scopes = Array.isArray(request.params.scopes) ? request.params.scopes.map(String) : [];
+  const isOwn = request.params.account === "user";
+  const mayConnect = link?.may_connect ?? false;
+  return (
+    <div class="grid gap-3">
+      <dl class="asked-facts">
+        <dt>Host</dt>
+        <dd>
+          <strong>{words(request.params.host) || "unknown"}</strong>
+        </dd>
+        <dt>Account</dt>
+        <dd>{isOwn ? "yours, for your own calls alone" : "the workspace's, for everybody here"}</dd>
+        {scopes.length > 0 && (
+          <>
+            <dt>Asks for</dt>
+            <dd class="flex flex-wrap gap-1">
+              {scopes.map((scope) => (
+                <span key={scope} class="tag" data-tone="muted">
+                  {scope}
+                </span>
+              ))}
+            </dd>
+          </>
+        )}
+      </dl>
+      <div aria-live="polite">
+        {state === "waiting" && (
+          <p class="flex items-center gap-2 text-sm">
+            <Icon name="loader" class="animate-spin" />
+            Waiting for you to finish signing in…
+          </p>
+        )}
+        {state === "failed" && (
+          <p class="flex items-center gap-2 text-sm">
+            <Icon name="alert" />
+            That sign-in did not succeed, and nothing was connected.
+          </p>
+        )}
+        {!mayConnect && (
+          <p class="text-sm">
+            An administrator has to connect it. Once that is done, this goes on by itself.
+          </p>
+        )}
+      </div>
+      <div class="flex flex-wrap gap-2">
+        {mayConnect && link && !isOver && (
+          <a
+            class={`btn btn-sm ${state === "waiting" ? "btn-outline-quiet" : "btn-primary"}`}
+            href={link.path}
+            target="_blank"
+            rel="noopener"
+            onClick={(event) => {
+              // With a key held down the browser does what it is told.
+              const isPlain = !(event.ctrlKey || event.metaKey || event.shiftKey);
+              if (isPlain && openSignIn(link.path)) event.preventDefault();
+              setState("waiting");
+            }}
+          >
+            <Icon name={state === "waiting" ? "external" : "key"} />
+            {state === "waiting" ? "Open it again" : state === "failed" ? "Try again" : "Sign in"}
+          </a>
+        )}
+        <button
+          type="button"
+          class="btn btn-quiet btn-sm"
+          disabled={isBusy || isOver}
+          title="The call is not made, and the assistant is told so"
+          onClick={() => answer("decline")}
+        >
+          {mayConnect ? "Not now" : "Do not wait"}
+        </button>
+      </div>
+    </div>
+  );
+}
+
+/** What became of it. */
+export function signInOutcome(request: InputRequest): string {
+  switch (request.status) {
+    case "accepted":
+      return request.params.account === "user" ? "You signed in" : "It was connected";
+    case "declined":
+      return "You chose not to sign in";
+    case "expired":
+      return "Nobody signed in in time";
+    default:
+      return "No longer needed";
+  }
+}
