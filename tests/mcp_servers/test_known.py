@@ -1,0 +1,290 @@
+"""The catalogue of well-known servers: its file, who may install what, and what comes of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from audit.models import AuditEntry
+from mcp_servers.known import own, services
+from mcp_servers.known.file_format import read_known_servers
+from mcp_servers.known.listing import list_entries
+from mcp_servers.models import AuthType, CatalogueChoice, McpServer, OAuthGrant, ServerScope
+from tests.factories import Tenant
+from tests.fakes.mcp_server import CountingServer
+from tests.fakes.protected_server import ProtectedServer
+from tests.mcp_servers.factories import zoo_program
+from workspaces.errors import InvalidInput
+from workspaces.models import User
+
+HOME = "/w/acme/catalogue/"
+
+
+@pytest.fixture
+def shelf(
+    tmp_path: Path, settings: Any, counting: CountingServer, protected: ProtectedServer
+) -> Path:
+    """The owner's file: a server without and one with sign-in, one with a key, and a program; one shipped entry hidden."""
+    path = tmp_path / "catalogue.json"
+    common = {"description": "For tests.", "categories": ["Tests"]}
+    path.write_text(
+        json.dumps(
+            {
+                "servers": [
+                    {"slug": "open", "title": "Open", "url": counting.url, **common},
+                    {
+                        "slug": "mail",
+                        "title": "Mail",
+                        "url": protected.url,
+                        "auth": "oauth",
+                        **common,
+                    },
+                    {
+                        "slug": "keyed",
+                        "title": "Keyed",
+                        "url": counting.url + "?keyed",
+                        "auth": "api_key",
+                        "header": "X-Key",
+                        **common,
+                    },
+                    {
+                        "slug": "zoo",
+                        "title": "Zoo",
+                        "program": {"command": "python", "args": ["-m", "zoo"]},
+                        **common,
+                    },
+                ],
+                "hidden": ["stripe"],
+            }
+        )
+    )
+    settings.TRELLIS = settings.TRELLIS.model_copy(update={"catalogue_file": path})
+    return path
+
+
+@pytest.fixture
+def personal(tenant: Tenant) -> Tenant:
+    """The workspace, whose members may have servers of their own."""
+    tenant.workspace.allows_personal_servers = True
+    tenant.workspace.save()
+    return tenant
+
+
+def install(client: Client, slug: str, whose: str = "workspace", **fields: str) -> Any:
+    return client.post(f"{HOME}known/{slug}/install/", {"for": whose, **fields})
+
+
+def rows() -> list[McpServer]:
+    return list(McpServer.objects.across_workspaces())
+
+
+def open_to_members(tenant: Tenant, slug: str) -> None:
+    answer = tenant.client("admin").post(
+        f"{HOME}known/{slug}/audience/", {"is_for_everybody": "on"}
+    )
+    assert answer.status_code == 302
+
+
+def test_the_shipped_file_is_whole() -> None:
+    """Each entry is read strictly; remote ones are reached by https, and say what they need."""
+    servers = own.shipped_servers().servers
+    slugs = {server.slug for server in servers}
+    for slug in ("github", "notion", "linear", "sentry", "atlassian", "stripe", "context7", "time"):
+        assert slug in slugs
+    for server in servers:
+        assert server.url.startswith("https://") or server.program is not None, server.slug
+        assert server.docs_url, server.slug
+        if server.program is not None:
+            assert server.program.package, server.slug
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"url": ""},
+        {"url": "ftp://example.org"},
+        {"auth": "password"},
+        {"auth": "api_key"},
+        {"surprise": 1},
+        {"slug": "Not A Slug"},
+        {"categories": []},
+        {"docs_url": "javascript:alert(1)"},
+        {"program": {"command": "python", "args": []}},
+    ],
+)
+def test_a_wrong_entry_is_refused(tmp_path: Path, change: dict[str, Any]) -> None:
+    """The file is read strictly: what is wrong or unknown stops it, and says where."""
+    entry = {
+        "slug": "one",
+        "title": "One",
+        "description": "One.",
+        "categories": ["Tests"],
+        "url": "https://one.example.org/mcp",
+    }
+    path = tmp_path / "catalogue.json"
+    path.write_text(json.dumps({"servers": [entry]}))
+    assert read_known_servers(path).servers[0].slug == "one"
+    path.write_text(json.dumps({"servers": [entry | change]}))
+    with pytest.raises(InvalidInput):
+        read_known_servers(path)
+    path.write_text(json.dumps({"servers": [entry, entry]}))
+    with pytest.raises(InvalidInput):
+        read_known_servers(path)
+
+
+def test_the_owners_file_adds_and_hides(tenant: Tenant, shelf: Path) -> None:
+    """It is read anew when it changes; one that cannot be read adds nothing and breaks nothing."""
+
+    def slugs() -> set[str]:
+        listing = list_entries(workspace=tenant.workspace, actor=tenant.actor("admin"))
+        return {entry.slug for entry in listing.entries}
+
+    assert {"open", "github"} <= slugs()
+    assert "stripe" not in slugs()
+    shelf.write_text("{")
+    assert "open" not in slugs()
+    assert "stripe" in slugs()
+
+
+def test_search_and_categories(tenant: Tenant, shelf: Path) -> None:
+    """Every word has to be in the entry, in any case; a category narrows further."""
+    client = tenant.client("admin")
+    text = client.get(HOME, {"q": "issues CODE"}).content.decode()
+    assert 'id="known-github"' in text
+    assert 'id="known-notion"' not in text
+    text = client.get(HOME, {"category": "Tests"}).content.decode()
+    assert 'id="known-open"' in text
+    assert 'id="known-github"' not in text
+    assert "Nothing found" in client.get(HOME, {"q": "no such thing"}).content.decode()
+
+
+def test_an_administrator_installs_for_the_workspace(tenant: Tenant, shelf: Path) -> None:
+    """The server is there with its tools, the entry says so, and it can be taken away again."""
+    client = tenant.client("admin")
+    answer = install(client, "open")
+    (server,) = rows()
+    assert answer["Location"] == f"/w/acme/servers/#server-{server.pk}"
+    assert (server.name, server.scope) == ("Open", ServerScope.WORKSPACE)
+    assert server.tools_listed_at is not None
+    text = client.get(HOME, {"q": "open for tests"}).content.decode()
+    assert "Installed" in text
+    again = install(client, "open")
+    assert again.status_code == 409
+    assert "installed already" in again.content.decode()
+    uninstall = f"{HOME}known/open/{server.pk}/uninstall/"
+    assert tenant.client("member").post(uninstall).status_code == 404
+    assert client.post(f"{HOME}known/mail/{server.pk}/uninstall/").status_code == 404
+    assert client.post(uninstall).status_code == 302
+    assert rows() == []
+
+
+def test_one_with_sign_in_leads_straight_there(
+    tenant: Tenant, shelf: Path, protected: ProtectedServer
+) -> None:
+    """From Install to a connected account, as the browser goes."""
+    client = tenant.client("admin")
+    answer = install(client, "mail")
+    (server,) = rows()
+    assert server.auth_type == AuthType.OAUTH
+    assert answer["Location"] == f"/w/acme/servers/{server.pk}/sign-in/"
+    assert client.get(answer["Location"]).status_code == 200
+    assert not OAuthGrant.objects.across_workspaces().exists()
+    assert protected.listed == []
+
+
+def test_one_with_a_key_asks_for_it(tenant: Tenant, shelf: Path, counting: CountingServer) -> None:
+    """Without the key nothing is installed; with it, it is stored encrypted."""
+    client = tenant.client("admin")
+    assert install(client, "keyed").status_code == 422
+    assert rows() == []
+    assert install(client, "keyed", secret="the-key-itself").status_code == 302
+    (server,) = rows()
+    assert server.auth_config is not None
+    assert server.auth_config.reveal_json("test") == {"header": "X-Key", "value": "the-key-itself"}
+    assert "the-key-itself" not in client.get(HOME).content.decode()
+
+
+def test_members_install_what_was_opened_to_them(
+    tenant: Tenant, personal: Tenant, shelf: Path
+) -> None:
+    """SEC-24: nothing until an administrator opens it, then for themselves alone; and each choice is an entry of the log."""
+    member = tenant.client("member")
+    assert "Nothing to install" in member.get(HOME).content.decode()
+    assert install(member, "open", "me").status_code == 404
+    assert member.post(f"{HOME}known/open/audience/", {"is_for_everybody": "on"}).status_code == 403
+    open_to_members(tenant, "open")
+    assert install(member, "open", "workspace").status_code == 403
+    assert install(member, "open", "me").status_code == 302
+    (server,) = rows()
+    assert (server.owner, server.scope) == (tenant.member, ServerScope.PERSONAL)
+    # Somebody else's is not shown as installed, and not theirs to take away.
+    other = tenant.client("auditor")
+    assert "Installed" not in other.get(HOME).content.decode()
+    assert other.post(f"{HOME}known/open/{server.pk}/uninstall/").status_code == 404
+    assert member.post(f"{HOME}known/open/{server.pk}/uninstall/").status_code == 302
+    told = AuditEntry.objects.for_workspace(tenant.workspace).filter(action="config.changed")
+    assert any("catalogue choice" in str(entry.details) for entry in told)
+
+
+def test_a_workspace_without_own_servers_opens_nothing(
+    tenant: Tenant, personal: Tenant, shelf: Path
+) -> None:
+    """SEC-24: what was opened earlier is closed as long as members may have no servers of their own."""
+    open_to_members(tenant, "open")
+    tenant.workspace.allows_personal_servers = False
+    tenant.workspace.save()
+    member = tenant.client("member")
+    assert "no servers of people" in member.get(HOME).content.decode()
+    assert install(member, "open", "me").status_code == 403
+    assert rows() == []
+
+
+def test_a_program_is_the_owners_word(tenant: Tenant, shelf: Path, superuser: User) -> None:
+    """SEC-15: without an entry of the program catalogue there is nothing to install; the owner gets a filled-in form."""
+    client = tenant.client("admin")
+    told = "has not put this program into the program catalogue"
+    assert told in client.get(HOME).content.decode()
+    assert install(client, "zoo").status_code == 409
+    assert CatalogueChoice.objects.across_workspaces().count() == 0
+    answer = client.post(f"{HOME}known/zoo/audience/", {"is_for_everybody": "on"})
+    assert answer.status_code == 409
+    owner = Client()
+    owner.force_login(superuser, backend="allauth.account.auth_backends.AuthenticationBackend")
+    add = "/admin/mcp_servers/stdioprogram/add/?known=zoo"
+    assert add in owner.get(HOME).content.decode()
+    form = owner.get(add).content.decode()
+    assert 'value="zoo"' in form
+    assert "&quot;zoo&quot;" in form
+    zoo_program()
+    # It has a parameter that somebody has to fill in.
+    assert install(client, "zoo").status_code == 409
+    assert "Fill in and add" in client.get(HOME).content.decode()
+    assert rows() == []
+
+
+def test_a_name_that_is_taken_gets_a_number(tenant: Tenant, shelf: Path) -> None:
+    """A server of that name is left alone."""
+    from tests.mcp_servers.factories import http_server
+
+    http_server(tenant, "https://elsewhere.example.org/mcp", name="Open")
+    assert install(tenant.client("admin"), "open").status_code == 302
+    assert {row.name for row in rows()} == {"Open", "Open 2"}
+
+
+def test_installing_needs_a_known_source(tenant: Tenant, shelf: Path) -> None:
+    """What is not there is not found."""
+    client = tenant.client("admin")
+    assert client.post(f"{HOME}elsewhere/open/install/", {"for": "workspace"}).status_code == 404
+    assert install(client, "nothing").status_code == 404
+    with pytest.raises(InvalidInput):
+        services.install_entry(
+            workspace=tenant.workspace,
+            source="known",
+            slug="keyed",
+            actor=tenant.actor("admin"),
+            for_workspace=True,
+        )
