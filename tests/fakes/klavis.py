@@ -143,7 +143,7 @@ class FakeKlavis:
 
     async def _hosted(self, inner: Any, scope: Scope, receive: Receive, send: Send) -> None:
         secret = scope["path"].split("/")[2]
-        served = [*self.instances.values(), *self.bundles.values()]
+        served: list[Hosted | Bundle] = [*self.instances.values(), *self.bundles.values()]
         found = next((one for one in served if one.secret == secret), None)
         if found is None:
             await reply(send, 404)
@@ -410,9 +410,8 @@ class FakeKlavis:
             return f"did {action_name}"
 
     def _find(self, url: str) -> bool:
-        return any(
-            self.url_of(one) == url for one in [*self.instances.values(), *self.bundles.values()]
-        )
+        served: list[Hosted | Bundle] = [*self.instances.values(), *self.bundles.values()]
+        return any(self.url_of(one) == url for one in served)
 
     def _list_tools(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         if not self._find(body["serverUrl"]):

@@ -28,7 +28,8 @@ _PRM = "/.well-known/oauth-protected-resource"
 
 
 class ProtectedServer:
-    """An MCP server whose tools want a signed-in account: whoami, send (asks), and more if a test adds them."""
+    """An MCP server that wants a signed-in account: tools whoami and send (destructive), and more if a test adds
+    them; resources mail://{folder}, the prompt summary."""
 
     def __init__(self, issuer: Issuer, *required_scopes: str) -> None:
         self.issuer = issuer
@@ -102,6 +103,17 @@ class ProtectedServer:
         self.server = _PerAccount(self, origin)
         self.add_tool("whoami")
         self.add_tool("send", annotations=ToolAnnotations(destructive_hint=True))
+
+        @self.server.resource("mail://{folder}")
+        def letters(folder: str, ctx: Context) -> str:
+            """Letters of the account."""
+            return f"{folder} of {_account_of(ctx.request_context)}"
+
+        @self.server.prompt()
+        def summary() -> str:
+            """Ask for a summary."""
+            return "Sum up my letters."
+
         inner = self.server.streamable_http_app()
 
         async def app(scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,0 +1,294 @@
+"""The gate and accounts: whose is used, who is asked to sign in, and what happens where nobody is there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.utils import timezone
+from uuid_utils.compat import uuid7
+
+from audit.actions import Outcome
+from audit.models import AuditEntry
+from mcp_servers.connections import calls
+from mcp_servers.elicitation import Origin, answer_input, complete_sign_ins, sign_ins
+from mcp_servers.errors import InputMissing
+from mcp_servers.gate import abandon_call, call_tool, get_prompt, is_unsent, read_resource
+from mcp_servers.inputs import InputAction
+from mcp_servers.models import InputRequest, InputStatus, McpPrompt, McpServer
+from mcp_servers.values import PromptRequest, ResourceRequest, TextPart, ToolCallOutcome
+from tests.factories import Tenant
+from tests.fakes.protected_server import ProtectedServer
+from tests.fakes.signing_in import granted
+from tests.mcp_servers.factories import (
+    ListeningPort,
+    a_request,
+    actor_of,
+    http_server,
+    looked_at,
+    tool_of,
+)
+from workspaces.actors import Actor, Source
+from workspaces.errors import Conflict
+
+
+def mail_server(tenant: Tenant, protected: ProtectedServer, **fields: Any) -> McpServer:
+    draft = {"name": "mail", "auth_type": "oauth", "trusts_annotations": True, **fields}
+    return http_server(tenant, protected.url, **draft)
+
+
+@pytest.fixture
+def own(tenant: Tenant, protected: ProtectedServer) -> McpServer:
+    """Each person signs in; an administrator has, and the member has not."""
+    server = mail_server(tenant, protected)
+    granted(server, protected, tenant.admin, "admin@example.com")
+    return looked_at(tenant, server)
+
+
+@pytest.fixture
+def shared(tenant: Tenant, protected: ProtectedServer) -> McpServer:
+    """One account for everybody, which was connected once and is no more."""
+    server = mail_server(tenant, protected, account_use="workspace")
+    grant = granted(server, protected, None, "team@example.com")
+    server = looked_at(tenant, server)
+    grant.delete()
+    return server
+
+
+async def call(tenant: Tenant, server: McpServer, **more: Any) -> ToolCallOutcome:
+    port = more.pop("port", None)
+    tool = await sync_to_async(tool_of)(server, more.pop("name", "whoami"))
+    return await call_tool(a_request(tenant, tool, **more), port=port)
+
+
+def signs_in(tenant: Tenant, server: McpServer, protected: ProtectedServer, *scopes: str) -> None:
+    granted(server, protected, tenant.member, "mia@example.com", scopes or ("mail.read",))
+    complete_sign_ins(server.pk, tenant.member.pk)
+
+
+async def while_it_waits(
+    work: Awaitable[Any], port: ListeningPort, settle: Callable[[], object]
+) -> Any:
+    """Begin, settle what is asked once somebody is waited for, and the end."""
+    running = asyncio.ensure_future(work)
+    assert await asyncio.wait_for(port.waits.get(), 30)
+    await sync_to_async(settle)()
+    return await asyncio.wait_for(running, 30)
+
+
+def rows_of(tenant: Tenant) -> list[InputRequest]:
+    return list(InputRequest.objects.for_workspace(tenant.workspace))
+
+
+async def test_a_call_in_place_goes_on_after_the_sign_in(
+    tenant: Tenant, own: McpServer, protected: ProtectedServer
+) -> None:
+    """SEC-53: with the person's own account, and with a slot that others could use meanwhile."""
+    port = ListeningPort()
+    work = call(tenant, own, port=port, can_ask=True)
+
+    def settle() -> None:
+        spec_slots = [slots for key, slots in calls.pool._slots.items() if key[1] == own.pk]
+        assert [slots._taken for slots in spec_slots] == [0]
+        signs_in(tenant, own, protected)
+
+    outcome = await while_it_waits(work, port, settle)
+    assert outcome.outcome is Outcome.OK
+    assert protected.called_by("whoami") == ["mia@example.com"]
+    assert protected.refused == []
+
+
+async def test_whoever_declines_in_place_is_told_so(
+    tenant: Tenant, own: McpServer, protected: ProtectedServer
+) -> None:
+    """Ours: nothing was sent, and the outcome says why."""
+    port = ListeningPort()
+
+    def decline() -> None:
+        [row] = rows_of(tenant)
+        answer_input(
+            input_request=row, action=InputAction.DECLINE, actor=actor_of(tenant, "member")
+        )
+
+    outcome = await while_it_waits(call(tenant, own, port=port, can_ask=True), port, decline)
+    assert outcome.details == {"kind": "auth_required", "sign_in": "declined"}
+    assert "chose not to sign in to mail" in outcome.message
+    assert protected.called_by("whoami") == []
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [(Source.TASK, "nobody is present"), (Source.API, "My connections")],
+)
+async def test_where_nobody_can_be_asked_it_fails_closed(
+    tenant: Tenant, own: McpServer, protected: ProtectedServer, source: Source, words: str
+) -> None:
+    """SEC-53: scheduled work uses no person's account, and says so; a program is told where to connect."""
+    await sync_to_async(signs_in)(tenant, own, protected)
+    if source is Source.API:
+        await sync_to_async(lambda: own.grants.filter(user=tenant.member).delete())()
+    before = len(protected.requests)
+    outcome = await call(
+        tenant, own, actor=actor_of(tenant, "member", source), can_ask=source is Source.TASK
+    )
+    assert outcome.details["kind"] == "auth_required"
+    assert words in outcome.message
+    assert len(protected.requests) == before
+    assert await sync_to_async(rows_of)(tenant) == []
+
+
+async def test_a_task_uses_the_workspaces_account(
+    tenant: Tenant, shared: McpServer, protected: ProtectedServer
+) -> None:
+    """SEC-53: the account that was connected for work without anybody present."""
+    await sync_to_async(granted)(shared, protected, None, "team@example.com")
+    outcome = await call(tenant, shared, actor=actor_of(tenant, "member", Source.TASK))
+    assert outcome.content == (TextPart(text="team@example.com"),)
+
+
+async def test_nobody_else_has_the_account_of_the_one_who_signed_in(
+    tenant: Tenant, own: McpServer, protected: ProtectedServer
+) -> None:
+    """SEC-53: after one person's consent another's call still wants their own."""
+    await sync_to_async(signs_in)(tenant, own, protected)
+    with pytest.raises(InputMissing):
+        await call(
+            tenant,
+            own,
+            actor=actor_of(tenant, "auditor"),
+            can_ask=True,
+            can_wait_elsewhere=True,
+            port=ListeningPort(),
+        )
+    [row] = await sync_to_async(rows_of)(tenant)
+    assert row.asked_of_id == tenant.auditor.pk
+    assert protected.called_by("whoami") == []
+
+
+async def test_a_parked_call_keeps_that_it_was_not_sent(
+    tenant: Tenant, own: McpServer, protected: ProtectedServer
+) -> None:
+    """REL-08: its checkpoint says so before anybody is asked; given up, *requested* has its *finished*."""
+    port, call_id = ListeningPort(), uuid7()
+    tool = await sync_to_async(tool_of)(own, "whoami")
+    request = a_request(tenant, tool, call_id=call_id, can_ask=True, can_wait_elsewhere=True)
+    with pytest.raises(InputMissing):
+        await call_tool(request, port=port)
+    [checkpoint] = port.checkpoints
+    assert is_unsent(checkpoint)
+    assert not is_unsent("")
+    parked = a_request(
+        tenant, tool, call_id=call_id, can_ask=True, can_wait_elsewhere=True, checkpoint=checkpoint
+    )
+    with pytest.raises(InputMissing):
+        await call_tool(parked, port=port)
+    await sync_to_async(abandon_call)(parked)
+    told = AuditEntry.objects.for_workspace(tenant.workspace).filter(call_id=call_id)
+    actions = told.order_by("id").values_list("action", flat=True)
+    assert await sync_to_async(list)(actions) == [
+        "tool_call.requested",
+        "input.requested",
+        "tool_call.finished",
+    ]
+
+
+async def test_a_resource_waits_where_a_page_is_there_and_says_where_to_connect_where_none_is(
+    tenant: Tenant, own: McpServer, protected: ProtectedServer
+) -> None:
+    """Ours: the same for what is read."""
+
+    def request() -> ResourceRequest:
+        return ResourceRequest(
+            call_id=uuid7(),
+            workspace_id=tenant.workspace.pk,
+            server_id=own.pk,
+            uri="mail://inbox",
+            actor=actor_of(tenant, "member"),
+        )
+
+    refused = await read_resource(request())
+    assert "My connections" in refused.message
+    assert refused.details["kind"] == "auth_required"
+    port = ListeningPort()
+    read = await while_it_waits(
+        read_resource(request(), port=port), port, lambda: signs_in(tenant, own, protected)
+    )
+    assert "inbox of mia@example.com" in str(read.content)
+
+
+async def test_a_prompt_waits_for_an_administrator(
+    tenant: Tenant, shared: McpServer, protected: ProtectedServer
+) -> None:
+    """Ours: the same for prompts, with the account that everybody uses."""
+    prompt = await sync_to_async(McpPrompt.objects.for_workspace(tenant.workspace).get)()
+    request = PromptRequest(
+        call_id=uuid7(),
+        workspace_id=tenant.workspace.pk,
+        prompt_id=prompt.pk,
+        arguments={},
+        actor=actor_of(tenant, "member"),
+    )
+    refused = await get_prompt(request)
+    assert "an administrator to connect" in refused.message
+
+    def connect() -> None:
+        granted(shared, protected, None, "team@example.com")
+        complete_sign_ins(shared.pk, None)
+
+    port = ListeningPort()
+    given = await while_it_waits(get_prompt(request, port=port), port, connect)
+    assert "Sum up my letters." in str(given.messages)
+
+
+async def test_a_token_that_the_server_no_longer_takes_leads_to_a_new_sign_in(
+    tenant: Tenant, own: McpServer, protected: ProtectedServer
+) -> None:
+    """Ours: refused is told from missing; other calls at that moment are asked too, and not put off."""
+    await sync_to_async(signs_in)(tenant, own, protected)
+    protected.refuses = True
+    for _ in range(2):
+        with pytest.raises(InputMissing):
+            await call(tenant, own, can_ask=True, can_wait_elsewhere=True, port=ListeningPort())
+    rows = await sync_to_async(rows_of)(tenant)
+    assert len(rows) == 2
+    assert {row.params["reason"] for row in rows} <= {"refused", "missing"}
+
+
+def test_a_sign_in_just_before_the_card_is_not_missed(
+    tenant: Tenant, own: McpServer, protected: ProtectedServer
+) -> None:
+    """Ours: whoever is about to ask looks once more, and one card for a call is enough."""
+    origin = Origin(
+        call_id=uuid7(), server=own, tool_name="whoami", actor=actor_of(tenant, "member")
+    )
+    wanted = sign_ins.WantedSignIn(reason=sign_ins.SignInReason.MISSING, host="mail.example")
+    refused = sign_ins.WantedSignIn(reason=sign_ins.SignInReason.REFUSED, host="mail.example")
+    began = timezone.now()
+    signs_in(tenant, own, protected)
+    assert sign_ins.open_sign_in(wanted, origin, since=began) is None
+    assert sign_ins.open_sign_in(refused, origin, since=began) is None
+    row = sign_ins.open_sign_in(refused, origin, since=timezone.now() + timedelta(seconds=1))
+    assert row is not None
+    again = sign_ins.open_sign_in(refused, origin, since=timezone.now() + timedelta(seconds=1))
+    assert again == row
+
+
+def test_what_a_server_may_not_ask_does_not_bind_us(
+    tenant: Tenant, own: McpServer, protected: ProtectedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: the card is the platform's own, so neither the server's right to ask nor its rate counts."""
+    monkeypatch.setattr("mcp_servers.elicitation.services.MOST_IN_HOUR", 0)
+    own.answers_elicitation = False
+    own.save(update_fields=["answers_elicitation"])
+    actor: Actor = actor_of(tenant, "member")
+    origin = Origin(call_id=uuid7(), server=own, tool_name="whoami", actor=actor)
+    wanted = sign_ins.WantedSignIn(reason=sign_ins.SignInReason.MISSING, host="mail.example")
+    row = sign_ins.open_sign_in(wanted, origin, since=timezone.now())
+    assert row is not None
+    assert row.status == InputStatus.PENDING
+    with pytest.raises(Conflict):
+        answer_input(input_request=row, action=InputAction.ACCEPT, actor=actor)
