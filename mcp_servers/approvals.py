@@ -18,6 +18,7 @@ from django.db.models.functions import Now
 from audit.actions import Action, RefusedBy
 from audit.services import EntryDraft, Ref, record
 from mcp_servers.canonical import JsonValue, arguments_hash, canonical_json
+from mcp_servers.effective import details_of
 from mcp_servers.models import Approval, McpTool
 from mcp_servers.oauth.grants import principal_of
 from workspaces.errors import Conflict, InvalidInput
@@ -221,4 +222,5 @@ def _draft(
         approval=approval,
         refused_by=refused_by,
         rule=rule,
+        details=details_of(tool, arguments) or None,
     )

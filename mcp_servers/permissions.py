@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -11,6 +12,7 @@ from django.db.models import F, Q
 from audit.actions import Action
 from audit.services import EntryDraft, Ref, record
 from mcp_servers import policy
+from mcp_servers.effective import action_of, facts_of_call
 from mcp_servers.models import McpTool, ToolPermission
 from workspaces.actors import Actor
 from workspaces.errors import Conflict, PermissionDenied
@@ -23,29 +25,40 @@ if TYPE_CHECKING:
 
 @transaction.atomic
 def remember_permission(
-    *, tool: McpTool, actor: Actor, conversation_id: UUID | None = None
+    *,
+    tool: McpTool,
+    actor: Actor,
+    arguments: Mapping[str, object] | None = None,
+    conversation_id: UUID | None = None,
 ) -> ToolPermission:
     """Let a tool run for this person without asking: in one conversation, or in all of theirs.
+
+    Args:
+        arguments: of the call that was shown. Of a tool that runs actions by name, only the one named there is meant.
 
     Raises:
         PermissionDenied: the workspace does not remember, or the actor is no member.
         Conflict: an administrator or a risk wants this tool to ask each time.
     """
     require(actor, Permission.USE_CHAT, workspace_id=tool.workspace_id)
+    given = arguments or {}
     if actor.user_id is None:
         raise PermissionDenied("Only a person can say that.")
     if not tool.workspace.remembers_permissions:
         raise PermissionDenied("In this workspace each call is asked for.")
-    if not policy.may_remember(policy.decide(tool.facts())):
+    if not policy.may_remember(policy.decide(facts_of_call(tool, given))):
         raise Conflict("This tool cannot be allowed once and for all.")
+    action = action_of(tool, given)
     permission, _ = ToolPermission.objects.for_workspace(tool.workspace_id).update_or_create(
         user_id=actor.user_id,
         tool=tool,
         conversation_id=conversation_id,
+        action=action.key if action is not None else "",
         defaults={"definition_hash": tool.definition_hash},
         create_defaults={
             "workspace_id": tool.workspace_id,
             "definition_hash": tool.definition_hash,
+            "action_label": action.label[:300] if action is not None else "",
         },
     )
     record(_draft(permission, tool, Action.PERMISSION_REMEMBERED, actor))
@@ -74,7 +87,12 @@ def valid_permissions(workspace_id: UUID) -> WorkspaceQuerySet[ToolPermission]:
 
 
 def is_remembered(
-    *, tool: McpTool, facts: ToolFacts, user_id: UUID | None, conversation_id: UUID | None
+    *,
+    tool: McpTool,
+    facts: ToolFacts,
+    user_id: UUID | None,
+    conversation_id: UUID | None,
+    arguments: Mapping[str, object],
 ) -> bool:
     """Whether this person has let this tool run without asking, here or everywhere."""
     if user_id is None or not policy.may_remember(policy.decide(facts)):
@@ -82,9 +100,11 @@ def is_remembered(
     here = Q(conversation_id__isnull=True)
     if conversation_id is not None:
         here |= Q(conversation_id=conversation_id)
+    action = action_of(tool, arguments) if facts.is_indirect else None
     return (
         valid_permissions(tool.workspace_id)
         .filter(here, tool=tool, user_id=user_id, definition_hash=tool.definition_hash)
+        .filter(action=action.key if action is not None else "")
         .exists()
     )
 
@@ -98,5 +118,8 @@ def _draft(permission: ToolPermission, tool: McpTool, action: Action, actor: Act
         server=Ref(id=tool.server_id, name=tool.server.name),
         tool=Ref(id=tool.pk, name=tool.name),
         definition_hash=permission.definition_hash,
-        details={"where": "one conversation" if permission.conversation_id else "everywhere"},
+        details={
+            "where": "one conversation" if permission.conversation_id else "everywhere",
+            **({"effective_action": permission.action_label} if permission.action else {}),
+        },
     )

@@ -24,6 +24,12 @@ class ToolFacts:
     annotations: ToolAnnotations = field(default_factory=ToolAnnotations)
     override: Effect | None = None
     """What an administrator set for this tool; None: nothing."""
+    is_indirect: bool = False
+    """It runs whatever action its arguments name, so what is said of the tool itself says nothing of a call."""
+    action: str = ""
+    """That action, for people; empty: it cannot be told."""
+    action_effect: Effect | None = None
+    """What an administrator set for that action; None: nothing."""
     has_read_untrusted: bool = False
     """Something from outside has reached the model that asks for this call."""
 
@@ -31,7 +37,8 @@ class ToolFacts:
     def only_reads(self) -> bool:
         """A trusted server says that the tool changes nothing."""
         return (
-            self.trusts_annotations
+            not self.is_indirect
+            and self.trusts_annotations
             and self.annotations.read_only is True
             and self.annotations.destructive is not True
         )
@@ -41,6 +48,8 @@ class ToolFacts:
         """The tool may carry what it is given to the outside: nobody whose word counts says otherwise."""
         if self.only_reads:
             return False
+        if self.is_indirect:
+            return True
         return not (self.trusts_annotations and self.annotations.open_world is False)
 
 
@@ -60,6 +69,8 @@ def decide(facts: ToolFacts) -> PolicyDecision:
         return refusal
     if facts.override is Effect.CONFIRM:
         return _confirm("tool.confirm", "An administrator wants this tool to ask first.")
+    if facts.is_indirect:
+        return _by_action(facts)
     if facts.has_read_untrusted and facts.sends_out and facts.override is Effect.AUTO:
         return _confirm(
             "turn.untrusted_content",
@@ -108,7 +119,26 @@ def _refusal(facts: ToolFacts) -> PolicyDecision | None:
         )
     if facts.override is Effect.DENY:
         return _deny("tool.deny", "An administrator has blocked this tool.")
+    if facts.action_effect is Effect.DENY:
+        return _deny("action.deny", f"An administrator has blocked the action {facts.action}.")
     return None
+
+
+def _by_action(facts: ToolFacts) -> PolicyDecision:
+    """An action that nobody decided about asks, whatever the tool says of itself and whatever is set for it."""
+    if not facts.action:
+        return _confirm("action.unreadable", "It cannot be told which action this call runs.")
+    runs = f"This call runs the action {facts.action}."
+    if facts.action_effect is Effect.CONFIRM:
+        return _confirm("action.confirm", f"{runs} An administrator wants it to ask first.")
+    if facts.action_effect is not Effect.AUTO:
+        return _confirm("hints.action", f"{runs} What it does to its data is not said.")
+    if facts.has_read_untrusted:
+        return _confirm(
+            "turn.untrusted_content",
+            f"{runs} The assistant has read something from outside, and it could send things out.",
+        )
+    return _auto("action.auto", f"{runs} An administrator lets it run by itself.")
 
 
 def _by_annotations(facts: ToolFacts) -> PolicyDecision:

@@ -51,7 +51,8 @@ class ToolPermissionOutput(serializers.Serializer[Any]):
             "tool": {
                 "id": str(tool.pk),
                 "name": show_hidden(tool.name),
-                "title": show_hidden(tool.title),
+                # Of a tool that runs actions by name, only one of them is meant.
+                "title": show_hidden(instance.action_label or tool.title),
             },
             "conversation": {"id": str(here), "title": titles.get(here, "")} if here else None,
             "created_at": instance.created_at.isoformat(),

@@ -145,7 +145,9 @@ def _remember(call: ToolCall, remember: Remember, actor: Actor, conversation_id:
     if tool is None:
         raise Conflict("This tool no longer exists.")
     here = conversation_id if remember is Remember.CONVERSATION else None
-    remember_permission(tool=tool, actor=actor, conversation_id=here)
+    remember_permission(
+        tool=tool, actor=actor, arguments=arguments_for_gate(call), conversation_id=here
+    )
 
 
 def _refuse(call: ToolCall, actor: Actor) -> None:

@@ -17,6 +17,7 @@ from mcp_servers import approvals, permissions, policy, schemas
 from mcp_servers.canonical import MAX_ARGUMENTS_BYTES, canonical_json
 from mcp_servers.connections import calls
 from mcp_servers.discovery import is_shown_to
+from mcp_servers.effective import facts_of_call
 from mcp_servers.errors import ApprovalMissing, InvalidArguments, InvalidJson, ToolNotFound
 from mcp_servers.gate.entries import draft, refuse, refuse_because, told
 from mcp_servers.gate.resolving import ResolvedTool, may_still_enter, resolve_tool
@@ -109,12 +110,12 @@ def prepare_again(request: ToolCallRequest) -> Plan:
     tool = resolved.tool
     arguments = _canonical(request, tool)
     decision = _decide(request, tool, arguments)
-    if decision.rule == "tool.confirm" and request.approval_id is None:
+    if decision.rule in ("tool.confirm", "action.confirm") and request.approval_id is None:
         reason = (
             "While it waited, an administrator decided that this tool asks first. Please ask again."
         )
         refuse_because(
-            request, tool, arguments, layer=RefusedBy.POLICY, rule="tool.confirm", reason=reason
+            request, tool, arguments, layer=RefusedBy.POLICY, rule=decision.rule, reason=reason
         )
     return Plan(
         request=request,
@@ -198,7 +199,9 @@ def _canonical(request: ToolCallRequest, tool: McpTool) -> bytes:
 
 
 def _decide(request: ToolCallRequest, tool: McpTool, arguments: bytes) -> PolicyDecision:
-    known = replace(tool.facts(), has_read_untrusted=request.has_read_untrusted)
+    known = replace(
+        facts_of_call(tool, request.arguments), has_read_untrusted=request.has_read_untrusted
+    )
     decision = policy.decide(known)
     if decision.effect is Effect.CONFIRM and request.approval_id is None:
         is_remembered = permissions.is_remembered(
@@ -206,6 +209,7 @@ def _decide(request: ToolCallRequest, tool: McpTool, arguments: bytes) -> Policy
             facts=known,
             user_id=request.actor.user_id,
             conversation_id=request.conversation_id,
+            arguments=request.arguments,
         )
         decision = policy.relax(decision, known, is_remembered=is_remembered)
     if decision.effect is Effect.DENY:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 from audit.actions import Action, RefusedBy
 from audit.errors import AuditUnavailable
 from audit.services import EntryDraft, Ref, record
+from mcp_servers.effective import details_of
 from mcp_servers.errors import CallRefused
 from mcp_servers.oauth.grants import principal_of
 from mcp_servers.values import ToolCallRequest
@@ -47,7 +48,7 @@ def refuse(
             draft(request, tool, Action.TOOL_CALL_REFUSED, arguments),
             refused_by=layer,
             rule=rule,
-            details={"reason": error.message},
+            details={**details_of(tool, request.arguments), "reason": error.message},
         )
     )
 
@@ -85,6 +86,7 @@ def draft(
         definition_hash=tool.definition_hash if tool is not None else "",
         annotations=tool.typed_annotations.as_json() if tool is not None else None,
         arguments=arguments,
+        details=details_of(tool, request.arguments) or None,
     )
 
 

@@ -16,6 +16,7 @@ from audit.services import EntryDraft, is_call_open, record
 from mcp_servers import elicitation, health
 from mcp_servers.canonical import canonical_json
 from mcp_servers.connections import calls
+from mcp_servers.effective import details_of
 from mcp_servers.errors import Busy, CallTakenOver, InputMissing
 from mcp_servers.gate import kept_results
 from mcp_servers.gate.abandoning import abandon_call
@@ -285,7 +286,7 @@ def _draft_finished(plan: Plan, outcome: ToolCallOutcome) -> EntryDraft:
         "structured": outcome.structured,
         "message": outcome.message,
     }
-    details = dict(outcome.details)
+    details = {**details_of(plan.tool, plan.request.arguments), **outcome.details}
     if outcome.truncated:
         details["truncated"] = True
     if outcome.cached_at is not None:

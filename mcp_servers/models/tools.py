@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from django.db import models
 from django.db.models import F
 
+from mcp_servers import meta_tools
 from mcp_servers.models.servers import McpServer, of_visible_servers
 from mcp_servers.policy import ToolFacts
 from mcp_servers.values import Effect, ToolAnnotations
@@ -146,4 +147,9 @@ class McpTool(WorkspaceModel):
             trusts_annotations=self.server.trusts_annotations,
             annotations=self.typed_annotations,
             override=None if override is ApprovalOverride.INHERIT else Effect(override.value),
+            is_indirect=meta_tools.runs_actions(
+                hosted_by=self.server.hosted_by,
+                tool_name=self.name,
+                input_schema=self.input_schema,
+            ),
         )
