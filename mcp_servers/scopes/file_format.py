@@ -42,7 +42,7 @@ _TRANSPORTS: Final = {
     "stdio": "stdio",
 }
 _URL_KEYS: Final = ("url", "serverUrl", "httpUrl")
-_OWN_KEYS: Final = frozenset({"required", "title", "protocol"})
+_OWN_KEYS: Final = frozenset({"required", "title", "protocol", "auth", "accounts", "scope"})
 _KEPT_BACK: Final = re.compile(r"SECRET_KEY|TRELLIS_.*|DATABASE_URL|REDIS_URL")
 """The platform's own secrets go to no server, whatever the file says."""
 
@@ -77,6 +77,10 @@ class Entry:
     is_required: bool = False
     title: str = ""
     protocol: Protocol = Protocol.AUTO
+    uses_sign_in: bool = False
+    """People sign in to it; only a workspace's own server can have that."""
+    has_shared_account: bool = False
+    scope: str = ""
 
     @property
     def is_stdio(self) -> bool:
@@ -124,6 +128,9 @@ class Entry:
             is_required=self.is_required,
             title=self.title,
             protocol=self.protocol,
+            uses_sign_in=self.uses_sign_in,
+            has_shared_account=self.has_shared_account,
+            scope=self.scope,
         )
         if missing:
             raise MissingVariable(missing)
@@ -214,6 +221,9 @@ def _entry(name: str, raw: object) -> Entry:
         is_required=own.get("required") is True,
         title=_printable(str(own.get("title", "")))[:100],
         protocol=_protocol(own.get("protocol", Protocol.AUTO.value)),
+        uses_sign_in=own.get("auth") == "oauth",
+        has_shared_account=own.get("accounts") == "workspace",
+        scope=str(own.get("scope", "")),
     )
 
 
@@ -238,6 +248,12 @@ def _own(raw: object) -> Mapping[str, Any]:
         raise ValueError(f"“trellis” may hold {', '.join(sorted(_OWN_KEYS))}.")
     if not isinstance(raw.get("required", False), bool):
         raise ValueError("“trellis.required” is true or false.")
+    if raw.get("auth", "oauth") != "oauth":
+        raise ValueError("“trellis.auth” is oauth, or is left out.")
+    if raw.get("accounts", "user") not in ("user", "workspace"):
+        raise ValueError("“trellis.accounts” is user or workspace.")
+    if not isinstance(raw.get("scope", ""), str):
+        raise ValueError("“trellis.scope” is a text.")
     return raw
 
 

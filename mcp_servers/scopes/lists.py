@@ -15,7 +15,15 @@ from uuid import UUID
 from django.db import transaction
 
 from mcp_servers.catalogue import build_argv
-from mcp_servers.models import McpServer, ServerScope, StdioProgram, Transport
+from mcp_servers.models import (
+    OAUTH_TYPES,
+    AccountUse,
+    AuthType,
+    McpServer,
+    ServerScope,
+    StdioProgram,
+    Transport,
+)
 from mcp_servers.scopes.file_format import Entry, read_server_list
 from mcp_servers.services.drafts import ServerDraft
 from mcp_servers.services.servers import add_server, check_draft
@@ -145,6 +153,9 @@ def _remote_draft(entry: Entry) -> ServerDraft:
         url=entry.url,
         headers=dict(entry.headers),
         protocol=entry.protocol,
+        auth_type=AuthType.OAUTH if entry.uses_sign_in else None,
+        account_use=AccountUse.WORKSPACE if entry.has_shared_account else None,
+        oauth_scope=entry.scope if entry.uses_sign_in else None,
         is_active=False,
     )
 
@@ -217,12 +228,17 @@ def _exported(row: McpServer) -> dict[str, Any]:
     if "?" in row.url:
         told["url"] += "?" + _placeholder(row.name, "query")
     headers = _names(row.headers.reveal_json("names of an export") if row.headers else {})
-    if row.auth_config:
+    if row.auth_config and row.auth_type not in OAUTH_TYPES:
         headers = [*headers, _auth_header(row)]
     if headers:
         told["headers"] = {name: _placeholder(row.name, name) for name in headers}
+    own: dict[str, str] = {}
     if row.protocol != Protocol.AUTO.value:
-        told["trellis"] = {"protocol": row.protocol}
+        own["protocol"] = row.protocol
+    if row.auth_type == AuthType.OAUTH:
+        own |= {"auth": "oauth", "accounts": row.account_use, "scope": row.oauth_scope}
+    if own:
+        told["trellis"] = {name: value for name, value in own.items() if value}
     return told
 
 

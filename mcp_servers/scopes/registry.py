@@ -219,6 +219,10 @@ def _state_of(path: Path, listed: ServerList) -> State:
 
 
 def _definition(entry: Entry) -> Definition:
+    if entry.uses_sign_in:
+        return Definition(
+            entry=entry, digest="", problem="Only a workspace's own server can have a sign-in."
+        )
     try:
         raw = canonical_json(entry.raw())
     except InvalidJson as error:
