@@ -78,6 +78,11 @@ app.conf.beat_schedule = {
         "schedule": 15.0,
         "options": {"expires": 15},
     },
+    "renew sign-ins at servers": {
+        "task": "mcp_servers.tasks.renew_grants",
+        "schedule": 30.0,
+        "options": {"expires": 30},
+    },
     "trim traces": {
         "task": "mcp_servers.tasks.trim_traces",
         "schedule": 120.0,

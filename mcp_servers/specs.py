@@ -48,8 +48,7 @@ def connection_spec(server: McpServer, *, user_id: UUID | None = None) -> Connec
     target = _target(server, definition)
     grant = usable_grant(server, user_id) if server.auth_type == AuthType.OAUTH else None
     if isinstance(target, HttpSpec) and server.auth_type in OAUTH_TYPES:
-        holder = holder_of(server, user_id)
-        target = replace(target, auth=GrantAuth(holder, target.endpoint) if holder else None)
+        target = replace(target, auth=_grant_auth(server, user_id, target.endpoint))
     return ConnectionSpec(
         workspace_id=server.workspace_id,
         server_id=server.pk,
@@ -70,6 +69,15 @@ def connection_spec(server: McpServer, *, user_id: UUID | None = None) -> Connec
         watched=_watched(server),
         log_level=server.log_level,
     )
+
+
+def _grant_auth(
+    server: McpServer, user_id: UUID | None, endpoint: outbound.Endpoint
+) -> GrantAuth | None:
+    holder = holder_of(server, user_id)
+    if holder is None:
+        return None
+    return GrantAuth(holder, endpoint, is_client=server.auth_type == AuthType.OAUTH_CLIENT)
 
 
 def home_of(server_id: UUID) -> Path:

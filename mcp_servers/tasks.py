@@ -9,7 +9,9 @@ from celery import shared_task
 from mcp_servers import health, quotas, services
 from mcp_servers.klavis import polling, reconciling, removals
 from mcp_servers.models import McpServer
+from mcp_servers.oauth import attempts, renewing
 from mcp_servers.scopes import platform
+from mcp_servers.services import own_lists
 from mcp_servers.trace import sink
 
 
@@ -35,10 +37,23 @@ def check_server(workspace_id: str, server_id: str) -> None:
 
 
 @shared_task(ignore_result=True)
+def look_as_person(workspace_id: str, server_id: str, user_id: str) -> None:
+    """Read what a server offers one person's own account, who is there and has an old list."""
+    own_lists.look_as_member(UUID(workspace_id), UUID(server_id), UUID(user_id))
+
+
+@shared_task(ignore_result=True)
+def renew_grants() -> None:
+    """Fetch new tokens for accounts that are in use, before the old ones run out."""
+    renewing.renew_ageing()
+
+
+@shared_task(ignore_result=True)
 def trim_health_checks() -> None:
-    """Delete checks and counts that nobody looks at any more."""
+    """Delete checks, counts and sign-ins that nobody looks at any more."""
     health.trim()
     quotas.trim_counts()
+    attempts.trim()
 
 
 @shared_task(ignore_result=True)

@@ -21,6 +21,7 @@ from mcp_servers.connections.pool import pool
 from mcp_servers.gate import get_prompt
 from mcp_servers.models import McpPrompt, McpResource
 from mcp_servers.scopes.effective import usable_ids
+from mcp_servers.services.own_lists import look_again_if_old
 from mcp_servers.specs import connection_spec
 from mcp_servers.values import PromptOutcome, PromptRequest
 from workspaces.actors import Actor
@@ -129,6 +130,7 @@ def warm_up(conversation: Conversation) -> None:
                 continue  # misconfigured: the call itself says so
             if not spec.needs_sign_in:
                 specs.append(spec)
+                look_again_if_old(one.server, conversation.owner_id)
     if specs:
         loop = runtime.current().loop
         asyncio.run_coroutine_threadsafe(_warm(specs), loop)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import httpx2
 
+from mcp_servers.oauth import watching
 from mcp_servers.oauth.renewing import AccessToken, current_token, renew
 
 if TYPE_CHECKING:
@@ -21,11 +22,15 @@ class GrantAuth(httpx2.Auth):
     """Authorization by a stored grant. Never asks a person: a refusal is handed on as it came.
 
     One try with a new token after a 401, and no more.
+
+    Args:
+        is_client: nobody signs in there; the platform does, as the client that an administrator entered.
     """
 
-    def __init__(self, holder: Holder, endpoint: Endpoint) -> None:
+    def __init__(self, holder: Holder, endpoint: Endpoint, *, is_client: bool = False) -> None:
         self._holder = holder
         self._endpoint = endpoint
+        self._is_client = is_client
 
     def __repr__(self) -> str:
         return "GrantAuth(…)"
@@ -33,7 +38,7 @@ class GrantAuth(httpx2.Auth):
     async def async_auth_flow(
         self, request: httpx2.Request
     ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        token = await current_token(self._holder) if self._is_for(request.url) else None
+        token = await self._token() if self._is_for(request.url) else None
         if token is None:
             yield request
             return
@@ -46,6 +51,10 @@ class GrantAuth(httpx2.Auth):
             return
         _put(request, newer)
         yield request
+
+    async def _token(self) -> AccessToken | None:
+        watching.watch()
+        return await current_token(self._holder, is_client=self._is_client)
 
     def _is_for(self, url: httpx2.URL) -> bool:
         port = url.port or {"https": 443, "wss": 443}.get(url.scheme, 80)

@@ -8,6 +8,7 @@ during the request; it runs out by itself if its process dies. The new token is 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import random
 from dataclasses import dataclass, field
@@ -18,12 +19,14 @@ from django.db import transaction
 from django.db.models import Q
 
 from audit.actions import Action
+from mcp_servers.connections import runtime
 from mcp_servers.models import AuthType, OAuthGrant
 from mcp_servers.oauth import tokens
 from mcp_servers.oauth.clients import identity_of, issuer_of
 from mcp_servers.oauth.entries import record_grant
 from mcp_servers.oauth.grants import Holder, find_grant, serves
 from mcp_servers.oauth.identity import Identity
+from mcp_servers.oauth.obtaining import obtain
 from mcp_servers.oauth.reasons import WORDS, Reason, SignInFailed
 from mcp_servers.oauth.values import IssuerMetadata, Tokens
 from workspaces.actors import Actor, Source
@@ -37,6 +40,12 @@ WAIT_SECONDS: Final = 45.0
 MOST_LEAD_SECONDS: Final = 300.0
 LAST_SECONDS: Final = 10.0
 """What remains of a token that is not used any more: it has to reach the server."""
+AHEAD_SECONDS: Final = 60.0
+"""What remains of a token that a task renews, although nobody asks for it just now."""
+USED_DAYS: Final = 7
+MOST_AT_ONCE: Final = 64
+ROUND_SECONDS: Final = 60.0
+LANES: Final = 8
 USED_SECONDS: Final = 60.0
 """How exactly it is kept when a grant was last used."""
 
@@ -72,12 +81,20 @@ class _Work:
 
 
 _running: dict[Holder, asyncio.Task[AccessToken | None]] = {}
+_obtaining: dict[Holder, asyncio.Task[None]] = {}
 """Of this process; on the connections' loop only."""
 
 
-async def current_token(holder: Holder) -> AccessToken | None:
-    """The holder's access token, renewed if it has run out; None if there is none to be had."""
+async def current_token(holder: Holder, *, is_client: bool = False) -> AccessToken | None:
+    """The holder's access token, renewed if it has run out; None if there is none to be had.
+
+    Args:
+        is_client: the platform itself signs in, so a first one can be had too.
+    """
     token = await in_database(_read_token, holder)
+    if token is None and is_client:
+        await asyncio.shield(_obtain(holder))
+        token = await in_database(_read_token, holder)
     if token is None or isinstance(token, AccessToken):
         if token is not None and token.is_ageing:
             _start(holder, token.generation)
@@ -90,12 +107,62 @@ async def renew(holder: Holder, generation: int) -> AccessToken | None:
     return await asyncio.shield(_start(holder, generation))
 
 
+def renew_ageing() -> int:
+    """Renew tokens of accounts in use that run out soon, from a task; how many there were."""
+    due = [
+        (
+            Holder(
+                workspace_id=grant.workspace_id, server_id=grant.server_id, user_id=grant.user_id
+            ),
+            grant,
+        )
+        for grant in _soon_over()
+        if serves(grant) and _can_renew(grant)
+    ]
+    if due:
+        with contextlib.suppress(TimeoutError):  # the rest is due again in the next round
+            runtime.run_sync(
+                _renew_all([(holder, grant.generation) for holder, grant in due]), ROUND_SECONDS
+            )
+    return len(due)
+
+
+async def _renew_all(due: list[tuple[Holder, int]]) -> None:
+    lanes = asyncio.Semaphore(LANES)
+
+    async def renew_one(holder: Holder, generation: int) -> None:
+        async with lanes:
+            await renew(holder, generation)
+
+    await asyncio.gather(*(renew_one(*one) for one in due), return_exceptions=True)
+
+
+def _soon_over() -> list[OAuthGrant]:
+    now = database_now()
+    rows = OAuthGrant.objects.across_workspaces().filter(
+        expires_at__lte=now + timedelta(seconds=AHEAD_SECONDS),
+        last_used_at__gte=now - timedelta(days=USED_DAYS),
+        server__is_active=True,
+        lost_reason="",
+    )
+    return list(rows.select_related("server").order_by("expires_at")[:MOST_AT_ONCE])
+
+
 def _start(holder: Holder, generation: int) -> asyncio.Task[AccessToken | None]:
     running, loop = _running.get(holder), asyncio.get_running_loop()
     if running is None or running.done() or running.get_loop() is not loop:
         running = loop.create_task(_renew(holder, generation))
         _running[holder] = running
         running.add_done_callback(lambda done: _forget(holder, done))
+    return running
+
+
+def _obtain(holder: Holder) -> asyncio.Task[None]:
+    running, loop = _obtaining.get(holder), asyncio.get_running_loop()
+    if running is None or running.done() or running.get_loop() is not loop:
+        running = loop.create_task(obtain(holder))
+        _obtaining[holder] = running
+        running.add_done_callback(lambda done: _obtaining.pop(holder, None))
     return running
 
 

@@ -21,6 +21,8 @@ from mcp_servers.oauth.requests import Answer, post_form
 from mcp_servers.oauth.values import IssuerMetadata, Tokens, scopes_of
 from workspaces.redaction import remember_secret
 
+_BASIC: Final = "client_secret_basic"
+_POST: Final = "client_secret_post"
 _ASSERTION_TYPE: Final = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _ASSERTION_SECONDS: Final = 300
 _ALGORITHMS: Final = ("ES256", "RS256", "PS256", "EdDSA", "ES384", "RS384", "ES512", "RS512")
@@ -128,6 +130,10 @@ async def revoke(*, endpoint: str, issuer: IssuerMetadata, identity: Identity, t
         SignInFailed: unreachable, insecure_url.
     """
     answer = await _ask(endpoint, {"token": token}, identity, issuer)
+    if answer.status in (400, 401) and identity.auth_method == _BASIC:
+        # Issuers made with the MCP SDK want the secret in this form as well.
+        form = {"token": token, "client_secret": identity.client_secret}
+        answer = await _ask(endpoint, form, identity, issuer)
     return answer.status == 200
 
 
@@ -136,11 +142,11 @@ async def _ask(
 ) -> Answer:
     headers: dict[str, str] = {}
     form = {**form, "client_id": identity.client_id}
-    if identity.auth_method == "client_secret_basic":
+    if identity.auth_method == _BASIC:
         pair = f"{quote(identity.client_id, safe='')}:{quote(identity.client_secret, safe='')}"
         headers["authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
         remember_secret(headers["authorization"].removeprefix("Basic "))
-    elif identity.auth_method == "client_secret_post":
+    elif identity.auth_method == _POST:
         form["client_secret"] = identity.client_secret
     elif identity.auth_method == PRIVATE_KEY:
         form["client_assertion_type"] = _ASSERTION_TYPE

@@ -34,6 +34,11 @@ TASKS: Mapping[str, Callable[[Side, Side], tuple[Any, ...]]] = {
         str(a.tenant.workspace.pk),
         str(b["server"].pk),
     ),
+    "mcp_servers.tasks.look_as_person": lambda a, b: (
+        str(a.tenant.workspace.pk),
+        str(b["server"].pk),
+        str(b.tenant.member.pk),
+    ),
     **{
         f"mcp_servers.tasks.{name}": lambda a, b, row=row: (
             str(a.tenant.workspace.pk),

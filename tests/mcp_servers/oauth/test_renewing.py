@@ -1,0 +1,197 @@
+"""New tokens for old: once for each, whoever needs one, and never in a circle."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.utils import timezone
+
+from audit.actions import Action, Outcome
+from audit.models import AuditEntry
+from mcp_servers.connections import runtime
+from mcp_servers.gate import call_tool
+from mcp_servers.models import McpServer, OAuthGrant
+from mcp_servers.oauth import renewing
+from mcp_servers.oauth.grants import Holder
+from tests.factories import Tenant
+from tests.fakes.protected_server import ProtectedServer
+from tests.mcp_servers.factories import a_request, tool_of
+from tests.mcp_servers.oauth.conftest import SignIn
+
+
+def holder_of(grant: OAuthGrant) -> Holder:
+    """Whose it is."""
+    return Holder(workspace_id=grant.workspace_id, server_id=grant.server_id, user_id=grant.user_id)
+
+
+def only_grant() -> OAuthGrant:
+    """The one that there is, as it stands now."""
+    grant: OAuthGrant = OAuthGrant.objects.across_workspaces().select_related("server").get()
+    return grant
+
+
+def run_out(**fields: Any) -> None:
+    """Let the stored access token be over by the clock."""
+    OAuthGrant.objects.across_workspaces().update(
+        expires_at=timezone.now() - timedelta(seconds=1), **fields
+    )
+
+
+def test_many_calls_at_its_end_make_one_renewal(
+    tenant: Tenant, server: McpServer, protected: ProtectedServer, sign_in: SignIn
+) -> None:
+    """SEC-52: 50 calls with a token that has run out, of an issuer whose refresh tokens serve once: 1 refresh, 50 results."""
+    server.connection_config = {"max_concurrent_calls": 50, "max_queued_calls": 100}
+    server.save()
+    sign_in(server)
+    protected.issuer.accounts.expire_access_tokens()
+    run_out()
+    tool = tool_of(server, "whoami")
+    requests = [a_request(tenant, tool, approval_id=None) for _ in range(50)]
+    tool.approval_override = "auto"
+    tool.save()
+
+    async def run() -> list[Any]:
+        return await asyncio.gather(*(call_tool(request) for request in requests))
+
+    outcomes = async_to_sync(run)()
+    assert {outcome.outcome for outcome in outcomes} == {Outcome.OK}
+    assert len(protected.issuer.token_requests("refresh_token")) == 1
+    assert protected.issuer.accounts.reused == []
+    [form] = protected.issuer.token_requests("refresh_token")
+    assert form["resource"] == protected.url
+    assert only_grant().generation == 3
+
+
+def test_a_token_that_the_server_refuses_is_renewed_once(
+    tenant: Tenant, server: McpServer, protected: ProtectedServer, sign_in: SignIn
+) -> None:
+    """One retry on 401 with a new token, which our own clock saw no need for."""
+    sign_in(server)
+    protected.issuer.accounts.expire_access_tokens()
+    tool = tool_of(server, "whoami")
+    tool.approval_override = "auto"
+    tool.save()
+    outcome = async_to_sync(call_tool)(a_request(tenant, tool))
+    assert outcome.outcome is Outcome.OK
+    assert len(protected.issuer.token_requests("refresh_token")) == 1
+
+
+def test_a_refused_renewal_is_tried_once_and_ends_the_grant(
+    tenant: Tenant, server: McpServer, protected: ProtectedServer, sign_in: SignIn
+) -> None:
+    """SEC-52: invalid_grant: one try, tokens gone, auth_required from then on, and no loop."""
+    sign_in(server)
+    protected.issuer.accounts.forget_refresh_tokens()
+    protected.issuer.accounts.expire_access_tokens()
+    run_out()
+    tool = tool_of(server, "whoami")
+    tool.approval_override = "auto"
+    tool.save()
+    for _ in range(2):
+        outcome = async_to_sync(call_tool)(a_request(tenant, tool))
+        assert outcome.details["kind"] == "auth_required"
+    assert len(protected.issuer.token_requests("refresh_token")) == 1
+    grant = only_grant()
+    assert grant.tokens is None
+    assert grant.lost_reason
+    lost = AuditEntry.objects.for_workspace(tenant.workspace).filter(action=Action.GRANT_LOST)
+    assert lost.count() == 1
+    assert protected.calls == []
+
+
+def test_an_issuer_with_a_fault_of_its_own_takes_nothing_away(
+    server: McpServer, protected: ProtectedServer, sign_in: SignIn
+) -> None:
+    """A 500 from the token endpoint leaves the grant as it is; the next try may do better."""
+    grant = sign_in(server).grant
+    protected.issuer.fail("token", status=500, times=1)
+    run_out()
+    assert runtime.run_sync(renewing.current_token(holder_of(grant)), 60) is None
+    token = runtime.run_sync(renewing.current_token(holder_of(grant)), 60)
+    assert token is not None
+    assert token.generation == grant.generation + 1
+
+
+def test_a_renewal_left_behind_by_a_dead_process_is_taken_over(
+    server: McpServer, sign_in: SignIn
+) -> None:
+    """The mark on the row runs out by itself."""
+    grant = sign_in(server).grant
+    run_out(refreshing_until=timezone.now() - timedelta(seconds=1))
+    token = runtime.run_sync(renewing.current_token(holder_of(grant)), 60)
+    assert token is not None
+    assert only_grant().refreshing_until is None
+
+
+def test_whoever_waits_is_given_what_another_process_fetched(
+    server: McpServer, protected: ProtectedServer, sign_in: SignIn
+) -> None:
+    """SEC-52: while the mark of another process stands, nothing is sent to the issuer."""
+    grant = sign_in(server).grant
+    run_out(refreshing_until=timezone.now() + timedelta(seconds=60))
+    waiting = runtime.current().submit(renewing.current_token(holder_of(grant)))
+    row = only_grant()
+    row.tokens = {"access_token": "fetched-elsewhere", "refresh_token": "next"}
+    row.generation += 1
+    row.expires_at = timezone.now() + timedelta(hours=1)
+    row.save()
+    token = waiting.result(60)
+    assert token is not None
+    assert token.value == "fetched-elsewhere"
+    assert protected.issuer.token_requests("refresh_token") == []
+
+
+def test_a_token_near_its_end_is_renewed_while_it_still_serves(
+    server: McpServer, protected: ProtectedServer, sign_in: SignIn
+) -> None:
+    """Ahead of expiry: nobody waits for the new one."""
+    grant = sign_in(server).grant
+    OAuthGrant.objects.across_workspaces().update(
+        granted_at=timezone.now() - timedelta(minutes=59),
+        expires_at=timezone.now() + timedelta(seconds=30),
+    )
+
+    async def run() -> tuple[int, int]:
+        first = await renewing.current_token(holder_of(grant))
+        assert first is not None
+        later = await renewing.renew(holder_of(grant), first.generation)
+        assert later is not None
+        return first.generation, later.generation
+
+    with protected.issuer.held("token") as held:
+        future = runtime.current().submit(run())
+        assert held.arrived.wait(60)
+        held.release()
+        assert future.result(60) == (grant.generation, grant.generation + 1)
+    assert len(protected.issuer.token_requests("refresh_token")) == 1
+
+
+def test_the_task_renews_what_is_in_use_and_soon_over(
+    server: McpServer, protected: ProtectedServer, sign_in: SignIn
+) -> None:
+    """Accounts that nobody has used for long are left alone."""
+    sign_in(server)
+    soon = timezone.now() + timedelta(seconds=20)
+    rows = OAuthGrant.objects.across_workspaces()
+    rows.update(expires_at=soon, last_used_at=timezone.now() - timedelta(days=30))
+    assert renewing.renew_ageing() == 0
+    rows.update(last_used_at=timezone.now())
+    assert renewing.renew_ageing() == 1
+    assert len(protected.issuer.token_requests("refresh_token")) == 1
+
+
+@pytest.mark.parametrize("gives", [True, False])
+def test_without_a_refresh_token_a_person_signs_in_again(
+    server: McpServer, protected: ProtectedServer, sign_in: SignIn, gives: bool
+) -> None:
+    """A grant that cannot be renewed is lost with its access token, and one that can is not."""
+    protected.issuer.accounts.gives_refresh_tokens = gives
+    grant = sign_in(server).grant
+    token = runtime.run_sync(renewing.renew(holder_of(grant), grant.generation), 60)
+    assert (token is not None) is gives
+    assert bool(only_grant().lost_reason) is not gives
