@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 from mcp.client.streamable_http import streamable_http_client
 
 from mcp_servers.connections.guard import GuardTransport
-from mcp_servers.connections.spec import HttpSpec, StdioSpec
+from mcp_servers.connections.spec import HttpSpec, RestSpec, StdioSpec
 from mcp_servers.connections.sse import open_sse
 from mcp_servers.connections.stdio import StderrRing, StdioTransport
 from mcp_servers.connections.websocket import open_websocket
+from mcp_servers.klavis.rest_transport import open_klavis_rest
 from workspaces import outbound
 
 if TYPE_CHECKING:
@@ -77,6 +78,8 @@ async def open_streams(
             context: Any = open_sse(client, target.endpoint, max_event_bytes=MAX_EVENT_BYTES)
         elif kind == "websocket":
             context = open_websocket(client, target.endpoint, max_message_bytes=MAX_EVENT_BYTES)
+        elif isinstance(target, RestSpec):
+            context = open_klavis_rest(client, target)
         else:
             context = streamable_http_client(
                 str(target.endpoint), http_client=client, max_sse_event_size=MAX_EVENT_BYTES

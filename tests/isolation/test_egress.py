@@ -31,6 +31,7 @@ ALLOWED = {
     "mcp_servers/connections/http_failures.py": "names the client's exceptions",
     "mcp_servers/connections/sse.py": "speaks over the client it is given",
     "mcp_servers/klavis/http.py": "asks the provider with the egress client",
+    "mcp_servers/klavis/rest_transport.py": "speaks over the client it is given",
     "mcp_servers/connections/websocket.py": "speaks over the client it is given",
     "chat/providers/openai_compatible.py": "drives the client it is given",
     "chat/providers/choosing.py": "asks the egress client whether a local model answers",

@@ -1,0 +1,161 @@
+"""Hosted servers over their provider's API: the same session, the same gate, the same failures."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+from asgiref.sync import async_to_sync
+
+from audit.models import AuditEntry
+from mcp_servers import services
+from mcp_servers.errors import ApprovalMissing
+from mcp_servers.gate import call_tool
+from mcp_servers.klavis import instances
+from mcp_servers.models import KlavisInstance, McpServer, McpTool
+from mcp_servers.specs import connection_spec
+from mcp_servers.values import TextPart, ToolCallOutcome
+from tests.factories import Tenant
+from tests.fakes.klavis import FakeKlavis
+from tests.mcp_servers.factories import a_request, looked_at, tool_of
+
+
+@pytest.fixture
+def over_rest(tenant: Tenant, installed: KlavisInstance, provider: FakeKlavis) -> McpServer:
+    """Gmail, reached over the API alone, and trusted."""
+    instances.set_uses_rest(instance=installed, uses_rest=True, actor=tenant.actor("admin"))
+    server = McpServer.objects.for_workspace(tenant.workspace).get()
+    draft = services.ServerDraft(trusts_annotations=True)
+    services.update_server(server=server, draft=draft, actor=tenant.actor("admin"))
+    server = looked_at(tenant, server)
+    McpTool.objects.for_workspace(tenant.workspace).update(approval_override="auto")
+    provider.calls.clear()
+    return server
+
+
+def call(tenant: Tenant, server: McpServer, name: str, **arguments: object) -> ToolCallOutcome:
+    return async_to_sync(call_tool)(a_request(tenant, tool_of(server, name), arguments))
+
+
+def text_of(outcome: ToolCallOutcome) -> str:
+    return "".join(part.text for part in outcome.content if isinstance(part, TextPart))
+
+
+def test_tools_are_listed_and_called_over_rest(
+    tenant: Tenant, over_rest: McpServer, provider: FakeKlavis
+) -> None:
+    """Ours: the provider speaks with the server, and the log has both ends of the call."""
+    assert over_rest.resolved_transport == "klavis_rest"
+    provider.requests.clear()
+    outcome = call(tenant, over_rest, "search", query="invoice")
+    assert (outcome.outcome, text_of(outcome)) == ("ok", "found invoice")
+    assert provider.by_rest == ["search"]
+    entries = AuditEntry.objects.for_workspace(tenant.workspace).filter(tool_name="search")
+    assert {entry.action for entry in entries} >= {"tool_call.requested", "tool_call.finished"}
+
+
+def test_the_gate_stands_before_it(
+    tenant: Tenant, over_rest: McpServer, provider: FakeKlavis
+) -> None:
+    """Ours: a call that nobody approved is not sent."""
+    McpTool.objects.for_workspace(tenant.workspace).update(approval_override="confirm")
+    with pytest.raises(ApprovalMissing):
+        call(tenant, over_rest, "search", query="x")
+    assert not provider.by_rest
+
+
+def test_a_tools_own_error_is_its_result(
+    tenant: Tenant, over_rest: McpServer, provider: FakeKlavis
+) -> None:
+    """Ours: said by the tool, or by the provider that could not run it."""
+    outcome = call(tenant, over_rest, "fail", text="no mailbox")
+    assert (outcome.outcome, text_of(outcome)) == ("tool_error", "no mailbox")
+    outcome = call(tenant, over_rest, "get_category_actions", category_names=["x"])
+    assert (outcome.outcome, text_of(outcome)) == ("tool_error", "no such tool")
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind"),
+    [
+        (401, b"{}", "auth_required"),
+        (404, b"{}", "http_status"),
+        (422, b"{}", "http_status"),
+        (429, b"{}", "rate_limited"),
+        (500, b"{}", "http_status"),
+        (200, b"not json", "unreadable"),
+        (200, b'["list"]', "unreadable"),
+        (200, b"[" * 200_000, "unreadable"),
+    ],
+)
+def test_failures_are_those_of_every_transport(
+    tenant: Tenant,
+    over_rest: McpServer,
+    provider: FakeKlavis,
+    status: int,
+    body: bytes,
+    kind: str,
+) -> None:
+    """Ours: an outcome in plain words, sent once."""
+    provider.fail("POST", "/mcp-server/call-tool", status=status, body=body, times=9)
+    provider.requests.clear()
+    outcome = call(tenant, over_rest, "search", query="x")
+    assert outcome.outcome in ("transport_error", "outcome_unknown")
+    assert outcome.details["kind"] in (kind, "too_large")
+    assert provider.paths("POST").count("/mcp-server/call-tool") == 1
+    assert "hosted" not in outcome.message
+
+
+def test_a_call_that_takes_too_long_ends(
+    tenant: Tenant, over_rest: McpServer, provider: FakeKlavis
+) -> None:
+    """Ours: at its own deadline, and the connection lives on."""
+    held = provider.fail("POST", "/mcp-server/call-tool", hold=threading.Event())
+    assert held.hold is not None
+    try:
+        request = a_request(
+            tenant, tool_of(over_rest, "search"), {"query": "x"}, timeout_seconds=0.3
+        )
+        outcome = async_to_sync(call_tool)(request)
+        assert outcome.outcome in ("timeout", "outcome_unknown")
+    finally:
+        held.hold.set()
+    assert text_of(call(tenant, over_rest, "search", query="y")) == "found y"
+
+
+def test_a_call_can_be_stopped(tenant: Tenant, over_rest: McpServer, provider: FakeKlavis) -> None:
+    """Ours: the request is given up at once."""
+    held = provider.fail("POST", "/mcp-server/call-tool", hold=threading.Event())
+    assert held.hold is not None
+    request = a_request(tenant, tool_of(over_rest, "search"), {"query": "x"})
+
+    async def stop() -> None:
+        task = asyncio.ensure_future(call_tool(request))
+        while "/mcp-server/call-tool" not in provider.paths("POST"):
+            assert not task.done()
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    try:
+        async_to_sync(stop)()
+    finally:
+        held.hold.set()
+    finished = AuditEntry.objects.for_workspace(tenant.workspace).get(
+        action="tool_call.finished", call_id=request.call_id
+    )
+    assert finished.outcome in ("cancelled", "outcome_unknown")
+
+
+def test_switching_the_way_makes_a_new_connection(
+    tenant: Tenant, over_rest: McpServer, installed: KlavisInstance, provider: FakeKlavis
+) -> None:
+    """Ours: and back again, without the API."""
+    before = connection_spec(over_rest).fingerprint
+    instances.set_uses_rest(instance=installed, uses_rest=False, actor=tenant.actor("admin"))
+    over_rest.refresh_from_db()
+    assert connection_spec(over_rest).fingerprint != before
+    provider.requests.clear()
+    assert text_of(call(tenant, over_rest, "search", query="direct")) == "found direct"
+    assert not provider.paths("POST")
