@@ -31,6 +31,7 @@ START_SECONDS = 60
 PATIENCE_MS = 30_000
 """How long a page may take for anything; servers are started in the midst of it, on whatever machine."""
 STOP_SECONDS = 20
+CATALOGUE = "catalogue.json"
 BROWSER_OPTIONS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -84,6 +85,8 @@ def start_trellis(data_dir: Path, port: int, *options: str) -> RunningTrellis:
         environment.pop(name, None)
     # The journeys' own MCP server listens on this machine.
     environment["TRELLIS_ALLOWED_NETWORKS"] = "127.0.0.0/8"
+    # What the catalogue offers besides; a journey writes it.
+    environment["TRELLIS_CATALOGUE_FILE"] = str(data_dir / CATALOGUE)
     data_dir.mkdir(parents=True, exist_ok=True)
     log = (data_dir / "server.log").open("w")
     process = subprocess.Popen(

@@ -21,6 +21,17 @@ from tests.e2e.people import (
 WIDTHS = {"desktop": 1280, "tablet": 768, "phone": 360}
 
 
+def add_one_with_sign_in(page: Page) -> None:
+    """A server that people sign in to; once it is there, it is refused for its name."""
+    token = page.locator("input[name=csrfmiddlewaretoken]").first.input_value()
+    fields = {"name": "Post office", "url": "https://post.example.org/mcp", "auth_type": "oauth"}
+    page.request.post(
+        "/w/demo/servers/add/",
+        form={**fields, "protocol": "auto", "csrfmiddlewaretoken": token},
+        headers={"Referer": page.url},
+    )
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", WIDTHS)
 def test_pages_look_right_and_are_accessible(
@@ -74,6 +85,24 @@ def test_pages_look_right_and_are_accessible(
         check(page, f"server-{name}")
     page.goto("/w/demo/servers/import/")
     check(page, "server-import")
+    add_one_with_sign_in(page)
+    page.goto("/w/demo/servers/")
+    other = page.locator("article.server", has_text="Post office").first
+    expect(other).to_contain_text("Needs sign-in")
+    check(page, "servers-with-sign-in")
+    home = f"/w/demo/servers/{other.get_attribute('data-server')}"
+    for path in (
+        "/w/demo/catalogue/",
+        "/w/demo/connections/",
+        f"{home}/people/",
+        f"{home}/sign-in/",
+    ):
+        page.goto(path)
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        check(page, path.strip("/").rpartition("/")[2])
+    page.goto(f"{home}/settings/")
+    expect(page.get_by_text("Register this address at the issuer")).to_be_visible()
+    check(page, "settings-with-sign-in")
     page = context()
     enter(page, AUDITOR)
     page.goto("/w/demo/audit/")
