@@ -13,10 +13,12 @@ from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
     UnfoldAdminPasswordWidget,
     UnfoldAdminTextareaWidget,
+    UnfoldBooleanSwitchWidget,
 )
 
 from chat.models import Bud, ModelProvider, ProviderModel
 from chat.services.providers import prepare_provider
+from chat.values import ToolExposure
 from mcp_servers.models import McpServer
 from workspaces.admin import WorkspaceModelAdmin
 from workspaces.changes import record_created, record_deleted, tracked_change
@@ -36,6 +38,15 @@ class BudForm(forms.ModelForm):
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
         label="MCP servers",
         help_text="Whose tools this bud may use.",
+    )
+    tools_on_demand = forms.BooleanField(
+        required=False,
+        widget=UnfoldBooleanSwitchWidget,
+        label="Look tools up",
+        help_text=(
+            "For a bud with many servers: the model is not told of every tool, but looks them up and calls them by"
+            " name. The prompt stays small; policy, approvals and the audit log see the real tool."
+        ),
     )
     starter_prompts_text = forms.CharField(
         required=False,
@@ -65,6 +76,8 @@ class BudForm(forms.ModelForm):
         super().__init__(*args, **kwargs)
         config = self.instance.mcp_config if isinstance(self.instance.mcp_config, dict) else {}
         self.fields["servers"].initial = config.get("servers", [])
+        is_looked_up = config.get("tool_exposure") == ToolExposure.ON_DEMAND
+        self.fields["tools_on_demand"].initial = is_looked_up
         prompts = self.instance.starter_prompts
         if isinstance(prompts, list):
             self.fields["starter_prompts_text"].initial = "\n".join(map(str, prompts))
@@ -74,7 +87,13 @@ class BudForm(forms.ModelForm):
         config = cleaned.get("mcp_config")
         if isinstance(config, dict):
             chosen = cleaned.get("servers") or []
-            cleaned["mcp_config"] = {**config, "servers": [str(server.pk) for server in chosen]}
+            is_looked_up = cleaned.get("tools_on_demand")
+            exposure = ToolExposure.ON_DEMAND if is_looked_up else ToolExposure.ALL
+            cleaned["mcp_config"] = {
+                **config,
+                "servers": [str(server.pk) for server in chosen],
+                "tool_exposure": exposure.value,
+            }
         lines = (cleaned.get("starter_prompts_text") or "").splitlines()
         self.instance.starter_prompts = [line.strip() for line in lines if line.strip()]
         return cleaned
@@ -93,7 +112,18 @@ class BudAdmin(WorkspaceModelAdmin):
         (None, {"fields": ["name", "slug", "avatar", "description", "is_archived"]}),
         ("What it says", {"fields": ["system_prompt", "starter_prompts_text"]}),
         ("Model", {"fields": ["provider", "model", "parameters"]}),
-        ("Tools", {"fields": ["servers", "tool_protocol", "makes_artifacts", "mcp_config"]}),
+        (
+            "Tools",
+            {
+                "fields": [
+                    "servers",
+                    "tools_on_demand",
+                    "tool_protocol",
+                    "makes_artifacts",
+                    "mcp_config",
+                ]
+            },
+        ),
     ]
 
     def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:

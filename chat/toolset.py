@@ -13,11 +13,18 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from chat.artifacts.tools import SPECS, TRANSFERS
+from chat.artifacts.tools import SPECS, TRANSFERS, BuiltinSpec
 from chat.effective import servers_of
 from chat.models import Bud, Conversation
+from chat.on_demand import SPECS as ON_DEMAND
 from chat.tool_names import NamedTool, name_tools
-from chat.values import McpConfig, McpConfigOverrides, NamedToolChoice, ToolChoice
+from chat.values import (
+    McpConfig,
+    McpConfigOverrides,
+    NamedToolChoice,
+    ToolChoice,
+    ToolExposure,
+)
 from mcp_servers.discovery import shown_to
 from mcp_servers.hidden_text import strip_hidden
 from mcp_servers.models import McpTool
@@ -52,10 +59,14 @@ class OfferedTool:
         """`server.tool`, as people see it; a built-in one has no server."""
         return f"{self.server_name}.{self.tool_name}" if self.server_name else self.tool_name
 
+    @property
+    def _family(self) -> str:
+        return "servers" if self.builtin.startswith("mcp_") else "files"
+
     def as_function(self) -> dict[str, Any]:
         """OpenAI's form of a tool."""
         words = self.description or self.title or self.tool_name
-        described = strip_hidden(f"[{self.server_name or 'files'}] {words}")
+        described = strip_hidden(f"[{self.server_name or self._family}] {words}")
         return {
             "type": "function",
             "function": {
@@ -79,12 +90,23 @@ class Toolset:
     """All that one turn may call."""
 
     tools: tuple[OfferedTool, ...] = ()
+    """What the model is told of."""
+    on_demand: tuple[OfferedTool, ...] = ()
+    """What it may look up, and call by name through a built-in tool."""
     tool_choice: ToolChoice = "auto"
     notices: tuple[str, ...] = ()
     """What is wrong with the configuration, in words for the person."""
     by_name: dict[str, OfferedTool] = field(default_factory=dict)
     instructions: tuple[ServerInstructions, ...] = ()
+    notes_on_demand: tuple[ServerInstructions, ...] = ()
+    """The same, read with a server's tools instead of with every request."""
     forces_every_step: bool = False
+
+    @property
+    def of_servers(self) -> tuple[OfferedTool, ...]:
+        """All tools of servers that the turn may use, however the model hears of them."""
+        told = (tool for tool in self.tools if tool.server_id is not None)
+        return self.on_demand or tuple(told)
 
     def choice_for_step(self, step: int) -> str | dict[str, Any] | None:
         """`tool_choice` as the API wants it for this step of a turn; None when nothing is offered.
@@ -135,13 +157,23 @@ def resolve_toolset(bud: Bud, conversation: Conversation | None) -> Toolset:
     )
     by_tool = {tool_id: name for name, tool_id in names.items()}
     offered = [_offer(row, by_tool[row.pk]) for row in chosen]
-    tools = [*offered, *built_in_tools(bud, offered)]
+    built_in = built_in_tools(bud, offered)
+    notices = tuple(_notices(servers, choice, [*offered, *built_in]))
+    instructions = tuple(_instructions(servers))
+    if config.tool_exposure is ToolExposure.ON_DEMAND and offered:
+        # One that has to be called has to be told of.
+        forced = _named(choice, offered) if isinstance(choice, NamedToolChoice) else None
+        tools = [*([forced] if forced else []), *(_built_in(spec) for spec in ON_DEMAND), *built_in]
+        return _toolset(
+            tools,
+            choice,
+            config,
+            notices=notices,
+            on_demand=tuple(offered),
+            notes_on_demand=instructions,
+        )
     return _toolset(
-        tools,
-        choice,
-        config,
-        notices=tuple(_notices(servers, choice, tools)),
-        instructions=tuple(_instructions(servers)),
+        [*offered, *built_in], choice, config, notices=notices, instructions=instructions
     )
 
 
@@ -165,23 +197,23 @@ def built_in_tools(bud: Bud, others: Sequence[OfferedTool]) -> list[OfferedTool]
     """The platform's own tools, for a bud that makes files; those that move files where there is a tool to move them to."""
     if not bud.makes_artifacts:
         return []
-    return [
-        OfferedTool(
-            function_name=spec.name.value,
-            server_id=None,
-            server_name="",
-            tool_id=None,
-            tool_name=spec.name.value,
-            title=spec.title,
-            description=spec.description,
-            input_schema=spec.input_schema,
-            annotations=spec.annotations,
-            definition_hash="",
-            builtin=spec.name.value,
-        )
-        for spec in SPECS
-        if others or spec.name.value not in TRANSFERS
-    ]
+    return [_built_in(spec) for spec in SPECS if others or spec.name.value not in TRANSFERS]
+
+
+def _built_in(spec: BuiltinSpec) -> OfferedTool:
+    return OfferedTool(
+        function_name=spec.name.value,
+        server_id=None,
+        server_name="",
+        tool_id=None,
+        tool_name=spec.name.value,
+        title=spec.title,
+        description=spec.description,
+        input_schema=spec.input_schema,
+        annotations=spec.annotations,
+        definition_hash="",
+        builtin=spec.name.value,
+    )
 
 
 def _toolset(

@@ -30,6 +30,15 @@ class NamedToolChoice(BaseModel):
 ToolChoice = Literal["auto", "none", "required"] | NamedToolChoice
 
 
+class ToolExposure(StrEnum):
+    """How the model hears of the servers' tools."""
+
+    ALL = "all"
+    """Each stands in the prompt."""
+    ON_DEMAND = "on_demand"
+    """It looks them up, and calls them by name."""
+
+
 class McpConfig(BaseModel):
     """Which servers and tools a bud uses."""
 
@@ -42,6 +51,7 @@ class McpConfig(BaseModel):
     tool_choice: ToolChoice | None = None
     tool_choice_every_step: bool = False
     """A forced tool is forced in the first step of a turn only, unless this is set."""
+    tool_exposure: ToolExposure = ToolExposure.ALL
 
 
 class McpConfigOverrides(BaseModel):
@@ -166,6 +176,9 @@ class BuiltinTool(StrEnum):
     LIST_ARTIFACTS = "list_artifacts"
     SEND_ARTIFACT_TO_MCP = "send_artifact_to_mcp"
     RETRIEVE_FILE_FROM_MCP = "retrieve_file_from_mcp"
+    MCP_LIST_SERVERS = "mcp_list_servers"
+    MCP_LIST_TOOLS = "mcp_list_tools"
+    MCP_CALL_TOOL = "mcp_call_tool"
 
 
 class ArtifactOrigin(StrEnum):

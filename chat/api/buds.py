@@ -96,7 +96,12 @@ class BudInput(serializers.Serializer[Any]):
     starter_prompts = serializers.ListField(
         child=serializers.CharField(max_length=300), max_length=12, required=False
     )
-    mcp_config = serializers.DictField(required=False)
+    mcp_config = serializers.DictField(
+        required=False,
+        help_text="servers, available_tools, disabled_tools, tool_choice, tool_choice_every_step, tool_exposure: `all`"
+        " puts every tool into the prompt; `on_demand` lets the model look tools up and call them by name, which keeps"
+        " the prompt of a bud with many servers small.",
+    )
     tool_protocol = serializers.ChoiceField(
         [protocol.value for protocol in ToolProtocol],
         required=False,

@@ -8,6 +8,7 @@ from typing import Any
 
 from audit.actions import Outcome
 from audit.services import Ref
+from chat import on_demand
 from chat.artifacts.calls import run_builtin, saved_outcome
 from chat.artifacts.tools import RESOURCE, TRANSFERS, is_sending
 from chat.artifacts.transfers import arguments_for_gate, keep_received, pin
@@ -16,6 +17,8 @@ from chat.engine.leases import Lease
 from chat.engine.requests import builtin_request, request_of
 from chat.engine.rows import fetch_call, held
 from chat.models import ToolCall
+from chat.toolset import resolve_toolset
+from chat.values import BuiltinTool
 from mcp_servers.gate import (
     BuiltinRequest,
     CallPort,
@@ -24,7 +27,7 @@ from mcp_servers.gate import (
     read_resource,
     refuse_builtin,
 )
-from mcp_servers.values import ResourceRequest, ToolCallOutcome
+from mcp_servers.values import ResourceRequest, TextPart, ToolCallOutcome
 from workspaces.database import in_database
 from workspaces.errors import DomainError
 
@@ -38,6 +41,8 @@ async def call_built_in(
         As gate.call_tool() and gate.call_builtin().
     """
     request = builtin_request(call, task.turn, task.bud, task.actor)
+    if call.builtin in on_demand.SPEC_OF:
+        return await call_builtin(request, partial(_look_up, call, task))
     if call.builtin not in TRANSFERS:
         run = partial(run_builtin, call, task.turn.conversation, task.actor)
         return await call_builtin(request, run)
@@ -46,6 +51,16 @@ async def call_built_in(
     if is_sending(call) or outcome.is_error:
         return outcome
     return await in_database(_keep, call, task, outcome)
+
+
+def _look_up(call: ToolCall, task: TurnContext) -> ToolCallOutcome:
+    """Tell what servers and tools there are for this turn."""
+    toolset = resolve_toolset(task.bud, task.turn.conversation)
+    if call.builtin == BuiltinTool.MCP_LIST_SERVERS:
+        text = on_demand.list_servers(toolset.of_servers)
+    else:
+        text = on_demand.list_tools(toolset.of_servers, call.arguments, toolset.notes_on_demand)
+    return ToolCallOutcome(outcome=Outcome.OK, content=(TextPart(text=text),))
 
 
 def _prepare(lease: Lease, call: ToolCall, task: TurnContext, request: BuiltinRequest) -> ToolCall:

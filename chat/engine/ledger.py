@@ -100,7 +100,9 @@ class ProposedCall:
 
     provider_call_id: str
     function_name: str
+    """As the model wrote it."""
     arguments_text: str
+    """As the model wrote them."""
     arguments: Mapping[str, Any] | None
     """None: the text is no JSON object."""
     tool: OfferedTool | None

@@ -7,14 +7,17 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from chat.artifacts.tools import TRANSFERS, find_target
 from chat.engine.context import LimitReached
 from chat.engine.ledger import ProposedCall
 from chat.models import Message, ToolCall, Turn
+from chat.on_demand import unwrap
 from chat.providers.base import AskedCall
 from chat.providers.errors import BrokenArguments
 from chat.toolset import OfferedTool, Toolset
+from chat.values import BuiltinTool
 from mcp_servers.canonical import canonical_json, parse_arguments
 from mcp_servers.errors import InvalidArguments
 
@@ -38,11 +41,11 @@ class EarlierCalls:
 def read_earlier(turn: Turn) -> EarlierCalls:
     """The calls of a turn's earlier steps."""
     calls = ToolCall.objects.for_workspace(turn.workspace_id).filter(turn=turn)
-    rows = calls.values_list("function_name", "proposed_arguments")
+    rows = calls.values_list("function_name", "tool_id", "proposed_arguments")
     messages = Message.objects.for_workspace(turn.workspace_id).filter(turn=turn)
     metas = messages.values_list("json_meta", flat=True)
     return EarlierCalls(
-        Counter((name, canonical_json(arguments)) for name, arguments in rows),
+        Counter((_name_of(name, tool), canonical_json(given)) for name, tool, given in rows),
         any(meta.get("has_broken_arguments") for meta in metas),
     )
 
@@ -71,6 +74,7 @@ def propose(
         elif position >= MOST_CALLS_IN_STEP:
             error = f"More than {MOST_CALLS_IN_STEP} calls in one step."
         else:
+            called = tool
             try:
                 arguments = parse_arguments(call.arguments)
             except InvalidArguments as fault:
@@ -81,9 +85,18 @@ def propose(
                 error = f"{fault.message} The arguments must fit this schema: {schema}"
             else:
                 if tool.builtin in TRANSFERS:
-                    found = find_target(toolset.tools, tool.builtin, arguments)
+                    found = find_target(toolset.of_servers, tool.builtin, arguments)
                     target, error = (None, found) if isinstance(found, str) else (found, "")
-                _count(seen, (tool.function_name, canonical_json(arguments)), tool.full_name)
+                elif tool.builtin == BuiltinTool.MCP_CALL_TOOL:
+                    meant = unwrap(toolset.of_servers, arguments)
+                    if isinstance(meant, str):
+                        error = meant
+                    else:
+                        # From here on it is a call of that tool, for policy, people and the log.
+                        called, arguments = meant
+                identity = (_name_of(call.name, called.tool_id), canonical_json(arguments))
+                _count(seen, identity, called.full_name)
+                tool = called
         # Some servers repeat ids; within a step they have to differ.
         call_id = call.id if call.id not in ids else f"{call.id}_{position}"
         ids.add(call_id)
@@ -100,6 +113,12 @@ def propose(
             )
         )
     return tuple(proposals)
+
+
+def _name_of(function_name: str, tool_id: UUID | None) -> str:
+    """What tells calls apart: the name that the model used, and of the one that stands for all tools which it was."""
+    is_for_all = function_name == BuiltinTool.MCP_CALL_TOOL and tool_id is not None
+    return str(tool_id) if is_for_all else function_name
 
 
 def _count(seen: Counter[Identity], identity: Identity, name: str) -> None:

@@ -5,14 +5,25 @@ from __future__ import annotations
 from dataclasses import replace
 
 from audit.services import Ref
+from chat import on_demand
 from chat.artifacts.tools import SPEC_OF
 from chat.models import Bud, ToolCall, Turn
+from chat.values import ToolExposure
 from mcp_servers.gate import BuiltinRequest
 from mcp_servers.values import ToolCallRequest
 from workspaces.actors import Actor, Source
 from workspaces.errors import PermissionDenied
 from workspaces.middleware import actor_for
 from workspaces.models import ApiToken
+
+_SPECS = {**SPEC_OF, **on_demand.SPEC_OF}
+
+
+def is_offered(builtin: str, bud: Bud) -> bool:
+    """Whether a bud is offered this built-in tool, as it is set up now."""
+    if builtin in on_demand.SPEC_OF:
+        return bud.mcp.tool_exposure is ToolExposure.ON_DEMAND
+    return bud.makes_artifacts
 
 
 def request_of(call: ToolCall, turn: Turn, bud: Bud, actor: Actor) -> ToolCallRequest:
@@ -44,9 +55,9 @@ def builtin_request(call: ToolCall, turn: Turn, bud: Bud, actor: Actor) -> Built
         workspace_id=call.workspace_id,
         name=call.builtin,
         arguments=call.arguments,
-        input_schema=SPEC_OF[call.builtin].input_schema,
+        input_schema=_SPECS[call.builtin].input_schema,
         actor=actor,
-        is_enabled=bud.makes_artifacts,
+        is_enabled=is_offered(call.builtin, bud),
         bud=Ref(id=bud.pk, name=bud.name),
         conversation_id=turn.conversation_id,
         turn_id=turn.pk,

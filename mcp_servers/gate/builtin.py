@@ -126,7 +126,7 @@ def _admit(request: BuiltinRequest, clock: CommitClock) -> None:
     if not request.is_enabled:
         rule = "builtin.not_offered"
         refusal = CallRefused(
-            "This assistant makes no files.", rule=rule, refused_by=RefusedBy.DISABLED
+            "This assistant is not offered this tool.", rule=rule, refused_by=RefusedBy.DISABLED
         )
         _refuse(request, refusal, RefusedBy.DISABLED, rule)
         raise refusal

@@ -14,7 +14,7 @@ from uuid_utils.compat import uuid7
 
 from audit.actions import Outcome
 from audit.models import AuditEntry
-from mcp_servers.connections import calls
+from mcp_servers.connections.pool import pool
 from mcp_servers.elicitation import Origin, answer_input, complete_sign_ins, sign_ins
 from mcp_servers.errors import InputMissing
 from mcp_servers.gate import abandon_call, call_tool, get_prompt, is_unsent, read_resource
@@ -92,7 +92,7 @@ async def test_a_call_in_place_goes_on_after_the_sign_in(
     work = call(tenant, own, port=port, can_ask=True)
 
     def settle() -> None:
-        spec_slots = [slots for key, slots in calls.pool._slots.items() if key[1] == own.pk]
+        spec_slots = [slots for key, slots in pool._slots.items() if key[1] == own.pk]
         assert [slots._taken for slots in spec_slots] == [0]
         signs_in(tenant, own, protected)
 
@@ -189,7 +189,7 @@ async def test_a_parked_call_keeps_that_it_was_not_sent(
     await sync_to_async(abandon_call)(parked)
     told = AuditEntry.objects.for_workspace(tenant.workspace).filter(call_id=call_id)
     actions = told.order_by("id").values_list("action", flat=True)
-    assert await sync_to_async(list)(actions) == [
+    assert await sync_to_async(lambda: list(actions))() == [
         "tool_call.requested",
         "input.requested",
         "tool_call.finished",
