@@ -87,13 +87,11 @@ class BudForm(forms.ModelForm):
         config = cleaned.get("mcp_config")
         if isinstance(config, dict):
             chosen = cleaned.get("servers") or []
-            is_looked_up = cleaned.get("tools_on_demand")
-            exposure = ToolExposure.ON_DEMAND if is_looked_up else ToolExposure.ALL
-            cleaned["mcp_config"] = {
-                **config,
-                "servers": [str(server.pk) for server in chosen],
-                "tool_exposure": exposure.value,
-            }
+            config = {**config, "servers": [str(server.pk) for server in chosen]}
+            config.pop("tool_exposure", None)
+            if cleaned.get("tools_on_demand"):
+                config["tool_exposure"] = ToolExposure.ON_DEMAND.value
+            cleaned["mcp_config"] = config
         lines = (cleaned.get("starter_prompts_text") or "").splitlines()
         self.instance.starter_prompts = [line.strip() for line in lines if line.strip()]
         return cleaned

@@ -6,9 +6,11 @@ import json
 from typing import Any
 
 import pytest
+from django.forms import model_to_dict
 
 from audit.models import AuditEntry
 from chat import on_demand
+from chat.admin import BudForm
 from chat.engine.requests import is_offered
 from chat.services.approvals import decide
 from chat.toolset import OfferedTool, ServerInstructions, resolve_toolset
@@ -237,3 +239,20 @@ def test_arguments_may_come_as_text(written: Any) -> None:
     found = on_demand.unwrap([offered("read")], given)
     assert isinstance(found, tuple)
     assert found[1] == {"text": "a"}
+
+
+@pytest.mark.parametrize("is_looked_up", [True, False])
+def test_an_administrator_switches_it_in_the_form(looking: Chat, is_looked_up: bool) -> None:
+    """Ours: the switch shows how it is, and what the configuration says beside it stays."""
+    bud = looking.bud
+    assert BudForm(instance=bud)["tools_on_demand"].initial is True
+    values = model_to_dict(bud, fields=BudForm.Meta.fields)
+    values |= {name: json.dumps(values[name]) for name in ("parameters", "mcp_config")}
+    form = BudForm(
+        instance=bud,
+        data={**values, **({"tools_on_demand": "on"} if is_looked_up else {})},
+    )
+    assert form.is_valid(), form.errors
+    assert form.cleaned_data["mcp_config"].get("tool_exposure") == (
+        "on_demand" if is_looked_up else None
+    )
