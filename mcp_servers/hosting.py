@@ -8,6 +8,7 @@ from workspaces.errors import InvalidInput
 
 if TYPE_CHECKING:
     from mcp_servers.models import McpServer
+    from mcp_servers.services.drafts import ServerDraft
 
 KLAVIS: Final = "klavis"
 
@@ -28,6 +29,18 @@ def check_values(server: McpServer) -> None:
         raise InvalidInput(fields={"transport": ["The provider says how this server is reached."]})
     if server.auth_type != "none" or server.headers or server.auth_config:
         raise InvalidInput(fields={"auth_type": ["The provider keeps this server's sign-ins."]})
+
+
+def refuse_target(draft: ServerDraft) -> None:
+    """Make sure that a draft says nothing of where a hosted server is, and how one signs in to it.
+
+    Raises:
+        InvalidInput: it does.
+    """
+    given = (draft.url, draft.program, draft.parameters, draft.headers, draft.env, draft.auth)
+    is_plain = draft.transport in (None, "streamable_http") and draft.auth_type in (None, "none")
+    if any(given) or not is_plain:
+        raise InvalidInput("The provider says where this server is, and keeps its sign-ins.")
 
 
 def label_of(server: McpServer) -> str:

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from django.db.models import Count, OuterRef, Q, Subquery
+from django.db.models import Count, OuterRef, Q, Subquery, prefetch_related_objects
 from django.utils import timezone
 
 from mcp_servers.cards.connections import missing_sign_ins
@@ -67,6 +67,8 @@ class Card:
     is_blocked: bool
     transport_label: str
     endpoint: str
+    hosted_id: UUID | None
+    """The instance at a provider that this server stands for."""
     is_active: bool
     status: str
     reason: str
@@ -111,6 +113,7 @@ def cards_of(servers: Iterable[McpServer], *, actor: Actor) -> list[Card]:
         return []
     workspace_id = listed[0].workspace_id
     ids = [server.pk for server in listed]
+    prefetch_related_objects([one for one in listed if one.hosted_by], "klavis")
     tools_by_server: dict[UUID, list[McpTool]] = defaultdict(list)
     tools: Iterable[McpTool] = (
         McpTool.objects.for_workspace(workspace_id).filter(server__in=ids).select_related("server")
@@ -205,6 +208,7 @@ def _card(
         is_blocked=server.is_blocked,
         transport_label=_transport(server),
         endpoint=server.target_label,
+        hosted_id=_hosted_id(server),
         is_active=server.is_active,
         status=_status(server, needs_sign_in=needs_sign_in),
         reason=server.status_reason if can_manage else server.status_reason.partition("\n")[0],
@@ -235,6 +239,11 @@ def _card(
         if uses_own_accounts(server) and server.owner_id is None and can_manage
         else None,
     )
+
+
+def _hosted_id(server: McpServer) -> UUID | None:
+    instance = getattr(server, "klavis", None) if server.hosted_by else None
+    return instance.pk if instance is not None else None
 
 
 def _status(server: McpServer, *, needs_sign_in: bool) -> str:

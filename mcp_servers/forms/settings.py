@@ -163,7 +163,7 @@ class SettingsForm(forms.Form):
         ]
         if server.scope == ServerScope.GLOBAL:
             self._leave_out("name", *_TARGET)
-        elif server.transport == Transport.STDIO:
+        elif server.transport == Transport.STDIO or server.hosted_by:
             self._leave_out(*_TARGET)
         if server.owner_id is not None:
             self._leave_out(*_NOT_PERSONAL)

@@ -116,7 +116,8 @@ def export_servers(*, workspace_id: UUID, actor: Actor) -> dict[str, Any]:
     require(actor, Permission.MANAGE_SERVERS, workspace_id=workspace_id)
     rows: Iterable[McpServer] = (
         McpServer.objects.for_workspace(workspace_id)
-        .filter(scope=ServerScope.WORKSPACE)
+        # What a provider hosts is reached with a secret alone, so nothing of it can be told.
+        .filter(scope=ServerScope.WORKSPACE, hosted_by="")
         .select_related("program")
     )
     return {"mcpServers": {row.name: _exported(row) for row in rows}}

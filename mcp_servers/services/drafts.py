@@ -9,7 +9,7 @@ from typing import Final
 from urllib.parse import unquote_plus
 from uuid import UUID
 
-from mcp_servers import catalogue
+from mcp_servers import catalogue, hosting
 from mcp_servers.connection_config import ConnectionConfig
 from mcp_servers.model_choices import providers_of
 from mcp_servers.models import (
@@ -96,6 +96,11 @@ def apply_draft(server: McpServer, draft: ServerDraft) -> bool:
     _apply_behaviour(server, draft)
     if server.scope == ServerScope.GLOBAL:
         _refuse_target(draft)
+        return False
+    if server.hosted_by:
+        hosting.refuse_target(draft)
+        if draft.protocol is not None:
+            server.protocol = draft.protocol.value
         return False
     if draft.transport is not None and draft.transport != server.transport:
         server.transport = draft.transport

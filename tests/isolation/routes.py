@@ -101,6 +101,7 @@ def _plain_server(side: Side) -> dict[str, Any]:
 
 _server = _in_workspace(server_id="server")
 _tool = _in_workspace(server_id="server", tool_id="tool")
+_hosted = _in_workspace(instance_id="klavis_instance")
 _message = _in_workspace(server_id="server", message_id="trace")
 _page = Sample(ids=_slug)
 _action_on_server = Sample(ids=_server, reads=False)
@@ -424,6 +425,41 @@ SAMPLES: dict[str, Sample] = {
     "mcp_servers:tool_accept": _action_on_tool,
     "mcp_servers:tool_tester": Sample(ids=_tool),
     "mcp_servers:tool_try": _action_on_tool,
+    "mcp_servers:klavis": _page,
+    "mcp_servers:klavis_save": Sample(
+        ids=_slug,
+        bodies=(
+            lambda _: {
+                "base_url": "https://klavis.example.org",
+                "dialect": "current",
+                "api_key": "x",
+            },
+        ),
+        reads=False,
+    ),
+    "mcp_servers:klavis_test": Sample(ids=_slug, reads=False),
+    "mcp_servers:klavis_remove": Sample(ids=_slug, reads=False),
+    "mcp_servers:klavis_strata": Sample(ids=_slug, bodies=(_body(services="=gmail"),), reads=False),
+    "mcp_servers:klavis_forget_removal": Sample(
+        ids=_in_workspace(removal_id="klavis_removal"), reads=False
+    ),
+    "mcp_servers:klavis_instance": Sample(ids=_hosted),
+    "mcp_servers:klavis_card": Sample(ids=_hosted),
+    "mcp_servers:klavis_poll": Sample(ids=_hosted, reads=False),
+    "mcp_servers:klavis_sign_in": Sample(ids=_hosted, reads=False),
+    "mcp_servers:klavis_credential": Sample(ids=_hosted, bodies=(_body(secret="=x"),), reads=False),
+    "mcp_servers:klavis_read_only": Sample(ids=_hosted, bodies=(_body(is_on="=on"),), reads=False),
+    "mcp_servers:klavis_rest": Sample(ids=_hosted, bodies=(_body(is_on="=on"),), reads=False),
+    "mcp_servers:klavis_services": Sample(
+        ids=_hosted, bodies=(_body(services="=gmail"),), reads=False
+    ),
+    "mcp_servers:klavis_uninstall": Sample(ids=_hosted, reads=False),
+    "mcp_servers:klavis_rule": Sample(
+        ids=_hosted, bodies=(_body(action="=send", effect="=deny"),), reads=False
+    ),
+    "mcp_servers:klavis_rule_remove": Sample(
+        ids=_in_workspace(instance_id="klavis_instance", rule_id="action_rule"), reads=False
+    ),
     "chat:home": Sample(ids=_slug, writes_on_get=_SESSION),
     "chat:conversation": Sample(
         ids=_in_workspace(conversation_id="conversation"), writes_on_get=_SESSION

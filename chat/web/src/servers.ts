@@ -2,6 +2,7 @@
 import "./site";
 import { LiveSocket } from "./net/socket";
 import { startAuthFields } from "./servers-auth";
+import { startKlavis } from "./servers-klavis";
 import { startTester } from "./servers-tester";
 import { startTrace } from "./servers-trace";
 import { onSignedIn } from "./sign-in";
@@ -109,5 +110,6 @@ onSignedIn(({ server, ok }) => {
   if (ok) later(server, 100);
 });
 startTrace();
+startKlavis();
 startTester();
 startAuthFields();

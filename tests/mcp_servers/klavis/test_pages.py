@@ -1,0 +1,235 @@
+"""The pages on the hosted provider, and where its secrets must never be seen."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.apps import apps
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+
+from mcp_servers import services
+from mcp_servers.connections.tracing import TraceRecord
+from mcp_servers.errors import ApprovalMissing
+from mcp_servers.gate import call_tool
+from mcp_servers.klavis import instances
+from mcp_servers.models import ActionRule, KlavisAccount, KlavisInstance, KlavisRemoval, McpServer
+from mcp_servers.scopes.lists import export_servers
+from mcp_servers.trace import sink
+from tests.factories import Tenant
+from tests.fakes.klavis import KEY, FakeKlavis
+from tests.mcp_servers.factories import a_request, tool_of
+from tests.mcp_servers.klavis.conftest import install, make_due
+
+HOME = "/w/acme/servers/klavis/"
+
+
+def text_of(client: Client, path: str) -> str:
+    answer = client.get(path)
+    assert answer.status_code == 200, (path, answer.status_code)
+    return answer.content.decode()
+
+
+def test_setting_the_account_up(tenant: Tenant, provider: FakeKlavis) -> None:
+    """Ours: saved and tried at once; the key is written and never read back."""
+    client = tenant.client("admin")
+    assert "Klavis is not set up" in text_of(client, HOME)
+    body = {"base_url": provider.origin, "api_key": KEY, "dialect": "auto", "is_active": "on"}
+    page = client.post(f"{HOME}save/", body, follow=True).content.decode()
+    assert "Klavis offers 3 services." in page
+    assert "Key stored" in page
+    assert KEY not in page
+    kept = client.post(f"{HOME}save/", {**body, "api_key": ""}, follow=True).content.decode()
+    assert "Klavis offers 3 services." in kept
+    provider.key = "another"
+    told = client.post(f"{HOME}test/", follow=True).content.decode()
+    assert "does not accept the API key" in told
+    wrong = client.post(f"{HOME}save/", {**body, "base_url": "ftp://x/"})
+    assert wrong.status_code == 422
+    assert "not a plain" in wrong.content.decode()
+
+
+def test_from_the_catalogue_to_ready(
+    tenant: Tenant, account: KlavisAccount, provider: FakeKlavis
+) -> None:
+    """Ours: install, the sign-in's address, the page that goes on by itself, the server, uninstall."""
+    client = tenant.client("admin")
+    listed = text_of(client, "/w/acme/catalogue/?q=gmail")
+    assert "Hosted by Klavis" in listed
+    answer = client.post("/w/acme/catalogue/klavis/gmail/install/", {"for": "workspace"})
+    assert answer.status_code == 302
+    page = text_of(client, answer["Location"])
+    assert "/oauth/gmail/authorize?instance_id=" in page
+    assert "every 3s" in page
+    provider.only().is_signed_in = True
+    KlavisInstance.objects.for_workspace(tenant.workspace).update(next_poll_at=timezone.now())
+    card = client.post(f"{answer['Location']}poll/").content.decode()
+    assert "Ready" in card
+    assert "every 3s" not in card
+    assert "authorize" not in card
+    assert "Klavis: Gmail" in text_of(client, "/w/acme/servers/")
+    instance = KlavisInstance.objects.for_workspace(tenant.workspace).get()
+    client.post(f"{HOME}{instance.pk}/uninstall/")
+    assert not McpServer.objects.for_workspace(tenant.workspace).exists()
+
+
+def test_what_a_member_sees(tenant: Tenant, account: KlavisAccount) -> None:
+    """SEC-117: that the workspace's is there; never where its sign-in goes, and no button that is not theirs."""
+    instance = install(tenant, "Gmail")
+    client = tenant.client("member")
+    for path in (HOME, f"{HOME}{instance.pk}/", f"{HOME}{instance.pk}/card/"):
+        page = text_of(client, path)
+        assert "Gmail" in page
+        assert "authorize" not in page
+        assert "every 3s" not in page
+        assert "Uninstall" not in page
+        assert "API key" not in page
+    for verb in ("poll", "sign-in", "credential", "uninstall", "services"):
+        assert client.post(f"{HOME}{instance.pk}/{verb}/", {"secret": "x"}).status_code == 403
+    for verb in ("read-only", "rest"):
+        assert client.post(f"{HOME}{instance.pk}/{verb}/", {"is_on": "on"}).status_code == 403
+    for path in ("save/", "test/", "remove/", "strata/"):
+        assert client.post(f"{HOME}{path}", {"base_url": "https://x/"}).status_code == 403
+
+
+def test_somebody_elses_own_is_nobody_elses(tenant: Tenant, account: KlavisAccount) -> None:
+    """SEC-117: an administrator sees that it exists and can uninstall it, and nothing more."""
+    tenant.workspace.allows_personal_servers = True
+    tenant.workspace.save()
+    own = install(tenant, "Gmail", "member", for_workspace=False)
+    client = tenant.client("admin")
+    page = text_of(client, HOME)
+    assert tenant.member.email in page
+    assert "authorize" not in page
+    for verb in ("", "card/"):
+        assert client.get(f"{HOME}{own.pk}/{verb}").status_code == 404
+    for verb in ("poll", "sign-in", "credential"):
+        assert client.post(f"{HOME}{own.pk}/{verb}/").status_code == 404
+    assert "authorize" in text_of(tenant.client("member"), f"{HOME}{own.pk}/")
+    client.post(f"{HOME}{own.pk}/uninstall/")
+    assert not KlavisInstance.objects.for_workspace(tenant.workspace).exists()
+
+
+def test_rules_on_actions(tenant: Tenant, installed: KlavisInstance) -> None:
+    """Ours: set, shown and taken back."""
+    client, path = tenant.client("admin"), f"{HOME}{installed.pk}/"
+    client.post(f"{path}actions/", {"action": "send", "service": "gmail", "effect": "deny"})
+    rule = ActionRule.objects.for_workspace(tenant.workspace).get()
+    page = text_of(client, path)
+    assert "gmail / send" in page
+    assert "Refused" in page
+    refused = client.post(f"{path}actions/", {"action": "", "effect": "deny"}, follow=True)
+    assert "Name the action" in refused.content.decode()
+    client.post(f"{path}actions/{rule.pk}/remove/")
+    assert not ActionRule.objects.for_workspace(tenant.workspace).exists()
+
+
+def test_deletions_that_are_still_to_be_made(
+    tenant: Tenant, installed: KlavisInstance, provider: FakeKlavis
+) -> None:
+    """Ours: administrators see them, and why; and may give one up."""
+    provider.fail("DELETE", "/", status=500, times=99)
+    instances.uninstall(instance=installed, actor=tenant.actor("admin"))
+    make_due(tenant)
+    row = KlavisRemoval.objects.for_workspace(tenant.workspace).get()
+    from mcp_servers.tasks import remove_at_klavis
+
+    remove_at_klavis(str(row.workspace_id), str(row.pk))
+    page = text_of(tenant.client("admin"), HOME)
+    assert "Still to be deleted at Klavis" in page
+    assert "Tried 1 time." in page
+    assert "Still to be deleted" not in text_of(tenant.client("member"), HOME)
+    path = f"{HOME}removals/{row.pk}/forget/"
+    assert tenant.client("member").post(path).status_code == 403
+    tenant.client("admin").post(path)
+    assert not KlavisRemoval.objects.for_workspace(tenant.workspace).exists()
+
+
+def test_nobody_says_where_a_hosted_server_is(tenant: Tenant, installed: KlavisInstance) -> None:
+    """SEC-117: its settings have no address, and none can be given by any way."""
+    client = tenant.client("admin")
+    server = McpServer.objects.for_workspace(tenant.workspace).get()
+    page = text_of(client, f"/w/acme/servers/{server.pk}/settings/")
+    assert 'name="url"' not in page
+    assert "Klavis runs this server" in page
+    for draft in (
+        services.ServerDraft(url="https://evil.example.org/mcp"),
+        services.ServerDraft(headers={"X-A": "b"}),
+        services.ServerDraft(transport="sse"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(Exception, match="provider says where"):
+            services.update_server(server=server, draft=draft, actor=tenant.actor("admin"))
+    renamed = services.update_server(
+        server=server, draft=services.ServerDraft(name="Mail"), actor=tenant.actor("admin")
+    )
+    assert renamed.name == "Mail"
+    assert renamed.target_label == "Klavis: Gmail"
+
+
+def stored_texts() -> str:
+    """Everything that stands in the database, as it stands there."""
+    texts = []
+    with connection.cursor() as cursor:
+        for model in apps.get_models():
+            if model._meta.managed and not model._meta.proxy:
+                cursor.execute(f'SELECT * FROM "{model._meta.db_table}"')
+                texts.append(str(cursor.fetchall()))
+    return "\n".join(texts)
+
+
+def test_the_url_is_a_secret_everywhere(
+    tenant: Tenant,
+    installed: KlavisInstance,
+    provider: FakeKlavis,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """SEC-117: swept from tables, logs, pages, REST, exports, traces and errors, also when things go wrong."""
+    from mcp_servers.connections import runtime
+    from mcp_servers.connections.hooks import hooks
+
+    caplog.set_level(logging.INFO)
+    messages: list[TraceRecord] = []
+    monkeypatch.setattr(hooks, "traced", messages.extend)
+    hosted = provider.only()
+    secret, remote_id = hosted.secret, hosted.id
+    server = McpServer.objects.for_workspace(tenant.workspace).get()
+    told: list[str] = []
+    services.test_connection(server=server, actor=tenant.actor("admin"))
+    call = a_request(tenant, tool_of(server, "search"), {"query": "x"}, can_ask=True)
+    with pytest.raises(ApprovalMissing) as caught:
+        async_to_sync(call_tool)(call)
+    told.append(repr(caught.value))
+    provider.instances.clear()
+    report = services.test_connection(server=server, actor=tenant.actor("admin"))
+    assert not report.ok
+    told.append(str(report))
+    provider.instances[remote_id] = hosted
+    services.test_connection(server=server, actor=tenant.actor("admin"))
+    runtime.shutdown(2.0)
+    assert sink.store(messages)
+    client = tenant.client("owner")
+    server_path = f"/w/acme/servers/{server.pk}/"
+    pages = (
+        *("/w/acme/servers/", server_path, f"{server_path}settings/", f"{server_path}trace/"),
+        *(HOME, f"{HOME}{installed.pk}/", "/w/acme/catalogue/", "/w/acme/audit/"),
+    )
+    told += [text_of(client, path) for path in pages]
+    headers = {"X-Workspace": "acme"}
+    for path in (
+        *("servers/", f"servers/{server.pk}/", "server-lists/export/", "trace/"),
+        f"servers/{server.pk}/connections/",
+    ):
+        answer = client.get(f"/api/{path}", headers=headers)
+        assert answer.status_code == 200, path
+        told.append(answer.content.decode())
+    exported = export_servers(workspace_id=tenant.workspace.pk, actor=tenant.actor("admin"))
+    assert server.name not in exported["mcpServers"]
+    told += [json.dumps(exported), caplog.text, stored_texts(), repr(server), str(server)]
+    for text in told:
+        for hidden in (secret, remote_id, KEY):
+            assert hidden not in text, text[max(0, text.find(hidden) - 200) :][:500]
