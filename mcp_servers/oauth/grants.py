@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from mcp_servers.models import OAUTH_TYPES, AccountUse, AuthType, OAuthGrant
+from mcp_servers.oauth.values import Challenge, joined, scopes_of
 from workspaces.actors import ActorKind, Source
 
 if TYPE_CHECKING:
@@ -86,6 +87,22 @@ def serves(grant: OAuthGrant) -> bool:
 def needs_sign_in(server: McpServer, user_id: UUID | None) -> bool:
     """Whether somebody has to sign in before this person's requests can be sent."""
     return server.auth_type == AuthType.OAUTH and usable_grant(server, user_id) is None
+
+
+def note_refusal(server: McpServer, user_id: UUID | None, www_authenticate: str) -> None:
+    """A request with this account was refused: if the server says that more is needed, the next sign-in asks for it."""
+    challenge = Challenge.read(403, www_authenticate)
+    if challenge.is_about_scope:
+        want_scope(server=server, user_id=user_id, scope=challenge.scope)
+
+
+def want_scope(*, server: McpServer, user_id: UUID | None, scope: str) -> None:
+    """Have the next sign-in ask for more, since the server said that what was granted is not enough."""
+    holder = holder_of(server, user_id)
+    grant = find_grant(holder) if holder is not None else None
+    if grant is not None:
+        grant.wanted_scope = " ".join(joined(scopes_of(grant.wanted_scope), scopes_of(scope)))
+        grant.save(update_fields=["wanted_scope", "updated_at"])
 
 
 def sign_in_of(server: McpServer) -> tuple[object, ...] | None:

@@ -16,17 +16,29 @@ from workspaces.errors import InvalidEndpoint
 if TYPE_CHECKING:
     from mcp_servers.models import McpServer
 
+_ACCEPT: Final = {"accept": "application/json, text/event-stream"}
+_US: Final = {"name": "trellis", "version": "0.1.0"}
+_LEGACY: Final = "2025-11-25"
+_MODERN: Final = "2026-07-28"
 _HELLO: Final = {
     "jsonrpc": "2.0",
     "id": 1,
     "method": "initialize",
+    "params": {"protocolVersion": _LEGACY, "capabilities": {}, "clientInfo": _US},
+}
+_QUESTION: Final = {
+    "jsonrpc": "2.0",
+    "id": 2,
+    "method": "tools/list",
     "params": {
-        "protocolVersion": "2025-11-25",
-        "capabilities": {},
-        "clientInfo": {"name": "trellis", "version": "0.1.0"},
+        "_meta": {
+            "io.modelcontextprotocol/protocolVersion": _MODERN,
+            "io.modelcontextprotocol/clientInfo": _US,
+            "io.modelcontextprotocol/clientCapabilities": {},
+        }
     },
 }
-_ACCEPT: Final = {"accept": "application/json, text/event-stream"}
+_QUESTION_HEADERS: Final = {**_ACCEPT, "mcp-protocol-version": _MODERN, "mcp-method": "tools/list"}
 
 
 async def ask_challenge(server: McpServer) -> Challenge:
@@ -45,14 +57,25 @@ async def ask_challenge(server: McpServer) -> Challenge:
         async with outbound.client(headers=headers, bounds=BOUNDS) as client:
             if server.transport == Transport.SSE:
                 request = client.build_request("GET", str(endpoint), headers=_ACCEPT)
-            else:
-                request = client.build_request("POST", str(endpoint), headers=_ACCEPT, json=_HELLO)
-            response = await client.send(request, stream=True)
-            await response.aclose()
+                return await _challenge(client, request)
+            request = client.build_request("POST", str(endpoint), headers=_ACCEPT, json=_HELLO)
+            challenge = await _challenge(client, request)
+            if challenge.asks_for_sign_in:
+                return challenge
+            # Some let anybody say hello, or do not know that hello any more, and ask for sign-in at the first question.
+            request = client.build_request(
+                "POST", str(endpoint), headers=_QUESTION_HEADERS, json=_QUESTION
+            )
+            return await _challenge(client, request)
     except InvalidEndpoint as error:
         raise ConnectionFailed("Signing in works with https:// servers only.") from error
     except httpx2.HTTPError as error:
         raise ConnectionFailed("The server could not be reached.") from error
+
+
+async def _challenge(client: httpx2.AsyncClient, request: httpx2.Request) -> Challenge:
+    response = await client.send(request, stream=True)
+    await response.aclose()
     if response.status_code >= 500:
         raise ConnectionFailed(f"The server answered with HTTP {response.status_code}.")
     return Challenge.read(response.status_code, response.headers.get("www-authenticate", "")[:4096])

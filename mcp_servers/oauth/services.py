@@ -145,15 +145,6 @@ def revoke_grant(*, grant: OAuthGrant, actor: Actor) -> None:
     revoking.remove_grant(grant, actor)
 
 
-def want_scope(*, server: McpServer, user_id: UUID | None, scope: str) -> None:
-    """Have the next sign-in ask for more, since the server said that what was granted is not enough."""
-    holder = Holder(workspace_id=server.workspace_id, server_id=server.pk, user_id=user_id)
-    grant = find_grant(holder)
-    if grant is not None:
-        grant.wanted_scope = " ".join(joined(scopes_of(grant.wanted_scope), scopes_of(scope)))
-        grant.save(update_fields=["wanted_scope", "updated_at"])
-
-
 def _require_to_sign_in(actor: Actor, server: McpServer) -> None:
     if server.auth_type != AuthType.OAUTH:
         raise SignInFailed(Reason.NOT_NEEDED)
@@ -313,7 +304,7 @@ def _look_as(server: McpServer, actor: Actor) -> int | None:
     from mcp_servers.services.looks import look_as
 
     try:
-        return look_as(server=server, actor=actor).tool_count
+        return look_as(server=server, actor=actor).tool_count  # None where the look failed
     except DomainError:
         logger.info("not_looked_at_after_sign_in", exc_info=True)
         return None

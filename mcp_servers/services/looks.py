@@ -16,7 +16,12 @@ from mcp_servers.canonical import clean_text
 from mcp_servers.definitions import storable
 from mcp_servers.errors import AuthenticationRequired, ConnectionFailed
 from mcp_servers.models import McpServer, ServerStatus
-from mcp_servers.oauth.grants import has_usable_grant, person_of, uses_own_accounts
+from mcp_servers.oauth.grants import (
+    has_usable_grant,
+    note_refusal,
+    person_of,
+    uses_own_accounts,
+)
 from mcp_servers.oauth.probing import ask_challenge
 from mcp_servers.rights import require_to_manage
 from mcp_servers.services.credentials import check_auth
@@ -139,8 +144,10 @@ def _look(
         finally:
             stderr = _stderr_of(spec)
     except ConnectionFailed as error:
-        if isinstance(error, AuthenticationRequired) and uses_own_accounts(server):
-            return _report_failure(error, "")  # one account's trouble, and not the server's
+        if isinstance(error, AuthenticationRequired):
+            note_refusal(server, viewer, error.challenge)
+            if uses_own_accounts(server):
+                return _report_failure(error, "")  # one account's trouble, and not the server's
         health.note_reading(
             server,
             health.Reading(error=error, details=stderr),

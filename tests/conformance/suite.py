@@ -24,15 +24,25 @@ SCENARIO_SECONDS: Final = 60
 _INSTALL_SECONDS: Final = 300
 
 AUTHORIZATION: Final = "auth/"
-"""Scenarios of signing in to servers, which connections do not do by themselves."""
+"""How the names of scenarios of signing in to servers begin."""
 
+_SKILLS: Final = "skills, an extension that is not spoken here; the scenario checks nothing"
+_EXTENSION: Final = "an extension of authorization that is not spoken here"
 EXPLAINED: Final = {
-    "sep-2640-client-no-prefetch": "skills, an extension that is not spoken here; the scenario checks nothing",
-    "sep-2640-client-verify-digest": "skills, an extension that is not spoken here; the scenario checks nothing",
-    "sep-2640-client-verify-size": "skills, an extension that is not spoken here; the scenario checks nothing",
-    "sep-2640-client-verify-frontmatter": "skills, an extension that is not spoken here; the scenario checks nothing",
+    "sep-2640-client-no-prefetch": _SKILLS,
+    "sep-2640-client-verify-digest": _SKILLS,
+    "sep-2640-client-verify-size": _SKILLS,
+    "sep-2640-client-verify-frontmatter": _SKILLS,
+    "auth/cross-app-access-complete-flow": _EXTENSION,
+    "auth/enterprise-managed-authorization": _EXTENSION,
+    "auth/dpop": _EXTENSION,
+    "auth/dpop-nonce": _EXTENSION,
+    "auth/wif-jwt-bearer": _EXTENSION,
+    "conformance auth/2025-03-26-oauth-metadata-backcompat": (
+        "the scenario's issuer misnames itself, which its next release mends, and there it passes"
+    ),
 }
-"""Scenarios that need not pass, and why."""
+"""Scenarios that need not pass, and why; where a release stands before the name, only in that one."""
 
 
 class SuiteUnavailable(RuntimeError):
@@ -53,16 +63,21 @@ class Ended:
     @property
     def is_good(self) -> bool:
         """At least one check, and none that failed; or explained."""
-        return (self.failed == 0 and self.passed > 0) or self.scenario in EXPLAINED
+        return (self.failed == 0 and self.passed > 0) or bool(self.explanation)
+
+    @property
+    def explanation(self) -> str:
+        """Why it need not pass; empty where it has to."""
+        named = f"{self.release} {self.scenario}"
+        return EXPLAINED.get(named) or EXPLAINED.get(self.scenario, "")
 
 
-def install(folder: Path | None = None) -> Path:
-    """Install the pinned suite, if it is not; gives its folder.
+def install(folder: Path) -> Path:
+    """Install the pinned suite into a folder, if it is not there; gives the folder.
 
     Raises:
         SuiteUnavailable: there is no Node, or the packages cannot be had.
     """
-    folder = folder or settings.TRELLIS.data_dir / "conformance"
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -97,7 +112,7 @@ def version_of(folder: Path, release: str) -> str:
 
 
 def scenarios(folder: Path, release: str) -> list[str]:
-    """The client scenarios of a release, those of signing in left out."""
+    """The client scenarios of a release."""
     done = subprocess.run(
         [*_suite(folder, release), "list", "--client"],
         env=_environment(),
@@ -106,8 +121,7 @@ def scenarios(folder: Path, release: str) -> list[str]:
         timeout=SCENARIO_SECONDS,
         check=True,
     )
-    names = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("  - ")]
-    return [name for name in names if not name.startswith(AUTHORIZATION)]
+    return [line.split()[1] for line in done.stdout.splitlines() if line.startswith("  - ")]
 
 
 def run(folder: Path, release: str, wanted: list[str], results: Path) -> Iterator[Ended]:
@@ -119,7 +133,7 @@ def run(folder: Path, release: str, wanted: list[str], results: Path) -> Iterato
             *_suite(folder, release),
             "client",
             "--command",
-            f"{sys.executable} -m tests.conformance.client",
+            f"{sys.executable} {HERE / 'client.py'}",
             "--scenario",
             scenario,
             "--output-dir",
