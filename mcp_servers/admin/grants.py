@@ -21,9 +21,8 @@ class OAuthGrantAdmin(OfServerAdmin):
 
     manage_permission = Permission.MANAGE_SERVERS
     list_display = ("server", "whose", "account", "granted_at", "last_used_at", "is_connected")
-    list_filter = ("server",)
     list_select_related = ("server", "user")
-    search_fields = ("user__email", "account")
+    search_fields = ("server__name", "user__email", "account")
     fields = (
         *("server", "whose", "account", "granted_by", "issuer", "scope", "granted_at"),
         *("refreshed_at", "last_used_at", "expires_at", "is_connected", "lost_reason"),

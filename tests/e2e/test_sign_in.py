@@ -43,7 +43,7 @@ def test_install_sign_in_disconnect_and_again_in_mid_turn(
 
     # Installed from the catalogue, and straight on to the sign-in.
     page.goto("/w/demo/servers/")
-    page.get_by_role("link", name="Well-known servers").click()
+    page.get_by_role("link", name="Catalogue", exact=True).click()
     page.get_by_label("Search", exact=True).fill("letters")
     page.get_by_role("button", name="Search").click()
     entry = page.locator("#known-letters")
@@ -95,3 +95,10 @@ def test_install_sign_in_disconnect_and_again_in_mid_turn(
     expect(page.locator("article.answer").last).to_contain_text("ada@example.com")
     expect_idle(page)
     assert protected.called_by("whoami") == ["ada@example.com"]
+
+    # Uninstalled where it was installed.
+    page.goto("/w/demo/catalogue/?q=letters")
+    page.get_by_role("button", name="Uninstall Letters").click()
+    page.get_by_role("dialog").get_by_role("button", name="Uninstall").click()
+    expect(page.get_by_text("Uninstalled.")).to_be_visible()
+    expect(page.get_by_role("button", name="Install Letters")).to_be_visible()

@@ -31,10 +31,10 @@ export function onSignedIn(hear: (told: SignedIn) => void): () => void {
 }
 
 /** What the sign-in pages do by themselves. */
-export function startSignIn(): void {
+export function startSignIn(go: (address: string) => void = (address) => location.assign(address)): void {
   document.querySelector<HTMLFormElement>("form[data-begins]")?.requestSubmit();
   const onward = document.querySelector<HTMLAnchorElement>("a[data-go]");
-  if (onward && /^https?:$/.test(onward.protocol)) location.assign(onward.href);
+  if (onward && /^https?:$/.test(onward.protocol)) go(onward.href);
   const end = document.querySelector<HTMLElement>("[data-signed-in]");
   if (end) {
     const told: SignedIn = {
