@@ -211,7 +211,7 @@ def test_one_with_a_key_asks_for_it(tenant: Tenant, shelf: Path, counting: Count
 def test_members_install_what_was_opened_to_them(
     tenant: Tenant, personal: Tenant, shelf: Path
 ) -> None:
-    """SEC-24: nothing until an administrator opens it, then for themselves alone; and each choice is an entry of the log."""
+    """Ours: nothing until an administrator opens it, then for themselves alone; and each choice is an entry of the log."""
     member = tenant.client("member")
     assert "Nothing to install" in member.get(HOME).content.decode()
     assert install(member, "open", "me").status_code == 404
@@ -233,7 +233,7 @@ def test_members_install_what_was_opened_to_them(
 def test_a_workspace_without_own_servers_opens_nothing(
     tenant: Tenant, personal: Tenant, shelf: Path
 ) -> None:
-    """SEC-24: what was opened earlier is closed as long as members may have no servers of their own."""
+    """Ours: what was opened earlier is closed as long as members may have no servers of their own."""
     open_to_members(tenant, "open")
     tenant.workspace.allows_personal_servers = False
     tenant.workspace.save()
@@ -244,7 +244,7 @@ def test_a_workspace_without_own_servers_opens_nothing(
 
 
 def test_a_program_is_the_owners_word(tenant: Tenant, shelf: Path, superuser: User) -> None:
-    """SEC-15: without an entry of the program catalogue there is nothing to install; the owner gets a filled-in form."""
+    """SEC-37: without an entry of the program catalogue there is nothing to install; the owner gets a filled-in form."""
     client = tenant.client("admin")
     told = "has not put this program into the program catalogue"
     assert told in client.get(HOME).content.decode()

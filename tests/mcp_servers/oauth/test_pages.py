@@ -115,7 +115,7 @@ def test_a_page_answers_itself_only_when_one_of_ours_opened_it(
 def test_the_workspaces_account_is_an_administrators_to_connect(
     tenant: Tenant, protected: ProtectedServer, issuer: Issuer
 ) -> None:
-    """SEC-24: members are told who can."""
+    """SEC-53: members are told who can."""
     shared = http_server(
         tenant,
         protected.url,

@@ -46,7 +46,7 @@ def save(client: Client, server: McpServer, **changes: str) -> Any:
 def test_the_settings_show_the_client_and_never_its_secret(
     tenant: Tenant, server: McpServer, settings: Any
 ) -> None:
-    """SEC-98: the client's id and the addresses to register are shown; the secret is not."""
+    """SEC-93: the client's id and the addresses to register are shown; the secret is not."""
     text = tenant.client("admin").get(f"/w/acme/servers/{server.pk}/settings/").content.decode()
     assert "our-id" in text
     assert "our-secret" not in text
