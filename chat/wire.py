@@ -21,7 +21,7 @@ from chat.models import (
     Turn,
 )
 from chat.sampling import model_for
-from chat.signing_in import sign_in_json
+from chat.signing_in import credential_of, sign_in_json
 from chat.values import MessageRole, ToolCallStatus, TurnStatus
 from mcp_servers.elicitation import input_json
 from mcp_servers.hidden_text import show_hidden
@@ -253,7 +253,7 @@ def _approval_json(call: ToolCall) -> dict[str, Any] | None:
     return {
         "rule": call.approval_rule,
         "reason": call.approval_reason,
-        "credential": "workspace",
+        "credential": credential_of(call),
         "expires_at": moment(call.approval_expires_at),
         "decision": call.decision or None,
         "decided_by": call.decided_by.display_name if call.decided_by else None,

@@ -143,7 +143,11 @@ class ToolRef(NamedRef):
 class ApprovalOutput(serializers.Serializer[Any]):
     rule = serializers.CharField()
     reason = serializers.CharField()
-    credential = serializers.CharField()
+    credential = serializers.ChoiceField(
+        ["workspace", "personal"],
+        allow_null=True,
+        help_text="Whose access the call would use, as long as it waits.",
+    )
     expires_at = serializers.DateTimeField(allow_null=True)
     decision = serializers.ChoiceField(_choices(Decision), allow_null=True)
     decided_by = serializers.CharField(allow_null=True)

@@ -30,8 +30,9 @@ from mcp_servers.elicitation.rows import (
     tell_listener,
 )
 from mcp_servers.inputs import InputKind
-from mcp_servers.models import InputRequest, InputStatus, McpServer
+from mcp_servers.models import InputRequest, InputStatus, McpServer, OAuthGrant
 from mcp_servers.oauth.grants import usable_grant, uses_own_accounts
+from mcp_servers.oauth.values import scopes_of
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now
 
@@ -91,11 +92,12 @@ def open_sign_in(wanted: WantedSignIn, origin: Origin, *, since: datetime) -> In
     if earlier.count() >= MOST_SIGN_INS:
         raise Unaskable("signing in has not helped.")
     account = account_of(server)
+    scopes = wanted.scopes or _scopes_known(server, user_id if account == OWN else None)
     params: dict[str, JsonValue] = {
         "server_id": str(server.pk),
         "account": account,
         "host": wanted.host,
-        "scopes": list(wanted.scopes),
+        "scopes": list(scopes),
         "reason": wanted.reason.value,
     }
     row = InputRequest.objects.create(
@@ -117,6 +119,13 @@ def open_sign_in(wanted: WantedSignIn, origin: Origin, *, since: datetime) -> In
     record(draft_of(row, Action.INPUT_REQUESTED, origin.actor, details=facts_of(row)))
     announce_row(row)
     return row
+
+
+def _scopes_known(server: McpServer, user_id: UUID | None) -> tuple[str, ...]:
+    """What is likely to be asked for: as before, or as of the last one who signed in."""
+    grants = OAuthGrant.objects.for_workspace(server.workspace_id).filter(server=server)
+    grant = grants.of(user_id).first() or grants.first()
+    return scopes_of(f"{grant.scope} {grant.wanted_scope}") if grant is not None else ()
 
 
 def sign_ins_of(origin: Origin) -> Any:

@@ -6,7 +6,8 @@ Where nobody is there it fails: never with another person's account, and never w
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from django.utils import timezone
 
@@ -24,7 +25,7 @@ from mcp_servers.elicitation.sign_ins import (
 )
 from mcp_servers.errors import AuthenticationRequired, InputMissing, McpServersError
 from mcp_servers.models import AuthType, InputStatus
-from mcp_servers.oauth.grants import person_of
+from mcp_servers.oauth.grants import person_of, want_scope
 from mcp_servers.oauth.values import Challenge, scopes_of
 from workspaces.database import in_database
 from workspaces.errors import DomainError
@@ -109,11 +110,18 @@ class SigningIn:
                 wanted = self._wanted(error)
                 if wanted is None:
                     raise
+            if wanted.reason is SignInReason.SCOPE:
+                # Whoever signs in next, here or elsewhere, is asked for it.
+                scope = " ".join(wanted.scopes)
+                await in_database(partial(want_scope, scope=scope, **self._holder()))
             if not self._can_ask or person_of(self._origin.actor) is None:
                 is_there = person_of(self._origin.actor) is not None
                 raise CannotGoOn(_words_unasked(self._origin.server, is_there=is_there))
             await self._sign_in(wanted, since, parking)
         raise CannotGoOn(self._in_vain(), sign_in="in_vain")
+
+    def _holder(self) -> dict[str, Any]:
+        return {"server": self._origin.server, "user_id": person_of(self._origin.actor)}
 
     async def resume(self) -> None:
         """For a request that was put aside: whether somebody has signed in meanwhile.

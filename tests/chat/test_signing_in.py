@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 import pytest
+from django.conf import settings
+from django.core.management import call_command
 
 from audit.models import AuditEntry
 from chat.engine import ledger, runner
@@ -19,6 +22,7 @@ from mcp_servers.connections import runtime
 from mcp_servers.elicitation import complete_sign_ins
 from mcp_servers.inputs import InputAction
 from mcp_servers.models import InputRequest, OAuthGrant
+from mcp_servers.oauth import services
 from tests.chat.conftest import Chat, make_chat
 from tests.factories import Tenant
 from tests.fakes.protected_server import ProtectedServer
@@ -79,6 +83,15 @@ def sign_in(chat: Chat, account: str = "mia@example.com", *scopes: str) -> OAuth
     return grant
 
 
+def sign_in_at_the_issuer(chat: Chat) -> None:
+    """The whole way, as the member's browser goes it; on whatever device."""
+    about: Any = {"server": chat.row, "actor": chat.actor, "session_key": "another-device"}
+    origin = settings.TRELLIS.public_origins[0]
+    started = services.start_sign_in(**about, origin=origin)
+    params = chat.server.issuer.consent(started.url, "mia@example.com")
+    services.finish_sign_in(**about, params=params)
+
+
 def told_to_model(chat: Chat) -> str:
     return str(chat.model.requests[-1]["messages"][-1]["content"])
 
@@ -105,11 +118,11 @@ def test_the_call_waits_for_the_sign_in_and_goes_on(mail: Chat) -> None:
     assert (shown["kind"], shown["status"]) == ("sign_in", "pending")
     assert shown["params"]["host"] == "127.0.0.1"
     assert shown["params"]["account"] == "user"
-    assert shown["params"]["reason"] == "missing"
+    assert (shown["params"]["reason"], shown["params"]["scopes"]) == ("missing", ["mail.read"])
     assert shown["sign_in"]["may_connect"]
     assert shown["sign_in"]["path"].endswith(f"/servers/{mail.row.pk}/sign-in/")
     assert mail.server.calls == []
-    sign_in(mail)
+    sign_in_at_the_issuer(mail)
     mail.watching.turn("completed")
     assert mail.server.called_by("whoami") == ["mia@example.com"]
     assert "mia@example.com" in told_to_model(mail)
@@ -265,8 +278,10 @@ def test_a_tool_that_wants_more_leads_to_a_second_sign_in(mail: Chat) -> None:
     wait_for_card(mail, ("mail__write", {"text": "hello"}))
     [card] = mail.snapshot()["input_requests"]
     assert (card["params"]["reason"], card["params"]["scopes"]) == ("scope", ["mail.write"])
-    sign_in(mail, "mia@example.com", "mail.read", "mail.write")
+    sign_in_at_the_issuer(mail)
     mail.watching.turn("completed")
+    asked_for = mail.server.issuer.at("authorize")[-1].query["scope"].split()
+    assert {"mail.read", "mail.write"} <= set(asked_for)
     assert mail.server.called_by("write") == ["mia@example.com"]
 
 
@@ -309,3 +324,46 @@ def test_a_member_waits_for_the_administrator_where_one_account_serves_all(
     chatting.watching.turn("completed")
     assert protected.called_by("whoami") == ["team@example.com"]
     chatting.watching.close()
+
+
+def test_programs_see_it_and_cannot_accept_it(mail: Chat) -> None:
+    """Ours: over REST it is listed with where to sign in; accepting is refused in words, declining works."""
+    card = wait_for_card(mail)
+    browser = mail.tenant.client("member", headers={"X-Workspace": mail.tenant.workspace.slug})
+    base = "/api/input-requests/"
+    [row] = browser.get(base, {"status": "pending"}).json()["results"]
+    assert (row["kind"], row["sign_in"]["may_connect"]) == ("sign_in", True)
+    answer = f"{base}{card.pk}/answer/"
+    refused = browser.post(answer, {"action": "accept"}, content_type="application/json")
+    assert refused.status_code == 409
+    assert "sign-in" in refused.content.decode()
+    declined = browser.post(answer, {"action": "decline"}, content_type="application/json")
+    assert declined.status_code == 200
+    mail.watching.turn("completed")
+
+
+def test_the_terminal_says_where_to_sign_in(
+    mail: Chat, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ours: manage.py ask cannot open a browser, so it names the page, and ends as failed."""
+    # The command ends the connections of its process; the test's own end does.
+    monkeypatch.setattr("chat.management.commands.ask.runtime.shutdown", lambda seconds: None)
+    mail.model.call(WHOAMI)
+    mail.model.say("done")
+    person = ["--workspace", mail.tenant.workspace.slug, "--user", mail.tenant.member.email]
+    with pytest.raises(SystemExit) as ended:
+        call_command("ask", "hello", "--bud", "bud", *person)
+    assert ended.value.code == 1
+    said = capsys.readouterr().out
+    assert '"code": "sign_in_missing"' in said
+    assert f"/servers/{mail.row.pk}/sign-in/" in said
+    assert mail.server.calls == []
+
+
+def test_the_card_of_an_approval_says_whose_account_is_used(mail: Chat) -> None:
+    """Ours: before anybody says yes."""
+    mail.model.call(("mail__send", {"text": "hello"}))
+    mail.send()
+    mail.watching.turn("waiting_for_approval")
+    [card] = mail.snapshot()["tool_calls"]
+    assert card["approval"]["credential"] == "personal"

@@ -194,7 +194,8 @@ export interface Annotations {
 export interface Approval {
   rule: string;
   reason: string;
-  credential: "workspace" | "personal";
+  /** Whose access it would use, as long as it waits. */
+  credential: "workspace" | "personal" | null;
   expires_at: string;
   decision: null | "approved" | "refused";
   decided_by: string | null;

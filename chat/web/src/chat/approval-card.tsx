@@ -103,7 +103,7 @@ export function ApprovalCard({ call }: { call: ToolCall }) {
       </header>
       <div class="flex flex-wrap gap-1.5">
         <Badges annotations={call.annotations} />
-        {call.approval && (
+        {call.approval?.credential && (
           <span class="tag" data-tone="muted">
             <Icon name="key" />
             {call.approval.credential === "personal"
