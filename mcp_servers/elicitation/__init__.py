@@ -13,7 +13,7 @@ from mcp_servers.elicitation.services import (
     wait_for_answer,
     withdraw_inputs,
 )
-from mcp_servers.elicitation.sign_ins import complete_sign_ins
+from mcp_servers.elicitation.sign_ins import complete_sign_ins, withdraw_sign_ins
 
 __all__ = [
     "Origin",
@@ -29,4 +29,5 @@ __all__ = [
     "turn_away",
     "wait_for_answer",
     "withdraw_inputs",
+    "withdraw_sign_ins",
 ]

@@ -158,17 +158,29 @@ def complete_sign_ins(
             pk=server_id
         ).first()
         found = list(waiting.order_by("pk"))
-    done = (_complete(row, actor) for row in found)
+    done = (_end(row, actor) for row in found)
     return [row for row in done if row is not None]
 
 
+def withdraw_sign_ins(server: McpServer, actor: Actor) -> None:
+    """Where people sign in has changed, or the server goes: what was asked is moot, and the calls end unmade."""
+    known = InputRequest.objects.for_workspace(server.workspace_id)
+    waiting = known.filter(
+        server_id=server.pk, kind=InputKind.SIGN_IN.value, status=InputStatus.PENDING
+    )
+    for row in waiting.order_by("pk"):
+        _end(row, actor, InputStatus.CANCELLED)
+
+
 @transaction.atomic
-def _complete(row: InputRequest, actor: Actor | None) -> InputRequest | None:
+def _end(
+    row: InputRequest, actor: Actor | None, status: InputStatus = InputStatus.ACCEPTED
+) -> InputRequest | None:
     locked = lock(row)
     if locked.status != InputStatus.PENDING:
         return None
     by = actor or Actor.system(label="sign-in", source=Source.TASK, workspace_id=row.workspace_id)
-    settled = settle(locked, InputStatus.ACCEPTED, Action.INPUT_ANSWERED, by, {})
+    settled = settle(locked, status, Action.INPUT_ANSWERED, by, {})
     tell_listener(settled)
     return settled
 

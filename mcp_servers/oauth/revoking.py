@@ -16,6 +16,7 @@ from django.db import transaction
 
 from audit.actions import Action
 from mcp_servers.connections import runtime
+from mcp_servers.elicitation import withdraw_sign_ins
 from mcp_servers.models import OAuthAttempt, OAuthClient, OAuthGrant, ToolSighting
 from mcp_servers.oauth import tokens
 from mcp_servers.oauth.clients import identity_of, issuer_of
@@ -62,12 +63,16 @@ def remove_grant(grant: OAuthGrant, actor: Actor, *, why: str = "") -> None:
 
 
 def remove_grants_of_server(server: McpServer, actor: Actor, *, why: str) -> None:
-    """All grants at a server that is deleted, or is another one by now, with what we were known as there."""
+    """All grants at a server that is deleted, or is another one by now, with what we were known as there.
+
+    Calls that wait for a sign-in there end.
+    """
     rows = OAuthGrant.objects.for_workspace(server.workspace_id).filter(server=server)
     for grant in rows.select_related("server", "client"):
         remove_grant(grant, actor, why=why)
     for model in (OAuthAttempt, OAuthClient):
         model.objects.for_workspace(server.workspace_id).filter(server=server).delete()
+    withdraw_sign_ins(server, actor)
 
 
 def remove_grants_of_person(workspace_id: UUID, user_id: UUID, actor: Actor) -> None:

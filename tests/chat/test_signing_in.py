@@ -21,8 +21,9 @@ from chat.services.turns import stop_turn
 from mcp_servers.connections import runtime
 from mcp_servers.elicitation import complete_sign_ins
 from mcp_servers.inputs import InputAction
-from mcp_servers.models import InputRequest, OAuthGrant
+from mcp_servers.models import AccountUse, InputRequest, OAuthGrant
 from mcp_servers.oauth import services
+from mcp_servers.services import ServerDraft, update_server
 from tests.chat.conftest import Chat, make_chat
 from tests.factories import Tenant
 from tests.fakes.protected_server import ProtectedServer
@@ -324,6 +325,21 @@ def test_a_member_waits_for_the_administrator_where_one_account_serves_all(
     chatting.watching.turn("completed")
     assert protected.called_by("whoami") == ["team@example.com"]
     chatting.watching.close()
+
+
+def test_a_server_that_goes_ends_what_waits_for_it(mail: Chat) -> None:
+    """Ours: also where people sign in otherwise by now, nobody is left with a card that leads nowhere."""
+    card = wait_for_card(mail)
+    update_server(
+        server=mail.row,
+        draft=ServerDraft(account_use=AccountUse.WORKSPACE),
+        actor=mail.tenant.actor(),
+    )
+    mail.watching.turn("completed")
+    card.refresh_from_db()
+    assert card.status == "cancelled"
+    assert "withdrawn" in told_to_model(mail)
+    assert log_of(mail)[-1] == "tool_call.finished transport_error"
 
 
 def test_programs_see_it_and_cannot_accept_it(mail: Chat) -> None:
