@@ -1,5 +1,5 @@
 """Servers, what they offer, and the platform's catalogue in the admin."""
 
-from mcp_servers.admin import grants, offers, platform, servers
+from mcp_servers.admin import grants, klavis, offers, platform, servers
 
-__all__ = ["grants", "offers", "platform", "servers"]
+__all__ = ["grants", "klavis", "offers", "platform", "servers"]

@@ -308,14 +308,14 @@ def _page(request: WorkspaceRequest, *, form: KlavisAccountForm | None = None) -
         "workspace", "server", "user"
     )
     seen = rows.visible_to(request.user)
-    others = rows.exclude(user__isnull=True).exclude(user=request.user) if is_manager else []
+    others = rows.exclude(user__isnull=True).exclude(user=request.user)
     context = {
         **_context(request),
         "account": account,
         "has_key": account is not None and bool(account.api_key),
         "form": (form or KlavisAccountForm(account=account)) if is_manager else None,
         "cards": instance_cards(seen, actor=request.actor),
-        "others": instance_cards(others[:MOST_SHOWN], actor=request.actor) if others else [],
+        "others": instance_cards(others[:MOST_SHOWN], actor=request.actor) if is_manager else [],
         "removals": list(KlavisRemoval.objects.for_workspace(workspace)[:MOST_SHOWN])
         if is_manager
         else [],

@@ -146,6 +146,16 @@ SAMPLES: dict[str, Sample] = {
     "api:servers-refresh": Sample(ids=_pk("server"), reads=False),
     "api:servers-test": Sample(ids=_pk("server"), reads=False),
     "api:servers-people": Sample(ids=_pk("server")),
+    "api:catalogue-list": Sample(),
+    "api:catalogue-install": Sample(
+        bodies=(_body(source="=known", slug="=deepwiki", for_workspace="=x"),), reads=False
+    ),
+    "api:catalogue-uninstall": Sample(
+        bodies=(_body(source="=known", slug="=deepwiki", server_id="server"),), reads=False
+    ),
+    "api:catalogue-audience": Sample(
+        bodies=(_body(source="=known", slug="=deepwiki", is_for_everybody="=on"),), reads=False
+    ),
     "api:connections-list": Sample(),
     "api:connections-detail": Sample(ids=_pk("grant"), reads=False),
     "mcp_servers:catalogue": _page,
@@ -425,6 +435,12 @@ SAMPLES: dict[str, Sample] = {
     "mcp_servers:tool_accept": _action_on_tool,
     "mcp_servers:tool_tester": Sample(ids=_tool),
     "mcp_servers:tool_try": _action_on_tool,
+    "api:hosted-servers-list": Sample(),
+    "api:hosted-servers-detail": Sample(
+        ids=_pk("klavis_instance"), bodies=(lambda _: {"uses_rest": True},)
+    ),
+    "api:hosted-servers-sign-in": Sample(ids=_pk("klavis_instance"), reads=False),
+    "api:hosted-servers-poll": Sample(ids=_pk("klavis_instance"), reads=False),
     "mcp_servers:klavis": _page,
     "mcp_servers:klavis_save": Sample(
         ids=_slug,

@@ -77,7 +77,7 @@ def test_which_tools_run_actions() -> None:
     assert runs_actions(hosted_by="klavis", tool_name="run_it", input_schema=named)
     assert not runs_actions(hosted_by="klavis", tool_name="gmail_send", input_schema={})
     assert not runs_actions(hosted_by="", tool_name="execute_action", input_schema=named)
-    details = {"properties": {"action_name": {}, "category_name": {}}}
+    details: dict[str, Any] = {"properties": {"action_name": {}, "category_name": {}}}
     for name in DISCOVERING:
         assert not runs_actions(hosted_by="klavis", tool_name=name, input_schema=details)
 
@@ -195,7 +195,7 @@ def test_who_may_set_them(tenant: Tenant, meta: McpTool) -> None:
     meta.server.scope, meta.server.owner = "personal", tenant.member
     meta.server.workspace = tenant.workspace
     meta.server.save()
-    own = {"server": meta.server, "service": "", "category": "", "action": "send"}
+    own: dict[str, Any] = {"server": meta.server, "service": "", "category": "", "action": "send"}
     with pytest.raises(PermissionDenied):
         set_action_rule(**own, effect=Effect.AUTO, actor=tenant.actor("member"))
     set_action_rule(**own, effect=Effect.DENY, actor=tenant.actor("member"))

@@ -1,0 +1,113 @@
+"""Hosted servers over REST; never a key, a credential or a server's own address."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.response import Response
+
+from mcp_servers.api.common import StrictSerializer
+from mcp_servers.cards.klavis import instance_card, instance_cards
+from mcp_servers.klavis import instances, polling
+from mcp_servers.models import InstanceState, KlavisInstance
+from workspaces.api import Scopes, WorkspaceViewSet
+
+if TYPE_CHECKING:
+    from rest_framework.request import Request
+
+    from workspaces.scoping import WorkspaceQuerySet
+
+
+class SignInWindowOutput(serializers.Serializer[Any]):
+    """Where the caller signs in to one service, in a browser."""
+
+    service = serializers.CharField()
+    url = serializers.CharField()
+
+
+class HostedOutput(serializers.Serializer[Any]):
+    """One hosted instance."""
+
+    id = serializers.UUIDField()
+    title = serializers.CharField()
+    is_own = serializers.BooleanField(help_text="The caller's own, and not the workspace's.")
+    state = serializers.ChoiceField(choices=InstanceState.choices)
+    reason = serializers.CharField(help_text="Why it is in that state; may be empty.")
+    services = serializers.ListField(
+        child=serializers.CharField(), help_text="Of several services behind one server: which."
+    )
+    windows = SignInWindowOutput(many=True, help_text="Only for whoever may sign in.")
+    is_read_only = serializers.BooleanField()
+    uses_rest = serializers.BooleanField()
+    server_id = serializers.UUIDField(allow_null=True)
+
+
+class HostedInput(StrictSerializer):
+    """What may be changed."""
+
+    is_read_only = serializers.BooleanField(required=False)
+    uses_rest = serializers.BooleanField(required=False)
+
+
+class HostedViewSet(WorkspaceViewSet):
+    """Servers that a provider hosts for the workspace or for the caller."""
+
+    model = KlavisInstance
+    scopes = Scopes(read="servers:read", write="servers:write")
+    pagination_class = None  # type: ignore[assignment]  # a short list, given whole
+    serializer_class = HostedOutput
+
+    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+        """Those that the caller may see, with what their cards need."""
+        return super().get_queryset().select_related("workspace", "server", "user")
+
+    @extend_schema(responses=HostedOutput(many=True), filters=False)
+    def list(self, request: Request) -> Response:
+        """Every instance of the workspace, and the caller's own."""
+        cards = instance_cards(self.get_queryset(), actor=self.actor)
+        return Response(HostedOutput(cards, many=True).data)
+
+    @extend_schema(responses=HostedOutput)
+    def retrieve(self, request: Request, pk: str) -> Response:
+        """One of them."""
+        return self._answer(self.get_object())
+
+    @extend_schema(request=HostedInput, responses=HostedOutput)
+    def partial_update(self, request: Request, pk: str) -> Response:
+        """Have it only read, or reach it over the provider's REST interface."""
+        instance, values = self.get_object(), self.read(HostedInput)
+        if "is_read_only" in values:
+            instances.set_read_only(
+                instance=instance, is_read_only=values["is_read_only"], actor=self.actor
+            )
+        if "uses_rest" in values:
+            instances.set_uses_rest(
+                instance=instance, uses_rest=values["uses_rest"], actor=self.actor
+            )
+        return self._answer(self.get_object())
+
+    @extend_schema(responses={204: None})
+    def destroy(self, request: Request, pk: str) -> Response:
+        """Uninstall it: here at once, and at the provider."""
+        instances.uninstall(instance=self.get_object(), actor=self.actor)
+        return Response(status=204)
+
+    @extend_schema(request=None, responses=HostedOutput)
+    @action(detail=True, methods=["post"], url_path="sign-in")
+    def sign_in(self, request: Request, pk: str) -> Response:
+        """Begin the sign-in, or a failed installation, once more."""
+        instances.begin_again(instance=self.get_object(), actor=self.actor)
+        return self._answer(self.get_object())
+
+    @extend_schema(request=None, responses=HostedOutput)
+    @action(detail=True, methods=["post"])
+    def poll(self, request: Request, pk: str) -> Response:
+        """What became of a sign-in, for whoever may begin it."""
+        polling.poll_for(instance=self.get_object(), actor=self.actor)
+        return self._answer(self.get_object())
+
+    def _answer(self, instance: KlavisInstance) -> Response:
+        return Response(HostedOutput(instance_card(instance, actor=self.actor)).data)
