@@ -15,9 +15,10 @@ from django.core.management import call_command
 from audit.models import AuditEntry
 from chat.engine import ledger, runner
 from chat.models import ToolCall, Turn
+from chat.services.attachments import ResourceRef
 from chat.services.conversations import create_conversation
 from chat.services.inputs import answer_input, expire_inputs
-from chat.services.turns import stop_turn
+from chat.services.turns import send_message, stop_turn
 from mcp_servers.connections import runtime
 from mcp_servers.elicitation import complete_sign_ins
 from mcp_servers.inputs import InputAction
@@ -340,6 +341,23 @@ def test_a_server_that_goes_ends_what_waits_for_it(mail: Chat) -> None:
     assert card.status == "cancelled"
     assert "withdrawn" in told_to_model(mail)
     assert log_of(mail)[-1] == "tool_call.finished transport_error"
+
+
+def test_an_attachment_waits_too(mail: Chat) -> None:
+    """Ours: what is read before the first answer waits in place, with a card that belongs to no call."""
+    mail.model.say("done")
+    send_message(
+        conversation=mail.conversation,
+        client_id="one",
+        text="Sum up",
+        attachments=[ResourceRef(server_id=mail.row.pk, uri="mail://inbox")],
+        actor=mail.actor,
+    )
+    mail.watching.turn("waiting_for_input")
+    assert mail.watching.question()["kind"] == "sign_in"
+    sign_in(mail)
+    mail.watching.turn("completed")
+    assert "inbox of mia@example.com" in str(mail.model.requests[0]["messages"])
 
 
 def test_programs_see_it_and_cannot_accept_it(mail: Chat) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any
@@ -14,7 +15,7 @@ from uuid_utils.compat import uuid7
 
 from audit.actions import Outcome
 from audit.models import AuditEntry
-from mcp_servers.connections.pool import pool
+from mcp_servers.connections.pool import pool as connections
 from mcp_servers.elicitation import Origin, answer_input, complete_sign_ins, sign_ins
 from mcp_servers.errors import InputMissing
 from mcp_servers.gate import abandon_call, call_tool, get_prompt, is_unsent, read_resource
@@ -32,6 +33,7 @@ from tests.mcp_servers.factories import (
     looked_at,
     tool_of,
 )
+from tests.threads import Threads
 from workspaces.actors import Actor, Source
 from workspaces.errors import Conflict
 
@@ -92,7 +94,7 @@ async def test_a_call_in_place_goes_on_after_the_sign_in(
     work = call(tenant, own, port=port, can_ask=True)
 
     def settle() -> None:
-        spec_slots = [slots for key, slots in pool._slots.items() if key[1] == own.pk]
+        spec_slots = [slots for key, slots in connections._slots.items() if key[1] == own.pk]
         assert [slots._taken for slots in spec_slots] == [0]
         signs_in(tenant, own, protected)
 
@@ -292,3 +294,36 @@ def test_what_a_server_may_not_ask_does_not_bind_us(
     assert row.status == InputStatus.PENDING
     with pytest.raises(Conflict):
         answer_input(input_request=row, action=InputAction.ACCEPT, actor=actor)
+
+
+def test_a_grant_that_is_stored_while_the_card_is_opened_settles_it(
+    tenant: Tenant, own: McpServer, protected: ProtectedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: whoever looked for a grant in vain and whoever stores one see each other, whichever is first."""
+    looked, done = threading.Event(), threading.Event()
+    look = sign_ins.usable_grant
+
+    def look_and_dawdle(server: McpServer, user_id: Any) -> Any:
+        found = look(server, user_id)
+        looked.set()
+        done.wait(0.5)  # the other would be through by now, if nothing held it
+        return found
+
+    monkeypatch.setattr(sign_ins, "usable_grant", look_and_dawdle)
+    origin = Origin(
+        call_id=uuid7(), server=own, tool_name="whoami", actor=actor_of(tenant, "member")
+    )
+    wanted = sign_ins.WantedSignIn(reason=sign_ins.SignInReason.MISSING, host="mail.example")
+
+    def store() -> None:
+        looked.wait(30)
+        signs_in(tenant, own, protected)
+        done.set()
+
+    with Threads(1) as pool:
+        storing = pool.submit(store)
+        row = sign_ins.open_sign_in(wanted, origin, since=timezone.now())
+        storing.result(30)
+    if row is not None:
+        row.refresh_from_db()
+        assert row.status == InputStatus.ACCEPTED
