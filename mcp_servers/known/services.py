@@ -62,7 +62,7 @@ def _check(
 ) -> None:
     if entry.problem:
         raise Conflict(entry.problem)
-    if any(one.is_own != for_workspace for one in entry.installed):
+    if entry.is_shared_here if for_workspace else entry.is_mine:
         raise Conflict(f"{entry.title} is installed already.")
     if for_workspace:
         if entry.needs_parameters:

@@ -83,6 +83,16 @@ class CatalogueEntry:
     needs_parameters: tuple[str, ...] = ()
     """Names of a program's parameters that have to be filled in on the form of the servers page."""
 
+    @property
+    def is_shared_here(self) -> bool:
+        """The workspace has it."""
+        return any(not one.is_own for one in self.installed)
+
+    @property
+    def is_mine(self) -> bool:
+        """The reader has one of their own."""
+        return any(one.is_own for one in self.installed)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installing:

@@ -288,3 +288,29 @@ def test_installing_needs_a_known_source(tenant: Tenant, shelf: Path) -> None:
             actor=tenant.actor("admin"),
             for_workspace=True,
         )
+
+
+def test_the_catalogue_over_rest(tenant: Tenant, shelf: Path) -> None:
+    """Seen, installed and uninstalled by programs, with the same rules as on the page."""
+    headers = {"x-workspace": "acme"}
+    admin, member = (
+        tenant.client("admin", headers=headers),
+        tenant.client("member", headers=headers),
+    )
+
+    def post(client: Client, what: str, **body: Any) -> Any:
+        whole = {"source": "known", "slug": "open", **body}
+        return client.post(f"/api/catalogue/{what}/", whole, content_type="application/json")
+
+    assert member.get("/api/catalogue/").json() == []
+    (entry,) = admin.get("/api/catalogue/", {"search": "open", "category": "Tests"}).json()
+    assert (entry["slug"], entry["auth"], entry["installed"]) == ("open", "none", [])
+    assert post(member, "install", for_workspace=True).status_code == 403
+    answer = post(admin, "install", for_workspace=True)
+    assert answer.status_code == 201
+    (server,) = rows()
+    assert answer.json()["server_id"] == str(server.pk)
+    assert post(admin, "install", for_workspace=True).status_code == 409
+    assert post(admin, "audience", is_for_everybody=True).json()["slug"] == "open"
+    assert post(admin, "uninstall", server_id=str(server.pk)).status_code == 204
+    assert rows() == []

@@ -1,10 +1,14 @@
 /** Of the fields for credentials, those that the chosen kind of authentication takes, under the names it has for them. */
 
-const CREDENTIALS: Record<string, { name?: string; secret?: string }> = {
+const CREDENTIALS: Record<string, { name?: string; help?: string; secret?: string }> = {
   bearer: { secret: "Token" },
-  api_key: { name: "Header", secret: "Key" },
+  api_key: { name: "Header", help: "Such as X-API-Key.", secret: "Key" },
   basic: { name: "User name", secret: "Password" },
-  oauth: { name: "Client ID", secret: "Client secret" },
+  oauth: {
+    name: "Client ID",
+    help: "Only if you registered a client at the issuer yourself. Otherwise Trellis introduces itself.",
+    secret: "Client secret",
+  },
   oauth_client: { name: "Client ID", secret: "Client secret" },
 };
 
@@ -13,16 +17,18 @@ function fieldOf(form: HTMLFormElement, name: string): HTMLElement | null {
   return input?.closest<HTMLElement>(".field") ?? null;
 }
 
-function show(field: HTMLElement | null, isShown: boolean, label?: string): void {
+function show(field: HTMLElement | null, isShown: boolean, label?: string, help?: string): void {
   if (!field) return;
   field.hidden = !isShown;
+  const helped = field.querySelector<HTMLElement>(".help");
+  if (help !== undefined && helped) helped.textContent = help;
   const words = field.querySelector("label")?.firstChild;
   if (label && words) words.textContent = `${label} `;
 }
 
 function fit(form: HTMLFormElement, kind: string): void {
-  const { name, secret } = CREDENTIALS[kind] ?? {};
-  show(fieldOf(form, "auth_name"), name !== undefined, name);
+  const { name, help, secret } = CREDENTIALS[kind] ?? {};
+  show(fieldOf(form, "auth_name"), name !== undefined, name, help ?? "");
   show(fieldOf(form, "auth_secret"), secret !== undefined, secret);
   show(fieldOf(form, "account_use"), kind === "oauth");
   show(fieldOf(form, "oauth_scope"), kind === "oauth" || kind === "oauth_client");
@@ -35,6 +41,8 @@ export function startAuthFields(): void {
   for (const select of document.querySelectorAll<HTMLSelectElement>('select[name$="auth_type"]')) {
     const form = select.form;
     if (!form) continue;
+    // What the issuer has to know of us belongs to the client.
+    fieldOf(form, "auth_secret")?.after(...form.querySelectorAll("[data-for-auth]"));
     fit(form, select.value);
     select.addEventListener("change", () => fit(form, select.value));
   }
