@@ -7,6 +7,7 @@ from uuid import UUID
 
 from allauth.account.decorators import login_required
 from django.contrib import messages
+from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -21,6 +22,7 @@ from workspaces.errors import DomainError, InvalidInput, NotFound, PermissionDen
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
 
+ENTRIES_ON_A_PAGE = 60
 _MAX_SEARCH = 100
 
 
@@ -93,12 +95,14 @@ def _page(request: WorkspaceRequest, *, error: str = "", status: int = 200) -> H
     listing = list_entries(
         workspace=workspace, actor=request.actor, search=search, category=category
     )
+    page = Paginator(listing.entries, ENTRIES_ON_A_PAGE).get_page(request.GET.get("page"))
     context: dict[str, Any] = {
         "section": "servers",
+        "page": page,
         "servers_url": servers_url(request),
         "catalogue_url": _home(request),
         "listing": listing,
-        "cards": [(entry, AUTH_LABELS[entry.auth]) for entry in listing.entries],
+        "cards": [(entry, AUTH_LABELS[entry.auth]) for entry in page.object_list],
         "query": search,
         "category": category,
         "can_manage": can_manage(request),

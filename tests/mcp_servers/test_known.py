@@ -14,6 +14,7 @@ from mcp_servers.known import own, services
 from mcp_servers.known.file_format import read_known_servers
 from mcp_servers.known.listing import list_entries
 from mcp_servers.models import AuthType, CatalogueChoice, McpServer, OAuthGrant, ServerScope
+from mcp_servers.views.catalogue import ENTRIES_ON_A_PAGE
 from tests.factories import Tenant
 from tests.fakes.mcp_server import CountingServer
 from tests.fakes.protected_server import ProtectedServer
@@ -314,3 +315,21 @@ def test_the_catalogue_over_rest(tenant: Tenant, shelf: Path) -> None:
     assert post(admin, "audience", is_for_everybody=True).json()["slug"] == "open"
     assert post(admin, "uninstall", server_id=str(server.pk)).status_code == 204
     assert rows() == []
+
+
+def test_a_long_catalogue_comes_in_pages(tenant: Tenant, shelf: Path) -> None:
+    """No page grows with what a provider offers; a page that is none is the nearest."""
+    common = {"description": "For tests.", "categories": ["Tests"]}
+    many = [
+        {"slug": f"s{n}", "title": f"S {n}", "url": f"https://s{n}.example.org/mcp", **common}
+        for n in range(ENTRIES_ON_A_PAGE + 1)
+    ]
+    shelf.write_text(json.dumps({"servers": many}))
+    client = tenant.client("admin")
+    first = client.get(HOME, {"category": "Tests"}).content.decode()
+    last = client.get(HOME, {"category": "Tests", "page": "99"}).content.decode()
+    assert "Page 1 of 2" in first
+    assert 'id="known-s0"' in first
+    assert f'id="known-s{ENTRIES_ON_A_PAGE}"' not in first
+    assert f'id="known-s{ENTRIES_ON_A_PAGE}"' in last
+    assert 'id="known-s0"' not in last
