@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import Any
 
@@ -138,8 +139,6 @@ def test_disconnecting_ends_everything_at_once(
 
 async def settled() -> None:
     """Wait for all that was begun on the connections' loop and ends by itself."""
-    import asyncio
-
     names = ("_tell_issuer", "drop")
     while pending := [
         task for task in asyncio.all_tasks() if getattr(task.get_coro(), "__name__", "") in names
@@ -304,3 +303,19 @@ def test_a_client_signs_in_without_a_person(
     outcome = async_to_sync(call_tool)(a_request(tenant, freely(server), actor=actor))
     assert outcome.outcome is Outcome.OK
     assert len(issuer.token_requests("client_credentials")) == 2
+
+
+def test_an_end_in_another_process_closes_connections_here(
+    tenant: Tenant, server: McpServer, sign_in: SignIn
+) -> None:
+    """SEC-54: a grant that is gone from the database takes its open connections along within seconds."""
+    sign_in(server)
+    assert async_to_sync(call_tool)(a_request(tenant, freely(server))).outcome is Outcome.OK
+    assert pool.granted()
+    OAuthGrant.objects.across_workspaces().all().delete()
+
+    async def closed() -> None:
+        while pool.granted():
+            await asyncio.sleep(0.05)
+
+    runtime.run_sync(closed(), 60)
