@@ -75,6 +75,7 @@ def keep_klavis() -> None:
     for workspace_id, instance_id in polling.due_polls():
         poll_klavis.apply_async((str(workspace_id), str(instance_id)), expires=60)
     for workspace_id, instance_id in reconciling.due_checks():
+        reconciling.claim(workspace_id, instance_id)
         check_klavis.apply_async((str(workspace_id), str(instance_id)), expires=300)
     for workspace_id, removal_id in removals.due_removals():
         remove_at_klavis.apply_async(

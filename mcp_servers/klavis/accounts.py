@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from mcp_servers.canonical import clean_text
 from mcp_servers.klavis import lasting, removals
-from mcp_servers.klavis.asking import account_of, ask, external_id, note_problem, usable_account
+from mcp_servers.klavis.asking import account_of, ask, note_problem, usable_account
 from mcp_servers.klavis.errors import KlavisError
 from mcp_servers.klavis.shapes import OfferedServer
 from mcp_servers.models import (
@@ -20,7 +20,6 @@ from mcp_servers.models import (
     KlavisAccount,
     KlavisDialect,
     KlavisInstance,
-    RemovalKind,
 )
 from mcp_servers.models.klavis import DEFAULT_BASE_URL
 from workspaces import outbound
@@ -138,7 +137,7 @@ def remove_account(*, workspace_id: UUID, actor: Actor) -> None:
         users.add(instance.user_id)
         lasting.let_go(instance, actor=actor)
     for user_id in users - {None}:
-        removals.note(account, RemovalKind.USER, external_id(account, user_id), "An account")
+        removals.note_user(account, user_id, "An account")
     record_deleted(account, actor=actor)
     account.delete()
     lasting.tell_account(account)
@@ -158,7 +157,7 @@ def _leave_behind(account: KlavisAccount, actor: Actor) -> None:
             "The address of Klavis changed in this workspace. Install it again.",
         )
     for user_id in users:
-        removals.note(account, RemovalKind.USER, external_id(account, user_id), "An account")
+        removals.note_user(account, user_id, "An account")
 
 
 def _apply(account: KlavisAccount, draft: AccountDraft, api_key: str | None) -> None:

@@ -13,8 +13,8 @@ from mcp_servers import health
 from mcp_servers.errors import AuthenticationRequired, ConnectionFailed
 from mcp_servers.hosting import KLAVIS
 from mcp_servers.klavis import removals
-from mcp_servers.klavis.asking import account_of, external_id
-from mcp_servers.models import InstanceState, KlavisInstance, McpServer, RemovalKind
+from mcp_servers.klavis.asking import account_of
+from mcp_servers.models import InstanceState, KlavisInstance, McpServer
 from mcp_servers.services.news import drop_connections, tell
 from mcp_servers.services.servers import remove_row
 from workspaces.actors import Actor, Source
@@ -142,4 +142,4 @@ def _membership_changed(sender: type[Membership], change: ConfigurationChange, *
         return
     for instance in KlavisInstance.objects.for_workspace(change.workspace_id).filter(user=user_id):
         let_go(instance, actor=change.actor)
-    removals.note(account, RemovalKind.USER, external_id(account, user_id), "A member's account")
+    removals.note_user(account, user_id, "A member's account")

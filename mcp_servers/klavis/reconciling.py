@@ -33,10 +33,16 @@ def due_checks(limit: int = 500) -> list[tuple[UUID, UUID]]:
     is_old = Q(last_checked_at__isnull=True) | Q(last_checked_at__lte=now - EVERY)
     rows = KlavisInstance.objects.across_workspaces().filter(
         Q(state=InstanceState.READY) & is_old
-        | Q(state=InstanceState.CREATING, updated_at__lte=now - INTERRUPTED_AFTER),
+        | Q(state=InstanceState.CREATING, updated_at__lte=now - INTERRUPTED_AFTER) & is_old,
         workspace__is_active=True,
     )
     return list(rows.order_by("last_checked_at").values_list("workspace_id", "pk")[:limit])
+
+
+def claim(workspace_id: UUID, instance_id: UUID) -> None:
+    """Count an instance as looked at, so that the next round does not hand it out again."""
+    rows = KlavisInstance.objects.for_workspace(workspace_id).filter(pk=instance_id)
+    rows.update(last_checked_at=timezone.now())
 
 
 def check(workspace_id: UUID, instance_id: UUID) -> None:

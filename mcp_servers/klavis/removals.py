@@ -6,9 +6,10 @@ in the same transaction.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import random
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from datetime import timedelta
 from functools import partial
 from typing import Any, Final
@@ -32,6 +33,7 @@ from mcp_servers.models import (
 from workspaces.actors import Actor
 from workspaces.errors import DomainError
 from workspaces.roles import Permission, require
+from workspaces.secrets import SecretUnreadable
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +56,8 @@ def listen_to_deletions() -> None:
 def _instance_goes(sender: type[KlavisInstance], instance: KlavisInstance, **_: Any) -> None:
     account = account_of(instance.workspace_id)
     if account is not None:
-        note_instance(instance, account)
+        with _as_far_as_readable():
+            note_instance(instance, account)
 
 
 def _account_goes(sender: type[KlavisAccount], instance: KlavisAccount, **_: Any) -> None:
@@ -63,7 +66,7 @@ def _account_goes(sender: type[KlavisAccount], instance: KlavisAccount, **_: Any
     rows = KlavisInstance.objects.for_workspace(instance.workspace_id).order_by()
     users |= set(rows.values_list("user_id", flat=True).distinct())
     for user_id in users:
-        note(instance, RemovalKind.USER, external_id(instance, user_id), "An account")
+        note_user(instance, user_id, "An account")
 
 
 def note_instance(instance: KlavisInstance, account: KlavisAccount) -> None:
@@ -74,6 +77,21 @@ def note_instance(instance: KlavisInstance, account: KlavisAccount) -> None:
     kind = RemovalKind.STRATA if is_strata else RemovalKind.INSTANCE
     remote_id = instance.instance_id.reveal("deleting it at the hosted MCP provider")
     note(account, kind, remote_id, instance.title)
+
+
+def note_user(account: KlavisAccount, user_id: UUID | None, label: str) -> None:
+    """All that the provider keeps of a person, or of the workspace itself, is to be deleted."""
+    with _as_far_as_readable():
+        note(account, RemovalKind.USER, external_id(account, user_id), label)
+
+
+@contextlib.contextmanager
+def _as_far_as_readable() -> Iterator[None]:
+    """What was encrypted under a key that is gone keeps nobody from leaving and nothing from being deleted here."""
+    try:
+        yield
+    except SecretUnreadable:
+        logger.warning("klavis_removal_not_noted", exc_info=True)
 
 
 def note(account: KlavisAccount, kind: RemovalKind, remote_id: str, label: str) -> None:

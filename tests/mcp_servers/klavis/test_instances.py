@@ -26,6 +26,7 @@ from tests.fakes.klavis import KEY, FakeKlavis
 from tests.mcp_servers.klavis.conftest import install, make_due, pending, poll_now
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 from workspaces.models import Membership
+from workspaces.secrets import Secret
 from workspaces.services import remove_member
 
 
@@ -414,7 +415,7 @@ def test_an_interrupted_installation_goes_on(
     McpServer.objects.for_workspace(tenant.workspace).all().delete()
     old = timezone.now() - timedelta(hours=1)
     rows = KlavisInstance.objects.for_workspace(tenant.workspace)
-    rows.update(state="creating", instance_id=None, updated_at=old)
+    rows.update(state="creating", instance_id=None, updated_at=old, last_checked_at=old)
     assert (tenant.workspace.pk, instance.pk) in reconciling.due_checks()
     reconciling.check(tenant.workspace.pk, instance.pk)
     assert rows.get().state == "ready"
@@ -538,3 +539,19 @@ def test_the_regular_round_hands_out_what_is_due(
     handed.clear()
     keep_klavis()
     assert sorted(handed) == ["check_klavis", "poll_klavis", "remove_at_klavis"]
+    keep_klavis()
+    assert handed.count("check_klavis") == 1
+
+
+def test_a_key_that_is_gone_keeps_nobody_from_leaving(
+    tenant: Tenant, installed: KlavisInstance
+) -> None:
+    """Ours: what cannot be decrypted any more cannot be deleted over there, and is still deleted here."""
+    rows = KlavisAccount.objects.for_workspace(tenant.workspace)
+    broken = "v1.gone.AAAA"
+    rows.update(api_key=Secret(sealed=broken), user_key=Secret(sealed=broken))
+    instances.uninstall(instance=installed, actor=tenant.actor("admin"))
+    assert not KlavisInstance.objects.for_workspace(tenant.workspace).exists()
+    membership = Membership.objects.for_workspace(tenant.workspace).get(user=tenant.member)
+    remove_member(membership=membership, actor=tenant.actor("owner"))
+    assert not pending(tenant)
