@@ -233,3 +233,31 @@ def test_the_url_is_a_secret_everywhere(
     for text in told:
         for hidden in (secret, remote_id, KEY):
             assert hidden not in text, text[max(0, text.find(hidden) - 200) :][:500]
+
+
+def test_hosted_servers_over_rest(
+    tenant: Tenant, account: KlavisAccount, provider: FakeKlavis
+) -> None:
+    """SEC-117: programs do what their person may, and see where a sign-in goes only if it is theirs."""
+    headers = {"X-Workspace": "acme"}
+    instance = install(tenant, "Gmail")
+    admin, member = tenant.client("admin"), tenant.client("member")
+    path = f"/api/hosted-servers/{instance.pk}/"
+    (seen,) = admin.get("/api/hosted-servers/", headers=headers).json()
+    assert seen["state"] == "waiting_for_sign_in"
+    assert seen["windows"][0]["url"].startswith(provider.origin)
+    assert member.get(path, headers=headers).json()["windows"] == []
+    for verb in ("poll/", "sign-in/"):
+        assert member.post(f"{path}{verb}", headers=headers).status_code == 403
+    assert member.delete(path, headers=headers).status_code == 403
+    provider.only().is_signed_in = True
+    KlavisInstance.objects.for_workspace(tenant.workspace).update(next_poll_at=timezone.now())
+    ready = admin.post(f"{path}poll/", headers=headers).json()
+    assert (ready["state"], ready["windows"]) == ("ready", [])
+    changed = admin.patch(
+        path, {"is_read_only": True}, content_type="application/json", headers=headers
+    )
+    assert changed.json()["is_read_only"]
+    assert provider.only().is_read_only
+    assert admin.delete(path, headers=headers).status_code == 204
+    assert admin.get(path, headers=headers).status_code == 404
