@@ -55,7 +55,11 @@ def tell_of_input(row: InputRequest) -> None:
 
 
 def expire_inputs() -> int:
-    """End every question that nobody answered in time; the server hears that there is no answer."""
+    """End every question that nobody answered in time, and those that have been met unnoticed.
+
+    The server hears that there is no answer.
+    """
+    elicitation.complete_forgotten_sign_ins()
     overdue = elicitation.overdue_inputs()
     for row in overdue:
         try:

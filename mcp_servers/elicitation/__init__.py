@@ -13,12 +13,17 @@ from mcp_servers.elicitation.services import (
     wait_for_answer,
     withdraw_inputs,
 )
-from mcp_servers.elicitation.sign_ins import complete_sign_ins, withdraw_sign_ins
+from mcp_servers.elicitation.sign_ins import (
+    complete_forgotten_sign_ins,
+    complete_sign_ins,
+    withdraw_sign_ins,
+)
 
 __all__ = [
     "Origin",
     "answer_input",
     "answer_of",
+    "complete_forgotten_sign_ins",
     "complete_sign_ins",
     "complete_url_inputs",
     "expire_input",

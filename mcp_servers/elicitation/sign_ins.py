@@ -38,6 +38,7 @@ from workspaces.database import database_now
 
 MOST_SIGN_INS: Final = 3
 """For one call; a server that refuses what it was granted each time is given up."""
+_FORGOTTEN_AFTER: Final = timedelta(minutes=1)
 OWN: Final = "user"
 SHARED: Final = "workspace"
 
@@ -67,7 +68,7 @@ def account_of(server: McpServer) -> str:
 
 @transaction.atomic
 def open_sign_in(wanted: WantedSignIn, origin: Origin, *, since: datetime) -> InputRequest | None:
-    """Ask the person for whom the call is made to sign in; None if somebody just has, and the call can go on.
+    """Ask the person for whom the call is made to sign in; None if it is worth another try without.
 
     Args:
         since: when the try began that failed; a grant given later was not part of it.
@@ -81,7 +82,7 @@ def open_sign_in(wanted: WantedSignIn, origin: Origin, *, since: datetime) -> In
         raise Unaskable("nobody is there to be asked.")
     server = _hold(origin.server.workspace_id, origin.server.pk)
     if server is None:
-        raise Unaskable("this server is gone.")
+        return None  # which the next look at today's rows tells in its own words
     earlier = sign_ins_of(origin)
     open_one: InputRequest | None = earlier.filter(status=InputStatus.PENDING).first()
     if open_one is not None:
@@ -160,6 +161,25 @@ def complete_sign_ins(
         found = list(waiting.order_by("pk"))
     done = (_end(row, actor) for row in found)
     return [row for row in done if row is not None]
+
+
+def complete_forgotten_sign_ins(limit: int = 500) -> int:
+    """Settle what a process that died left open between storing a grant and telling of it; how many."""
+    waiting = InputRequest.objects.across_workspaces().filter(
+        kind=InputKind.SIGN_IN.value,
+        status=InputStatus.PENDING,
+        created_at__lt=database_now() - _FORGOTTEN_AFTER,
+    )
+    return sum(
+        _end(row, None) is not None for row in waiting.order_by("pk")[:limit] if _is_granted(row)
+    )
+
+
+def _is_granted(row: InputRequest) -> bool:
+    user_id = row.asked_of_id if row.params.get("account") == OWN else None
+    grants = OAuthGrant.objects.for_workspace(row.workspace_id).of(user_id)
+    since = grants.filter(server_id=row.server_id, granted_at__gt=row.created_at, lost_reason="")
+    return bool(since.exists())
 
 
 def withdraw_sign_ins(server: McpServer, actor: Actor) -> None:

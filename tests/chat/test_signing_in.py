@@ -274,6 +274,20 @@ def test_a_process_that_dies_before_it_asks_leaves_a_call_that_begins_again(mail
     assert isinstance(taken[1], ledger.CallTools)
 
 
+def test_a_process_that_dies_after_the_sign_in_holds_nothing_up(mail: Chat) -> None:
+    """REL-02: the grant is there and nobody was told of it; the next sweep sees that."""
+    card = wait_for_card(mail)
+    rows = InputRequest.objects.for_workspace(mail.tenant.workspace).filter(pk=card.pk)
+    assert expire_inputs() == 0
+    rows.update(created_at=database_now() - timedelta(minutes=2))
+    expire_inputs()
+    assert rows.get().status == "pending"
+    granted(mail.row, mail.server, mail.tenant.member, "mia@example.com")
+    expire_inputs()
+    mail.watching.turn("completed")
+    assert mail.server.called_by("whoami") == ["mia@example.com"]
+
+
 def test_a_tool_that_wants_more_leads_to_a_second_sign_in(mail: Chat) -> None:
     """MCP specification, "Scope Challenge Handling": 403 insufficient_scope asks for exactly what is missing."""
     sign_in(mail)

@@ -21,6 +21,8 @@ from mcp_servers.errors import InputMissing
 from mcp_servers.gate import abandon_call, call_tool, get_prompt, is_unsent, read_resource
 from mcp_servers.inputs import InputAction
 from mcp_servers.models import InputRequest, InputStatus, McpPrompt, McpServer
+from mcp_servers.oauth.grants import usable_grant
+from mcp_servers.services import delete_server
 from mcp_servers.values import PromptRequest, ResourceRequest, TextPart, ToolCallOutcome
 from tests.factories import Tenant
 from tests.fakes.protected_server import ProtectedServer
@@ -279,6 +281,17 @@ def test_a_sign_in_just_before_the_card_is_not_missed(
     assert again == row
 
 
+def test_nobody_is_asked_for_a_server_that_is_gone(tenant: Tenant, own: McpServer) -> None:
+    """Ours: what today's rows say is told instead."""
+    origin = Origin(
+        call_id=uuid7(), server=own, tool_name="whoami", actor=actor_of(tenant, "member")
+    )
+    wanted = sign_ins.WantedSignIn(reason=sign_ins.SignInReason.MISSING, host="mail.example")
+    delete_server(server=own, actor=tenant.actor())
+    assert sign_ins.open_sign_in(wanted, origin, since=timezone.now()) is None
+    assert rows_of(tenant) == []
+
+
 def test_what_a_server_may_not_ask_does_not_bind_us(
     tenant: Tenant, own: McpServer, protected: ProtectedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -301,10 +314,9 @@ def test_a_grant_that_is_stored_while_the_card_is_opened_settles_it(
 ) -> None:
     """Ours: whoever looked for a grant in vain and whoever stores one see each other, whichever is first."""
     looked, done = threading.Event(), threading.Event()
-    look = sign_ins.usable_grant
 
     def look_and_dawdle(server: McpServer, user_id: Any) -> Any:
-        found = look(server, user_id)
+        found = usable_grant(server, user_id)
         looked.set()
         done.wait(0.5)  # the other would be through by now, if nothing held it
         return found
