@@ -78,6 +78,11 @@ class ServerAdminForm(forms.ModelForm):
     workspace_id: Any = None
     """Set by the admin class."""
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "account_use" in self.fields:  # not on the page of somebody's own server
+            self.fields["account_use"].required = False
+
     def _post_clean(self) -> None:
         # The service puts the values into the row, and checks them; see clean().
         pass
@@ -129,7 +134,7 @@ class ServerAdminForm(forms.ModelForm):
             env=env if env is not None or not clears else {},
             auth_type=AuthType(values["auth_type"]),
             auth=auth if auth is not None or not clears else {},
-            account_use=AccountUse(values["account_use"]),
+            account_use=AccountUse(values["account_use"]) if values["account_use"] else None,
             oauth_scope=values["oauth_scope"],
             connection_config=values["connection_config"] or {},
             is_active=values["is_active"],

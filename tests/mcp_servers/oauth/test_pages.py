@@ -10,6 +10,7 @@ import pytest
 from django.core.cache import cache
 from django.test import Client
 
+from chat.models import Bud
 from mcp_servers.models import AccountUse, AuthType, McpServer, OAuthAttempt, OAuthGrant
 from mcp_servers.oauth.reasons import WORDS, Reason
 from mcp_servers.views.limits import MOST_SIGN_INS
@@ -317,3 +318,35 @@ def test_the_admin_shows_grants_without_tokens(
         assert token not in text
     admin.post(base, {"action": "disconnect", "_selected_action": [str(grant.pk)]})
     assert grants() == []
+
+
+def test_a_chats_servers_say_where_to_sign_in(
+    tenant: Tenant, server: McpServer, protected: ProtectedServer
+) -> None:
+    """Each person's own state and link; where an administrator connects the account, only administrators get one."""
+    shared = http_server(
+        tenant,
+        protected.url,
+        name="shared",
+        auth_type=AuthType.OAUTH,
+        account_use=AccountUse.WORKSPACE,
+    )
+    granted(server, protected, tenant.admin)
+    bud = Bud.objects.create(
+        workspace=tenant.workspace,
+        slug="bud",
+        name="Bud",
+        mcp_config={"servers": [str(server.pk), str(shared.pk)]},
+    )
+
+    def told(role: str) -> dict[str, tuple[str, str | None]]:
+        client = tenant.client(role, headers={"x-workspace": "acme"})
+        servers = client.get(f"/api/buds/{bud.pk}/servers/").json()["servers"]
+        return {one["name"]: (one["code"], one["sign_in_url"]) for one in servers}
+
+    assert told("member") == {
+        "mail": ("auth_required", page_of(server)),
+        "shared": ("auth_required", None),
+    }
+    assert told("admin")["mail"][1] is None
+    assert told("admin")["shared"] == ("auth_required", page_of(shared))
