@@ -53,13 +53,8 @@ def abandon_call(
     if not is_call_open(request.workspace_id, request.call_id):
         return
     resolved = resolve_tool(request.workspace_id, request.tool_id)
-    record(
-        replace(
-            draft(request, resolved.tool if resolved else None, Action.TOOL_CALL_FINISHED, None),
-            outcome=outcome,
-            details={"reason": reason},
-        )
-    )
+    ended = draft(request, resolved.tool if resolved else None, Action.TOOL_CALL_FINISHED, None)
+    record(replace(ended, outcome=outcome, details={**(ended.details or {}), "reason": reason}))
     task_id = _task_of(request)
     if task_id is None or resolved is None:
         return

@@ -14,8 +14,9 @@ from mcp_servers.errors import ApprovalMissing
 from mcp_servers.gate import call_tool
 from mcp_servers.klavis import instances
 from mcp_servers.models import KlavisInstance, McpServer, McpTool
+from mcp_servers.services.actions import set_action_rule
 from mcp_servers.specs import connection_spec
-from mcp_servers.values import TextPart, ToolCallOutcome
+from mcp_servers.values import Effect, TextPart, ToolCallOutcome
 from tests.factories import Tenant
 from tests.fakes.klavis import FakeKlavis
 from tests.mcp_servers.factories import a_request, looked_at, tool_of
@@ -159,3 +160,26 @@ def test_switching_the_way_makes_a_new_connection(
     provider.requests.clear()
     assert text_of(call(tenant, over_rest, "search", query="direct")) == "found direct"
     assert not provider.paths("POST")
+
+
+def test_an_action_that_is_run_by_name_asks(
+    tenant: Tenant, over_rest: McpServer, provider: FakeKlavis
+) -> None:
+    """Ours: of a trusted server whose tool calls itself read-only and is set to run by itself."""
+    named = {"server_name": "gmail", "category_name": "messages", "action_name": "send"}
+    with pytest.raises(ApprovalMissing) as caught:
+        call(tenant, over_rest, "execute_action", **named)
+    assert "gmail / messages / send" in caught.value.decision.reason
+    assert not provider.by_rest
+    set_action_rule(
+        server=over_rest,
+        service="gmail",
+        category="messages",
+        action="send",
+        effect=Effect.AUTO,
+        actor=tenant.actor("admin"),
+    )
+    call(tenant, over_rest, "execute_action", **named)
+    assert provider.by_rest == ["execute_action"]
+    with pytest.raises(ApprovalMissing):
+        call(tenant, over_rest, "execute_action", **{**named, "action_name": "delete"})
