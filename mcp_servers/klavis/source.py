@@ -20,7 +20,7 @@ from workspaces.errors import Conflict, NotFound, PermissionDenied
 from workspaces.models import Workspace
 
 PROVIDER: Final = "Klavis"
-CATEGORY: Final = "Hosted by Klavis"
+CATEGORY: Final = "Hosted"
 
 
 class KlavisSource:
