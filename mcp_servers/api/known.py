@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -15,12 +17,13 @@ from mcp_servers.known.listing import entry_of, list_entries
 from mcp_servers.known.values import Audience, AuthKind, CatalogueEntry
 from mcp_servers.models import McpServer
 from workspaces.api import Scopes, WorkspaceViewSet
+from workspaces.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
 
 
-class InstalledOutput(serializers.Serializer[Any]):
+class CatalogueInstalledOutput(serializers.Serializer[Any]):
     """A server that came from an entry."""
 
     id = serializers.UUIDField()
@@ -29,7 +32,7 @@ class InstalledOutput(serializers.Serializer[Any]):
     can_uninstall = serializers.BooleanField()
 
 
-class EntryOutput(serializers.Serializer[Any]):
+class CatalogueEntryOutput(serializers.Serializer[Any]):
     """One server on offer."""
 
     source = serializers.CharField()  # type: ignore[assignment]  # the name on the wire
@@ -46,17 +49,17 @@ class EntryOutput(serializers.Serializer[Any]):
     problem = serializers.CharField(help_text="Why it cannot be installed here; empty if it can.")
     needs_secret = serializers.CharField(help_text="What `secret` has to hold; empty: nothing.")
     audience = serializers.ChoiceField(choices=[one.value for one in Audience])
-    installed = InstalledOutput(many=True)
+    installed = CatalogueInstalledOutput(many=True)
 
 
-class EntryInput(StrictSerializer):
+class CatalogueEntryInput(StrictSerializer):
     """Which entry is meant."""
 
     source = serializers.CharField(max_length=20)  # type: ignore[assignment]  # the name on the wire
     slug = serializers.CharField(max_length=100)
 
 
-class InstallInput(EntryInput):
+class CatalogueInstallInput(CatalogueEntryInput):
     """What to install, and for whom."""
 
     for_workspace = serializers.BooleanField(
@@ -67,13 +70,13 @@ class InstallInput(EntryInput):
     )
 
 
-class UninstallInput(EntryInput):
+class CatalogueUninstallInput(CatalogueEntryInput):
     """What to remove."""
 
     server_id = serializers.UUIDField()
 
 
-class AudienceInput(EntryInput):
+class AudienceInput(CatalogueEntryInput):
     """Who may install an entry."""
 
     is_for_everybody = serializers.BooleanField()
@@ -88,18 +91,27 @@ class InstallingOutput(serializers.Serializer[Any]):
     )
 
 
+@contextmanager
+def _named_in_the_body() -> Iterator[None]:
+    """What a body names and is not there is a fault of the body, and no missing address."""
+    try:
+        yield
+    except NotFound as error:
+        raise InvalidInput(fields={"slug": ["There is no such entry or server here."]}) from error
+
+
 class CatalogueViewSet(WorkspaceViewSet):
     """Well-known servers: administrators see all, members those that were opened to them."""
 
     model = McpServer
     scopes = Scopes(read="servers:read", write="servers:write")
     pagination_class = None  # type: ignore[assignment]  # a short list, given whole
-    serializer_class = EntryOutput
+    serializer_class = CatalogueEntryOutput
     parameters: ClassVar[Any] = {"list": ("search", "category")}
 
     @extend_schema(
         parameters=[OpenApiParameter("search", str), OpenApiParameter("category", str)],
-        responses=EntryOutput(many=True),
+        responses=CatalogueEntryOutput(many=True),
         filters=False,
     )
     def list(self, request: Request) -> Response:
@@ -110,42 +122,45 @@ class CatalogueViewSet(WorkspaceViewSet):
             search=request.query_params.get("search", ""),
             category=request.query_params.get("category", ""),
         )
-        return Response(EntryOutput(listing.entries, many=True).data)
+        return Response(CatalogueEntryOutput(listing.entries, many=True).data)
 
-    @extend_schema(request=InstallInput, responses={201: InstallingOutput})
+    @extend_schema(request=CatalogueInstallInput, responses={201: InstallingOutput})
     @action(detail=False, methods=["post"])
     def install(self, request: Request) -> Response:
         """Install an entry. One that people sign in to needs a person with a browser for that."""
-        values = self.read(InstallInput)
-        done = services.install_entry(
-            workspace=self.workspace,
-            source=values["source"],
-            slug=values["slug"],
-            actor=self.actor,
-            for_workspace=values["for_workspace"],
-            secret=values.get("secret", ""),
-        )
+        values = self.read(CatalogueInstallInput)
+        with _named_in_the_body():
+            done = services.install_entry(
+                workspace=self.workspace,
+                source=values["source"],
+                slug=values["slug"],
+                actor=self.actor,
+                for_workspace=values["for_workspace"],
+                secret=values.get("secret", ""),
+            )
         told = {"server_id": done.server.pk if done.server is not None else None, "url": done.url}
         return Response(InstallingOutput(told).data, status=201)
 
-    @extend_schema(request=UninstallInput, responses={204: None})
+    @extend_schema(request=CatalogueUninstallInput, responses={204: None})
     @action(detail=False, methods=["post"])
     def uninstall(self, request: Request) -> Response:
         """Remove a server that came from an entry."""
-        values = self.read(UninstallInput)
-        services.uninstall_entry(workspace=self.workspace, actor=self.actor, **values)
+        values = self.read(CatalogueUninstallInput)
+        with _named_in_the_body():
+            services.uninstall_entry(workspace=self.workspace, actor=self.actor, **values)
         return Response(status=204)
 
-    @extend_schema(request=AudienceInput, responses=EntryOutput)
+    @extend_schema(request=AudienceInput, responses=CatalogueEntryOutput)
     @action(detail=False, methods=["post"])
     def audience(self, request: Request) -> Response:
         """Say whether members may install an entry for themselves."""
         values = self.read(AudienceInput)
-        services.set_audience(workspace=self.workspace, actor=self.actor, **values)
-        entry: CatalogueEntry = entry_of(
-            workspace=self.workspace,
-            actor=self.actor,
-            source=values["source"],
-            slug=values["slug"],
-        )
-        return Response(EntryOutput(entry).data)
+        with _named_in_the_body():
+            services.set_audience(workspace=self.workspace, actor=self.actor, **values)
+            entry: CatalogueEntry = entry_of(
+                workspace=self.workspace,
+                actor=self.actor,
+                source=values["source"],
+                slug=values["slug"],
+            )
+        return Response(CatalogueEntryOutput(entry).data)
