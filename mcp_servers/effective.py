@@ -34,9 +34,7 @@ def action_of(tool: McpTool, arguments: Mapping[str, object]) -> EffectiveAction
 
 def details_of(tool: McpTool | None, arguments: Mapping[str, object]) -> dict[str, str]:
     """What the log says of the action; nothing of an ordinary tool."""
-    if tool is None or not tool.server.hosted_by:
-        return {}
-    if not tool.facts().is_indirect:
+    if tool is None or not tool.facts().is_indirect:
         return {}
     action = meta_tools.read_action(tool.name, arguments)
     return {"effective_action": action.label if action is not None else "(not to be told)"}

@@ -63,15 +63,17 @@ class EffectiveAction:
 def runs_actions(*, hosted_by: str, tool_name: str, input_schema: Mapping[str, object]) -> bool:
     """Whether a tool runs whatever action its arguments name.
 
-    Only of a provider's servers. Besides the known one every tool that takes the name of an action or of a tool counts,
-    because nobody can say beforehand what it will do.
+    The known one does on whatever server, for the same tools can be had at an address that somebody enters. On a
+    provider's servers every tool that takes the name of an action or of a tool counts besides, because nobody can say
+    beforehand what it will do.
     """
-    if not hosted_by or tool_name in DISCOVERING:
+    if tool_name in DISCOVERING:
         return False
-    if tool_name == RUNNING:
-        return True
     properties = input_schema.get("properties")
-    return isinstance(properties, Mapping) and bool(_TELLTALES & set(properties))
+    names = set(properties) if isinstance(properties, Mapping) else set()
+    if tool_name == RUNNING:
+        return bool(hosted_by) or not names.isdisjoint(_ACTION)
+    return bool(hosted_by) and not names.isdisjoint(_TELLTALES)
 
 
 def read_action(tool_name: str, arguments: Mapping[str, object]) -> EffectiveAction | None:

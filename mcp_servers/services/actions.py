@@ -36,11 +36,11 @@ def set_action_rule(
     Raises:
         PermissionDenied: the actor may not manage the server, or lets an action of their own server run by itself.
         InvalidInput: a name is missing or no name.
-        Conflict: the server runs no actions by name, or has too many rules.
+        Conflict: no provider hosts the server, or it has too many rules.
     """
     require_to_manage(actor, server)
     if not server.hosted_by:
-        raise Conflict("Only servers that a provider hosts run actions by name.")
+        raise Conflict("Rules on actions are for servers that a provider hosts.")
     if server.owner_id is not None and effect is Effect.AUTO:
         raise PermissionDenied("Nobody vouches for a server of one's own.")
     named = meta_tools.read_action(

@@ -71,12 +71,17 @@ def test_one_action_has_one_key(spelling: str) -> None:
 
 
 def test_which_tools_run_actions() -> None:
-    """Ours: the known one and whatever else takes the name of an action; only of hosted servers."""
+    """Ours: the known one on any server; on hosted ones whatever else takes the name of an action."""
     named = {"properties": {"tool_name": {"type": "string"}}}
     assert runs_actions(hosted_by="klavis", tool_name="execute_action", input_schema={})
     assert runs_actions(hosted_by="klavis", tool_name="run_it", input_schema=named)
     assert not runs_actions(hosted_by="klavis", tool_name="gmail_send", input_schema={})
-    assert not runs_actions(hosted_by="", tool_name="execute_action", input_schema=named)
+    for name in ("action_name", "actionName"):
+        taken: dict[str, Any] = {"properties": {name: {"type": "string"}}}
+        assert runs_actions(hosted_by="", tool_name="execute_action", input_schema=taken)
+        assert not runs_actions(hosted_by="", tool_name="run_it", input_schema=taken)
+    for schema in ({}, named, {"properties": ["action_name"]}):
+        assert not runs_actions(hosted_by="", tool_name="execute_action", input_schema=schema)
     details: dict[str, Any] = {"properties": {"action_name": {}, "category_name": {}}}
     for name in DISCOVERING:
         assert not runs_actions(hosted_by="klavis", tool_name=name, input_schema=details)
@@ -144,6 +149,32 @@ def meta(tenant: Tenant) -> McpTool:
         trusts_annotations=True,
     )
     return stored_tool(server, "execute_action", input_schema={"type": "object"})
+
+
+def test_an_address_that_somebody_entered_is_no_way_around(tenant: Tenant) -> None:
+    """Ours: the same tool of an ordinary server asks for each action, and the log names it."""
+    server = McpServer.objects.create(
+        workspace=tenant.workspace, name="mine", url="https://x.example.org/"
+    )
+    schema = {"type": "object", "properties": {"action_name": {"type": "string"}}}
+    tool = stored_tool(server, "execute_action", input_schema=schema, approval_override="auto")
+    asking = a_request(tenant, tool, SEND, can_ask=True)
+    with pytest.raises(ApprovalMissing):
+        prepare(asking)
+    actor = tenant.actor("member")
+    permissions.remember_permission(tool=tool, actor=actor, arguments=SEND)
+    other = {**SEND, "action_name": "delete"}
+    for arguments, expected in ((SEND, True), (other, False)):
+        is_remembered = permissions.is_remembered(
+            tool=tool,
+            facts=facts_of_call(tool, arguments),
+            user_id=actor.user_id,
+            conversation_id=None,
+            arguments=arguments,
+        )
+        assert is_remembered is expected
+    entry = AuditEntry.objects.for_workspace(tenant.workspace).get(action="approval.requested")
+    assert entry.details["effective_action"] == "gmail / messages / send"
 
 
 def rule(tenant: Tenant, tool: McpTool, effect: Effect, **names: str) -> Any:
