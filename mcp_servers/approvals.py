@@ -20,7 +20,7 @@ from audit.services import EntryDraft, Ref, record
 from mcp_servers.canonical import JsonValue, arguments_hash, canonical_json
 from mcp_servers.effective import details_of
 from mcp_servers.models import Approval, McpTool
-from mcp_servers.oauth.grants import principal_of
+from mcp_servers.oauth.grants import person_of, principal_of
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.roles import Permission, has_permission, require
 
@@ -62,7 +62,7 @@ def grant_approval(
                 tool_id=tool.pk,
                 definition_hash=tool.definition_hash,
                 arguments_hash=arguments_hash(arguments),
-                principal=principal_of(tool.server, requester.user_id),
+                principal=principal_of(tool.server, person_of(requester)),
                 requester_id=requester.user_id,
                 approver_id=approver.user_id,
                 approver_label=approver.label[:254],

@@ -1,6 +1,6 @@
 """Which tools each person's own account was shown: nobody is offered, or may call, what was shown to another.
 
-Somebody who has not signed in yet is offered what the workspace accepted; the sign-in then says what is theirs.
+Somebody for whom nothing was listed yet is offered what the workspace accepted; a sign-in then says what is theirs.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from uuid import UUID
 
 from django.db.models import Exists, OuterRef, Q
 
-from mcp_servers.models import AccountUse, AuthType, ToolSighting
+from mcp_servers.models import AccountUse, AuthType, OAuthGrant, ToolSighting
 from mcp_servers.oauth.grants import uses_own_accounts
+from workspaces.database import database_now
 
 if TYPE_CHECKING:
     from mcp_servers.models import McpServer, McpTool
@@ -32,6 +33,8 @@ def keep(server: McpServer, viewer: UUID, tools: Iterable[McpTool]) -> None:
         )
         for tool in tools
     )
+    grants = OAuthGrant.objects.for_workspace(server.workspace_id).of(viewer)
+    grants.filter(server=server).update(looked_at=database_now())
 
 
 def without_viewers(server: McpServer, viewer: UUID, tools: Sequence[McpTool]) -> list[McpTool]:
@@ -45,18 +48,20 @@ def is_shown_to(tool: McpTool, user_id: UUID | None) -> bool:
     """Whether this person may use the tool in its present form, where each has an account of their own."""
     if user_id is None or not uses_own_accounts(tool.server):
         return True
-    rows = ToolSighting.objects.for_workspace(tool.workspace_id)
-    mine = rows.filter(server_id=tool.server_id, user_id=user_id)
-    shown = mine.filter(tool=tool, definition_hash=tool.definition_hash)
-    return shown.exists() or not mine.exists()
+    rows = ToolSighting.objects.for_workspace(tool.workspace_id).filter(user_id=user_id)
+    if rows.filter(tool=tool, definition_hash=tool.definition_hash).exists():
+        return True
+    grants = OAuthGrant.objects.for_workspace(tool.workspace_id).of(user_id)
+    return not grants.filter(server_id=tool.server_id, looked_at__isnull=False).exists()
 
 
 def shown_to(user_id: UUID) -> Q:
     """The same as a condition on McpTool rows, for lists."""
     mine = ToolSighting.unscoped.filter(user_id=user_id)
+    looked = OAuthGrant.unscoped.filter(user_id=user_id, looked_at__isnull=False)
     shared = ~Q(server__auth_type=AuthType.OAUTH) | Q(
         server__owner__isnull=True, server__account_use=AccountUse.WORKSPACE
     )
     exactly = mine.filter(tool_id=OuterRef("pk"), definition_hash=OuterRef("definition_hash"))
-    any_of_server = mine.filter(server_id=OuterRef("server_id"))
-    return shared | Q(Exists(exactly)) | ~Q(Exists(any_of_server))
+    of_server = looked.filter(server_id=OuterRef("server_id"))
+    return shared | Q(Exists(exactly)) | ~Q(Exists(of_server))

@@ -17,6 +17,7 @@ from mcp_servers.definitions import Definition, read_definition, supports_tasks
 from mcp_servers.discovery import sightings
 from mcp_servers.discovery.warnings import Neighbours, warnings_of
 from mcp_servers.models import ApprovalOverride, McpServer, McpTool
+from mcp_servers.rights import may_manage
 from workspaces.actors import ActorKind
 from workspaces.changes import record_created, tracked_change
 
@@ -56,7 +57,7 @@ def store_tools(
     Args:
         viewer: the person whose own account was shown this list; it says nothing about what others are shown.
 
-    Of a server of which nobody has accepted anything yet, a person's look accepts what is seen. Later, what is new,
+    Of a server of which nobody has accepted anything yet, the look of somebody who manages it accepts what is seen. Later, what is new,
     different or called differently rests until somebody accepts it, unless the workspace chose otherwise for new
     tools. What hides something or passes for another tool always rests. A tool that changed back to what was
     accepted is accepted.
@@ -71,7 +72,7 @@ def store_tools(
     accepts_new = (
         server.allows_new_tools
         or server.workspace.approves_new_tools
-        or (is_first_look and actor.kind is ActorKind.USER)
+        or (is_first_look and actor.kind is ActorKind.USER and may_manage(actor, server))
     )
     definitions, skipped = _unique(raw_tools, supports_tasks(server.capabilities))
     missing = [tool for tool in known.values() if tool.name not in definitions]

@@ -254,7 +254,7 @@ def _check_approval(
         tool=tool,
         arguments=arguments,
         requester=request.actor,
-        principal=principal_of(tool.server, request.actor.user_id),
+        principal=principal_of(tool.server, person_of(request.actor)),
     )
     if fault is not None:
         refuse_because(

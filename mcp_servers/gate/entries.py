@@ -11,7 +11,7 @@ from audit.errors import AuditUnavailable
 from audit.services import EntryDraft, Ref, record
 from mcp_servers.effective import details_of
 from mcp_servers.errors import CallRefused
-from mcp_servers.oauth.grants import principal_of
+from mcp_servers.oauth.grants import person_of, principal_of
 from mcp_servers.values import ToolCallRequest
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def draft(
         server=Ref(id=server.pk, name=server.name) if server is not None else None,
         transport=server.transport if server is not None else "",
         protocol_revision=server.protocol_revision if server is not None else "",
-        credential_id=principal_of(server, request.actor.user_id) if server is not None else "",
+        credential_id=principal_of(server, person_of(request.actor)) if server is not None else "",
         tool=Ref(id=tool.pk, name=tool.name)
         if tool is not None
         else Ref(id=None, name=str(request.tool_id)),

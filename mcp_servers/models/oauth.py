@@ -12,14 +12,13 @@ from django.db import models
 from django.db.models import Q
 
 from mcp_servers.models.servers import McpServer
+from mcp_servers.oauth.values import MAX_SCOPE_LENGTH
 from workspaces.outbound import MAX_URL_LENGTH
 from workspaces.scoping import WorkspaceManager, WorkspaceModel, WorkspaceQuerySet
 from workspaces.secrets import EncryptedJSONField, EncryptedTextField
 
 if TYPE_CHECKING:
     from workspaces.models import User
-
-MAX_SCOPE_LENGTH = 4000
 
 
 class ClientKind(models.TextChoices):
@@ -104,6 +103,8 @@ class OAuthGrant(WorkspaceModel):
     expires_at = models.DateTimeField(null=True)
     """Of the access token; none: the issuer did not say."""
     last_used_at = models.DateTimeField(null=True)
+    looked_at = models.DateTimeField(null=True)
+    """When the server's tools were last listed for this account; none: not yet."""
     generation = models.PositiveIntegerField(default=1)
     """Counts the access tokens, so that whoever waited for a new one sees that it is there."""
     refreshing_until = models.DateTimeField(null=True)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import httpx2
 
 from mcp_servers.oauth import watching
-from mcp_servers.oauth.renewing import AccessToken, current_token, renew
+from mcp_servers.oauth.renewing import AccessToken, NoToken, current_token, renew
+from workspaces import outbound
 
 if TYPE_CHECKING:
     from mcp_servers.oauth.grants import Holder
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 class GrantAuth(httpx2.Auth):
     """Authorization by a stored grant. Never asks a person: a refusal is handed on as it came.
 
-    One try with a new token after a 401, and no more.
+    One try with a new token after a 401, and no more. Without a token nothing is sent: a server that lets anybody in
+    would take the request for a stranger's.
 
     Args:
         is_client: nobody signs in there; the platform does, as the client that an administrator entered.
@@ -38,8 +40,12 @@ class GrantAuth(httpx2.Auth):
     async def async_auth_flow(
         self, request: httpx2.Request
     ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        token = await self._token() if self._is_for(request.url) else None
-        if token is None:
+        if not self._is_for(request.url):
+            yield request
+            return
+        token = await self._token()
+        if isinstance(token, NoToken):
+            _withhold(request, token)
             yield request
             return
         _put(request, token)
@@ -47,12 +53,14 @@ class GrantAuth(httpx2.Auth):
         if response.status_code != 401:
             return
         newer = await renew(self._holder, token.generation)
-        if newer is None:
-            return
-        _put(request, newer)
-        yield request
+        if isinstance(newer, AccessToken):
+            _put(request, newer)
+            yield request
+        elif newer is NoToken.FOR_NOW:
+            _withhold(request, newer)
+            yield request
 
-    async def _token(self) -> AccessToken | None:
+    async def _token(self) -> AccessToken | NoToken:
         watching.watch()
         return await current_token(self._holder, is_client=self._is_client)
 
@@ -60,6 +68,11 @@ class GrantAuth(httpx2.Auth):
         port = url.port or {"https": 443, "wss": 443}.get(url.scheme, 80)
         here = self._endpoint
         return (url.scheme, url.host, port) == (here.scheme, here.host, here.port)
+
+
+def _withhold(request: httpx2.Request, why: NoToken) -> None:
+    """Answer as the server would without a sign-in, or as if it were out of reach for now."""
+    request.extensions[outbound.WITHHELD] = 401 if why is NoToken.SIGN_IN else 0
 
 
 def _put(request: httpx2.Request, token: AccessToken) -> None:

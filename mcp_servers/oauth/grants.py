@@ -101,8 +101,9 @@ def want_scope(*, server: McpServer, user_id: UUID | None, scope: str) -> None:
     holder = holder_of(server, user_id)
     grant = find_grant(holder) if holder is not None else None
     if grant is not None:
-        grant.wanted_scope = " ".join(joined(scopes_of(grant.wanted_scope), scopes_of(scope)))
-        grant.save(update_fields=["wanted_scope", "updated_at"])
+        wanted = " ".join(joined(scopes_of(grant.wanted_scope), scopes_of(scope)))
+        rows = OAuthGrant.objects.for_workspace(server.workspace_id)
+        rows.filter(pk=grant.pk).update(wanted_scope=wanted)
 
 
 def sign_in_of(server: McpServer) -> tuple[object, ...] | None:

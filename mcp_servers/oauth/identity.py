@@ -49,8 +49,11 @@ class _Registered(pydantic.BaseModel):
 
     model_config = pydantic.ConfigDict(extra="ignore")
 
-    client_id: str = pydantic.Field(min_length=1, max_length=2048)
-    client_secret: str | None = pydantic.Field(default=None, max_length=8192)
+    # RFC 6749, appendices A.1 and A.2.
+    client_id: str = pydantic.Field(min_length=1, max_length=2048, pattern=r"^[\x20-\x7e]+$")
+    client_secret: str | None = pydantic.Field(
+        default=None, max_length=8192, pattern=r"^[\x20-\x7e]*$"
+    )
     client_secret_expires_at: int | None = None
     token_endpoint_auth_method: str | None = None
 

@@ -14,18 +14,18 @@ from typing import Final
 from django.db import transaction
 
 from audit.actions import Action
-from mcp_servers.errors import ConnectionFailed
 from mcp_servers.models import AuthType, McpServer, OAuthGrant
 from mcp_servers.oauth import discovery, identity, tokens
 from mcp_servers.oauth.clients import check_issuer_of_entered, entered_credentials, save_client
 from mcp_servers.oauth.entries import record_grant
 from mcp_servers.oauth.grants import Holder, find_grant
 from mcp_servers.oauth.probing import ask_challenge
-from mcp_servers.oauth.reasons import SignInFailed
+from mcp_servers.oauth.reasons import Reason, SignInFailed
 from mcp_servers.oauth.values import Discovery, Tokens, scopes_of
 from workspaces import outbound
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now, in_database
+from workspaces.errors import DomainError
 
 logger = logging.getLogger(__name__)
 
@@ -33,25 +33,39 @@ SECONDS: Final = 40.0
 PAUSE_SECONDS: Final = 20.0
 """After a failure, until the next try in this process."""
 
+_FOR_NOW: Final = frozenset({Reason.UNREACHABLE, Reason.ISSUER_FAILED})
+
 _failed_at: dict[Holder, float] = {}
 
 
-async def obtain(holder: Holder) -> None:
-    """Get the first token of a server's own client, or a new one after the last was refused; quiet if there is none.
+async def obtain(holder: Holder) -> bool:
+    """Get the first token of a server's own client, or a new one after the last was refused.
 
     Called on the connections' loop, by one task at a time for each holder.
+
+    Returns:
+        False: nobody answered, or with a fault of their own; a later try may do better.
     """
     if time.monotonic() - _failed_at.get(holder, -PAUSE_SECONDS) < PAUSE_SECONDS:
-        return
+        return False
     try:
         async with asyncio.timeout(SECONDS):
             await _obtain(holder)
-    except (SignInFailed, ConnectionFailed, TimeoutError) as error:
+    except (DomainError, TimeoutError) as error:
+        _forget_old_failures()
         _failed_at[holder] = time.monotonic()
-        reason = error.reason.value if isinstance(error, SignInFailed) else "unreachable"
-        logger.info("no_token_as_client", extra={"server": str(holder.server_id), "reason": reason})
-    else:
-        _failed_at.pop(holder, None)
+        reason = error.reason if isinstance(error, SignInFailed) else Reason.UNREACHABLE
+        told = {"server": str(holder.server_id), "reason": reason.value}
+        logger.info("no_token_as_client", extra=told)
+        return reason not in _FOR_NOW
+    _failed_at.pop(holder, None)
+    return True
+
+
+def _forget_old_failures() -> None:
+    limit = time.monotonic() - PAUSE_SECONDS
+    for holder in [one for one, at in _failed_at.items() if at < limit]:
+        del _failed_at[holder]
 
 
 async def _obtain(holder: Holder) -> None:

@@ -13,6 +13,7 @@ import logging
 import random
 from dataclasses import dataclass, field
 from datetime import timedelta
+from enum import StrEnum
 from typing import Final
 
 from django.db import transaction
@@ -42,6 +43,7 @@ LAST_SECONDS: Final = 10.0
 """What remains of a token that is not used any more: it has to reach the server."""
 AHEAD_SECONDS: Final = 60.0
 """What remains of a token that a task renews, although nobody asks for it just now."""
+LATE_SECONDS: Final = 300.0
 USED_DAYS: Final = 7
 MOST_AT_ONCE: Final = 64
 ROUND_SECONDS: Final = 60.0
@@ -53,6 +55,15 @@ _FINAL: Final = frozenset(
     {Reason.TOKEN_REFUSED, Reason.CLIENT_REFUSED, Reason.UNUSABLE_CLIENT, Reason.CHANGED}
 )
 """After these, asking again would bring the same."""
+
+
+class NoToken(StrEnum):
+    """Why there is no access token."""
+
+    SIGN_IN = "sign_in"
+    """Somebody has to sign in; for the platform's own client: it is not let in."""
+    FOR_NOW = "for_now"
+    """The issuer did not answer, or has a fault of its own; a later try may do better."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,30 +91,34 @@ class _Work:
     """Empty: as the client itself."""
 
 
-_running: dict[Holder, asyncio.Task[AccessToken | None]] = {}
-_obtaining: dict[Holder, asyncio.Task[None]] = {}
+_running: dict[Holder, asyncio.Task[AccessToken | NoToken]] = {}
+_obtaining: dict[Holder, asyncio.Task[bool]] = {}
 """Of this process; on the connections' loop only."""
 
 
-async def current_token(holder: Holder, *, is_client: bool = False) -> AccessToken | None:
-    """The holder's access token, renewed if it has run out; None if there is none to be had.
+async def current_token(holder: Holder, *, is_client: bool = False) -> AccessToken | NoToken:
+    """The holder's access token, renewed if it has run out.
 
     Args:
         is_client: the platform itself signs in, so a first one can be had too.
     """
     token = await in_database(_read_token, holder)
     if token is None and is_client:
-        await asyncio.shield(_obtain(holder))
+        was_answered = await asyncio.shield(_obtain(holder))
         token = await in_database(_read_token, holder)
-    if token is None or isinstance(token, AccessToken):
-        if token is not None and token.is_ageing:
-            _start(holder, token.generation)
-        return token
-    return await renew(holder, token)
+        if token is None and not was_answered:
+            return NoToken.FOR_NOW
+    if token is None:
+        return NoToken.SIGN_IN
+    if isinstance(token, int):
+        return await renew(holder, token)
+    if token.is_ageing:
+        _start(holder, token.generation)
+    return token
 
 
-async def renew(holder: Holder, generation: int) -> AccessToken | None:
-    """The access token that follows the one of this generation; None if a person has to sign in again."""
+async def renew(holder: Holder, generation: int) -> AccessToken | NoToken:
+    """The access token that follows the one of this generation."""
     return await asyncio.shield(_start(holder, generation))
 
 
@@ -138,17 +153,21 @@ async def _renew_all(due: list[tuple[Holder, int]]) -> None:
 
 
 def _soon_over() -> list[OAuthGrant]:
+    """What is looked after in one round; the rest, and what failed, has its turn when somebody needs it."""
     now = database_now()
     rows = OAuthGrant.objects.across_workspaces().filter(
         expires_at__lte=now + timedelta(seconds=AHEAD_SECONDS),
+        expires_at__gt=now - timedelta(seconds=LATE_SECONDS),
         last_used_at__gte=now - timedelta(days=USED_DAYS),
         server__is_active=True,
+        server__workspace__is_active=True,
         lost_reason="",
     )
-    return list(rows.select_related("server").order_by("expires_at")[:MOST_AT_ONCE])
+    # Not always the same first ones, should there be more than one round can do.
+    return list(rows.select_related("server").order_by("?")[:MOST_AT_ONCE])
 
 
-def _start(holder: Holder, generation: int) -> asyncio.Task[AccessToken | None]:
+def _start(holder: Holder, generation: int) -> asyncio.Task[AccessToken | NoToken]:
     running, loop = _running.get(holder), asyncio.get_running_loop()
     if running is None or running.done() or running.get_loop() is not loop:
         running = loop.create_task(_renew(holder, generation))
@@ -157,7 +176,7 @@ def _start(holder: Holder, generation: int) -> asyncio.Task[AccessToken | None]:
     return running
 
 
-def _obtain(holder: Holder) -> asyncio.Task[None]:
+def _obtain(holder: Holder) -> asyncio.Task[bool]:
     running, loop = _obtaining.get(holder), asyncio.get_running_loop()
     if running is None or running.done() or running.get_loop() is not loop:
         running = loop.create_task(obtain(holder))
@@ -166,14 +185,14 @@ def _obtain(holder: Holder) -> asyncio.Task[None]:
     return running
 
 
-def _forget(holder: Holder, done: asyncio.Task[AccessToken | None]) -> None:
+def _forget(holder: Holder, done: asyncio.Task[AccessToken | NoToken]) -> None:
     if _running.get(holder) is done:
         del _running[holder]
     if not done.cancelled() and done.exception() is not None:
         logger.error("a token could not be renewed", exc_info=done.exception())
 
 
-async def _renew(holder: Holder, generation: int) -> AccessToken | None:
+async def _renew(holder: Holder, generation: int) -> AccessToken | NoToken:
     """Fetch a new token, or wait for the process that does."""
     pause = 0.02
     try:
@@ -182,16 +201,15 @@ async def _renew(holder: Holder, generation: int) -> AccessToken | None:
                 found = await in_database(_claim, holder, generation)
                 if isinstance(found, _Work):
                     return await _fetch(found)
-                if found is not _SOMEBODY_ELSE:
-                    assert found is None or isinstance(found, AccessToken)
+                if found is not None:
                     return found
                 await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311  spreads load, keeps no secret
                 pause = min(pause * 1.5, 0.5)
     except TimeoutError:
-        return None
+        return NoToken.FOR_NOW
 
 
-async def _fetch(work: _Work) -> AccessToken | None:
+async def _fetch(work: _Work) -> AccessToken | NoToken:
     try:
         if work.refresh_token:
             given = await tokens.refresh(
@@ -218,11 +236,8 @@ async def _fetch(work: _Work) -> AccessToken | None:
     return await in_database(_store, work, given)
 
 
-_SOMEBODY_ELSE: Final = object()
-
-
 def _read_token(holder: Holder) -> AccessToken | int | None:
-    """The token as it stands; its generation alone if it has run out."""
+    """The token as it stands; its generation alone if it has run out; None without any."""
     grant = find_grant(holder)
     if grant is None or not serves(grant):
         return None
@@ -261,16 +276,19 @@ def _token_of(grant: OAuthGrant, *, is_ageing: bool = False) -> AccessToken:
     )
 
 
-def _claim(holder: Holder, generation: int) -> _Work | AccessToken | object | None:
-    """Take the right to fetch the next token, if nobody has it; or what somebody else fetched meanwhile."""
+def _claim(holder: Holder, generation: int) -> _Work | AccessToken | NoToken | None:
+    """Take the right to fetch the next token; what somebody else fetched meanwhile; None while somebody else fetches."""
     grant = find_grant(holder)
     if grant is None or not serves(grant):
-        return None
+        return NoToken.SIGN_IN
     if grant.generation != generation:
         return _token_of(grant)
     if not _can_renew(grant):
-        _lose(grant, "The server no longer accepts this sign-in, and there is no way to renew it.")
-        return None
+        return _lose(
+            holder,
+            generation,
+            "The server no longer accepts this sign-in, and there is no way to renew it.",
+        )
     now = database_now()
     claimed = (
         OAuthGrant.objects.for_workspace(holder.workspace_id)
@@ -279,12 +297,11 @@ def _claim(holder: Holder, generation: int) -> _Work | AccessToken | object | No
         .update(refreshing_until=now + timedelta(seconds=CLAIM_SECONDS))
     )
     if not claimed:
-        return _SOMEBODY_ELSE
+        return None
     try:
         known_as = identity_of(grant.client, grant.server)
     except SignInFailed as error:
-        _lose(grant, WORDS[error.reason])
-        return None
+        return _lose(holder, generation, WORDS[error.reason])
     return _Work(
         holder=holder,
         generation=generation,
@@ -298,11 +315,11 @@ def _claim(holder: Holder, generation: int) -> _Work | AccessToken | object | No
 
 
 @transaction.atomic
-def _store(work: _Work, given: Tokens) -> AccessToken | None:
-    """Keep a new token, before anybody uses it; None if the grant is gone or another by now."""
-    grant = _locked(work)
+def _store(work: _Work, given: Tokens) -> AccessToken | NoToken:
+    """Keep a new token, before anybody uses it; none if the grant is gone or another by now."""
+    grant = _locked(work.holder, work.generation)
     if grant is None:
-        return None
+        return NoToken.SIGN_IN
     now = database_now()
     grant.tokens = given.as_stored()
     grant.generation += 1
@@ -321,45 +338,53 @@ def _store(work: _Work, given: Tokens) -> AccessToken | None:
 
 
 @transaction.atomic
-def _give_up(work: _Work, reason: Reason) -> AccessToken | None:
+def _give_up(work: _Work, reason: Reason) -> AccessToken | NoToken:
     """A fetch brought nothing: for good, or for now. The old token is given as long as it may serve."""
-    grant = _locked(work)
-    if grant is None:
-        return None
     if reason in _FINAL:
-        _lose(grant, "The sign-in service no longer renews this sign-in.")
-        return None
+        why = "The sign-in service no longer renews this sign-in."
+        return _lose(work.holder, work.generation, why)
+    grant = _locked(work.holder, work.generation)
+    if grant is None:
+        return NoToken.SIGN_IN
     grant.refreshing_until = None
     grant.save(update_fields=["refreshing_until", "updated_at"])
     has_run_out = grant.expires_at is not None and grant.expires_at <= database_now()
-    return None if has_run_out else _token_of(grant)
+    return NoToken.FOR_NOW if has_run_out else _token_of(grant)
 
 
 @transaction.atomic
 def _release(work: _Work) -> None:
-    grant = _locked(work)
+    grant = _locked(work.holder, work.generation)
     if grant is not None:
         grant.refreshing_until = None
         grant.save(update_fields=["refreshing_until", "updated_at"])
 
 
-def _locked(work: _Work) -> OAuthGrant | None:
-    rows = OAuthGrant.objects.for_workspace(work.holder.workspace_id).of(work.holder.user_id)
+def _locked(holder: Holder, generation: int) -> OAuthGrant | None:
+    """The grant, as long as it still has the token of this generation."""
+    rows = OAuthGrant.objects.for_workspace(holder.workspace_id).of(holder.user_id)
     row: OAuthGrant | None = (
         rows.select_for_update(of=("self",))
         .select_related("server")
-        .filter(server_id=work.holder.server_id, generation=work.generation)
+        .filter(server_id=holder.server_id, generation=generation)
         .first()
     )
     return row
 
 
 @transaction.atomic
-def _lose(grant: OAuthGrant, why: str) -> None:
-    """The grant serves no more: its tokens go, and a person is asked to sign in when it is needed."""
+def _lose(holder: Holder, generation: int, why: str) -> NoToken:
+    """The grant serves no more: its tokens go, and a person is asked to sign in when it is needed.
+
+    Unless somebody has signed in anew meanwhile.
+    """
+    grant = _locked(holder, generation)
+    if grant is None:
+        return NoToken.SIGN_IN
     grant.tokens = None
     grant.lost_reason = why
     grant.refreshing_until = None
     grant.save(update_fields=["tokens", "lost_reason", "refreshing_until", "updated_at"])
     actor = Actor.system(label="sign-in", source=Source.TASK, workspace_id=grant.workspace_id)
     record_grant(grant, Action.GRANT_LOST, actor, details={"reason": why})
+    return NoToken.SIGN_IN

@@ -19,7 +19,7 @@ from audit.actions import Action
 from mcp_servers.connections import runtime
 from mcp_servers.elicitation import complete_sign_ins
 from mcp_servers.errors import ConnectionFailed
-from mcp_servers.models import AuthType, McpServer, OAuthGrant
+from mcp_servers.models import AuthType, McpServer, OAuthAttempt, OAuthGrant
 from mcp_servers.oauth import attempts, discovery, identity, revoking, tokens
 from mcp_servers.oauth.clients import (
     check_issuer_of_entered,
@@ -49,7 +49,7 @@ from workspaces.roles import Permission, has_permission, require
 if TYPE_CHECKING:
     from django.db.models import QuerySet
 
-    from mcp_servers.models import OAuthAttempt, OAuthClient
+    from mcp_servers.models import OAuthClient
     from mcp_servers.oauth.identity import Identity
     from mcp_servers.oauth.values import Discovery
     from workspaces.actors import Actor
@@ -222,8 +222,10 @@ def _client(server: McpServer, found: Discovery) -> OAuthClient:
     issuer = found.issuer.issuer
     credentials = entered_credentials(server)
     if credentials:
-        check_issuer_of_entered(server, issuer)
-        return save_client(server, identity.entered(credentials, found.issuer), found)
+        with transaction.atomic():
+            _lock(server)
+            check_issuer_of_entered(server, issuer)
+            return save_client(server, identity.entered(credentials, found.issuer), found)
     known = known_client(server, issuer)
     introduced = None if known is not None else _run(identity.introduce(server.pk, found))
     with transaction.atomic():
@@ -273,7 +275,11 @@ def _store_grant(
     server: McpServer, attempt: OAuthAttempt, given: Tokens, actor: Actor
 ) -> OAuthGrant:
     current = _lock(server)
+    under_way = OAuthAttempt.objects.for_workspace(server.workspace_id).filter(
+        pk=attempt.pk, client=attempt.client
+    )
     is_same = current.auth_type == AuthType.OAUTH and current.url == attempt.endpoint
+    is_same = is_same and under_way.exists()
     if not is_same or attempt.for_workspace_account == uses_own_accounts(current):
         raise SignInFailed(Reason.CHANGED)
     holder = _holder(server, None if attempt.for_workspace_account else attempt.user_id)

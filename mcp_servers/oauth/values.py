@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from mcp_servers.models import McpServer, OAuthGrant
 
 MAX_SCOPES: Final = 100
+MAX_SCOPE_LENGTH: Final = 4000
+"""Of all scopes in one text."""
 _SCOPE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,200}")
 """RFC 6749, section 3.3: scope-token."""
 _BEARER: Final = re.compile(r"(?:^|,)\s*bearer\s+(.*)", re.IGNORECASE | re.DOTALL)
@@ -24,13 +26,24 @@ _PARAMETER: Final = re.compile(
 
 def scopes_of(text: str | None) -> tuple[str, ...]:
     """The scopes in a text, each once, without what is none."""
-    found = dict.fromkeys(one for one in (text or "").split() if _SCOPE.fullmatch(one))
-    return tuple(found)[:MAX_SCOPES]
+    return _bounded(one for one in (text or "").split() if _SCOPE.fullmatch(one))
 
 
 def joined(*parts: Iterable[str]) -> tuple[str, ...]:
     """Several sets of scopes as one, in the order in which they first come."""
-    return tuple(dict.fromkeys(scope for part in parts for scope in part))[:MAX_SCOPES]
+    return _bounded(scope for part in parts for scope in part)
+
+
+def _bounded(scopes: Iterable[str]) -> tuple[str, ...]:
+    """Each once, and no more than can be kept."""
+    kept: list[str] = []
+    left = MAX_SCOPE_LENGTH
+    for scope in dict.fromkeys(scopes):
+        left -= len(scope) + 1
+        if left < 0 or len(kept) == MAX_SCOPES:
+            break
+        kept.append(scope)
+    return tuple(kept)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,8 +86,12 @@ class Challenge:
 def _words(value: Any) -> Any:
     """A list of texts; anything else counts as not said."""
     if isinstance(value, list):
-        return [one for one in value if isinstance(one, str)]
+        return [one for one in value if isinstance(one, str) and _is_plain(one)]
     return None
+
+
+def _is_plain(text: str) -> bool:
+    return text.isascii() and text.isprintable()
 
 
 class ResourceMetadata(BaseModel):
@@ -126,7 +143,7 @@ class IssuerMetadata(BaseModel):
     )
     @classmethod
     def _nothing_is_empty(cls, value: Any) -> Any:
-        return "" if value is None else value
+        return value if isinstance(value, str) and _is_plain(value) else ""
 
     @field_validator(
         "client_id_metadata_document_supported",

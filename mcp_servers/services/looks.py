@@ -162,8 +162,9 @@ def _look(
             server, health.Reading(error=failure), actor=actor, is_asked_for=is_asked_for
         )
         return _report_failure(failure, "")
-    _keep_facts(server, listing)
-    if _keep_lists(server, listing, actor, viewer if uses_own_accounts(server) else None):
+    viewer = viewer if uses_own_accounts(server) else None
+    _keep_facts(server, listing, viewer)
+    if _keep_lists(server, listing, actor, viewer):
         tell(server, kind="tools.changed")
     health.note_reading(
         server,
@@ -197,7 +198,7 @@ def _knock(server: McpServer, actor: Actor, *, is_asked_for: bool) -> Connection
     )
 
 
-def _keep_facts(server: McpServer, listing: Listing) -> None:
+def _keep_facts(server: McpServer, listing: Listing, viewer: UUID | None) -> None:
     facts = listing.facts
     now = timezone.now()
     server.server_info = {
@@ -209,7 +210,9 @@ def _keep_facts(server: McpServer, listing: Listing) -> None:
     server.protocol_revision = facts.protocol_revision[:20]
     server.resolved_transport = facts.transport[:20]
     server.capabilities = storable(facts.capabilities)
-    server.instructions = clean_text(facts.instructions)[:MAX_INSTRUCTIONS]
+    # What a server says to one person's account may be about that person.
+    told = facts.instructions if viewer is None else ""
+    server.instructions = clean_text(told)[:MAX_INSTRUCTIONS]
     server.tools_listed_at = now
     server.lists_stale_at = _stale_at(now, listing.ttl_seconds)
     server.save(

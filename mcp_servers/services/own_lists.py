@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.core.cache import cache
 
-from mcp_servers.models import McpServer, ToolSighting
+from mcp_servers.models import McpServer, OAuthGrant
 from mcp_servers.oauth.grants import needs_sign_in, uses_own_accounts
 from mcp_servers.services.looks import ConnectionReport, look_as
 from workspaces.actors import Source
@@ -26,10 +26,9 @@ def look_again_if_old(server: McpServer, user_id: UUID) -> bool:
 
     if not uses_own_accounts(server) or needs_sign_in(server, user_id):
         return False
-    rows = ToolSighting.objects.for_workspace(server.workspace_id)
     since = database_now() - timedelta(seconds=HOLD_SECONDS)
-    mine = rows.filter(server=server, user_id=user_id)
-    is_fresh = mine.filter(created_at__gte=since).exists()
+    grants = OAuthGrant.objects.for_workspace(server.workspace_id).of(user_id)
+    is_fresh = grants.filter(server=server, looked_at__gte=since).exists()
     key = f"own-list.{server.workspace_id}.{server.pk}.{user_id}"
     if is_fresh or not cache.add(key, True, timeout=60):
         return False

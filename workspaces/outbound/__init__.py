@@ -15,6 +15,7 @@ from workspaces.outbound.backend import GuardedBackend
 from workspaces.outbound.bounds import BoundedStream, Bounds, TooLarge
 from workspaces.outbound.egress import (
     USER_AGENT,
+    WITHHELD,
     EgressTransport,
     Wrap,
     allowed_networks,
@@ -36,6 +37,7 @@ __all__ = [
     "MAX_URL_LENGTH",
     "USER_AGENT",
     "WEBSOCKET_SCHEMES",
+    "WITHHELD",
     "Address",
     "BoundedStream",
     "Bounds",

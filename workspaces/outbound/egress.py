@@ -23,6 +23,9 @@ Wrap: TypeAlias = Callable[[httpx2.AsyncBaseTransport], httpx2.AsyncBaseTranspor
 
 USER_AGENT: Final = "trellis/0.1"
 
+WITHHELD: Final = "trellis.withheld"
+"""A request's extension: why it is not sent after all, as the status that its caller is given; 0 for no answer."""
+
 _KEPT_ALIVE: Final = [
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
     # Where the system has them: a peer that is gone without a word is found out within a minute.
@@ -87,6 +90,13 @@ def ssl_context() -> ssl.SSLContext:
     return httpx2.create_ssl_context()
 
 
+def _withheld(request: httpx2.Request) -> httpx2.Response:
+    status = request.extensions[WITHHELD]
+    if not status:
+        raise httpx2.ConnectError("The request was not sent.", request=request)
+    return httpx2.Response(status, request=request)
+
+
 class EgressTransport(httpx2.AsyncBaseTransport):
     """Sends requests to allowed addresses only, and reads answers within bounds."""
 
@@ -112,6 +122,8 @@ class EgressTransport(httpx2.AsyncBaseTransport):
         return transport
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if WITHHELD in request.extensions:
+            return _withheld(request)
         try:
             endpoint = parse_endpoint(str(request.url), schemes=(*HTTP_SCHEMES, *WEBSOCKET_SCHEMES))
         except InvalidEndpoint as error:

@@ -27,7 +27,7 @@ def origin() -> str:
 @pytest.fixture
 def server(tenant: Tenant, protected: ProtectedServer) -> McpServer:
     """A server of the workspace to which each person signs in."""
-    return http_server(tenant, protected.url, name="mail", auth_type="oauth")
+    return http_server(tenant, protected.url, name="mail", auth_type="oauth", allows_new_tools=True)
 
 
 @pytest.fixture

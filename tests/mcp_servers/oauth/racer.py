@@ -23,7 +23,7 @@ def main() -> int:
     django.setup()
     from mcp_servers.connections import runtime
     from mcp_servers.oauth.grants import Holder
-    from mcp_servers.oauth.renewing import renew
+    from mcp_servers.oauth.renewing import AccessToken, renew
 
     holder = Holder(workspace_id=UUID(workspace), server_id=UUID(server), user_id=UUID(user))
     sys.stdout.write("ready\n")
@@ -32,7 +32,7 @@ def main() -> int:
     generation, rounds = 2, 0
     while generation < int(generations):
         token = runtime.run_sync(renew(holder, generation), 60)
-        if token is None:
+        if not isinstance(token, AccessToken):
             sys.stdout.write(f"lost at {generation}\n")
             return 1
         generation, rounds = token.generation, rounds + 1

@@ -319,3 +319,28 @@ def test_an_end_in_another_process_closes_connections_here(
             await asyncio.sleep(0.05)
 
     runtime.run_sync(closed(), 60)
+
+
+def test_an_account_that_is_shown_nothing_is_offered_nothing(
+    tenant: Tenant, server: McpServer, protected: ProtectedServer, sign_in: SignIn
+) -> None:
+    """SEC-10: an empty list of one's own is a list too."""
+    for name in ("whoami", "send"):
+        protected.only_for[name] = {"ada@example.com"}
+    sign_in(server, "admin", "ada@example.com")
+    tool = freely(server)
+    sign_in(server, "member", "grace@example.com")
+    with pytest.raises(ToolNotFound):
+        async_to_sync(call_tool)(a_request(tenant, tool))
+    assert protected.calls == []
+
+
+def test_a_members_first_look_accepts_nothing_for_the_others(
+    tenant: Tenant, protected: ProtectedServer, sign_in: SignIn
+) -> None:
+    """SEC-58: what a member's own account is shown rests until somebody who manages servers accepts it."""
+    server = http_server(tenant, protected.url, name="strict", auth_type="oauth")
+    sign_in(server, "member")
+    assert all(tool.is_quarantined for tool in McpTool.objects.for_workspace(tenant.workspace))
+    sign_in(server, "admin")
+    assert not tool_of(server, "whoami").is_quarantined

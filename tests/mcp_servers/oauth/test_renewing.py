@@ -13,10 +13,14 @@ from django.utils import timezone
 from audit.actions import Action, Outcome
 from audit.models import AuditEntry
 from mcp_servers.connections import runtime
+from mcp_servers.connections.pool import pool
+from mcp_servers.errors import ConnectionFailed
 from mcp_servers.gate import call_tool
 from mcp_servers.models import McpServer, OAuthGrant
 from mcp_servers.oauth import renewing
 from mcp_servers.oauth.grants import Holder
+from mcp_servers.oauth.renewing import AccessToken, NoToken
+from mcp_servers.specs import connection_spec
 from tests.factories import Tenant
 from tests.fakes.protected_server import ProtectedServer
 from tests.mcp_servers.factories import a_request, tool_of
@@ -111,9 +115,10 @@ def test_an_issuer_with_a_fault_of_its_own_takes_nothing_away(
     grant = sign_in(server).grant
     protected.issuer.fail("token", status=500, times=1)
     run_out()
-    assert runtime.run_sync(renewing.current_token(holder_of(grant)), 60) is None
+    told = runtime.run_sync(renewing.current_token(holder_of(grant)), 60)
+    assert told is NoToken.FOR_NOW
     token = runtime.run_sync(renewing.current_token(holder_of(grant)), 60)
-    assert token is not None
+    assert isinstance(token, AccessToken)
     assert token.generation == grant.generation + 1
 
 
@@ -124,7 +129,7 @@ def test_a_renewal_left_behind_by_a_dead_process_is_taken_over(
     grant = sign_in(server).grant
     run_out(refreshing_until=timezone.now() - timedelta(seconds=1))
     token = runtime.run_sync(renewing.current_token(holder_of(grant)), 60)
-    assert token is not None
+    assert isinstance(token, AccessToken)
     assert only_grant().refreshing_until is None
 
 
@@ -141,7 +146,7 @@ def test_whoever_waits_is_given_what_another_process_fetched(
     row.expires_at = timezone.now() + timedelta(hours=1)
     row.save()
     token = waiting.result(60)
-    assert token is not None
+    assert isinstance(token, AccessToken)
     assert token.value == "fetched-elsewhere"
     assert protected.issuer.token_requests("refresh_token") == []
 
@@ -158,9 +163,9 @@ def test_a_token_near_its_end_is_renewed_while_it_still_serves(
 
     async def run() -> tuple[int, int]:
         first = await renewing.current_token(holder_of(grant))
-        assert first is not None
+        assert isinstance(first, AccessToken)
         later = await renewing.renew(holder_of(grant), first.generation)
-        assert later is not None
+        assert isinstance(later, AccessToken)
         return first.generation, later.generation
 
     with protected.issuer.held("token") as held:
@@ -193,5 +198,76 @@ def test_without_a_refresh_token_a_person_signs_in_again(
     protected.issuer.accounts.gives_refresh_tokens = gives
     grant = sign_in(server).grant
     token = runtime.run_sync(renewing.renew(holder_of(grant), grant.generation), 60)
-    assert (token is not None) is gives
+    assert isinstance(token, AccessToken) is gives
     assert bool(only_grant().lost_reason) is not gives
+
+
+@pytest.mark.parametrize(
+    ("status", "error"), [(403, ""), (404, ""), (429, ""), (400, "temporarily_unavailable")]
+)
+def test_what_is_not_the_issuers_refusal_ends_no_grant(
+    server: McpServer, protected: ProtectedServer, sign_in: SignIn, status: int, error: str
+) -> None:
+    """A proxy's page or an overload is no word of the issuer's; RFC 6749, section 5.2."""
+    grant = sign_in(server).grant
+    protected.issuer.fail("token", status=status, error=error, times=1)
+    run_out()
+    told = runtime.run_sync(renewing.current_token(holder_of(grant)), 60)
+    assert told is NoToken.FOR_NOW
+    assert only_grant().tokens is not None
+
+
+def test_a_refusal_that_comes_as_a_success_ends_the_grant(
+    server: McpServer, protected: ProtectedServer, sign_in: SignIn
+) -> None:
+    """Some issuers say {"error": …} with status 200."""
+    grant = sign_in(server).grant
+    protected.issuer.fail("token", status=200, error="bad_refresh_token", times=1)
+    run_out()
+    told = runtime.run_sync(renewing.current_token(holder_of(grant)), 60)
+    assert told is NoToken.SIGN_IN
+    assert only_grant().tokens is None
+
+
+def test_a_sign_in_meanwhile_outlives_the_end_of_the_old_token(
+    server: McpServer, protected: ProtectedServer, sign_in: SignIn
+) -> None:
+    """A late refusal is about the token it was asked with, and takes no newer one along."""
+    grant = sign_in(server).grant
+    protected.issuer.fail("token", error="invalid_grant", times=1)
+    with protected.issuer.held("token") as held:
+        waiting = runtime.current().submit(renewing.renew(holder_of(grant), grant.generation))
+        assert held.arrived.wait(60)
+        row = only_grant()
+        row.tokens = {"access_token": "newly-granted"}
+        row.generation += 1
+        row.save()
+        held.release()
+        waiting.result(60)
+    assert only_grant().tokens is not None
+
+
+@pytest.mark.parametrize("how", ["no grant", "no answer"])
+def test_without_a_token_nothing_is_sent(
+    tenant: Tenant,
+    server: McpServer,
+    protected: ProtectedServer,
+    sign_in: SignIn,
+    how: str,
+) -> None:
+    """SEC-54: a server that lets strangers in is not called as one, when the account ended or cannot be renewed now."""
+    grant = sign_in(server).grant
+    tool = tool_of(server, "whoami")
+    tool.approval_override = "auto"
+    tool.save()
+    assert async_to_sync(call_tool)(a_request(tenant, tool)).outcome is Outcome.OK
+    spec = connection_spec(server, user_id=tenant.member.pk)
+    before = len(protected.requests)
+    if how == "no grant":
+        OAuthGrant.objects.across_workspaces().filter(pk=grant.pk).delete()
+    else:
+        run_out()
+        protected.issuer.fail("token", status=503)
+    with pytest.raises(ConnectionFailed):
+        runtime.run_sync(pool.ping(spec, at_once=True), 60)
+    assert len(protected.requests) == before

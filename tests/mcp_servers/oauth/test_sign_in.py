@@ -14,11 +14,13 @@ from audit.models import AuditEntry
 from mcp_servers.models import McpServer, McpTool, OAuthAttempt, OAuthClient, OAuthGrant
 from mcp_servers.oauth.reasons import Reason, SignInFailed
 from mcp_servers.oauth.services import finish_sign_in, start_sign_in
+from mcp_servers.oauth.values import MAX_SCOPE_LENGTH, joined, scopes_of
 from tests.factories import Tenant
 from tests.fakes.authorization import Issuer
 from tests.fakes.protected_server import ProtectedServer
 from tests.mcp_servers.factories import actor_of, http_server
 from tests.mcp_servers.oauth.conftest import SESSION, SignIn, origin
+from tests.threads import Threads
 from workspaces.errors import PermissionDenied
 
 
@@ -358,3 +360,43 @@ def test_settings_that_change_meanwhile_stop_it(
     server.refresh_from_db()
     refused(lambda: end(tenant, server, params), Reason.CHANGED)
     assert issuer.token_requests() == []
+
+
+def test_many_scopes_are_kept_as_far_as_they_can_be() -> None:
+    """A server that names more scopes than a row holds is signed in to with the first ones."""
+    wanted = [f"https://scopes.example.org/{number:03}/{'x' * 60}" for number in range(90)]
+    kept = scopes_of(" ".join(wanted))
+    assert kept == tuple(wanted[: len(kept)])
+    assert len(" ".join(kept)) <= MAX_SCOPE_LENGTH < len(" ".join(wanted))
+    assert joined(wanted, wanted) == kept
+
+
+def test_odd_metadata_are_left_out(tenant: Tenant, server: McpServer, issuer: Issuer) -> None:
+    """What no database column can hold is not kept: NUL and other invisible characters."""
+    issuer.metadata_overrides["scopes_supported"] = ["a\x00", "mail.read", 3, None]
+    issuer.metadata_overrides["revocation_endpoint"] = "https://x\x00.example.org"
+    begin(tenant, server)
+    metadata = OAuthClient.objects.across_workspaces().get().metadata
+    assert metadata["scopes_supported"] == ["mail.read"]
+    assert metadata["revocation_endpoint"] == ""
+
+
+def test_two_people_begin_at_once_with_an_entered_client(
+    tenant: Tenant, protected: ProtectedServer, issuer: Issuer
+) -> None:
+    """One row for the client, however many begin at the same moment."""
+    issuer.add_client("entered", "entered-secret")
+    server = http_server(
+        tenant,
+        protected.url,
+        name="entered",
+        auth_type="oauth",
+        auth={"client_id": "entered", "client_secret": "entered-secret"},
+    )
+    with Threads(3) as threads:
+        roles = ("member", "admin", "owner")
+        urls = [
+            done.result(60) for done in [threads.submit(begin, tenant, server, r) for r in roles]
+        ]
+    assert len(set(urls)) == 3
+    assert OAuthClient.objects.across_workspaces().count() == 1
