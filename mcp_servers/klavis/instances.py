@@ -11,9 +11,11 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from audit.actions import Action
 from mcp_servers.canonical import clean_text
 from mcp_servers.klavis import lasting, removals
 from mcp_servers.klavis.asking import ask, external_id_of, usable_account
+from mcp_servers.klavis.entries import record_sign_in
 from mcp_servers.klavis.errors import KlavisError, NotThere, Unreadable
 from mcp_servers.klavis.rights import require_to_manage, require_to_remove
 from mcp_servers.models import (
@@ -33,6 +35,7 @@ from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:
     from mcp_servers.klavis.client import KlavisApi
+    from mcp_servers.klavis.shapes import Instance
     from mcp_servers.models import KlavisAccount
     from workspaces.actors import Actor
     from workspaces.models import Workspace
@@ -78,7 +81,7 @@ def install(
     if is_read_only:
         instance.is_read_only = True
         instance.save(update_fields=["is_read_only"])
-    return _make(instance, account)
+    return _make(instance, account, actor)
 
 
 def begin_again(*, instance: KlavisInstance, actor: Actor) -> KlavisInstance:
@@ -97,18 +100,21 @@ def begin_again(*, instance: KlavisInstance, actor: Actor) -> KlavisInstance:
         except NotThere:
             pass  # it is made anew
         except KlavisError as error:
+            record_sign_in(instance, Action.GRANT_FAILED, actor, reason=error.code)
             return _failed(instance, error)
     with transaction.atomic():
         instance = _locked(instance)
+        if instance.server_id is not None and instance.kind == InstanceKind.SINGLE:
+            record_sign_in(instance, Action.GRANT_REVOKED, actor, reason="signs in anew")
         instance.begun_by_id = actor.user_id
         instance.oauth_urls = None
         lasting.set_state(instance, InstanceState.CREATING)
-    return _make(instance, account)
+    return _make(instance, account, actor)
 
 
 def make_again(instance: KlavisInstance, account: KlavisAccount) -> KlavisInstance:
     """Go on with an installation that stopped half way."""
-    return _make(instance, account)
+    return _make(instance, account, lasting.actor_for(instance))
 
 
 def set_read_only(*, instance: KlavisInstance, is_read_only: bool, actor: Actor) -> KlavisInstance:
@@ -173,9 +179,14 @@ def set_credential(*, instance: KlavisInstance, secret: str, actor: Actor) -> Kl
         await api.set_credential(remote_id, {"api_key": key})
         return (await api.get_instance(remote_id)).may_be_used
 
-    if ask(account, give):
-        return make_ready(instance)
-    return instance
+    record_sign_in(instance, Action.GRANT_REQUESTED, actor, by="api_key")
+    try:
+        may_be_used = ask(account, give)
+    except KlavisError as error:
+        record_sign_in(instance, Action.GRANT_FAILED, actor, by="api_key", reason=error.code)
+        raise
+    record_sign_in(instance, Action.GRANT_GIVEN, actor, by="api_key")
+    return make_ready(instance) if may_be_used else instance
 
 
 def change_services(
@@ -211,7 +222,7 @@ def change_services(
         with tracked_change(instance, actor=actor):
             instance.services = wanted
             instance.begun_by_id = actor.user_id
-            _await_sign_in(instance, windows)
+            _await_sign_in(instance, windows, actor)
             lasting.set_state(instance, InstanceState.READY)
     _look(instance)
     return instance
@@ -228,12 +239,18 @@ def uninstall(*, instance: KlavisInstance, actor: Actor) -> None:
     lasting.let_go(instance, actor=actor)
 
 
-def make_ready(instance: KlavisInstance) -> KlavisInstance:
-    """Nobody has to sign in any more: the server is there from now on, with its tools."""
+def make_ready(instance: KlavisInstance, *, signed_in_by: Actor | None = None) -> KlavisInstance:
+    """Nobody has to sign in any more: the server is there from now on, with its tools.
+
+    Args:
+        signed_in_by: who connected an account; none: nobody had to, or it is on record already.
+    """
     with transaction.atomic():
         instance = _locked(instance)
         if instance.server_id is None:
             instance.server = _add_server(instance)
+        if signed_in_by is not None:
+            record_sign_in(instance, Action.GRANT_GIVEN, signed_in_by)
         lasting.set_state(instance, InstanceState.READY)
     _look(instance)
     return instance
@@ -305,38 +322,44 @@ def _take_up(
     return instance
 
 
-def _make(instance: KlavisInstance, account: KlavisAccount) -> KlavisInstance:
+def _make(instance: KlavisInstance, account: KlavisAccount, actor: Actor) -> KlavisInstance:
     """Have it made at the provider, and keep what came of it."""
     user_id = external_id_of(account, instance)
     try:
         if instance.kind == InstanceKind.STRATA:
-            return _make_strata(instance, account, user_id)
-        return _make_single(instance, account, user_id)
+            return _make_strata(instance, account, user_id, actor)
+        return _make_single(instance, account, user_id, actor)
     except DomainError as error:
         return _failed(instance, error)
 
 
-def _make_single(instance: KlavisInstance, account: KlavisAccount, user_id: str) -> KlavisInstance:
+def _make_single(
+    instance: KlavisInstance, account: KlavisAccount, user_id: str, actor: Actor
+) -> KlavisInstance:
     name, is_read_only = instance.server_name, instance.is_read_only
 
-    async def make(api: KlavisApi) -> tuple[str, str, str, bool]:
+    async def make(api: KlavisApi) -> tuple[str, str, str, Instance]:
         made = await api.create_instance(
             server_name=name, user_id=user_id, is_read_only=is_read_only
         )
         _check_url(made.server_url)
         seen = await api.get_instance(made.instance_id)
         window = made.oauth_url or seen.oauth_url
-        return made.instance_id, made.server_url, window, seen.may_be_used
+        return made.instance_id, made.server_url, window, seen
 
-    remote_id, url, window, may_be_used = ask(account, make)
-    windows = {name: window} if window and not may_be_used else {}
-    kept = _keep(instance, account, remote_id, url, windows)
+    remote_id, url, window, seen = ask(account, make)
+    windows = {name: window} if window and not seen.may_be_used else {}
+    kept = _keep(instance, account, remote_id, url, windows, actor=actor)
     if kept is None:
         return instance
-    return make_ready(kept) if may_be_used else kept
+    if not seen.may_be_used:
+        return kept
+    return make_ready(kept, signed_in_by=actor if seen.is_authenticated else None)
 
 
-def _make_strata(instance: KlavisInstance, account: KlavisAccount, user_id: str) -> KlavisInstance:
+def _make_strata(
+    instance: KlavisInstance, account: KlavisAccount, user_id: str, actor: Actor
+) -> KlavisInstance:
     names = list(instance.services)
     known_id = (
         instance.instance_id.reveal("asking the hosted MCP provider")
@@ -356,7 +379,7 @@ def _make_strata(instance: KlavisInstance, account: KlavisAccount, user_id: str)
         return made.strata_id or known_id, made.strata_server_url, made.oauth_urls
 
     remote_id, url, windows = ask(account, make)
-    kept = _keep(instance, account, remote_id, url, windows)
+    kept = _keep(instance, account, remote_id, url, windows, actor=actor)
     # Each of its services says by itself that it needs a sign-in; the others can be used.
     return make_ready(kept) if kept is not None else instance
 
@@ -367,6 +390,8 @@ def _keep(
     remote_id: str,
     url: str,
     windows: Mapping[str, str],
+    *,
+    actor: Actor,
 ) -> KlavisInstance | None:
     """Keep what was made; None if it was uninstalled meanwhile, in which case it is deleted over there too."""
     with transaction.atomic():
@@ -378,14 +403,16 @@ def _keep(
             return None
         removals.withdraw(row.workspace_id, {remote_id, external_id_of(account, row)})
         row.instance_id, row.server_url = remote_id, url
-        _await_sign_in(row, windows)
+        _await_sign_in(row, windows, actor)
         needs_key = "" if windows or row.services else "It needs its API key."
         lasting.set_state(row, InstanceState.WAITING_FOR_SIGN_IN, needs_key)
     return row
 
 
-def _await_sign_in(instance: KlavisInstance, windows: Mapping[str, str]) -> None:
+def _await_sign_in(instance: KlavisInstance, windows: Mapping[str, str], actor: Actor) -> None:
     safe = {name: url for name, url in windows.items() if is_web_address(url)}
+    if safe:
+        record_sign_in(instance, Action.GRANT_REQUESTED, actor, services=safe)
     instance.oauth_urls = safe or None
     instance.polls = 0
     now = timezone.now()

@@ -9,8 +9,10 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
+from audit.actions import Action
 from mcp_servers.klavis import lasting
 from mcp_servers.klavis.asking import account_of, ask
+from mcp_servers.klavis.entries import record_sign_in
 from mcp_servers.klavis.errors import KeyRefused, KlavisError, NotThere
 from mcp_servers.klavis.instances import is_web_address, make_ready
 from mcp_servers.klavis.rights import may_follow_sign_in
@@ -62,9 +64,9 @@ def poll(workspace_id: UUID, instance_id: UUID) -> KlavisInstance | None:
             return _ask_strata(instance, account)
         return _ask_single(instance, account)
     except NotThere as error:
-        return _fail(instance, error.message)
+        return _fail(instance, error.message, error.code)
     except KeyRefused as error:
-        return _fail(instance, error.message)
+        return _fail(instance, error.message, error.code)
     except KlavisError:
         return _next(instance)
 
@@ -73,7 +75,8 @@ def _ask_single(instance: KlavisInstance, account: KlavisAccount) -> KlavisInsta
     remote_id = instance.instance_id.reveal("asking whether somebody signed in")
     seen: shapes.Instance = ask(account, lambda api: api.get_instance(remote_id))
     if seen.may_be_used:
-        return make_ready(instance)
+        who = lasting.actor_for(instance) if seen.is_authenticated else None
+        return make_ready(instance, signed_in_by=who)
     return _next(instance)
 
 
@@ -85,6 +88,11 @@ def _ask_strata(instance: KlavisInstance, account: KlavisAccount) -> KlavisInsta
         row = _locked(instance)
         if row is None:
             return instance
+        before = row.oauth_urls.reveal_json("telling who has signed in") if row.oauth_urls else {}
+        signed_in = before.keys() - windows.keys()
+        if signed_in:
+            who = lasting.actor_for(row)
+            record_sign_in(row, Action.GRANT_GIVEN, who, services=signed_in)
         row.oauth_urls = windows or None
         row.save(update_fields=["oauth_urls"])
     if windows:
@@ -98,7 +106,7 @@ def _next(instance: KlavisInstance) -> KlavisInstance:
     now = timezone.now()
     if instance.poll_until is None or now >= instance.poll_until:
         is_waiting = instance.state == InstanceState.WAITING_FOR_SIGN_IN
-        return _fail(instance, EXPIRED) if is_waiting else _stop(instance)
+        return _fail(instance, EXPIRED, "expired") if is_waiting else _stop(instance)
     pause = PAUSES[min(instance.polls, len(PAUSES) - 1)]
     instance.polls += 1
     instance.next_poll_at = min(now + timedelta(seconds=pause), instance.poll_until)
@@ -118,11 +126,12 @@ def _stop(instance: KlavisInstance) -> KlavisInstance:
     return row
 
 
-def _fail(instance: KlavisInstance, reason: str) -> KlavisInstance:
+def _fail(instance: KlavisInstance, reason: str, code: str) -> KlavisInstance:
     with transaction.atomic():
         row = _locked(instance)
         if row is None:
             return instance
+        record_sign_in(row, Action.GRANT_FAILED, lasting.actor_for(row), reason=code)
         lasting.set_state(row, InstanceState.FAILED, reason)
     return row
 

@@ -11,9 +11,11 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from audit.actions import Action
 from mcp_servers.klavis import lasting
 from mcp_servers.klavis.accounts import read_catalogue
 from mcp_servers.klavis.asking import account_of, ask
+from mcp_servers.klavis.entries import record_sign_in
 from mcp_servers.klavis.errors import KlavisError, NotThere
 from mcp_servers.klavis.instances import make_again
 from mcp_servers.models import InstanceKind, InstanceState, KlavisAccount, KlavisInstance
@@ -102,6 +104,8 @@ def _settle(instance: KlavisInstance, state: InstanceState, reason: str) -> None
     row = rows.select_for_update(of=("self",)).filter(pk=instance.pk).first()
     if row is None or row.state != InstanceState.READY:
         return
+    why = "vanished" if state == InstanceState.FAILED else "signed out"
+    record_sign_in(row, Action.GRANT_LOST, lasting.actor_for(row), reason=why)
     row.oauth_urls, row.next_poll_at = None, None
     if state == InstanceState.FAILED:
         row.instance_id = row.server_url = None

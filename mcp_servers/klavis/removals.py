@@ -31,6 +31,7 @@ from mcp_servers.models import (
     RemovalKind,
 )
 from workspaces.actors import Actor
+from workspaces.changes import record_deleted
 from workspaces.errors import DomainError
 from workspaces.roles import Permission, require
 from workspaces.secrets import SecretUnreadable
@@ -153,6 +154,7 @@ def try_removal(workspace_id: UUID, removal_id: UUID) -> bool:
     return True
 
 
+@transaction.atomic
 def forget_removal(*, removal: KlavisRemoval, actor: Actor) -> None:
     """Give a deletion up: for one that can no longer be made, because the key was withdrawn.
 
@@ -160,6 +162,7 @@ def forget_removal(*, removal: KlavisRemoval, actor: Actor) -> None:
         PermissionDenied: the actor does not manage servers there.
     """
     require(actor, Permission.MANAGE_SERVERS, workspace_id=removal.workspace_id)
+    record_deleted(removal, actor=actor)
     removal.delete()
 
 

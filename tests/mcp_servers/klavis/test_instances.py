@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -13,6 +14,7 @@ from mcp_servers import services
 from mcp_servers.klavis import accounts, instances, polling, reconciling, removals
 from mcp_servers.klavis.accounts import AccountDraft
 from mcp_servers.klavis.asking import NotSetUp, external_id
+from mcp_servers.klavis.errors import KlavisError
 from mcp_servers.models import (
     KlavisAccount,
     KlavisInstance,
@@ -225,6 +227,81 @@ def test_sign_in_again(tenant: Tenant, installed: KlavisInstance, provider: Fake
     assert server.status == "connected"
 
 
+def log_of(tenant: Tenant) -> list[tuple[str, str, str]]:
+    """What became of accounts, by whom and for whom."""
+    entries = AuditEntry.objects.for_workspace(tenant.workspace).filter(action__startswith="grant.")
+    return [
+        (one.action, one.server_name, str(one.details.get("reason") or one.details.get("by", "")))
+        for one in entries.order_by("id")
+    ]
+
+
+def test_whose_account_a_service_has_is_on_record(
+    tenant: Tenant, installed: KlavisInstance, provider: FakeKlavis
+) -> None:
+    """Ours: connected, signed out for another one, not connected in time, and lost; and no address of any of it."""
+    begun = [("grant.requested", "Gmail", ""), ("grant.given", "Gmail", "")]
+    assert log_of(tenant) == begun
+    again = instances.begin_again(instance=installed, actor=tenant.actor("admin"))
+    anew = [*begun, ("grant.revoked", "Gmail", "signs in anew"), ("grant.requested", "Gmail", "")]
+    assert log_of(tenant) == anew
+    rows = KlavisInstance.objects.for_workspace(tenant.workspace)
+    rows.update(poll_until=timezone.now() - timedelta(seconds=1))
+    poll_now(again)
+    assert log_of(tenant) == [*anew, ("grant.failed", "Gmail", "expired")]
+    again = instances.begin_again(instance=installed, actor=tenant.actor("admin"))
+    provider.only().is_signed_in = True
+    assert poll_now(again).state == "ready"
+    provider.only().is_signed_in = False
+    reconciling.check(installed.workspace_id, installed.pk)
+    assert log_of(tenant)[-2:] == [
+        ("grant.given", "Gmail", ""),
+        ("grant.lost", "Gmail", "signed out"),
+    ]
+    entries = AuditEntry.objects.for_workspace(tenant.workspace).filter(action__startswith="grant.")
+    for entry in entries:
+        assert entry.details["account"] == "workspace"
+        assert entry.details["services"] == ["Gmail"]
+        assert tenant.admin.email in (entry.actor_label, entry.on_behalf_of)
+        assert provider.only().secret not in str(entry.details)
+        assert "://" not in str(entry.details)
+
+
+def test_an_api_key_is_on_record(
+    tenant: Tenant, account: KlavisAccount, provider: FakeKlavis
+) -> None:
+    """Ours: who gave one, and whether the provider took it; never the key."""
+    slack = install(tenant, "Slack")
+    provider.fail("POST", "/mcp-server/instance/set-auth", status=422)
+    actor = tenant.actor("admin")
+    with pytest.raises(KlavisError):
+        instances.set_credential(instance=slack, secret="xoxb-wrong", actor=actor)
+    instances.set_credential(instance=slack, secret="xoxb-right", actor=actor)
+    assert log_of(tenant) == [
+        ("grant.requested", "Slack", ""),
+        ("grant.requested", "Slack", "api_key"),
+        ("grant.failed", "Slack", "klavis_not_accepted"),
+        ("grant.requested", "Slack", "api_key"),
+        ("grant.given", "Slack", "api_key"),
+    ]
+    entries = AuditEntry.objects.for_workspace(tenant.workspace)
+    assert not any("xoxb" in str(entry.details) for entry in entries)
+
+
+def test_a_deletion_that_is_given_up_is_on_record(
+    tenant: Tenant, installed: KlavisInstance
+) -> None:
+    """SEC-117: what stays alive at the provider, and who decided so."""
+    instances.uninstall(instance=installed, actor=tenant.actor("admin"))
+    (removal,) = pending(tenant)
+    removals.forget_removal(removal=removal, actor=tenant.actor("admin"))
+    entry = AuditEntry.objects.for_workspace(tenant.workspace).order_by("id").last()
+    assert entry is not None
+    assert (entry.action, entry.actor_label) == ("config.changed", tenant.admin.email)
+    assert entry.details["verb"] == "deleted"
+    assert entry.details["name"] == "Gmail"
+
+
 def test_only_reading(tenant: Tenant, installed: KlavisInstance, provider: FakeKlavis) -> None:
     """Ours: the provider is told first, and the change is on record."""
     instances.set_read_only(instance=installed, is_read_only=True, actor=tenant.actor("admin"))
@@ -298,9 +375,9 @@ def test_uninstalled_while_it_was_made(
     """SEC-117: what is made too late is deleted over there."""
     make = instances._keep
 
-    def too_late(instance: KlavisInstance, *rest: object) -> KlavisInstance | None:
+    def too_late(instance: KlavisInstance, *rest: Any, **more: Any) -> KlavisInstance | None:
         instances.uninstall(instance=instance, actor=tenant.actor("admin"))
-        return make(instance, *rest)  # type: ignore[arg-type]
+        return make(instance, *rest, **more)
 
     monkeypatch.setattr(instances, "_keep", too_late)
     install(tenant, "Gmail")
@@ -441,6 +518,8 @@ def test_several_behind_one_server(
     poll_now(instance)
     instance.refresh_from_db()
     assert set(instance.oauth_urls.reveal_json("test")) == {"Slack"}
+    entries = AuditEntry.objects.for_workspace(tenant.workspace).filter(action="grant.given")
+    assert [entry.details["services"] for entry in entries] == [["Gmail"]]
     changed = instances.change_services(
         instance=instance, services=["Slack", "Weather"], actor=tenant.actor("admin")
     )
