@@ -257,12 +257,12 @@ def make_ready(instance: KlavisInstance, *, signed_in_by: Actor | None = None) -
 
 
 def _look(instance: KlavisInstance) -> None:
-    """Read what it offers now; whatever comes of it shows on the server."""
-    from mcp_servers.services.looks import check_server
+    """Read what it offers now, for who installed it: of a server that is new, what is seen is accepted."""
+    from mcp_servers.services.looks import look_as
 
     server = McpServer.objects.for_workspace(instance.workspace_id).find(instance.server_id)
     if server is not None:
-        check_server(server=server)
+        look_as(server=server, actor=lasting.actor_for(instance))
 
 
 def _known_names(account: KlavisAccount, names: Sequence[str]) -> list[str]:

@@ -20,6 +20,7 @@ from mcp_servers.services.servers import remove_row
 from workspaces.actors import Actor, Source
 from workspaces.announcements import Announcement, announce
 from workspaces.changes import ConfigurationChange, configuration_changed, record_deleted
+from workspaces.middleware import actor_for as person_in
 from workspaces.models import Membership
 
 if TYPE_CHECKING:
@@ -82,8 +83,12 @@ def tell_server(server: McpServer) -> None:
 
 
 def actor_for(instance: KlavisInstance) -> Actor:
-    """On whose behalf regular work on an instance is done."""
+    """On whose behalf regular work on an instance is done: who began it, with today's role, as long as they belong here."""
     person = instance.begun_by
+    if person is not None and person.is_active:
+        actor = person_in(person, instance.workspace, source=Source.TASK)
+        if actor.role is not None or actor.is_superuser:
+            return actor
     return Actor.system(
         label="klavis",
         source=Source.TASK,

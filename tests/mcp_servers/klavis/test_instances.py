@@ -64,8 +64,26 @@ def test_install_sign_in_ready(
         "connected",
     )
     assert server.target_label == "Klavis: Gmail"
-    names = McpTool.objects.for_workspace(tenant.workspace).values_list("name", flat=True)
-    assert "search" in names
+    tools = McpTool.objects.for_workspace(tenant.workspace)
+    assert "search" in tools.callable().values_list("name", flat=True)
+    provider.mcp.add_tool(lambda: "", name="added_later", description="New.")
+    services.check_server(server=server)
+    assert "added_later" in tools.values_list("name", flat=True)
+    assert "added_later" not in tools.callable().values_list("name", flat=True)
+
+
+def test_who_no_longer_manages_servers_accepts_nothing(
+    tenant: Tenant, account: KlavisAccount, provider: FakeKlavis
+) -> None:
+    """Ours: who began an installation counts with today's role when it is finished."""
+    instance = install(tenant, "Gmail")
+    rows = Membership.objects.for_workspace(tenant.workspace).filter(user=tenant.admin)
+    rows.update(role="member")
+    provider.only().is_signed_in = True
+    assert poll_now(instance).state == "ready"
+    tools = McpTool.objects.for_workspace(tenant.workspace)
+    assert tools.exists()
+    assert not tools.callable().exists()
 
 
 def test_what_needs_no_sign_in_is_ready_at_once(tenant: Tenant, account: KlavisAccount) -> None:
