@@ -103,5 +103,12 @@ def remove_at_klavis(workspace_id: str, removal_id: str) -> None:
 
 @shared_task(ignore_result=True)
 def read_klavis_catalogues() -> None:
-    """Read anew what the hosted MCP provider offers."""
-    reconciling.read_old_catalogues()
+    """Have what the hosted MCP provider offers each workspace read anew; a slow one delays none."""
+    for workspace_id in reconciling.old_catalogues():
+        read_klavis_catalogue.apply_async((str(workspace_id),), expires=3600)
+
+
+@shared_task(ignore_result=True)
+def read_klavis_catalogue(workspace_id: str) -> None:
+    """Read anew what the hosted MCP provider offers one workspace."""
+    reconciling.read_catalogue_of(UUID(workspace_id))

@@ -13,11 +13,11 @@ from audit.actions import Action
 from mcp_servers.klavis import lasting
 from mcp_servers.klavis.asking import account_of, ask
 from mcp_servers.klavis.entries import record_sign_in
-from mcp_servers.klavis.errors import KeyRefused, KlavisError, NotThere
+from mcp_servers.klavis.errors import KeyRefused, NotThere
 from mcp_servers.klavis.instances import is_web_address, make_ready
 from mcp_servers.klavis.rights import may_follow_sign_in
 from mcp_servers.models import InstanceKind, InstanceState, KlavisAccount, KlavisInstance
-from workspaces.errors import PermissionDenied
+from workspaces.errors import DomainError, PermissionDenied
 
 if TYPE_CHECKING:
     from mcp_servers.klavis import shapes
@@ -67,7 +67,7 @@ def poll(workspace_id: UUID, instance_id: UUID) -> KlavisInstance | None:
         return _fail(instance, error.message, error.code)
     except KeyRefused as error:
         return _fail(instance, error.message, error.code)
-    except KlavisError:
+    except DomainError:  # also where a key is gone that something is encrypted under
         return _next(instance)
 
 

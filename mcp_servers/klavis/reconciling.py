@@ -16,9 +16,10 @@ from mcp_servers.klavis import lasting
 from mcp_servers.klavis.accounts import read_catalogue
 from mcp_servers.klavis.asking import account_of, ask
 from mcp_servers.klavis.entries import record_sign_in
-from mcp_servers.klavis.errors import KlavisError, NotThere
+from mcp_servers.klavis.errors import NotThere
 from mcp_servers.klavis.instances import make_again
 from mcp_servers.models import InstanceKind, InstanceState, KlavisAccount, KlavisInstance
+from workspaces.errors import DomainError
 
 logger = logging.getLogger(__name__)
 
@@ -65,28 +66,33 @@ def check(workspace_id: UUID, instance_id: UUID) -> None:
         is_signed_in = _is_signed_in(instance, account)
     except NotThere:
         _settle(instance, InstanceState.FAILED, VANISHED)
-    except KlavisError:
+    except DomainError:  # also where a key is gone that something is encrypted under
         logger.info("klavis_not_checked", exc_info=True)
     else:
         if not is_signed_in:
             _settle(instance, InstanceState.WAITING_FOR_SIGN_IN, SIGNED_OUT)
 
 
-def read_old_catalogues() -> None:
-    """Read the catalogue of each account anew that was not read for a while."""
+def old_catalogues() -> list[UUID]:
+    """Workspaces whose account's catalogue was not read for a while."""
     limit = timezone.now() - CATALOGUE_EVERY
     accounts = KlavisAccount.objects.across_workspaces().filter(
         Q(catalogue_read_at__isnull=True) | Q(catalogue_read_at__lte=limit),
         is_active=True,
         workspace__is_active=True,
     )
-    for account in accounts:
-        if not account.api_key:
-            continue
-        try:
-            read_catalogue(account)
-        except KlavisError:
-            logger.info("klavis_catalogue_not_read", exc_info=True)
+    return list(accounts.values_list("workspace_id", flat=True))
+
+
+def read_catalogue_of(workspace_id: UUID) -> None:
+    """Read a workspace's catalogue anew; what comes in between waits for the next time."""
+    account = account_of(workspace_id)
+    if account is None or not account.is_usable:
+        return
+    try:
+        read_catalogue(account)
+    except DomainError:
+        logger.info("klavis_catalogue_not_read", exc_info=True)
 
 
 def _is_signed_in(instance: KlavisInstance, account: KlavisAccount) -> bool:

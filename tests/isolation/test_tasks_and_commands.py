@@ -39,6 +39,7 @@ TASKS: Mapping[str, Callable[[Side, Side], tuple[Any, ...]]] = {
         str(b["server"].pk),
         str(b.tenant.member.pk),
     ),
+    "mcp_servers.tasks.read_klavis_catalogue": lambda a, b: (str(a.tenant.workspace.pk),),
     **{
         f"mcp_servers.tasks.{name}": lambda a, b, row=row: (
             str(a.tenant.workspace.pk),

@@ -22,8 +22,8 @@ from mcp_servers.models import (
     McpServer,
     McpTool,
 )
-from mcp_servers.tasks import keep_klavis
-from tests.factories import Tenant
+from mcp_servers.tasks import keep_klavis, read_klavis_catalogue, read_klavis_catalogues
+from tests.factories import Tenant, make_tenant
 from tests.fakes.klavis import KEY, FakeKlavis
 from tests.mcp_servers.klavis.conftest import install, make_due, pending, poll_now
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
@@ -638,6 +638,33 @@ def test_the_regular_round_hands_out_what_is_due(
     assert sorted(handed) == ["check_klavis", "poll_klavis", "remove_at_klavis"]
     keep_klavis()
     assert handed.count("check_klavis") == 1
+
+
+def test_a_key_that_is_gone_stops_no_regular_work(
+    tenant: Tenant,
+    installed: KlavisInstance,
+    provider: FakeKlavis,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ours: neither asking for a sign-in nor looking, nor the catalogues of others."""
+    other = make_tenant("b")
+    accounts.save_account(
+        workspace_id=other.workspace.pk,
+        draft=AccountDraft(base_url=provider.origin, api_key=KEY),
+        actor=other.actor("admin"),
+    )
+    slack = install(tenant, "Slack")
+    mine = KlavisAccount.objects.for_workspace(tenant.workspace)
+    mine.update(api_key=Secret(sealed="v1.gone.AAAA"), catalogue_read_at=None)
+    assert poll_now(slack).state == "waiting_for_sign_in"
+    reconciling.check(installed.workspace_id, installed.pk)
+    monkeypatch.setattr(
+        "mcp_servers.tasks.read_klavis_catalogue.apply_async",
+        lambda arguments, **_: read_klavis_catalogue(*arguments),
+    )
+    read_klavis_catalogues()
+    assert mine.get().catalogue_read_at is None
+    assert KlavisAccount.objects.for_workspace(other.workspace).get().catalogue
 
 
 def test_a_key_that_is_gone_keeps_nobody_from_leaving(
