@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from mcp_servers.canonical import clean_text
@@ -25,7 +25,7 @@ from mcp_servers.models.klavis import DEFAULT_BASE_URL
 from workspaces import outbound
 from workspaces.actors import Actor
 from workspaces.changes import record_created, record_deleted, tracked_change
-from workspaces.errors import InvalidEndpoint, InvalidInput, NotFound
+from workspaces.errors import Conflict, InvalidEndpoint, InvalidInput, NotFound
 from workspaces.roles import Permission, require
 
 MAX_KEY_LENGTH: Final = 1000
@@ -58,6 +58,7 @@ def save_account(*, workspace_id: UUID, draft: AccountDraft, actor: Actor) -> Kl
     Raises:
         PermissionDenied: the actor does not manage servers here.
         InvalidInput: names the fields that are wrong.
+        Conflict: somebody else sets it up at this moment.
     """
     require(actor, Permission.MANAGE_SERVERS, workspace_id=workspace_id)
     base_url, api_key = _read_url(draft.base_url), _read_key(draft.api_key)
@@ -70,7 +71,11 @@ def save_account(*, workspace_id: UUID, draft: AccountDraft, actor: Actor) -> Kl
             user_key=secrets.token_hex(32),
         )
         _apply(account, draft, api_key)
-        account.save(force_insert=True)
+        try:
+            with transaction.atomic():
+                account.save(force_insert=True)
+        except IntegrityError as error:
+            raise Conflict("Somebody else is setting Klavis up at the moment.") from error
         record_created(account, actor=actor)
     else:
         with tracked_change(account, actor=actor):

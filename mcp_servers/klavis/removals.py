@@ -114,8 +114,10 @@ def note(account: KlavisAccount, kind: RemovalKind, remote_id: str, label: str) 
 def withdraw(workspace_id: UUID, remote_ids: Collection[str]) -> None:
     """What was to be deleted is in use again: making is idempotent, and gave back what was still there."""
     for row in KlavisRemoval.objects.for_workspace(workspace_id):
-        if row.remote_id.reveal("comparing deletions at the hosted MCP provider") in remote_ids:
-            row.delete()
+        # One that cannot be read any more deletes nothing either.
+        with contextlib.suppress(SecretUnreadable):
+            if row.remote_id.reveal("comparing deletions at the hosted MCP provider") in remote_ids:
+                row.delete()
 
 
 def _hand_out(workspace_id: UUID, removal_id: UUID) -> None:

@@ -587,6 +587,22 @@ def test_a_refused_key_is_told(
     assert not account.problem
 
 
+def test_two_who_set_it_up_at_once(
+    tenant: Tenant, account: KlavisAccount, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: the second is told so, and the first one's account stays."""
+    locking = KlavisAccount.objects.for_workspace(tenant.workspace).select_for_update()
+    monkeypatch.setattr(type(locking), "first", lambda self: None)
+    with pytest.raises(Conflict):
+        accounts.save_account(
+            workspace_id=tenant.workspace.pk,
+            draft=AccountDraft(base_url="https://other.example.org", api_key="another"),
+            actor=tenant.actor("admin"),
+        )
+    monkeypatch.undo()
+    assert KlavisAccount.objects.for_workspace(tenant.workspace).get().base_url == account.base_url
+
+
 def test_only_administrators_touch_the_account(tenant: Tenant, account: KlavisAccount) -> None:
     """SEC-117: the key is the workspace's."""
     with pytest.raises(PermissionDenied):
@@ -665,6 +681,18 @@ def test_a_key_that_is_gone_stops_no_regular_work(
     read_klavis_catalogues()
     assert mine.get().catalogue_read_at is None
     assert KlavisAccount.objects.for_workspace(other.workspace).get().catalogue
+
+
+def test_a_deletion_that_cannot_be_read_keeps_nobody_from_installing(
+    tenant: Tenant, installed: KlavisInstance, provider: FakeKlavis
+) -> None:
+    """Ours: and those that can be read are withdrawn all the same."""
+    instances.uninstall(instance=install(tenant, "Weather"), actor=tenant.actor("admin"))
+    rows = KlavisRemoval.objects.for_workspace(tenant.workspace)
+    rows.update(remote_id=Secret(sealed="v1.gone.AAAA"))
+    instances.uninstall(instance=installed, actor=tenant.actor("admin"))
+    assert install(tenant, "Gmail").state == "ready"
+    assert [row.label for row in rows] == ["Weather"]
 
 
 def test_a_key_that_is_gone_keeps_nobody_from_leaving(
