@@ -17,6 +17,7 @@ from mcp_servers.errors import (
     McpServersError,
     NotAnMcpServer,
 )
+from workspaces.outbound import Withheld
 
 CONNECTION_CLOSED: Final = -32000
 _INVALID_REQUEST: Final = -32600
@@ -27,6 +28,7 @@ _WORDS: Final = {
     "timeout": "The server did not answer in time.",
     "broken": "The connection to the server broke off.",
     "auth_required": "The server refused access. It needs other credentials.",
+    "issuer_away": "The server's sign-in service cannot be reached just now, so nothing was sent.",
     "session_lost": "The server has forgotten this session.",
     "rate_limited": "The server asks for fewer requests. Please try again later.",
     "redirect": "The server redirects to another address. Please enter the final URL.",
@@ -49,6 +51,7 @@ NOT_CARRIED_OUT: Final = frozenset(
     {
         "unreachable",
         "auth_required",
+        "issuer_away",
         "session_lost",
         "rate_limited",
         "redirect",
@@ -140,11 +143,12 @@ def connect_failure(error: BaseException, *, is_stdio: bool) -> ConnectionFailed
             return ConnectionFailed(f"The server answered with HTTP {status}.", details=details)
         if kind in ("not_mcp", "redirect", "too_large", "foreign_endpoint"):
             return NotAnMcpServer(_WORDS[kind], details=details)
-        if kind in ("unreachable", "timeout", "broken", "rate_limited"):
+        if kind in ("unreachable", "timeout", "broken", "rate_limited", "issuer_away"):
             return ConnectionFailed(_WORDS[kind], details=details)
         return NotAnMcpServer("The server refused the protocol's first step.", details=details)
     if isinstance(leaf, httpx2.TransportError):
-        return ConnectionFailed(_WORDS["unreachable"], details={"kind": "unreachable"})
+        kind = "issuer_away" if isinstance(leaf, Withheld) else "unreachable"
+        return ConnectionFailed(_WORDS[kind], details={"kind": kind})
     return NotAnMcpServer(_WORDS["not_mcp"], details={"error": type(leaf).__name__})
 
 
@@ -156,7 +160,7 @@ def call_failure(error: BaseException) -> CallFailed | RpcError | None:
     if isinstance(leaf, pydantic.ValidationError):
         return CallFailed("unreadable")
     if isinstance(leaf, httpx2.TransportError):
-        return CallFailed("broken")
+        return CallFailed("issuer_away" if isinstance(leaf, Withheld) else "broken")
     if isinstance(leaf, MCPError):
         kind = _kind_of(leaf)
         if kind is None:

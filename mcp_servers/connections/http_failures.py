@@ -7,7 +7,7 @@ from typing import Any, Final
 import httpx2
 from mcp import MCPError
 
-from workspaces.outbound import TooLarge
+from workspaces.outbound import TooLarge, Withheld
 
 GUARD_ERROR_CODE: Final = -32010
 """In the range that JSON-RPC leaves to implementations. Decide on data["kind"], since servers use such codes too."""
@@ -33,6 +33,8 @@ def kind_of_error(error: BaseException) -> str:
     """What an exception of the HTTP library means."""
     if isinstance(error, TooLarge):
         return "too_large"
+    if isinstance(error, Withheld):
+        return "issuer_away"
     if isinstance(
         error,
         (

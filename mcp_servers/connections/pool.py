@@ -98,11 +98,11 @@ class Pool:
         """How many calls wait for a free slot."""
         return sum(slots.waiting for slots in list(self._slots.values()))
 
-    def granted(self) -> list[ConnectionKey]:
+    def granted(self) -> list[Connection]:
         """Live connections that carry a principal's grant."""
         return [
-            key
-            for key, one in self._connections.items()
+            one
+            for one in self._connections.values()
             if not one.is_over
             and isinstance(one.spec.target, HttpSpec)
             and one.spec.target.auth is not None
@@ -325,13 +325,16 @@ class Pool:
         if isinstance(error, AuthenticationRequired) and _signs_in(spec):
             return  # somebody is asked to sign in, and whoever asks anew may have
         # Waiting heals no wrong credentials, and others change the fingerprint.
+        if getattr(error, "details", {}).get("kind") == "issuer_away":
+            return  # nothing was sent, so nothing is known of the server
         self._back_off(connection, counts=not isinstance(error, AuthenticationRequired))
 
     def _back_off(self, connection: Connection, *, counts: bool) -> None:
         spec = connection.spec
         state = self._backoffs.get(spec.key, Backoff()).after_failure(
             time.monotonic(),
-            max_attempts=spec.max_attempts if counts else None,
+            # Checks use nobody's account, so a person's connection is never left alone for good.
+            max_attempts=spec.max_attempts if counts and not _signs_in(spec) else None,
             factor=random.uniform(1 - JITTER, 1 + JITTER),  # noqa: S311  spreads load, keeps no secret
         )
         self._backoffs[spec.key] = state

@@ -5,7 +5,8 @@ Source: RFC 6750, section 2.1; MCP specification, "Authorization": Access Token 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+import logging
+from collections.abc import AsyncGenerator, Awaitable
 from typing import TYPE_CHECKING
 
 import httpx2
@@ -17,6 +18,8 @@ from workspaces import outbound
 if TYPE_CHECKING:
     from mcp_servers.oauth.grants import Holder
     from workspaces.outbound import Endpoint
+
+logger = logging.getLogger(__name__)
 
 
 class GrantAuth(httpx2.Auth):
@@ -30,9 +33,9 @@ class GrantAuth(httpx2.Auth):
     """
 
     def __init__(self, holder: Holder, endpoint: Endpoint, *, is_client: bool = False) -> None:
-        self._holder = holder
+        self.holder = holder
+        self.is_client = is_client
         self._endpoint = endpoint
-        self._is_client = is_client
 
     def __repr__(self) -> str:
         return "GrantAuth(…)"
@@ -52,7 +55,7 @@ class GrantAuth(httpx2.Auth):
         response = yield request
         if response.status_code != 401:
             return
-        newer = await renew(self._holder, token.generation)
+        newer = await _surely(renew(self.holder, token.generation))
         if isinstance(newer, AccessToken):
             _put(request, newer)
             yield request
@@ -62,12 +65,21 @@ class GrantAuth(httpx2.Auth):
 
     async def _token(self) -> AccessToken | NoToken:
         watching.watch()
-        return await current_token(self._holder, is_client=self._is_client)
+        return await _surely(current_token(self.holder, is_client=self.is_client))
 
     def _is_for(self, url: httpx2.URL) -> bool:
         port = url.port or {"https": 443, "wss": 443}.get(url.scheme, 80)
         here = self._endpoint
         return (url.scheme, url.host, port) == (here.scheme, here.host, here.port)
+
+
+async def _surely(token: Awaitable[AccessToken | NoToken]) -> AccessToken | NoToken:
+    """A token or a reason; an exception from here would end the connection with all that runs on it."""
+    try:
+        return await token
+    except Exception:
+        logger.warning("token_not_had", exc_info=True)
+        return NoToken.FOR_NOW
 
 
 def _withhold(request: httpx2.Request, why: NoToken) -> None:

@@ -9,6 +9,7 @@ from uuid import UUID
 from mcp_servers.models import OAUTH_TYPES, AccountUse, AuthType, OAuthGrant
 from mcp_servers.oauth.values import Challenge, joined, scopes_of
 from workspaces.actors import ActorKind, Source
+from workspaces.secrets import SecretUnreadable
 
 if TYPE_CHECKING:
     from mcp_servers.models import McpServer
@@ -111,7 +112,10 @@ def sign_in_of(server: McpServer) -> tuple[object, ...] | None:
     if server.auth_type not in OAUTH_TYPES:
         return None
     secret = server.auth_config
-    entered = secret.reveal_json("seeing whether a client changed") if secret else {}
+    try:
+        entered: object = secret.reveal_json("seeing whether a client changed") if secret else {}
+    except SecretUnreadable:
+        entered = secret.sealed if secret else None
     return (server.auth_type, server.url, server.account_use, entered)
 
 

@@ -119,7 +119,11 @@ async def current_token(holder: Holder, *, is_client: bool = False) -> AccessTok
 
 async def renew(holder: Holder, generation: int) -> AccessToken | NoToken:
     """The access token that follows the one of this generation."""
-    return await asyncio.shield(_start(holder, generation))
+    token = await asyncio.shield(_start(holder, generation))
+    if isinstance(token, AccessToken) and token.generation <= generation:
+        # What ran already was about an older one.
+        token = await asyncio.shield(_start(holder, generation))
+    return token
 
 
 def renew_ageing() -> int:

@@ -21,10 +21,11 @@ from mcp_servers.models import OAuthAttempt, OAuthClient, OAuthGrant, ToolSighti
 from mcp_servers.oauth import tokens
 from mcp_servers.oauth.clients import identity_of, issuer_of
 from mcp_servers.oauth.entries import record_grant
-from mcp_servers.oauth.grants import WORKSPACE_PRINCIPAL, Holder
+from mcp_servers.oauth.grants import principal_of
 from mcp_servers.oauth.identity import Identity
 from mcp_servers.oauth.reasons import SignInFailed
 from mcp_servers.oauth.values import IssuerMetadata
+from workspaces.secrets import SecretUnreadable
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -50,14 +51,12 @@ def remove_grant(grant: OAuthGrant, actor: Actor, *, why: str = "") -> None:
     """Delete a grant in the caller's transaction; after it the issuer is told and connections close."""
     farewell = _farewell(grant)
     record_grant(grant, Action.GRANT_REVOKED, actor, details={"reason": why} if why else None)
-    holder = Holder(
-        workspace_id=grant.workspace_id, server_id=grant.server_id, user_id=grant.user_id
-    )
+    principal = principal_of(grant.server, grant.user_id)
     if grant.user_id is not None:
         sightings = ToolSighting.objects.for_workspace(grant.workspace_id)
         sightings.filter(server_id=grant.server_id, user_id=grant.user_id).delete()
     grant.delete()
-    transaction.on_commit(partial(close_connections, holder))
+    transaction.on_commit(partial(close_connections, grant.server_id, principal))
     if farewell is not None:
         transaction.on_commit(partial(_send, farewell))
 
@@ -84,14 +83,13 @@ def remove_grants_of_person(workspace_id: UUID, user_id: UUID, actor: Actor) -> 
     attempts.filter(user_id=user_id).delete()
 
 
-def close_connections(holder: Holder) -> None:
+def close_connections(server_id: UUID, principal: str) -> None:
     """Close this process's connections of one principal; others notice by themselves, see watching."""
     if "mcp_servers.connections.pool" not in sys.modules:
         return  # nothing was ever connected in this process
     from mcp_servers.connections.pool import pool
 
-    principal = WORKSPACE_PRINCIPAL if holder.user_id is None else f"user:{holder.user_id}"
-    runtime.current().submit(pool.drop(holder.server_id, principal=principal))
+    runtime.current().submit(pool.drop(server_id, principal=principal))
 
 
 def _farewell(grant: OAuthGrant) -> _Farewell | None:
@@ -100,9 +98,9 @@ def _farewell(grant: OAuthGrant) -> _Farewell | None:
         return None
     try:
         known_as = identity_of(grant.client, grant.server)
-    except SignInFailed:
-        return None
-    stored = grant.tokens.reveal_json("telling an issuer that a grant is over")
+        stored = grant.tokens.reveal_json("telling an issuer that a grant is over")
+    except (SignInFailed, SecretUnreadable):
+        return None  # nobody is kept by what cannot be told
     # The refresh token first: with it the whole grant ends where the issuer sees it so (RFC 7009, section 2.1).
     names = ("refresh_token", "access_token")
     return _Farewell(

@@ -19,7 +19,7 @@ from audit.actions import Action
 from mcp_servers.connections import runtime
 from mcp_servers.elicitation import complete_sign_ins
 from mcp_servers.errors import ConnectionFailed
-from mcp_servers.models import AuthType, McpServer, OAuthAttempt, OAuthGrant
+from mcp_servers.models import AuthType, McpServer, OAuthAttempt, OAuthGrant, ToolSighting
 from mcp_servers.oauth import attempts, discovery, identity, revoking, tokens
 from mcp_servers.oauth.clients import (
     check_issuer_of_entered,
@@ -30,7 +30,13 @@ from mcp_servers.oauth.clients import (
     save_client,
 )
 from mcp_servers.oauth.entries import record_grant, record_sign_in
-from mcp_servers.oauth.grants import Holder, find_grant, person_of, uses_own_accounts
+from mcp_servers.oauth.grants import (
+    Holder,
+    find_grant,
+    person_of,
+    principal_of,
+    uses_own_accounts,
+)
 from mcp_servers.oauth.probing import ask_challenge
 from mcp_servers.oauth.reasons import Reason, SignInFailed
 from mcp_servers.oauth.values import (
@@ -58,6 +64,8 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+LOOK_SECONDS: Final = 12.0
+"""For a first look at what an account is shown; a later one does it otherwise."""
 SECONDS: Final = 40.0
 """For all requests to a server and its issuer within one of ours."""
 
@@ -102,8 +110,10 @@ def finish_sign_in(
     except SignInFailed as error:
         _record_failure(server, actor, error)
         raise
-    found = _look_as(server, actor)
-    complete_sign_ins(server.pk, grant.user_id, actor=actor)
+    try:
+        found = _look_as(server, actor)
+    finally:
+        complete_sign_ins(server.pk, grant.user_id, actor=actor)
     return FinishedSignIn(server=server, grant=grant, tools_found=found)
 
 
@@ -299,9 +309,15 @@ def _store_grant(
     grant.expires_at = now + timedelta(seconds=given.expires_in) if given.expires_in else None
     grant.generation += 1
     grant.lost_reason = ""
+    # It may be another account, which is shown other tools.
+    grant.looked_at = None
+    if holder.user_id is not None:
+        sightings = ToolSighting.objects.for_workspace(server.workspace_id)
+        sightings.filter(server=server, user_id=holder.user_id).delete()
     grant.save()
     record_grant(grant, Action.GRANT_GIVEN, actor)
-    transaction.on_commit(lambda: revoking.close_connections(holder))
+    principal = principal_of(current, holder.user_id)
+    transaction.on_commit(lambda: revoking.close_connections(server.pk, principal))
     return grant
 
 
@@ -310,7 +326,8 @@ def _look_as(server: McpServer, actor: Actor) -> int | None:
     from mcp_servers.services.looks import look_as
 
     try:
-        return look_as(server=server, actor=actor).tool_count  # None where the look failed
+        # None where the look failed, or took longer than somebody likes to wait for a page.
+        return look_as(server=server, actor=actor, seconds=LOOK_SECONDS).tool_count
     except DomainError:
         logger.info("not_looked_at_after_sign_in", exc_info=True)
         return None

@@ -8,20 +8,31 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final, Protocol, cast
 from uuid import UUID
 
 from django.db import DatabaseError
 
+from mcp_servers.connections.pool import pool
 from mcp_servers.models import OAuthGrant
 from workspaces.database import in_database
+
+if TYPE_CHECKING:
+    from mcp_servers.connections.connection import Connection
+    from mcp_servers.connections.spec import HttpSpec
+    from mcp_servers.oauth.grants import Holder
 
 logger = logging.getLogger(__name__)
 
 LOOK_SECONDS: Final = 2.0
 
 _task: asyncio.Task[None] | None = None
+
+
+class HasHolder(Protocol):
+    """What puts tokens on requests, and whose they are."""
+
+    holder: Holder
 
 
 def watch() -> None:
@@ -33,28 +44,24 @@ def watch() -> None:
 
 
 async def _look_after() -> None:
-    from mcp_servers.connections.pool import pool
-
-    seen: set[tuple[UUID, str]] = set()
-    while principals := pool.granted():
+    while connections := pool.granted():
+        watched = [one for one in connections if one.opened.done()]
         try:
-            live = await in_database(_live, [server_id for _, server_id, _ in principals])
+            live = await in_database(_live, [one.spec.server_id for one in watched])
         except DatabaseError:
-            live = seen  # looked at again in a moment
-        for _, server_id, principal in principals:
-            # One that is only just being made is not gone.
-            if (server_id, principal) in seen - live:
-                await pool.drop(server_id, principal=principal)
-        seen = live
+            logger.info("grants_not_looked_at", exc_info=True)
+        else:
+            for one in watched:
+                if _holder_of(one) not in live:
+                    await pool.drop(one.spec.server_id, principal=one.spec.principal)
         await asyncio.sleep(LOOK_SECONDS)
 
 
-def _live(server_ids: list[UUID]) -> set[tuple[UUID, str]]:
+def _holder_of(connection: Connection) -> tuple[UUID, UUID | None]:
+    auth = cast("HasHolder", cast("HttpSpec", connection.spec.target).auth)
+    return (auth.holder.server_id, auth.holder.user_id)
+
+
+def _live(server_ids: list[UUID]) -> set[tuple[UUID, UUID | None]]:
     rows = OAuthGrant.objects.across_workspaces().filter(server_id__in=server_ids)
-    found: Iterable[tuple[UUID, UUID | None]] = rows.exclude(tokens=None).values_list(
-        "server_id", "user_id"
-    )
-    return {
-        (server_id, f"user:{user_id}" if user_id is not None else "workspace")
-        for server_id, user_id in found
-    }
+    return set(rows.exclude(tokens=None).values_list("server_id", "user_id"))

@@ -107,12 +107,12 @@ def try_connection(*, workspace_id: UUID, draft: ServerDraft, actor: Actor) -> C
     return _report(listing)
 
 
-def look_as(*, server: McpServer, actor: Actor) -> ConnectionReport:
-    """Read what a server offers the account that this person has just connected, and keep it.
+def look_as(*, server: McpServer, actor: Actor, seconds: float = LOOK_SECONDS) -> ConnectionReport:
+    """Read what a server offers this person's account, and keep it.
 
     Whoever may sign in may have it looked at: what comes of it is decided by the same rules as ever.
     """
-    return _look(server, actor=actor, is_asked_for=True, anew=False)
+    return _look(server, actor=actor, is_asked_for=False, anew=False, seconds=seconds)
 
 
 def check_server(*, server: McpServer) -> None:
@@ -122,7 +122,12 @@ def check_server(*, server: McpServer) -> None:
 
 
 def _look(
-    server: McpServer, *, actor: Actor, is_asked_for: bool, anew: bool = True
+    server: McpServer,
+    *,
+    actor: Actor,
+    is_asked_for: bool,
+    anew: bool = True,
+    seconds: float = LOOK_SECONDS,
 ) -> ConnectionReport:
     server = (
         McpServer.objects.for_workspace(server.workspace_id)
@@ -140,7 +145,7 @@ def _look(
         if spec.needs_sign_in:
             return _knock(server, actor, is_asked_for=is_asked_for)
         try:
-            listing = _list_offers(spec, anew=anew)
+            listing = _list_offers(spec, anew=anew, seconds=seconds)
         finally:
             stderr = _stderr_of(spec)
     except ConnectionFailed as error:
@@ -255,7 +260,7 @@ def _keep_lists(server: McpServer, listing: Listing, actor: Actor, viewer: UUID 
     return any(news)
 
 
-def _list_offers(spec: ConnectionSpec, *, anew: bool) -> Listing:
+def _list_offers(spec: ConnectionSpec, *, anew: bool, seconds: float = LOOK_SECONDS) -> Listing:
     # Late: the SDK takes a second to import, and most commands never connect.
     from mcp_servers.connections import runtime
     from mcp_servers.connections.pool import pool
@@ -266,7 +271,7 @@ def _list_offers(spec: ConnectionSpec, *, anew: bool) -> Listing:
         return await pool.list_offers(spec, at_once=True)
 
     try:
-        return runtime.run_sync(look(), LOOK_SECONDS)
+        return runtime.run_sync(look(), seconds)
     except TimeoutError as error:
         raise ConnectionFailed("The server did not answer in time.") from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import timedelta
 from typing import Final
 from uuid import UUID
@@ -15,6 +16,8 @@ from workspaces.actors import Source
 from workspaces.database import database_now
 from workspaces.middleware import actor_for
 from workspaces.models import User
+
+logger = logging.getLogger(__name__)
 
 HOLD_SECONDS: Final = 15 * 60
 """How long what a person was shown counts as fresh."""
@@ -32,7 +35,14 @@ def look_again_if_old(server: McpServer, user_id: UUID) -> bool:
     key = f"own-list.{server.workspace_id}.{server.pk}.{user_id}"
     if is_fresh or not cache.add(key, True, timeout=60):
         return False
-    look_as_person.apply_async((str(server.workspace_id), str(server.pk), str(user_id)), expires=60)
+    try:
+        look_as_person.apply_async(
+            (str(server.workspace_id), str(server.pk), str(user_id)), expires=60
+        )
+    except Exception:
+        # A broker that is away keeps nobody from their chat; the list is read another time.
+        logger.warning("look_not_handed_out", exc_info=True)
+        return False
     return True
 
 

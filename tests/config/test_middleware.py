@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import structlog
 from django.core.cache import cache
 from django.test import Client
 from pytest_django.fixtures import Settings
@@ -82,3 +83,14 @@ def test_the_session_changes_when_a_person_signs_in(tenant: Tenant) -> None:
     assert (
         Client(headers={"Cookie": f"trellis-session={before}"}).get("/api/buds/").status_code == 401
     )
+
+
+def test_the_log_line_of_a_request_has_no_query(tenant: Tenant) -> None:
+    """SEC-51, SEC-98: an issuer's code, a state and what people look for stand after the path, and in no log."""
+    path = "/oauth/mcp/00000000-0000-7000-8000-000000000000/callback"
+    with structlog.testing.capture_logs() as lines:
+        tenant.client("member").get(f"{path}?code=canary-code&state=canary-state")
+    told = [line for line in lines if "request" in line]
+    assert [line["request"] for line in told] == [f"GET {path}"] * len(told)
+    assert {"request_started", "request_finished"} <= {line["event"] for line in told}
+    assert "canary" not in str(lines)

@@ -90,10 +90,14 @@ def ssl_context() -> ssl.SSLContext:
     return httpx2.create_ssl_context()
 
 
+class Withheld(httpx2.ConnectError):
+    """A request that was not sent, since what it needs cannot be had just now."""
+
+
 def _withheld(request: httpx2.Request) -> httpx2.Response:
     status = request.extensions[WITHHELD]
     if not status:
-        raise httpx2.ConnectError("The request was not sent.", request=request)
+        raise Withheld("The request was not sent.", request=request)
     return httpx2.Response(status, request=request)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.db import connection
 
 from audit.actions import Outcome
 from chat.models import Bud, Conversation
@@ -344,3 +345,28 @@ def test_a_members_first_look_accepts_nothing_for_the_others(
     assert all(tool.is_quarantined for tool in McpTool.objects.for_workspace(tenant.workspace))
     sign_in(server, "admin")
     assert not tool_of(server, "whoami").is_quarantined
+
+
+def test_a_lost_key_keeps_nobody_from_leaving(
+    tenant: Tenant, server: McpServer, sign_in: SignIn
+) -> None:
+    """What cannot be decrypted any more can still be disconnected, and its server deleted."""
+    grant = sign_in(server).grant
+    lost = str(grant.tokens.sealed).replace(".", ".lost-", 1) if grant.tokens else ""
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE mcp_servers_oauthgrant SET tokens = %s", [lost])
+    services.update_server(server=server, draft=ServerDraft(name="post"), actor=tenant.actor())
+    membership = Membership.objects.for_workspace(tenant.workspace).get(user=tenant.member)
+    remove_member(membership=membership, actor=actor_of(tenant, "admin", Source.WEB))
+    assert not OAuthGrant.objects.across_workspaces().exists()
+
+
+def test_another_account_is_looked_at_anew(
+    tenant: Tenant, server: McpServer, protected: ProtectedServer, sign_in: SignIn
+) -> None:
+    """SEC-10: signing in as somebody else leaves nothing of what the former account was shown."""
+    protected.add_tool("for_ada", "ada@example.com")
+    sign_in(server, "member", "ada@example.com")
+    tool = freely(server, "for_ada")
+    sign_in(server, "member", "grace@example.com")
+    assert not ToolSighting.objects.across_workspaces().filter(tool=tool).exists()
