@@ -18,6 +18,7 @@ from chat.services.offers import fetch_prompt, prompts_of, resources_of, suggest
 from chat.toolset import select_tools
 from chat.values import McpConfigOverrides
 from mcp_servers.cards import missing_sign_ins, sign_in_path
+from mcp_servers.discovery import shown_to
 from mcp_servers.hidden_text import find_hidden, show_hidden, strip_hidden
 from mcp_servers.models import McpPrompt, McpResource, McpServer, McpTool, ServerStatus
 from mcp_servers.oauth.grants import uses_own_accounts
@@ -194,14 +195,14 @@ class OffersOfConversation:
 def servers_json(
     bud: Bud, conversation: Conversation | None, *, person: User, actor: Actor
 ) -> dict[str, Any]:
-    """Every server considered, with its tools; and those that could be added."""
+    """Every server considered, with the tools that a turn could get; and those that could be added."""
     servers = servers_of(bud, conversation, user_id=person.pk)
     overrides = conversation.overrides if conversation is not None else McpConfigOverrides()
     seen = [one.server_id for one in servers if one.server is not None]
     tools = list(
         McpTool.objects.for_workspace(bud.workspace_id)
         .callable()
-        .filter(server_id__in=seen)
+        .filter(shown_to(person.pk), server_id__in=seen)
         .select_related("server")
         .order_by("name")
     )

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 
 from mcp_servers import services, tester
 from mcp_servers.api.common import StrictSerializer
+from mcp_servers.discovery import listed_for
 from mcp_servers.models import ApprovalOverride, McpTool
 from mcp_servers.services.tools import MAX_CACHE_SECONDS
 from mcp_servers.values import Outcome
@@ -131,7 +132,9 @@ class ToolViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     orderings: ClassVar[Any] = ("name", "-id")
 
     def get_queryset(self) -> WorkspaceQuerySet[Any]:
-        return super().get_queryset().select_related("server__workspace")
+        """Those that the caller may see, in the form in which their account was shown them."""
+        rows = super().get_queryset().select_related("server__workspace")
+        return rows.filter(listed_for(self.actor, self.workspace.pk))
 
     @extend_schema(request=ToolInput, responses=ToolOutput)
     def partial_update(self, request: Request, pk: str) -> Response:

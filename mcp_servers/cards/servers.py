@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from mcp_servers.cards.connections import missing_sign_ins
 from mcp_servers.cards.tools import ToolRow, tool_row
+from mcp_servers.discovery import listed_for
 from mcp_servers.hidden_text import show_hidden
 from mcp_servers.models import (
     AuthType,
@@ -106,7 +107,8 @@ def cards_of(servers: Iterable[McpServer], *, actor: Actor) -> list[Card]:
     """A card for each server, in the given order, with few queries in all.
 
     Args:
-        actor: who reads; only who manages a server is told why it failed in the words of its program.
+        actor: who reads; only who manages a server is told why it failed in the words of its program, and of the
+            tools that other people's accounts were shown.
     """
     listed = list(servers)
     if not listed:
@@ -116,7 +118,9 @@ def cards_of(servers: Iterable[McpServer], *, actor: Actor) -> list[Card]:
     prefetch_related_objects([one for one in listed if one.hosted_by], "klavis")
     tools_by_server: dict[UUID, list[McpTool]] = defaultdict(list)
     tools: Iterable[McpTool] = (
-        McpTool.objects.for_workspace(workspace_id).filter(server__in=ids).select_related("server")
+        McpTool.objects.for_workspace(workspace_id)
+        .filter(listed_for(actor, workspace_id), server__in=ids)
+        .select_related("server")
     )
     for tool in tools:
         tools_by_server[tool.server_id].append(tool)

@@ -5,7 +5,7 @@ from mcp_servers.discovery.offers import (
     store_prompts,
     store_resources,
 )
-from mcp_servers.discovery.sightings import is_shown_to, shown_to
+from mcp_servers.discovery.sightings import is_shown_to, listed_for, shown_to
 from mcp_servers.discovery.tools import DiscoveryResult, accept, store_tools
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "OfferCounts",
     "accept",
     "is_shown_to",
+    "listed_for",
     "shown_to",
     "store_prompts",
     "store_resources",

@@ -13,10 +13,12 @@ from django.db.models import Exists, OuterRef, Q
 
 from mcp_servers.models import AccountUse, AuthType, OAuthGrant, ToolSighting
 from mcp_servers.oauth.grants import uses_own_accounts
+from mcp_servers.rights import may_dismiss
 from workspaces.database import database_now
 
 if TYPE_CHECKING:
     from mcp_servers.models import McpServer, McpTool
+    from workspaces.actors import Actor
 
 
 def keep(server: McpServer, viewer: UUID, tools: Iterable[McpTool]) -> None:
@@ -65,3 +67,10 @@ def shown_to(user_id: UUID) -> Q:
     exactly = mine.filter(tool_id=OuterRef("pk"), definition_hash=OuterRef("definition_hash"))
     of_server = looked.filter(server_id=OuterRef("server_id"))
     return shared | Q(Exists(exactly)) | ~Q(Exists(of_server))
+
+
+def listed_for(actor: Actor, workspace_id: UUID) -> Q:
+    """Which tools lists outside of a turn show: to who manages the server all, to others what their account was shown."""
+    if actor.user_id is None or may_dismiss(actor, workspace_id):
+        return Q()
+    return Q(server__owner=actor.user_id) | shown_to(actor.user_id)

@@ -10,6 +10,7 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from mcp_servers import cards
+from mcp_servers.discovery import listed_for
 from mcp_servers.models import McpServer, McpTool
 from mcp_servers.services import ConnectionReport
 from workspaces.errors import InvalidInput
@@ -41,7 +42,7 @@ def tool_of(request: WorkspaceRequest, server_id: UUID, tool_id: UUID) -> McpToo
     """The tool of the address, if the person may see it."""
     tools = McpTool.objects.for_workspace(workspace_of(request)).visible_to(request.user)
     return (
-        tools.filter(server=server_id)
+        tools.filter(listed_for(request.actor, workspace_of(request).pk), server=server_id)
         .select_related("server__workspace", "server__program", "server__global_server")
         .fetch(tool_id)
     )
