@@ -99,8 +99,11 @@ def prepare(request: ToolCallRequest) -> Plan:
     )
 
 
-def prepare_again(request: ToolCallRequest) -> Plan:
+def prepare_again(request: ToolCallRequest, *, is_unsent: bool) -> Plan:
     """For a call that goes on where it stopped: *requested* stands, and so does the approval; today's rights count.
+
+    Args:
+        is_unsent: the server has not acted on it, so that all that would let it run today has to.
 
     Raises:
         CallRefused, PermissionDenied, ToolNotFound: it may not go on; recorded as a refusal.
@@ -110,13 +113,18 @@ def prepare_again(request: ToolCallRequest) -> Plan:
     tool = resolved.tool
     arguments = _canonical(request, tool)
     decision = _decide(request, tool, arguments)
-    if decision.rule in ("tool.confirm", "action.confirm") and request.approval_id is None:
+    if request.approval_id is None and _asks_by_now(decision, is_unsent=is_unsent):
         reason = (
             "While it waited, an administrator decided that this tool asks first. Please ask again."
+            if decision.rule in _ASKED_BY_ADMINISTRATORS
+            else "While it waited, it became a call that asks first. Please ask again."
         )
         refuse_because(
             request, tool, arguments, layer=RefusedBy.POLICY, rule=decision.rule, reason=reason
         )
+    if is_unsent:
+        _check_still_approved(request, tool, arguments)
+        _check_arguments(request, tool, arguments)
     return Plan(
         request=request,
         tool=tool,
@@ -127,6 +135,40 @@ def prepare_again(request: ToolCallRequest) -> Plan:
         limits=limits_of(tool.server, request.timeout_seconds),
         is_committed=True,
     )
+
+
+_ASKED_BY_ADMINISTRATORS: Final = frozenset({"tool.confirm", "action.confirm"})
+
+
+def _asks_by_now(decision: PolicyDecision, *, is_unsent: bool) -> bool:
+    if decision.effect is not Effect.CONFIRM:
+        return False
+    # What was read meanwhile is in none of the call's arguments.
+    return decision.rule in _ASKED_BY_ADMINISTRATORS or (
+        is_unsent and decision.rule != "turn.untrusted_content"
+    )
+
+
+def _check_still_approved(request: ToolCallRequest, tool: McpTool, arguments: bytes) -> None:
+    """What a person said yes to has to be what is sent, although their yes was used when the call was let through."""
+    if request.approval_id is None:
+        return
+    approval = Approval.objects.for_workspace(request.workspace_id).find(request.approval_id)
+    principal = principal_of(tool.server, person_of(request.actor))
+    if (
+        approval is None
+        or (approval.call_id, approval.tool_id) != (request.call_id, tool.pk)
+        or approval.definition_hash != tool.definition_hash
+        or approval.principal != principal
+    ):
+        refuse_because(
+            request,
+            tool,
+            arguments,
+            layer=RefusedBy.APPROVAL,
+            rule="approval.outdated",
+            reason="What was approved has changed while it waited. Please ask again.",
+        )
 
 
 def why_left_alone(server: McpServer, wait_seconds: float) -> str:

@@ -97,6 +97,8 @@ class Exchange:
         self._slot = slot
         self.has_checkpoint = False
         """What the caller keeps is where the call stands: nothing has been done since."""
+        self.is_under_way = False
+        """The server works on it."""
 
     async def run(self, checkpoint: Checkpoint | None, started: float) -> ToolCallOutcome:
         """Make the call, from its beginning or from a checkpoint.
@@ -235,6 +237,7 @@ class Exchange:
 
     async def _follow(self, task: TaskCheckpoint) -> mcp_types.CallToolResult:
         """Wait for a task's result; it runs at the server, so it outlives this process."""
+        self.is_under_way = True
         return await self._signing_in.with_account(
             lambda spec: self._followed(spec, task), self._parking(task)
         )

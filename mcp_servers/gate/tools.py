@@ -21,7 +21,7 @@ from mcp_servers.errors import Busy, CallTakenOver, InputMissing
 from mcp_servers.gate import kept_results
 from mcp_servers.gate.abandoning import abandon_call
 from mcp_servers.gate.admission import Plan, commit_requested, prepare, prepare_again
-from mcp_servers.gate.checkpoints import Checkpoint, read_checkpoint
+from mcp_servers.gate.checkpoints import Checkpoint, is_unsent, read_checkpoint
 from mcp_servers.gate.dialogue import Dialogue
 from mcp_servers.gate.entries import draft, refuse, told, unrecorded
 from mcp_servers.gate.observing import observed
@@ -166,7 +166,9 @@ def _prepare_and_commit(request: ToolCallRequest, port: PortOnItsLoop, clock: Co
 async def _readmit(request: ToolCallRequest, port: PortOnItsLoop) -> Plan:
     """Let a call go on from its checkpoint: afterwards a slot is held. If it may not go on, it ends here."""
     try:
-        plan, was_cancelled = await completed(in_database(prepare_again, request))
+        plan, was_cancelled = await completed(
+            in_database(partial(prepare_again, is_unsent=is_unsent(request.checkpoint)), request)
+        )
         if was_cancelled:
             raise asyncio.CancelledError
         return await _take_slot(plan)
@@ -200,7 +202,7 @@ async def _send_and_record(
         plan.spec,
         dialogue=dialogue,
         can_ask=request.can_ask,
-        renew=lambda: prepare_again(request).spec,
+        renew=lambda: prepare_again(request, is_unsent=not exchange.is_under_way).spec,
         slot=slot,
     )
     exchange = Exchange(plan, dialogue=dialogue, port=port, signing_in=signing_in, slot=slot)

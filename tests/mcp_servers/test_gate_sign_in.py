@@ -5,19 +5,24 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from audit.actions import Outcome
+from audit.errors import AuditUnavailable
 from audit.models import AuditEntry
+from mcp_servers.approvals import grant_approval
 from mcp_servers.connections.pool import pool as connections
 from mcp_servers.elicitation import Origin, answer_input, complete_sign_ins, sign_ins
-from mcp_servers.errors import InputMissing
+from mcp_servers.errors import CallRefused, InputMissing, InvalidArguments
 from mcp_servers.gate import abandon_call, call_tool, get_prompt, is_unsent, read_resource
 from mcp_servers.inputs import InputAction
 from mcp_servers.models import InputRequest, InputStatus, McpPrompt, McpServer
@@ -200,6 +205,64 @@ async def test_a_parked_call_keeps_that_it_was_not_sent(
     ]
 
 
+@pytest.mark.parametrize("waits_elsewhere", [True, False])
+@pytest.mark.parametrize(
+    ("change", "rule"),
+    [
+        ({"server": {"trusts_annotations": False}}, "hints.untrusted"),
+        ({"tool": {"definition_hash": "d2", "approved_hash": "d2"}}, "approval.outdated"),
+        ({"tool": {"input_schema": {"type": "object", "required": ["x"]}}}, "arguments.schema"),
+    ],
+)
+async def test_a_call_that_waited_unsent_is_let_through_by_todays_rules(
+    tenant: Tenant,
+    own: McpServer,
+    protected: ProtectedServer,
+    change: dict[str, dict[str, Any]],
+    rule: str,
+    *,
+    waits_elsewhere: bool,
+) -> None:
+    """SEC-60: trust that was taken back, another definition than the approved one, arguments that no longer fit."""
+    port, call_id = ListeningPort(), uuid7()
+    tool = await sync_to_async(tool_of)(own, "whoami")
+    more: dict[str, Any] = {"call_id": call_id, "can_ask": True}
+    if rule == "approval.outdated":
+        approval = await sync_to_async(grant_approval)(
+            call_id=call_id,
+            tool=tool,
+            arguments={},
+            requester=actor_of(tenant, "member"),
+            approver=actor_of(tenant, "member"),
+            expires_at=timezone.now() + timedelta(minutes=5),
+        )
+        more["approval_id"] = approval.pk
+
+    def settle() -> None:
+        for row, fields in ((own, change.get("server", {})), (tool, change.get("tool", {}))):
+            for name, value in fields.items():
+                setattr(row, name, value)
+            row.save()
+        signs_in(tenant, own, protected)
+
+    if waits_elsewhere:
+        parked = a_request(tenant, tool, {}, **more, can_wait_elsewhere=True)
+        with pytest.raises(InputMissing):
+            await call_tool(parked, port=port)
+        await sync_to_async(settle)()
+        again = replace(parked, checkpoint=port.checkpoints[-1])
+        with pytest.raises((CallRefused, InvalidArguments)):
+            await call_tool(again, port=port)
+    else:
+        work = call_tool(a_request(tenant, tool, {}, **more), port=port)
+        outcome = await while_it_waits(work, port, settle)
+        assert outcome.details["kind"] == "refused"
+    assert protected.called_by("whoami") == []
+    told = AuditEntry.objects.for_workspace(tenant.workspace).filter(call_id=call_id)
+    entry = await told.aget(action="tool_call.refused")
+    assert entry.rule == rule
+
+
 async def test_a_resource_waits_where_a_page_is_there_and_says_where_to_connect_where_none_is(
     tenant: Tenant, own: McpServer, protected: ProtectedServer
 ) -> None:
@@ -339,3 +402,64 @@ def test_a_grant_that_is_stored_while_the_card_is_opened_settles_it(
     if row is not None:
         row.refresh_from_db()
         assert row.status == InputStatus.ACCEPTED
+
+
+def pending_cards(tenant: Tenant, server: McpServer, count: int) -> list[InputRequest]:
+    """Cards of as many calls, put some minutes ago."""
+    wanted = sign_ins.WantedSignIn(reason=sign_ins.SignInReason.MISSING, host="mail.example")
+    for _ in range(count):
+        origin = Origin(
+            call_id=uuid7(), server=server, tool_name="whoami", actor=actor_of(tenant, "member")
+        )
+        sign_ins.open_sign_in(wanted, origin, since=timezone.now())
+    rows = InputRequest.objects.for_workspace(tenant.workspace)
+    rows.update(created_at=timezone.now() - timedelta(minutes=5))
+    return list(rows.order_by("pk"))
+
+
+@pytest.mark.parametrize("by_sweep", [True, False])
+def test_a_card_that_cannot_be_settled_keeps_no_other_waiting(
+    tenant: Tenant,
+    own: McpServer,
+    protected: ProtectedServer,
+    monkeypatch: pytest.MonkeyPatch,
+    by_sweep: bool,
+) -> None:
+    """REL-02: it is taken up again by the next sweep."""
+    first, second = pending_cards(tenant, own, 2)
+    granted(own, protected, tenant.member, "mia@example.com")
+    settle = sign_ins.settle
+
+    def fail_for_the_first(row: InputRequest, *rest: Any) -> InputRequest:
+        if row.pk == first.pk:
+            raise AuditUnavailable
+        return settle(row, *rest)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sign_ins, "settle", fail_for_the_first)
+        if by_sweep:
+            assert sign_ins.complete_forgotten_sign_ins() == 1
+        else:
+            assert complete_sign_ins(own.pk, tenant.member.pk) == [second]
+    assert {row.pk: row.status for row in rows_of(tenant)} == {
+        first.pk: InputStatus.PENDING,
+        second.pk: InputStatus.ACCEPTED,
+    }
+    assert sign_ins.complete_forgotten_sign_ins() == 1
+
+
+def test_a_sweep_asks_once_however_many_wait(
+    tenant: Tenant, own: McpServer, protected: ProtectedServer
+) -> None:
+    """Ours: cards that wait for good reason cost nothing, whoever's account they wait for."""
+
+    def statements() -> int:
+        with CaptureQueriesContext(connection) as found:
+            assert sign_ins.complete_forgotten_sign_ins() == 0
+        return len(found)
+
+    pending_cards(tenant, own, 1)
+    of_one = statements()
+    pending_cards(tenant, own, 3)
+    pending_cards(tenant, mail_server(tenant, protected, name="team", account_use="workspace"), 3)
+    assert statements() == of_one
