@@ -7,6 +7,8 @@ whoever stores a grant hold the server's row for that moment, so that no sign-in
 from __future__ import annotations
 
 import hashlib
+import logging
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -15,6 +17,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
 
 from audit.actions import Action
 from audit.services import record
@@ -35,6 +38,9 @@ from mcp_servers.oauth.grants import usable_grant, uses_own_accounts
 from mcp_servers.oauth.values import scopes_of
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now
+from workspaces.errors import DomainError
+
+logger = logging.getLogger(__name__)
 
 MOST_SIGN_INS: Final = 3
 """For one call; a server that refuses what it was granted each time is given up."""
@@ -159,27 +165,40 @@ def complete_sign_ins(
             pk=server_id
         ).first()
         found = list(waiting.order_by("pk"))
-    done = (_end(row, actor) for row in found)
-    return [row for row in done if row is not None]
+    return _end_each(found, actor)
 
 
 def complete_forgotten_sign_ins(limit: int = 500) -> int:
     """Settle what a process that died left open between storing a grant and telling of it; how many."""
-    waiting = InputRequest.objects.across_workspaces().filter(
+    given_since = OAuthGrant.objects.across_workspaces().filter(
+        workspace_id=OuterRef("workspace_id"),
+        server_id=OuterRef("server_id"),
+        granted_at__gt=OuterRef("created_at"),
+        lost_reason="",
+    )
+    own, shared = given_since.filter(user_id=OuterRef("asked_of_id")), given_since.of(None)
+    forgotten = InputRequest.objects.across_workspaces().filter(
+        Q(Exists(own), params__account=OWN) | Q(Exists(shared), params__account=SHARED),
         kind=InputKind.SIGN_IN.value,
         status=InputStatus.PENDING,
         created_at__lt=database_now() - _FORGOTTEN_AFTER,
     )
-    return sum(
-        _end(row, None) is not None for row in waiting.order_by("pk")[:limit] if _is_granted(row)
-    )
+    return len(_end_each(list(forgotten.order_by("pk")[:limit]), None))
 
 
-def _is_granted(row: InputRequest) -> bool:
-    user_id = row.asked_of_id if row.params.get("account") == OWN else None
-    grants = OAuthGrant.objects.for_workspace(row.workspace_id).of(user_id)
-    since = grants.filter(server_id=row.server_id, granted_at__gt=row.created_at, lost_reason="")
-    return bool(since.exists())
+def _end_each(rows: Iterable[InputRequest], actor: Actor | None) -> list[InputRequest]:
+    """Those that were settled. One that cannot be now keeps no other waiting; the next sweep takes it up again."""
+    done = []
+    for row in rows:
+        try:
+            settled = _end(row, actor)
+        except DomainError as error:
+            logger.warning(
+                "sign_in_not_completed", extra={"input": str(row.pk), "code": error.code}
+            )
+        else:
+            done += [settled] if settled is not None else []
+    return done
 
 
 def withdraw_sign_ins(server: McpServer, actor: Actor) -> None:
