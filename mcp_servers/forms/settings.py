@@ -26,11 +26,13 @@ from mcp_servers.forms.common import (
 from mcp_servers.model_choices import providers_of
 from mcp_servers.models import LogLevel, McpServer, SamplingPolicy, ServerScope, Transport
 from mcp_servers.models.servers import MAX_NAME_LENGTH, OAUTH_TYPES, AccountUse, AuthType
+from mcp_servers.oauth.entered import entered_client
 from mcp_servers.services import ServerDraft
 from mcp_servers.services.drafts import MAX_SCOPE_LENGTH
 from mcp_servers.values import Protocol
 from workspaces.errors import InvalidInput
 from workspaces.outbound import MAX_URL_LENGTH
+from workspaces.secrets import SecretUnreadable
 
 _LIMITS: Final = {
     "connect_seconds": ("Seconds to connect", False),
@@ -278,7 +280,10 @@ def _client_id(server: McpServer) -> str:
     """The client's ID, which is no secret."""
     if server.auth_type not in OAUTH_TYPES or not server.auth_config:
         return ""
-    return str(server.auth_config.reveal_json("showing the client's id").get("client_id", ""))
+    try:
+        return entered_client(server, "showing the client's id").get("client_id", "")
+    except SecretUnreadable:
+        return ""  # it has to be entered again, and here is where
 
 
 def _plain(value: float | None) -> float | None:

@@ -8,19 +8,13 @@ from django.utils import timezone
 
 from mcp_servers.models import ClientKind, OAuthClient
 from mcp_servers.oauth import identity
+from mcp_servers.oauth.entered import entered_client
 from mcp_servers.oauth.identity import Identity
 from mcp_servers.oauth.reasons import Reason, SignInFailed
 from mcp_servers.oauth.values import Discovery, IssuerMetadata
 
 if TYPE_CHECKING:
     from mcp_servers.models import McpServer
-
-
-def entered_credentials(server: McpServer) -> dict[str, str]:
-    """The client that an administrator entered in the server's settings; empty if none."""
-    secret = server.auth_config
-    values = secret.reveal_json("being a client at an issuer") if secret else {}
-    return values if values.get("client_id") else {}
 
 
 def known_client(server: McpServer, issuer: str) -> OAuthClient | None:
@@ -76,7 +70,7 @@ def identity_of(client: OAuthClient, server: McpServer) -> Identity:
         SignInFailed: changed, if the administrator has taken the client away; unusable_client.
     """
     if client.kind == ClientKind.REGISTERED:
-        credentials = entered_credentials(server)
+        credentials = entered_client(server, "being a client at an issuer")
         if credentials.get("client_id") != client.client_id:
             raise SignInFailed(Reason.CHANGED)
         return identity.entered(credentials, issuer_of(client))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from mcp_servers.models import OAUTH_TYPES, AccountUse, AuthType, OAuthGrant
+from mcp_servers.oauth.entered import entered_client
 from mcp_servers.oauth.values import Challenge, joined, scopes_of
 from workspaces.actors import ActorKind, Source
 from workspaces.secrets import SecretUnreadable
@@ -111,11 +112,10 @@ def sign_in_of(server: McpServer) -> tuple[object, ...] | None:
     """What grants at a server are bound to; None if nobody signs in to it. Another value voids them all."""
     if server.auth_type not in OAUTH_TYPES:
         return None
-    secret = server.auth_config
     try:
-        entered: object = secret.reveal_json("seeing whether a client changed") if secret else {}
+        entered: object = entered_client(server, "seeing whether a client changed")
     except SecretUnreadable:
-        entered = secret.sealed if secret else None
+        entered = server.auth_config.sealed if server.auth_config else None
     return (server.auth_type, server.url, server.account_use, entered)
 
 

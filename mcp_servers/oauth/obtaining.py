@@ -16,7 +16,8 @@ from django.db import transaction
 from audit.actions import Action
 from mcp_servers.models import AuthType, McpServer, OAuthGrant
 from mcp_servers.oauth import discovery, identity, tokens
-from mcp_servers.oauth.clients import check_issuer_of_entered, entered_credentials, save_client
+from mcp_servers.oauth.clients import check_issuer_of_entered, save_client
+from mcp_servers.oauth.entered import entered_client
 from mcp_servers.oauth.entries import record_grant
 from mcp_servers.oauth.grants import Holder, find_grant
 from mcp_servers.oauth.probing import ask_challenge
@@ -97,7 +98,7 @@ def _load(holder: Holder) -> McpServer | None:
 
 def _credentials(server: McpServer, found: Discovery) -> dict[str, str]:
     check_issuer_of_entered(server, found.issuer.issuer)
-    return entered_credentials(server)
+    return entered_client(server, "signing in as a client")
 
 
 @transaction.atomic

@@ -119,10 +119,13 @@ async def current_token(holder: Holder, *, is_client: bool = False) -> AccessTok
 
 async def renew(holder: Holder, generation: int) -> AccessToken | NoToken:
     """The access token that follows the one of this generation."""
+    running = _running.get(holder)
     token = await asyncio.shield(_start(holder, generation))
-    if isinstance(token, AccessToken) and token.generation <= generation:
+    if running is not None and isinstance(token, AccessToken) and token.generation <= generation:
         # What ran already was about an older one.
         token = await asyncio.shield(_start(holder, generation))
+    if isinstance(token, AccessToken) and token.generation <= generation:
+        return NoToken.FOR_NOW
     return token
 
 

@@ -24,7 +24,6 @@ class Answer:
 
     status: int
     body: bytes
-    www_authenticate: str = ""
 
     def __repr__(self) -> str:
         return f"Answer(status={self.status})"
@@ -94,11 +93,7 @@ async def _send(
                 data=dict(form) if form is not None else None,
                 json=body,
             )
-            return Answer(
-                status=response.status_code,
-                body=response.content,
-                www_authenticate=response.headers.get("www-authenticate", "")[:4096],
-            )
+            return Answer(status=response.status_code, body=response.content)
     except httpx2.HTTPError as error:
         # The library's texts may hold the address with what was sent; the kind is enough.
         raise SignInFailed(Reason.UNREACHABLE) from error

@@ -23,12 +23,12 @@ from mcp_servers.models import AuthType, McpServer, OAuthAttempt, OAuthGrant, To
 from mcp_servers.oauth import attempts, discovery, identity, revoking, tokens
 from mcp_servers.oauth.clients import (
     check_issuer_of_entered,
-    entered_credentials,
     identity_of,
     issuer_of,
     known_client,
     save_client,
 )
+from mcp_servers.oauth.entered import entered_client
 from mcp_servers.oauth.entries import record_grant, record_sign_in
 from mcp_servers.oauth.grants import (
     Holder,
@@ -48,13 +48,11 @@ from mcp_servers.oauth.values import (
 )
 from workspaces import outbound
 from workspaces.database import database_now
-from workspaces.errors import DomainError, PermissionDenied
+from workspaces.errors import PermissionDenied
 from workspaces.models import User
 from workspaces.roles import Permission, has_permission, require
 
 if TYPE_CHECKING:
-    from django.db.models import QuerySet
-
     from mcp_servers.models import OAuthClient
     from mcp_servers.oauth.identity import Identity
     from mcp_servers.oauth.values import Discovery
@@ -110,10 +108,8 @@ def finish_sign_in(
     except SignInFailed as error:
         _record_failure(server, actor, error)
         raise
-    try:
-        found = _look_as(server, actor)
-    finally:
-        complete_sign_ins(server.pk, grant.user_id, actor=actor)
+    found = _look_as(server, actor)
+    complete_sign_ins(server.pk, grant.user_id, actor=actor)
     return FinishedSignIn(server=server, grant=grant, tools_found=found)
 
 
@@ -127,19 +123,6 @@ def server_for_callback(server_id: UUID, user: User) -> McpServer:
     if server is None:
         raise SignInFailed(Reason.UNKNOWN_STATE)
     return server
-
-
-def grants_visible_to(user: User, workspace_id: UUID, *, manages: bool) -> QuerySet[OAuthGrant]:
-    """The accounts that a person sees: their own, and the workspace's if they manage its servers."""
-    rows = OAuthGrant.objects.for_workspace(workspace_id).select_related("server", "granted_by")
-    mine = rows.of(user.pk)
-    return mine | rows.of(None) if manages else mine
-
-
-def grants_of_server(server: McpServer) -> QuerySet[OAuthGrant]:
-    """Who is connected to a server, for its administrators."""
-    rows = OAuthGrant.objects.for_workspace(server.workspace_id)
-    return rows.filter(server=server).select_related("user", "granted_by", "server")
 
 
 @transaction.atomic
@@ -230,7 +213,7 @@ def _scopes(server: McpServer, found: Discovery, before: OAuthGrant | None) -> t
 def _client(server: McpServer, found: Discovery) -> OAuthClient:
     """As whom we are known at the issuer; if need be, become known there first."""
     issuer = found.issuer.issuer
-    credentials = entered_credentials(server)
+    credentials = entered_client(server, "beginning a sign-in")
     if credentials:
         with transaction.atomic():
             _lock(server)
@@ -328,8 +311,9 @@ def _look_as(server: McpServer, actor: Actor) -> int | None:
     try:
         # None where the look failed, or took longer than somebody likes to wait for a page.
         return look_as(server=server, actor=actor, seconds=LOOK_SECONDS).tool_count
-    except DomainError:
-        logger.info("not_looked_at_after_sign_in", exc_info=True)
+    except Exception:
+        # The account is connected all the same, and what waits for it goes on.
+        logger.warning("not_looked_at_after_sign_in", exc_info=True)
         return None
 
 

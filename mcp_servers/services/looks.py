@@ -167,7 +167,9 @@ def _look(
             server, health.Reading(error=failure), actor=actor, is_asked_for=is_asked_for
         )
         return _report_failure(failure, "")
-    viewer = viewer if uses_own_accounts(server) else None
+    # Of a server that belongs to somebody, all that it says is for that person alone anyway.
+    is_shared = server.owner_id is None
+    viewer = viewer if uses_own_accounts(server) and is_shared else None
     _keep_facts(server, listing, viewer)
     if _keep_lists(server, listing, actor, viewer):
         tell(server, kind="tools.changed")
@@ -267,7 +269,7 @@ def _list_offers(spec: ConnectionSpec, *, anew: bool, seconds: float = LOOK_SECO
 
     async def look() -> Listing:
         if anew:
-            await pool.drop(spec.server_id)
+            await pool.drop(spec.server_id, principal=spec.principal)
         return await pool.list_offers(spec, at_once=True)
 
     try:

@@ -33,7 +33,7 @@ def look_again_if_old(server: McpServer, user_id: UUID) -> bool:
     grants = OAuthGrant.objects.for_workspace(server.workspace_id).of(user_id)
     is_fresh = grants.filter(server=server, looked_at__gte=since).exists()
     key = f"own-list.{server.workspace_id}.{server.pk}.{user_id}"
-    if is_fresh or not cache.add(key, True, timeout=60):
+    if is_fresh or not cache.add(key, True, timeout=HOLD_SECONDS):
         return False
     try:
         look_as_person.apply_async(

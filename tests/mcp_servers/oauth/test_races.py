@@ -43,7 +43,7 @@ def test_of_two_processes_one_renews(
         for racer in racers:
             assert racer.stdout is not None
             assert racer.stdout.readline() == "ready\n"
-        told = [racer.communicate(timeout=300)[0] for racer in _started(racers)]
+        told = [racer.communicate(timeout=1500)[0] for racer in _started(racers)]
     finally:
         for racer in racers:
             racer.kill()
