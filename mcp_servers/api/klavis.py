@@ -13,6 +13,7 @@ from mcp_servers.api.common import StrictSerializer
 from mcp_servers.cards.klavis import instance_card, instance_cards
 from mcp_servers.klavis import instances, polling
 from mcp_servers.models import InstanceState, KlavisInstance
+from mcp_servers.views.limits import count_hosted, count_poll
 from workspaces.api import Scopes, WorkspaceViewSet
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ class HostedViewSet(WorkspaceViewSet):
         """Have it only read, or reach it over the provider's REST interface."""
         instance, values = self.get_object(), self.read(HostedInput)
         if "is_read_only" in values:
+            count_hosted(self.actor)
             instances.set_read_only(
                 instance=instance, is_read_only=values["is_read_only"], actor=self.actor
             )
@@ -99,6 +101,7 @@ class HostedViewSet(WorkspaceViewSet):
     @action(detail=True, methods=["post"], url_path="sign-in")
     def sign_in(self, request: Request, pk: str) -> Response:
         """Begin the sign-in, or a failed installation, once more."""
+        count_hosted(self.actor)
         instances.begin_again(instance=self.get_object(), actor=self.actor)
         return self._answer(self.get_object())
 
@@ -106,6 +109,7 @@ class HostedViewSet(WorkspaceViewSet):
     @action(detail=True, methods=["post"])
     def poll(self, request: Request, pk: str) -> Response:
         """What became of a sign-in, for whoever may begin it."""
+        count_poll(self.actor)
         polling.poll_for(instance=self.get_object(), actor=self.actor)
         return self._answer(self.get_object())
 

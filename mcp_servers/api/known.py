@@ -12,10 +12,12 @@ from rest_framework.decorators import action
 from rest_framework.response import Response
 
 from mcp_servers.api.common import StrictSerializer
+from mcp_servers.hosting import KLAVIS
 from mcp_servers.known import services
 from mcp_servers.known.listing import entry_of, list_entries
 from mcp_servers.known.values import Audience, AuthKind, CatalogueEntry
 from mcp_servers.models import McpServer
+from mcp_servers.views.limits import count_hosted
 from workspaces.api import Scopes, WorkspaceViewSet
 from workspaces.errors import InvalidInput, NotFound
 
@@ -129,6 +131,8 @@ class CatalogueViewSet(WorkspaceViewSet):
     def install(self, request: Request) -> Response:
         """Install an entry. One that people sign in to needs a person with a browser for that."""
         values = self.read(CatalogueInstallInput)
+        if values["source"] == KLAVIS:
+            count_hosted(self.actor)
         with _named_in_the_body():
             done = services.install_entry(
                 workspace=self.workspace,

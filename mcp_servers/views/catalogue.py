@@ -13,10 +13,12 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
+from mcp_servers.hosting import KLAVIS
 from mcp_servers.known import services
 from mcp_servers.known.listing import list_entries
 from mcp_servers.known.values import AUTH_LABELS
 from mcp_servers.views.common import can_manage, servers_url, switch, workspace_of
+from mcp_servers.views.limits import count_hosted
 from workspaces.errors import DomainError, InvalidInput, NotFound, PermissionDenied
 
 if TYPE_CHECKING:
@@ -40,6 +42,8 @@ def install(
 ) -> HttpResponse:
     """Install an entry, and go on to its sign-in or to its server."""
     try:
+        if source == KLAVIS:
+            count_hosted(request.actor)
         installing = services.install_entry(
             workspace=workspace_of(request),
             source=source,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -22,7 +23,8 @@ from mcp_servers.models import ActionRule, KlavisInstance, KlavisRemoval
 from mcp_servers.services.actions import remove_action_rule, set_action_rule
 from mcp_servers.values import Effect
 from mcp_servers.views.common import can_manage, servers_url, switch, workspace_of
-from workspaces.errors import DomainError, InvalidInput, NotFound, PermissionDenied
+from mcp_servers.views.limits import count_hosted, count_poll
+from workspaces.errors import DomainError, InvalidInput, NotFound, PermissionDenied, RateLimited
 from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:
@@ -65,7 +67,7 @@ def save(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
 @login_required
 def test(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Ask the provider for its catalogue."""
-    return _doing(request, lambda: _try(request))
+    return _asking(request, lambda: _try(request))
 
 
 @require_POST
@@ -87,6 +89,7 @@ def strata(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     workspace = workspace_of(request)
     require(request.actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk)
     try:
+        count_hosted(request.actor)
         row = instances.install(
             workspace=workspace,
             server_name="",
@@ -136,7 +139,9 @@ def card(request: WorkspaceRequest, workspace_slug: str, instance_id: UUID) -> H
 def poll(request: WorkspaceRequest, workspace_slug: str, instance_id: UUID) -> HttpResponse:
     """Whether the sign-in is done, for whoever began it."""
     row = _instance_of(request, instance_id)
-    polling.poll_for(instance=row, actor=request.actor)
+    with suppress(RateLimited):  # then the card says how it was, and the background asks on
+        count_poll(request.actor)
+        polling.poll_for(instance=row, actor=request.actor)
     return _card(request, _instance_of(request, instance_id))
 
 
@@ -145,7 +150,7 @@ def poll(request: WorkspaceRequest, workspace_slug: str, instance_id: UUID) -> H
 def sign_in(request: WorkspaceRequest, workspace_slug: str, instance_id: UUID) -> HttpResponse:
     """Begin the sign-in, or a failed installation, once more."""
     row = _instance_of(request, instance_id)
-    return _doing(
+    return _asking(
         request, lambda: instances.begin_again(instance=row, actor=request.actor), then=row
     )
 
@@ -156,7 +161,7 @@ def credential(request: WorkspaceRequest, workspace_slug: str, instance_id: UUID
     """Give a service its API key."""
     row = _instance_of(request, instance_id)
     secret = request.POST.get("secret", "")
-    return _doing(
+    return _asking(
         request,
         lambda: instances.set_credential(instance=row, secret=secret, actor=request.actor),
         then=row,
@@ -168,7 +173,7 @@ def credential(request: WorkspaceRequest, workspace_slug: str, instance_id: UUID
 def read_only(request: WorkspaceRequest, workspace_slug: str, instance_id: UUID) -> HttpResponse:
     """Have it only read, or do everything."""
     row, is_on = _instance_of(request, instance_id), switch(request, "is_on")
-    return _doing(
+    return _asking(
         request,
         lambda: instances.set_read_only(instance=row, is_read_only=is_on, actor=request.actor),
         then=row,
@@ -193,7 +198,7 @@ def services(request: WorkspaceRequest, workspace_slug: str, instance_id: UUID) 
     """Have other services behind the one server."""
     row = _instance_of(request, instance_id)
     names = request.POST.getlist("services")[: instances.MAX_SERVICES + 1]
-    return _doing(
+    return _asking(
         request,
         lambda: instances.change_services(instance=row, services=names, actor=request.actor),
         then=row,
@@ -283,6 +288,18 @@ def _doing(
         if done:
             messages.success(request, done)
     return redirect(_url(request, then) if then is not None else _home(request))
+
+
+def _asking(
+    request: WorkspaceRequest, work: Callable[[], object], *, then: KlavisInstance | None = None
+) -> HttpResponse:
+    """As _doing(), for what the provider is asked to do while the person waits: only so often."""
+
+    def counted() -> None:
+        count_hosted(request.actor)
+        work()
+
+    return _doing(request, counted, then=then)
 
 
 def _try(request: WorkspaceRequest) -> None:

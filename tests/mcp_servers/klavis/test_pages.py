@@ -20,6 +20,7 @@ from mcp_servers.klavis import instances
 from mcp_servers.models import ActionRule, KlavisAccount, KlavisInstance, KlavisRemoval, McpServer
 from mcp_servers.scopes.lists import export_servers
 from mcp_servers.trace import sink
+from mcp_servers.views.limits import MOST_HOSTED, MOST_POLLS, count_hosted, count_poll
 from tests.factories import Tenant
 from tests.fakes.klavis import KEY, FakeKlavis
 from tests.mcp_servers.factories import a_request, tool_of
@@ -261,3 +262,42 @@ def test_hosted_servers_over_rest(
     assert provider.only().is_read_only
     assert admin.delete(path, headers=headers).status_code == 204
     assert admin.get(path, headers=headers).status_code == 404
+
+
+def test_the_provider_is_asked_for_each_person_only_so_often(
+    tenant: Tenant, account: KlavisAccount, provider: FakeKlavis
+) -> None:
+    """Ours: one person cannot use up what the workspace's key may ask of the provider; what is there still shows."""
+    instance = install(tenant, "Gmail")
+    row, actor = f"{HOME}{instance.pk}/", tenant.actor("admin")
+    for _ in range(MOST_HOSTED):
+        count_hosted(actor)
+    for _ in range(MOST_POLLS):
+        count_poll(actor)
+    due = timezone.now()
+    KlavisInstance.objects.for_workspace(tenant.workspace).update(next_poll_at=due)
+    before = len(provider.requests)
+    page, api = tenant.client("admin"), tenant.client("admin", headers={"x-workspace": "acme"})
+    for path, body in (
+        (f"{row}sign-in/", {}),
+        (f"{row}credential/", {"secret": "x"}),
+        (f"{row}read-only/", {"is_on": "on"}),
+        (f"{row}services/", {"services": ["Gmail"]}),
+        (f"{HOME}strata/", {"services": ["Gmail"]}),
+        (f"{HOME}test/", {}),
+    ):
+        assert "too much at once" in page.post(path, body, follow=True).content.decode(), path
+    catalogue = "/w/acme/catalogue/klavis/weather/install/"
+    assert page.post(catalogue, {"for": "workspace"}).status_code == 429
+    assert "Gmail" in page.post(f"{row}poll/").content.decode()
+    hosted, wanted = f"/api/hosted-servers/{instance.pk}/", {"source": "klavis", "slug": "weather"}
+    json = {"content_type": "application/json"}
+    answers = [
+        api.post(f"{hosted}sign-in/"),
+        api.post(f"{hosted}poll/"),
+        api.patch(hosted, {"is_read_only": True}, **json),
+        api.post("/api/catalogue/install/", {**wanted, "for_workspace": True}, **json),
+    ]
+    assert [answer.status_code for answer in answers] == [429] * 4
+    assert len(provider.requests) == before
+    count_hosted(tenant.actor("owner"))  # others are not held up
