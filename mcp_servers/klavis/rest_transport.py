@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 from collections.abc import AsyncGenerator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -40,8 +41,10 @@ if TYPE_CHECKING:
 
     from mcp_servers.connections.spec import RestSpec
 
+logger = logging.getLogger(__name__)
+
 MAX_REQUESTS: Final = 32
-"""On their way at a time."""
+"""On their way at a time. Others wait, in no greater number than the server's own queue lets through."""
 LONGEST_SECONDS: Final = 3600.0
 """For one request, whatever the caller's own deadline is."""
 
@@ -102,7 +105,6 @@ class _Bridge:
             async for item in from_session:
                 message = item.message
                 if isinstance(message, JSONRPCRequest):
-                    await lanes.acquire()
                     tasks.start_soon(self._answer, message, lanes)
                 elif isinstance(message, JSONRPCNotification):
                     self._note(message)
@@ -119,10 +121,10 @@ class _Bridge:
         try:
             with anyio.CancelScope() as scope:
                 self._running[request.id] = scope
-                answer = await self._result(request)
+                async with lanes:
+                    answer = await self._result(request)
         finally:
             self._running.pop(request.id, None)
-            lanes.release()
         if answer is None:
             return  # the session has given it up, and expects nothing more
         with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -133,6 +135,10 @@ class _Bridge:
             result = await self._carry_out(request.method, request.params or {})
         except _Failed as failure:
             return JSONRPCError(jsonrpc="2.0", id=request.id, error=failure.error)
+        except Exception:  # one request's trouble ends no other one on the connection
+            logger.exception("klavis_rest_request_failed")
+            error = _guard_failure({"kind": "broken", "http_status": None}).error
+            return JSONRPCError(jsonrpc="2.0", id=request.id, error=error)
         return JSONRPCResponse(jsonrpc="2.0", id=request.id, result=result)
 
     async def _carry_out(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:

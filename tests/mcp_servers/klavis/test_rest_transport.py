@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.db.models import F
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCNotification, JSONRPCRequest
 
 from audit.models import AuditEntry
 from mcp_servers import services
+from mcp_servers.connections.spec import RestSpec
 from mcp_servers.errors import ApprovalMissing
 from mcp_servers.gate import call_tool
-from mcp_servers.klavis import instances
+from mcp_servers.klavis import instances, rest_transport
+from mcp_servers.klavis.rest_transport import open_klavis_rest
 from mcp_servers.models import KlavisInstance, McpServer, McpTool
 from mcp_servers.services.actions import set_action_rule
 from mcp_servers.specs import connection_spec
@@ -20,6 +27,10 @@ from mcp_servers.values import Effect, TextPart, ToolCallOutcome
 from tests.factories import Tenant
 from tests.fakes.klavis import FakeKlavis
 from tests.mcp_servers.factories import a_request, looked_at, tool_of
+from workspaces import outbound
+
+if TYPE_CHECKING:
+    import httpx2
 
 
 @pytest.fixture
@@ -30,7 +41,10 @@ def over_rest(tenant: Tenant, installed: KlavisInstance, provider: FakeKlavis) -
     draft = services.ServerDraft(trusts_annotations=True)
     services.update_server(server=server, draft=draft, actor=tenant.actor("admin"))
     server = looked_at(tenant, server)
-    McpTool.objects.for_workspace(tenant.workspace).update(approval_override="auto")
+    # Listed in another form, they are other definitions than those that were accepted before.
+    McpTool.objects.for_workspace(tenant.workspace).update(
+        approval_override="auto", approved_hash=F("definition_hash")
+    )
     provider.calls.clear()
     return server
 
@@ -183,3 +197,52 @@ def test_an_action_that_is_run_by_name_asks(
     assert provider.by_rest == ["execute_action"]
     with pytest.raises(ApprovalMissing):
         call(tenant, over_rest, "execute_action", **{**named, "action_name": "delete"})
+
+
+class _Endpoint:
+    """In the HTTP client's place: keeps every request waiting, or fails in an unforeseen way."""
+
+    def __init__(self, failure: Exception | None = None) -> None:
+        self.failure = failure
+        self.asked = asyncio.Semaphore(0)
+
+    async def post(self, *_: object, **__: object) -> None:
+        self.asked.release()
+        if self.failure is not None:
+            raise self.failure
+        await asyncio.Event().wait()
+
+
+def _bridge(endpoint: _Endpoint) -> AbstractAsyncContextManager[tuple[Any, Any]]:
+    target = RestSpec(
+        endpoint=outbound.parse_endpoint("https://klavis.example.org"), server_url="https://x/"
+    )
+    return open_klavis_rest(cast("httpx2.AsyncClient", endpoint), target)
+
+
+def _message(method: str, number: int | None = None, **params: Any) -> SessionMessage:
+    kind = JSONRPCNotification if number is None else JSONRPCRequest
+    told = {"jsonrpc": "2.0", "method": method, "params": params}
+    return SessionMessage(kind.model_validate(told if number is None else {**told, "id": number}))
+
+
+async def test_a_full_house_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a request that waits for its turn holds up no word that another one is given up."""
+    monkeypatch.setattr(rest_transport, "MAX_REQUESTS", 1)
+    endpoint = _Endpoint()
+    async with asyncio.timeout(30), _bridge(endpoint) as (_, write):
+        await write.send(_message("tools/list", 1))
+        await endpoint.asked.acquire()
+        await write.send(_message("tools/list", 2))
+        await write.send(_message("notifications/cancelled", requestId=1))
+        await endpoint.asked.acquire()  # the second has its turn
+
+
+async def test_what_nobody_foresaw_ends_one_request_alone() -> None:
+    """Ours: the connection serves the others."""
+    async with asyncio.timeout(30), _bridge(_Endpoint(RuntimeError("closed"))) as (read, write):
+        await write.send(_message("tools/list", 1))
+        failed = await read.receive()
+        assert failed.message.error.data["kind"] == "broken"
+        await write.send(_message("ping", 2))
+        assert (await read.receive()).message.result == {}
