@@ -21,7 +21,7 @@ from audit.actions import Action
 from audit.services import EntryDraft, Ref, record
 from mcp_servers.connections.backoff import delay_seconds
 from mcp_servers.errors import AuthenticationRequired, ConnectionFailed
-from mcp_servers.models import HealthCheck, McpServer, ServerStatus
+from mcp_servers.models import AuthType, HealthCheck, McpServer, ServerStatus
 from mcp_servers.oauth.grants import uses_own_accounts
 from workspaces.actors import Actor, Source
 from workspaces.announcements import Announcement, announce
@@ -104,7 +104,7 @@ def note_reading(
         workspace_id=server.workspace_id,
         server=server,
         checked_at=now,
-        is_ok=reading.is_ok,
+        is_ok=reading.is_ok or _was_a_knock(server, reading),
         latency_ms=reading.latency_ms,
         error=_reason(reading),
     )
@@ -213,6 +213,12 @@ def _pause(server: McpServer) -> float:
     if 0 < server.consecutive_failures < FAILURES_BEFORE_RED:
         usual = min(usual, delay_seconds(server.consecutive_failures) * 5)
     return usual * random.uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311  spreads load, keeps no secret
+
+
+def _was_a_knock(server: McpServer, reading: Reading) -> bool:
+    """Whether it answered, and only wanted an account: that of a person, or one that nobody has entered yet."""
+    is_refused = isinstance(reading.error, AuthenticationRequired)
+    return is_refused and server.auth_type in (AuthType.OAUTH, AuthType.NONE)
 
 
 def _reason(reading: Reading) -> str:

@@ -286,6 +286,7 @@ def _in_flight(connections: list[ConnectionStatus]) -> int:
 def _bar(check: HealthCheck) -> CheckBar:
     moment = timezone.localtime(check.checked_at).strftime("%H:%M")
     if check.is_ok:
-        return CheckBar(ok=True, label=f"{moment}: answered in {check.latency_ms or 0} ms")
+        took = f" in {check.latency_ms} ms" if check.latency_ms is not None else ""
+        return CheckBar(ok=True, label=f"{moment}: answered{took}")
     first_line = check.error.partition("\n")[0]
     return CheckBar(ok=False, label=f"{moment}: {first_line}")

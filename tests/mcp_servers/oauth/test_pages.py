@@ -350,3 +350,31 @@ def test_a_chats_servers_say_where_to_sign_in(
     }
     assert told("admin")["mail"][1] is None
     assert told("admin")["shared"] == ("auth_required", page_of(shared))
+
+
+@pytest.mark.parametrize("auth_type", ["oauth", "none"])
+def test_a_server_that_nobody_has_signed_in_to_is_up(
+    tenant: Tenant, protected: ProtectedServer, auth_type: str
+) -> None:
+    """Ours: it answered when it was added and when it was tested, also where it was added without saying how."""
+    client = tenant.client("admin")
+    form = {"name": "mail", "url": protected.url, "auth_type": auth_type, "account_use": "user"}
+    added = client.post("/w/acme/servers/add/", {**form, "transport": "auto", "protocol": "auto"})
+    assert added.status_code == 302
+    server = McpServer.objects.for_workspace(tenant.workspace).get()
+    card = client.post(f"/w/acme/servers/{server.pk}/test/").content.decode()
+    assert "The last 2 checks" in card
+    assert "100.0 %" in card
+    assert "in 0 ms" not in card
+    server.refresh_from_db()
+    assert server.status == "auth_required"
+
+
+def test_credentials_that_are_refused_are_no_good_reading(
+    tenant: Tenant, protected: ProtectedServer
+) -> None:
+    """Ours: what was entered for everybody does not serve any more, so nobody can use the server."""
+    server = http_server(tenant, protected.url, auth_type="bearer", auth={"token": "old"})
+    card = tenant.client("admin").post(f"/w/acme/servers/{server.pk}/test/").content.decode()
+    assert "0.0 %" in card
+    assert "100.0 %" not in card
