@@ -40,17 +40,18 @@ TASKS: Mapping[str, Callable[[Side, Side], tuple[Any, ...]]] = {
         str(b.tenant.member.pk),
     ),
     "mcp_servers.tasks.read_klavis_catalogue": lambda a, b: (str(a.tenant.workspace.pk),),
-    **{
-        f"mcp_servers.tasks.{name}": lambda a, b, row=row: (
-            str(a.tenant.workspace.pk),
-            str(b[row].pk),
-        )
-        for name, row in (
-            ("poll_klavis", "klavis_instance"),
-            ("check_klavis", "klavis_instance"),
-            ("remove_at_klavis", "klavis_removal"),
-        )
-    },
+    "mcp_servers.tasks.poll_klavis": lambda a, b: (
+        str(a.tenant.workspace.pk),
+        str(b["klavis_instance"].pk),
+    ),
+    "mcp_servers.tasks.check_klavis": lambda a, b: (
+        str(a.tenant.workspace.pk),
+        str(b["klavis_instance"].pk),
+    ),
+    "mcp_servers.tasks.remove_at_klavis": lambda a, b: (
+        str(a.tenant.workspace.pk),
+        str(b["klavis_removal"].pk),
+    ),
 }
 
 # Command → a call that names one side's workspace and the other's rows; None: it knows no workspace.

@@ -22,6 +22,7 @@ from audit.models import AuditEntry
 from mcp_servers.approvals import grant_approval
 from mcp_servers.connections.pool import pool as connections
 from mcp_servers.elicitation import Origin, answer_input, complete_sign_ins, sign_ins
+from mcp_servers.elicitation.rows import settle
 from mcp_servers.errors import CallRefused, InputMissing, InvalidArguments
 from mcp_servers.gate import abandon_call, call_tool, get_prompt, is_unsent, read_resource
 from mcp_servers.inputs import InputAction
@@ -428,7 +429,6 @@ def test_a_card_that_cannot_be_settled_keeps_no_other_waiting(
     """REL-02: it is taken up again by the next sweep."""
     first, second = pending_cards(tenant, own, 2)
     granted(own, protected, tenant.member, "mia@example.com")
-    settle = sign_ins.settle
 
     def fail_for_the_first(row: InputRequest, *rest: Any) -> InputRequest:
         if row.pk == first.pk:

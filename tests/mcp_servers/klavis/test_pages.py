@@ -291,12 +291,14 @@ def test_the_provider_is_asked_for_each_person_only_so_often(
     assert page.post(catalogue, {"for": "workspace"}).status_code == 429
     assert "Gmail" in page.post(f"{row}poll/").content.decode()
     hosted, wanted = f"/api/hosted-servers/{instance.pk}/", {"source": "klavis", "slug": "weather"}
-    json = {"content_type": "application/json"}
+    as_json = "application/json"
     answers = [
         api.post(f"{hosted}sign-in/"),
         api.post(f"{hosted}poll/"),
-        api.patch(hosted, {"is_read_only": True}, **json),
-        api.post("/api/catalogue/install/", {**wanted, "for_workspace": True}, **json),
+        api.patch(hosted, {"is_read_only": True}, content_type=as_json),
+        api.post(
+            "/api/catalogue/install/", {**wanted, "for_workspace": True}, content_type=as_json
+        ),
     ]
     assert [answer.status_code for answer in answers] == [429] * 4
     assert len(provider.requests) == before
