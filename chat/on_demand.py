@@ -7,8 +7,10 @@ install nor configure anything. A call made through them is a call of the server
 from __future__ import annotations
 
 import difflib
+import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,6 +22,8 @@ from mcp_servers.hidden_text import strip_hidden
 from mcp_servers.schemas import check_arguments
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from chat.toolset import OfferedTool, ServerInstructions
 
 MOST_LISTED: Final = 100
@@ -29,6 +33,7 @@ _MOST_DESCRIPTION: Final = 500
 _MOST_BRIEF: Final = 120
 _MOST_SAMPLES: Final = 5
 _MOST_CLOSE: Final = 8
+_LOOKS_LIKE_A_LABEL: Final = re.compile(r" \([0-9a-f]{8}\)$")
 _WORD: Final = re.compile(r"[^\W_]+")
 
 _SERVER: Final = {"type": "string", "maxLength": 200, "description": "The server's name."}
@@ -87,17 +92,19 @@ def unwrap(
     except InvalidArguments as fault:
         return fault.message
     server, name = str(given["server"]), str(given["tool"])
+    labels = _labels(tools)
     for tool in tools:
-        if (tool.server_name, tool.tool_name) == (server, name):
+        if (labels[tool.server_id], tool.tool_name) == (server, name):
             return tool, dict(given.get("arguments") or {})
-    return _unknown(tools, server, name)
+    return _unknown(tools, labels, server, name)
 
 
 def list_servers(tools: Sequence[OfferedTool]) -> str:
     """What the model reads: each server that has a tool here."""
+    labels = _labels(tools)
     found: dict[str, list[str]] = {}
     for tool in tools:
-        found.setdefault(tool.server_name, []).append(tool.tool_name)
+        found.setdefault(labels[tool.server_id], []).append(tool.tool_name)
     told = [
         {"server": server, "tools": len(names), "for_example": names[:_MOST_SAMPLES]}
         for server, names in sorted(found.items())
@@ -112,9 +119,10 @@ def list_tools(
 ) -> str:
     """What the model reads: the tools that fit, the best first, with schemas as far as there is room."""
     server, query = str(arguments.get("server") or ""), str(arguments.get("query") or "")
-    of_server = [tool for tool in tools if server in ("", tool.server_name)]
+    labels = _labels(tools)
+    of_server = [tool for tool in tools if server in ("", labels[tool.server_id])]
     if not of_server:
-        return _no_server(tools, server)
+        return _no_server(labels, server)
     fitting = _fitting(of_server, query)
     if not fitting:
         return (
@@ -124,7 +132,7 @@ def list_tools(
     told: list[dict[str, Any]] = []
     for tool in fitting[:MOST_LISTED]:
         schema = json.dumps(tool.input_schema, ensure_ascii=False)
-        one: dict[str, Any] = {"server": tool.server_name, "tool": tool.tool_name}
+        one: dict[str, Any] = {"server": labels[tool.server_id], "tool": tool.tool_name}
         words = strip_hidden(tool.description or tool.title)
         if len(schema) <= room:
             room -= len(schema)
@@ -138,9 +146,9 @@ def list_tools(
         answer["note"] = "Search for a tool by its name to see its arguments."
     if len(fitting) > MOST_LISTED:
         answer["more"] = len(fitting) - MOST_LISTED
-    notes = {one.server_name: one.text for one in instructions if one.server_name == server}
+    notes = [one.text for one in instructions if labels.get(one.server_id) == server]
     if notes:
-        answer["the_server_says_about_itself"] = notes[server]
+        answer["the_server_says_about_itself"] = notes[0]
     return _written(answer)
 
 
@@ -161,23 +169,43 @@ def _fitting(tools: Sequence[OfferedTool], query: str) -> list[OfferedTool]:
     return [tool for value, tool in sorted(rated, key=lambda pair: -pair[0]) if value]
 
 
-def _unknown(tools: Sequence[OfferedTool], server: str, name: str) -> str:
-    of_server = [tool for tool in tools if tool.server_name == server]
+def _unknown(
+    tools: Sequence[OfferedTool], labels: Mapping[UUID | None, str], server: str, name: str
+) -> str:
+    of_server = [tool for tool in tools if labels[tool.server_id] == server]
     if not of_server:
-        return _no_server(tools, server)
+        return _no_server(labels, server)
     closest = _closest(name, [tool.tool_name for tool in of_server])
-    elsewhere = [tool.full_name for tool in tools if tool.tool_name == name]
+    elsewhere = [
+        f"{labels[tool.server_id]}.{tool.tool_name}" for tool in tools if tool.tool_name == name
+    ]
     hint = ", ".join([*elsewhere, *closest][:_MOST_CLOSE])
     return f"The server {server!r} has no tool {name[:200]!r} here." + (
         f" Did you mean: {hint}?" if hint else f" Look for one with {_LOOK}."
     )
 
 
-def _no_server(tools: Sequence[OfferedTool], server: str) -> str:
-    names = sorted({tool.server_name for tool in tools})
+def _no_server(labels: Mapping[UUID | None, str], server: str) -> str:
+    names = sorted(set(labels.values()))
     closest = _closest(server, names) or names[:_MOST_CLOSE]
     hint = f" Did you mean: {', '.join(closest)}?" if closest else ""
     return f"There is no server {server[:200]!r} here.{hint}"
+
+
+def _labels(tools: Sequence[OfferedTool]) -> dict[UUID | None, str]:
+    """What each server is called here: its name, and something more where two have the same; one label is one server."""
+    names = {tool.server_id: tool.server_name for tool in tools}
+    uses = Counter(names.values())
+    return {
+        server_id: name
+        if uses[name] == 1 and not _LOOKS_LIKE_A_LABEL.search(name)
+        else f"{name} ({_short(server_id)})"
+        for server_id, name in names.items()
+    }
+
+
+def _short(server_id: UUID | None) -> str:
+    return hashlib.sha256(str(server_id).encode()).hexdigest()[:8]
 
 
 def _closest(name: str, names: Sequence[str]) -> list[str]:

@@ -83,6 +83,7 @@ class ServerInstructions:
 
     server_name: str
     text: str
+    server_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -288,7 +289,7 @@ def _notices(
 def _instructions(servers: Sequence[EffectiveServer]) -> list[ServerInstructions]:
     """What servers say about their own use, where an administrator lets the model read it."""
     return [
-        ServerInstructions(one.label, text)
+        ServerInstructions(one.label, text, one.server.pk)
         for one in servers
         if one.is_usable and one.server is not None and one.server.uses_instructions
         if (text := strip_hidden(one.server.instructions).strip()[:MOST_INSTRUCTIONS])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from dataclasses import replace
 from typing import Any
+from uuid import NAMESPACE_DNS, UUID, uuid5
 
 import pytest
 from django.forms import model_to_dict
@@ -185,10 +188,14 @@ def test_a_bud_that_no_longer_looks_tools_up_is_refused_them(looking: Chat) -> N
     assert not is_offered("mcp_list_tools", looking.bud)
 
 
+def id_of(server: str) -> UUID:
+    return uuid5(NAMESPACE_DNS, server)
+
+
 def offered(name: str, server: str = "mail", description: str = "", **schema: Any) -> OfferedTool:
     return OfferedTool(
         function_name=f"{server}__{name}",
-        server_id=None,
+        server_id=id_of(server),
         server_name=server,
         tool_id=None,
         tool_name=name,
@@ -225,11 +232,41 @@ def test_schemas_are_left_out_where_there_is_no_room() -> None:
 
 def test_what_a_server_says_of_itself_is_read_with_its_tools() -> None:
     """Ours: instead of standing in every prompt; and only of the server that was asked for."""
-    notes = [ServerInstructions("mail", "Be brief."), ServerInstructions("shop", "Buy!")]
+    notes = [
+        ServerInstructions("mail", "Be brief.", id_of("mail")),
+        ServerInstructions("shop", "Buy!", id_of("shop")),
+    ]
     tools = [offered("read"), offered("buy", server="shop")]
     assert "Be brief." in on_demand.list_tools(tools, {"server": "mail"}, notes)
     assert "Buy!" not in on_demand.list_tools(tools, {"server": "mail"}, notes)
     assert "Buy!" not in on_demand.list_tools(tools, {}, notes)
+
+
+def test_servers_of_one_name_are_told_apart() -> None:
+    """SEC-61: one's own and the workspace's may be called the same; the model names the one it read about."""
+    mine, ours = replace(offered("read"), server_id=id_of("mine")), offered("read")
+    posing = replace(
+        offered("read"),
+        server_id=id_of("posing"),
+        server_name=f"mail ({hashlib.sha256(str(id_of('mail')).encode()).hexdigest()[:8]})",
+    )
+    tools = [mine, ours, posing, offered("buy", server="shop")]
+    servers = json.loads(on_demand.list_servers(tools))["servers"]
+    labels = [one["server"] for one in servers]
+    assert len(set(labels)) == 4
+    assert "mail" not in labels
+    assert "shop" in labels
+    found: list[OfferedTool] = []
+    for label in labels:
+        [listed] = json.loads(on_demand.list_tools(tools, {"server": label}))["tools"]
+        assert listed["server"] == label
+        answer = on_demand.unwrap(tools, {"server": label, "tool": listed["tool"]})
+        assert isinstance(answer, tuple)
+        found.append(answer[0])
+    assert {tool.server_id for tool in found} == {tool.server_id for tool in tools}
+    refused = on_demand.unwrap(tools, {"server": "mail", "tool": "read"})
+    assert isinstance(refused, str)
+    assert "There is no server 'mail'" in refused
 
 
 @pytest.mark.parametrize("written", [{"text": "a"}, '{"text": "a"}'])
