@@ -240,13 +240,19 @@ def uninstall(*, instance: KlavisInstance, actor: Actor) -> None:
 
 
 def make_ready(instance: KlavisInstance, *, signed_in_by: Actor | None = None) -> KlavisInstance:
-    """Nobody has to sign in any more: the server is there from now on, with its tools.
+    """Nobody has to sign in any more: the server is there from now on, with its tools; unless it is begun anew by now.
 
     Args:
         signed_in_by: who connected an account; none: nobody had to, or it is on record already.
     """
     with transaction.atomic():
-        instance = _locked(instance)
+        rows = KlavisInstance.objects.for_workspace(instance.workspace_id)
+        row = rows.select_for_update(of=("self",)).filter(pk=instance.pk).first()
+        if row is None or (row.state, row.poll_until) != (instance.state, instance.poll_until):
+            return (
+                row or instance
+            )  # uninstalled, or begun anew: what was seen is of the time before
+        instance = row
         if instance.server_id is None:
             instance.server = _add_server(instance)
         if signed_in_by is not None:
@@ -262,7 +268,7 @@ def _look(instance: KlavisInstance) -> None:
 
     server = McpServer.objects.for_workspace(instance.workspace_id).find(instance.server_id)
     if server is not None:
-        look_as(server=server, actor=lasting.actor_for(instance))
+        look_as(server=server, actor=lasting.who_began(instance))
 
 
 def _known_names(account: KlavisAccount, names: Sequence[str]) -> list[str]:
@@ -448,7 +454,7 @@ def _add_server(instance: KlavisInstance) -> McpServer:
     )
     server.check_values()
     server.save(force_insert=True)
-    record_created(server, actor=lasting.actor_for(instance))
+    record_created(server, actor=lasting.who_began(instance))
     lasting.tell_server(server)
     return server
 

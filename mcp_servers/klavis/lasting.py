@@ -82,13 +82,19 @@ def tell_server(server: McpServer) -> None:
     tell(server)
 
 
-def actor_for(instance: KlavisInstance) -> Actor:
-    """On whose behalf regular work on an instance is done: who began it, with today's role, as long as they belong here."""
+def who_began(instance: KlavisInstance) -> Actor:
+    """Whose installation or sign-in it is that is finished: with today's role, as long as they belong here."""
     person = instance.begun_by
     if person is not None and person.is_active:
         actor = person_in(person, instance.workspace, source=Source.TASK)
         if actor.role is not None or actor.is_superuser:
             return actor
+    return actor_for(instance)
+
+
+def actor_for(instance: KlavisInstance) -> Actor:
+    """For what the platform notices by itself, on behalf of who began it."""
+    person = instance.begun_by
     return Actor.system(
         label="klavis",
         source=Source.TASK,

@@ -66,6 +66,8 @@ def poll(workspace_id: UUID, instance_id: UUID) -> KlavisInstance | None:
     except NotThere as error:
         return _fail(instance, error.message, error.code)
     except KeyRefused as error:
+        if instance.state == InstanceState.READY:
+            return _next(instance)  # it serves as before; the administrators see it on the account
         return _fail(instance, error.message, error.code)
     except DomainError:  # also where a key is gone that something is encrypted under
         return _next(instance)
@@ -75,7 +77,7 @@ def _ask_single(instance: KlavisInstance, account: KlavisAccount) -> KlavisInsta
     remote_id = instance.instance_id.reveal("asking whether somebody signed in")
     seen: shapes.Instance = ask(account, lambda api: api.get_instance(remote_id))
     if seen.may_be_used:
-        who = lasting.actor_for(instance) if seen.is_authenticated else None
+        who = lasting.who_began(instance) if seen.is_authenticated else None
         return make_ready(instance, signed_in_by=who)
     return _next(instance)
 
@@ -91,7 +93,7 @@ def _ask_strata(instance: KlavisInstance, account: KlavisAccount) -> KlavisInsta
         before = row.oauth_urls.reveal_json("telling who has signed in") if row.oauth_urls else {}
         signed_in = before.keys() - windows.keys()
         if signed_in:
-            who = lasting.actor_for(row)
+            who = lasting.who_began(row)
             record_sign_in(row, Action.GRANT_GIVEN, who, services=signed_in)
         row.oauth_urls = windows or None
         row.save(update_fields=["oauth_urls"])
@@ -129,8 +131,8 @@ def _stop(instance: KlavisInstance) -> KlavisInstance:
 def _fail(instance: KlavisInstance, reason: str, code: str) -> KlavisInstance:
     with transaction.atomic():
         row = _locked(instance)
-        if row is None:
-            return instance
+        if row is None or row.poll_until != instance.poll_until:
+            return row or instance  # uninstalled, or begun anew
         record_sign_in(row, Action.GRANT_FAILED, lasting.actor_for(row), reason=code)
         lasting.set_state(row, InstanceState.FAILED, reason)
     return row

@@ -86,6 +86,37 @@ def test_who_no_longer_manages_servers_accepts_nothing(
     assert not tools.callable().exists()
 
 
+def test_an_answer_of_the_time_before_counts_no_more(
+    tenant: Tenant,
+    account: KlavisAccount,
+    provider: FakeKlavis,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ours: begun anew, or uninstalled, while the provider answered."""
+    instance = install(tenant, "Gmail")
+    actor = tenant.actor("admin")
+    make_ready = polling.make_ready
+
+    def too_late(seen: KlavisInstance, **more: Any) -> KlavisInstance:
+        instances.begin_again(instance=instance, actor=actor)
+        return make_ready(seen, **more)
+
+    monkeypatch.setattr(polling, "make_ready", too_late)
+    provider.only().is_signed_in = True
+    found = poll_now(instance)
+    assert found.state == "waiting_for_sign_in"
+    assert found.oauth_urls is not None
+
+    def gone(seen: KlavisInstance, **more: Any) -> KlavisInstance:
+        instances.uninstall(instance=seen, actor=actor)
+        return make_ready(seen, **more)
+
+    monkeypatch.setattr(polling, "make_ready", gone)
+    provider.only().is_signed_in = True
+    poll_now(instance)
+    assert not McpServer.objects.for_workspace(tenant.workspace).exists()
+
+
 def test_what_needs_no_sign_in_is_ready_at_once(tenant: Tenant, account: KlavisAccount) -> None:
     """Ours."""
     assert install(tenant, "Weather").state == "ready"
@@ -281,6 +312,8 @@ def test_whose_account_a_service_has_is_on_record(
         assert entry.details["account"] == "workspace"
         assert entry.details["services"] == ["Gmail"]
         assert tenant.admin.email in (entry.actor_label, entry.on_behalf_of)
+        is_noticed = entry.action in ("grant.failed", "grant.lost")
+        assert (entry.actor_kind == "system") == is_noticed
         assert provider.only().secret not in str(entry.details)
         assert "://" not in str(entry.details)
 
@@ -532,6 +565,10 @@ def test_several_behind_one_server(
     assert instance.services == ["Gmail", "Slack"]
     assert set(instance.oauth_urls.reveal_json("test")) == {"Gmail", "Slack"}
     (bundle,) = provider.bundles.values()
+    provider.fail("GET", "/mcp-server/strata/", status=403)
+    poll_now(instance)
+    instance.refresh_from_db()
+    assert instance.state == "ready"
     bundle.signed_in = {"Gmail"}
     poll_now(instance)
     instance.refresh_from_db()
