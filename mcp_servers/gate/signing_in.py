@@ -9,8 +9,6 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from django.utils import timezone
-
 from mcp_servers.connections.failures import CallFailed
 from mcp_servers.connections.spec import HttpSpec
 from mcp_servers.elicitation.checks import Unaskable
@@ -27,7 +25,7 @@ from mcp_servers.errors import AuthenticationRequired, InputMissing, McpServersE
 from mcp_servers.models import AuthType, InputStatus
 from mcp_servers.oauth.grants import person_of, want_scope
 from mcp_servers.oauth.values import Challenge, scopes_of
-from workspaces.database import in_database
+from workspaces.database import database_now, in_database
 from workspaces.errors import DomainError
 
 if TYPE_CHECKING:
@@ -101,14 +99,14 @@ class SigningIn:
             CannotGoOn: nobody did, or it did not help.
         """
         for _ in range(MOST_SIGN_INS + 1):
-            since = timezone.now()
+            since = await self._now()
             try:
                 if self.spec.needs_sign_in:
                     raise AuthenticationRequired(words_for_nobody(self._origin.server))
                 return await send(self.spec)
             except (CallFailed, AuthenticationRequired) as error:
                 wanted = self._wanted(error)
-                if wanted is None:
+                if wanted is None or since is None:
                     raise
             if wanted.reason is SignInReason.SCOPE:
                 # Whoever signs in next, here or elsewhere, is asked for it.
@@ -119,6 +117,12 @@ class SigningIn:
                 raise CannotGoOn(_words_unasked(self._origin.server, is_there=is_there))
             await self._sign_in(wanted, since, parking)
         raise CannotGoOn(self._in_vain(), sign_in="in_vain")
+
+    async def _now(self) -> datetime | None:
+        """By the clock that grants are dated by; None where nobody signs in."""
+        if self._origin.server.auth_type != AuthType.OAUTH:
+            return None
+        return await in_database(database_now)
 
     def _holder(self) -> dict[str, Any]:
         return {"server": self._origin.server, "user_id": person_of(self._origin.actor)}

@@ -24,7 +24,14 @@ from mcp_servers.connections.pool import pool as connections
 from mcp_servers.elicitation import Origin, answer_input, complete_sign_ins, sign_ins
 from mcp_servers.elicitation.rows import settle
 from mcp_servers.errors import CallRefused, InputMissing, InvalidArguments
-from mcp_servers.gate import abandon_call, call_tool, get_prompt, is_unsent, read_resource
+from mcp_servers.gate import (
+    abandon_call,
+    call_tool,
+    get_prompt,
+    is_unsent,
+    read_resource,
+    signing_in,
+)
 from mcp_servers.inputs import InputAction
 from mcp_servers.models import InputRequest, InputStatus, McpPrompt, McpServer
 from mcp_servers.oauth.grants import usable_grant
@@ -204,6 +211,21 @@ async def test_a_parked_call_keeps_that_it_was_not_sent(
         "input.requested",
         "tool_call.finished",
     ]
+
+
+async def test_a_database_whose_clock_is_ahead_keeps_nobody_from_being_asked(
+    tenant: Tenant, own: McpServer, protected: ProtectedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: a grant of just now is not taken for one that came after the try that was refused."""
+    await sync_to_async(signs_in)(tenant, own, protected)
+    ahead = timezone.now() + timedelta(hours=1)
+    await own.grants.filter(user=tenant.member).aupdate(granted_at=ahead - timedelta(minutes=1))
+    monkeypatch.setattr(signing_in, "database_now", lambda: ahead)
+    protected.refuses = True
+    with pytest.raises(InputMissing):
+        await call(tenant, own, can_ask=True, can_wait_elsewhere=True, port=ListeningPort())
+    [row] = await sync_to_async(rows_of)(tenant)
+    assert row.params["reason"] == "refused"
 
 
 @pytest.mark.parametrize("waits_elsewhere", [True, False])

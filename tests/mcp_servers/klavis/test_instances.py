@@ -95,7 +95,7 @@ def test_an_answer_of_the_time_before_counts_no_more(
     """Ours: begun anew, or uninstalled, while the provider answered."""
     instance = install(tenant, "Gmail")
     actor = tenant.actor("admin")
-    make_ready = polling.make_ready
+    make_ready = instances.make_ready
 
     def too_late(seen: KlavisInstance, **more: Any) -> KlavisInstance:
         instances.begin_again(instance=instance, actor=actor)
