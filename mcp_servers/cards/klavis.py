@@ -13,6 +13,7 @@ from mcp_servers.klavis.instances import is_web_address
 from mcp_servers.klavis.rights import may_follow_sign_in, may_manage, require_to_remove
 from mcp_servers.models import InstanceKind, InstanceState, KlavisInstance
 from workspaces.errors import PermissionDenied
+from workspaces.secrets import SecretUnreadable
 
 if TYPE_CHECKING:
     from workspaces.actors import Actor
@@ -98,7 +99,10 @@ def instance_card(row: KlavisInstance, *, actor: Actor) -> InstanceCard:
 def _windows(row: KlavisInstance) -> tuple[SignInWindow, ...]:
     if not row.oauth_urls or row.next_poll_at is None:
         return ()
-    urls = row.oauth_urls.reveal_json("sending the person who began it to the sign-in")
+    try:
+        urls = row.oauth_urls.reveal_json("sending the person who began it to the sign-in")
+    except SecretUnreadable:  # begun anew, there are others
+        return ()
     return tuple(
         SignInWindow(service=show_hidden(name), url=url, host=urlsplit(url).hostname or "")
         for name, url in sorted(urls.items())

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from audit.models import AuditEntry
 from mcp_servers import services
+from mcp_servers.cards.klavis import instance_card
 from mcp_servers.klavis import accounts, instances, polling, reconciling, removals
 from mcp_servers.klavis.accounts import AccountDraft
 from mcp_servers.klavis.asking import NotSetUp, external_id
@@ -710,6 +711,9 @@ def test_a_key_that_is_gone_stops_no_regular_work(
     mine = KlavisAccount.objects.for_workspace(tenant.workspace)
     mine.update(api_key=Secret(sealed="v1.gone.AAAA"), catalogue_read_at=None)
     assert poll_now(slack).state == "waiting_for_sign_in"
+    slack.oauth_urls = Secret(sealed="v1.gone.AAAA")
+    slack.next_poll_at = timezone.now()
+    assert instance_card(slack, actor=tenant.actor("admin")).windows == ()
     reconciling.check(installed.workspace_id, installed.pk)
     monkeypatch.setattr(
         "mcp_servers.tasks.read_klavis_catalogue.apply_async",
