@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Final
 from uuid import UUID
 
+from django.core.cache import cache
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
@@ -65,10 +66,12 @@ def check(workspace_id: UUID, instance_id: UUID) -> None:
     try:
         is_signed_in = _is_signed_in(instance, account)
     except NotThere:
-        _settle(instance, InstanceState.FAILED, VANISHED)
+        if _is_missed_again(instance):
+            _settle(instance, InstanceState.FAILED, VANISHED)
     except DomainError:  # also where a key is gone that something is encrypted under
         logger.info("klavis_not_checked", exc_info=True)
     else:
+        cache.delete(f"klavis.missed.{instance.pk}")
         if not is_signed_in:
             _settle(instance, InstanceState.WAITING_FOR_SIGN_IN, SIGNED_OUT)
 
@@ -95,6 +98,15 @@ def read_catalogue_of(workspace_id: UUID) -> None:
         logger.info("klavis_catalogue_not_read", exc_info=True)
 
 
+def _is_missed_again(instance: KlavisInstance) -> bool:
+    """Whether the look before this one did not find it either; a gateway, or another form of the API, answers 404 too."""
+    if not cache.add(f"klavis.missed.{instance.pk}", True, timeout=6 * EVERY.total_seconds()):
+        return True
+    rows = KlavisAccount.objects.for_workspace(instance.workspace_id)
+    rows.update(found_dialect="")  # found out anew by the next look
+    return False
+
+
 def _is_signed_in(instance: KlavisInstance, account: KlavisAccount) -> bool:
     remote_id = instance.instance_id.reveal("asking whether it still works")
     if instance.kind == InstanceKind.STRATA:
@@ -114,5 +126,5 @@ def _settle(instance: KlavisInstance, state: InstanceState, reason: str) -> None
     record_sign_in(row, Action.GRANT_LOST, lasting.actor_for(row), reason=why)
     row.oauth_urls, row.next_poll_at = None, None
     if state == InstanceState.FAILED:
-        row.instance_id = row.server_url = None
+        row.server_url = None  # and its id stays, to be deleted over there with the row
     lasting.set_state(row, state, reason)

@@ -499,10 +499,17 @@ def test_another_base_url_drops_the_key(
 def test_what_vanished_is_offered_anew(
     tenant: Tenant, installed: KlavisInstance, provider: FakeKlavis
 ) -> None:
-    """Ours: our table is the truth, and says what became of its rows."""
-    provider.instances.clear()
-    reconciling.check(installed.workspace_id, installed.pk)
+    """Ours: our table is the truth, and says what became of its rows; one 404 is not yet the end of anything."""
+    provider.fail("GET", "/mcp-server/instance/", status=404)
+    for _ in range(2):
+        reconciling.check(installed.workspace_id, installed.pk)
     installed.refresh_from_db()
+    assert installed.state == "ready"
+    provider.instances.clear()
+    for state in ("ready", "failed"):
+        reconciling.check(installed.workspace_id, installed.pk)
+        installed.refresh_from_db()
+        assert installed.state == state
     assert (installed.state, installed.reason) == ("failed", reconciling.VANISHED)
     server = McpServer.objects.for_workspace(tenant.workspace).get()
     assert server.status == "error"
