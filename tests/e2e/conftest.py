@@ -27,7 +27,9 @@ from playwright.sync_api import (
 from config.bootstrap import PYTHON, ROOT, WEB, child_environment
 
 ARTIFACTS = ROOT / "test-artifacts"
-START_SECONDS = 60
+START_SECONDS = 180
+JOURNEY_SECONDS = 400
+"""How long a journey may take as a whole, for the first one with the start of the server."""
 PATIENCE_MS = 30_000
 """How long a page may take for anything; servers are started in the midst of it, on whatever machine."""
 STOP_SECONDS = 20
@@ -39,6 +41,14 @@ BROWSER_OPTIONS = [
     "--disable-background-networking",
     "--disable-sync",
 ]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Journeys have many steps; each has its own patience, so what bounds the whole is only to end one that hangs."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.is_relative_to(here):
+            item.add_marker(pytest.mark.timeout(JOURNEY_SECONDS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
