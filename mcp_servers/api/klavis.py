@@ -40,7 +40,10 @@ class HostedOutput(serializers.Serializer[Any]):
     services = serializers.ListField(
         child=serializers.CharField(), help_text="Of several services behind one server: which."
     )
-    windows = SignInWindowOutput(many=True, help_text="Only for whoever may sign in.")
+    windows = SignInWindowOutput(
+        many=True,
+        help_text="Only for whoever may sign in; empty in an answer that is given again.",
+    )
     is_read_only = serializers.BooleanField()
     uses_rest = serializers.BooleanField()
     server_id = serializers.UUIDField(allow_null=True)
@@ -60,6 +63,8 @@ class HostedViewSet(WorkspaceViewSet):
     scopes = Scopes(read="servers:read", write="servers:write")
     pagination_class = None  # type: ignore[assignment]  # a short list, given whole
     serializer_class = HostedOutput
+    # An address there names the instance, from which its own, secret one can be made.
+    unkept_lists = frozenset({"windows"})
 
     def get_queryset(self) -> WorkspaceQuerySet[Any]:
         """Those that the caller may see, with what their cards need."""

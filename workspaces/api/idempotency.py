@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Collection
 from typing import TYPE_CHECKING, cast
 
 from django.core.files.uploadedfile import UploadedFile
@@ -77,13 +78,21 @@ def begin(request: Request) -> IdempotentRequest | None:
     raise Replayed(row)
 
 
-def finish(row: IdempotentRequest, response: Response) -> None:
-    """Store the answer, or forget the key if the server failed."""
+def finish(
+    row: IdempotentRequest, response: Response, *, without: Collection[str] = frozenset()
+) -> None:
+    """Store the answer, or forget the key if the server failed.
+
+    Args:
+        without: lists of the answer that are stored empty.
+    """
     mine = IdempotentRequest.objects.for_workspace(row.workspace_id).filter(pk=row.pk)
     if response.status_code >= 500:
         mine.delete()
         return
     body = None if response.data is None else json.loads(JSONRenderer().render(response.data))
+    if isinstance(body, dict):
+        body |= {name: [] for name in without if name in body}
     mine.update(status_code=response.status_code, body=body)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -25,6 +26,7 @@ from tests.factories import Tenant
 from tests.fakes.klavis import KEY, FakeKlavis
 from tests.mcp_servers.factories import a_request, tool_of
 from tests.mcp_servers.klavis.conftest import install, make_due
+from workspaces.models import IdempotentRequest
 
 HOME = "/w/acme/servers/klavis/"
 
@@ -251,6 +253,16 @@ def test_hosted_servers_over_rest(
     for verb in ("poll/", "sign-in/"):
         assert member.post(f"{path}{verb}", headers=headers).status_code == 403
     assert member.delete(path, headers=headers).status_code == 403
+    keyed: Any = {
+        "data": {},
+        "content_type": "application/json",
+        "headers": {**headers, "Idempotency-Key": "once"},
+    }
+    first = admin.post(f"{path}sign-in/", **keyed).json()
+    assert first["windows"]
+    kept = IdempotentRequest.objects.for_workspace(tenant.workspace).get()
+    assert (kept.body or {})["windows"] == []
+    assert admin.post(f"{path}sign-in/", **keyed).json()["windows"] == []
     provider.only().is_signed_in = True
     KlavisInstance.objects.for_workspace(tenant.workspace).update(next_poll_at=timezone.now())
     ready = admin.post(f"{path}poll/", headers=headers).json()
