@@ -53,12 +53,17 @@ _URL_USER = re.compile(r"(\b[a-z][a-z0-9+.-]*://)[^/\s:@]+:[^/\s@]+@", re.IGNORE
 
 
 class _Remembered:
-    """The secrets revealed in this process, newest last, in every coding they may appear in."""
+    """The secrets revealed in this process, newest last, in every coding they may appear in.
+
+    Found by how they begin, so that thousands of them (tokens are renewed all the time) cost a text no more than ten:
+    each place of it is looked up once. One long regular expression would try them all at each place.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._values: OrderedDict[str, tuple[str, ...]] = OrderedDict()
-        self._pattern: re.Pattern[str] | None = None
+        self._by_head: dict[str, tuple[str, ...]] = {}
+        """First characters → forms that begin with them, the longest first; a form stands once for each value."""
 
     def add(self, plain: str) -> None:
         if len(plain) < _SHORTEST:
@@ -68,17 +73,47 @@ class _Remembered:
                 self._values.move_to_end(plain)
                 return
             self._values[plain] = _codings(plain)
+            for form in self._values[plain]:
+                head = form[:_SHORTEST]
+                forms = (*self._by_head.get(head, ()), form)
+                self._by_head[head] = tuple(sorted(forms, key=len, reverse=True))
             while len(self._values) > _MOST_REMEMBERED:
-                self._values.popitem(last=False)
-            self._pattern = None
+                _, forms = self._values.popitem(last=False)
+                self._forget(forms)
 
-    def pattern(self) -> re.Pattern[str] | None:
-        with self._lock:
-            if self._pattern is None and self._values:
-                forms = {form for codings in self._values.values() for form in codings}
-                longest_first = sorted(forms, key=len, reverse=True)
-                self._pattern = re.compile("|".join(map(re.escape, longest_first)))
-            return self._pattern
+    def _forget(self, forms: tuple[str, ...]) -> None:
+        for form in forms:
+            head = form[:_SHORTEST]
+            left = list(self._by_head[head])
+            left.remove(form)
+            if left:
+                self._by_head[head] = tuple(left)
+            else:
+                del self._by_head[head]
+
+    def mask(self, text: str) -> str:
+        """The text without any of them."""
+        by_head = self._by_head
+        places = [
+            place
+            for place in range(len(text) - _SHORTEST + 1)
+            if text[place : place + _SHORTEST] in by_head
+        ]
+        if not places:
+            return text
+        kept: list[str] = []
+        end = 0
+        for place in places:
+            if place < end:
+                continue
+            # Another thread may have taken the last one away since.
+            for form in by_head.get(text[place : place + _SHORTEST], ()):
+                if text.startswith(form, place):
+                    kept += (text[end:place], MASK)
+                    end = place + len(form)
+                    break
+        kept.append(text[end:])
+        return "".join(kept)
 
 
 def _codings(plain: str) -> tuple[str, ...]:
@@ -142,8 +177,7 @@ def redact_known(value: Any) -> Any:
     For what people and models read: a name or a shape alone is no reason to change it.
     """
     if isinstance(value, str):
-        pattern = _remembered.pattern()
-        return pattern.sub(MASK, value) if pattern is not None else value
+        return _remembered.mask(value)
     if isinstance(value, Mapping):
         return {redact_known(key): redact_known(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
@@ -153,11 +187,8 @@ def redact_known(value: Any) -> Any:
 
 def _redact_text(text: str) -> tuple[str, str]:
     """The text, and the first rule that masked something in it; "" if none did."""
-    plain, rule = text, ""
-    pattern = _remembered.pattern()
-    if pattern is not None:
-        text = pattern.sub(MASK, text)
-        rule = "known" if text != plain else ""
+    plain, text = text, _remembered.mask(text)
+    rule = "known" if text != plain else ""
     for shape in _SHAPES:
         text = shape.sub(MASK, text)
     text = _AUTH_HEADER.sub(rf"\1 {MASK}", text)
