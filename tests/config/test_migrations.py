@@ -1,0 +1,59 @@
+"""Databases of before go on with what there is now."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.recorder import MigrationRecorder
+
+from audit.append_only import create_triggers, remove_triggers, trigger_statements
+
+APPS = ("workspaces", "audit", "mcp_servers", "chat")
+
+
+@pytest.fixture
+def recorded_before(db: None) -> MigrationRecorder:
+    """The record of a database that was made before each app's migrations became one."""
+    recorder = MigrationRecorder(connection)
+    loader = MigrationExecutor(connection).loader
+    for app in APPS:
+        replaced = loader.disk_migrations[app, "0001_initial"].replaces
+        recorder.record_unapplied(app, "0001_initial")
+        for name in replaced:
+            recorder.record_applied(*name)
+    return recorder
+
+
+@pytest.mark.both_engines
+def test_a_database_with_all_earlier_migrations_has_nothing_to_migrate(
+    recorded_before: MigrationRecorder,
+) -> None:
+    """Ours: an upgrade keeps the data, and makes no table a second time."""
+    executor = MigrationExecutor(connection)
+    assert executor.migration_plan(executor.loader.graph.leaf_nodes()) == []
+    executor.loader.check_consistent_history(connection)
+
+
+@pytest.mark.both_engines
+def test_a_migration_can_take_the_log_s_triggers_away_and_make_them_again(
+    transactional_db: None,
+) -> None:
+    """SEC-100: what changes a guarded table leaves it guarded."""
+
+    def guarded() -> set[str]:
+        with connection.cursor() as cursor:
+            if connection.vendor == "sqlite":
+                cursor.execute("SELECT name || tbl_name FROM sqlite_master WHERE type = 'trigger'")
+            else:
+                cursor.execute("SELECT tgname || tgrelid::regclass::text FROM pg_trigger")
+            return {name for (name,) in cursor.fetchall()}
+
+    before = guarded()
+    made = sum("CREATE TRIGGER" in statement for statement in trigger_statements(connection))
+    with connection.schema_editor() as editor:
+        remove_triggers(None, editor)
+    assert len(before - guarded()) == made
+    with connection.schema_editor() as editor:
+        create_triggers(None, editor)
+    assert guarded() == before

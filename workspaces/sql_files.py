@@ -1,0 +1,30 @@
+"""SQL that migrations run and tests read, kept in files: ``<app>/sql/<name>.<vendor>.sql``.
+
+A blank line ends a statement, since the bodies of triggers hold semicolons. An engine without a file has nothing to run.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from django.db import migrations
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+
+
+def read_statements(folder: Path, name: str, vendor: str) -> list[str]:
+    """Read the statements of one file for one engine (``postgresql`` or ``sqlite``); none if it has no file."""
+    path = folder / f"{name}.{vendor}.sql"
+    if not path.exists():
+        return []
+    lines = [line for line in path.read_text().splitlines() if not line.startswith("--")]
+    return [text for block in "\n".join(lines).split("\n\n") if (text := block.strip())]
+
+
+def run_sql_file(folder: Path, name: str) -> migrations.RunPython:
+    """Make a migration's operation that runs one file. It cannot be undone: the tables themselves go."""
+
+    def run(_apps: object, schema_editor: BaseDatabaseSchemaEditor) -> None:
+        for statement in read_statements(folder, name, schema_editor.connection.vendor):
+            schema_editor.execute(statement)
+
+    return migrations.RunPython(run, migrations.RunPython.noop)
