@@ -104,6 +104,9 @@ class Migration(migrations.Migration):
                 "abstract": False,
                 "base_manager_name": "unscoped",
                 "default_manager_name": "unscoped",
+                "constraints": [
+                    models.UniqueConstraint(fields=("workspace", "slug"), name="bud_slug_once")
+                ],
             },
             managers=[
                 ("unscoped", django.db.models.manager.Manager()),
@@ -195,6 +198,17 @@ class Migration(migrations.Migration):
                 "abstract": False,
                 "base_manager_name": "unscoped",
                 "default_manager_name": "unscoped",
+                "indexes": [
+                    models.Index(
+                        fields=["workspace", "owner", "-last_message_at", "-id"],
+                        name="conversation_list",
+                    )
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("owner", "client_id"), name="conversation_made_once"
+                    )
+                ],
             },
             managers=[
                 ("unscoped", django.db.models.manager.Manager()),
@@ -245,6 +259,13 @@ class Migration(migrations.Migration):
                 "abstract": False,
                 "base_manager_name": "unscoped",
                 "default_manager_name": "unscoped",
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("is_deleted", False)),
+                        fields=("conversation", "name"),
+                        name="artifact_name_once",
+                    )
+                ],
             },
             managers=[
                 ("unscoped", django.db.models.manager.Manager()),
@@ -342,6 +363,14 @@ class Migration(migrations.Migration):
                 "abstract": False,
                 "base_manager_name": "unscoped",
                 "default_manager_name": "unscoped",
+                "indexes": [
+                    models.Index(fields=["conversation", "order_key"], name="message_order")
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("conversation", "client_id"), name="message_stored_once"
+                    )
+                ],
             },
             managers=[
                 ("unscoped", django.db.models.manager.Manager()),
@@ -421,6 +450,11 @@ class Migration(migrations.Migration):
                 "abstract": False,
                 "base_manager_name": "unscoped",
                 "default_manager_name": "unscoped",
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("message", "position"), name="attachment_place_once"
+                    )
+                ],
             },
             managers=[
                 ("unscoped", django.db.models.manager.Manager()),
@@ -471,6 +505,11 @@ class Migration(migrations.Migration):
                 "abstract": False,
                 "base_manager_name": "unscoped",
                 "default_manager_name": "unscoped",
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("workspace", "name"), name="model_provider_name_once"
+                    )
+                ],
             },
             managers=[
                 ("unscoped", django.db.models.manager.Manager()),
@@ -580,6 +619,16 @@ class Migration(migrations.Migration):
                 "abstract": False,
                 "base_manager_name": "unscoped",
                 "default_manager_name": "unscoped",
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("provider", "model"), name="provider_model_once"
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("provider", None)),
+                        fields=("workspace", "model"),
+                        name="platform_model_once",
+                    ),
+                ],
             },
             managers=[
                 ("unscoped", django.db.models.manager.Manager()),
@@ -648,6 +697,11 @@ class Migration(migrations.Migration):
                 "abstract": False,
                 "base_manager_name": "unscoped",
                 "default_manager_name": "unscoped",
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("conversation", "client_id"), name="queued_once"
+                    )
+                ],
             },
             managers=[
                 ("unscoped", django.db.models.manager.Manager()),
@@ -820,6 +874,11 @@ class Migration(migrations.Migration):
                 "abstract": False,
                 "base_manager_name": "unscoped",
                 "default_manager_name": "unscoped",
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("message", "position"), name="tool_call_place_once"
+                    )
+                ],
             },
             managers=[
                 ("unscoped", django.db.models.manager.Manager()),
@@ -918,6 +977,15 @@ class Migration(migrations.Migration):
                 "abstract": False,
                 "base_manager_name": "unscoped",
                 "default_manager_name": "unscoped",
+                "indexes": [models.Index(fields=["path"], name="artifact_version_path")],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("artifact", "number"), name="artifact_version_once"
+                    ),
+                    models.UniqueConstraint(
+                        fields=("tool_call",), name="artifact_version_once_per_call"
+                    ),
+                ],
             },
             managers=[
                 ("unscoped", django.db.models.manager.Manager()),
@@ -1050,6 +1118,22 @@ class Migration(migrations.Migration):
                 "abstract": False,
                 "base_manager_name": "unscoped",
                 "default_manager_name": "unscoped",
+                "indexes": [models.Index(fields=["status", "lease_until"], name="turn_orphans")],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(
+                            (
+                                "status__in",
+                                ["queued", "running", "waiting_for_approval", "waiting_for_input"],
+                            )
+                        ),
+                        fields=("conversation",),
+                        name="turn_one_active",
+                    ),
+                    models.UniqueConstraint(
+                        fields=("conversation", "client_id"), name="turn_begun_once"
+                    ),
+                ],
             },
             managers=[
                 ("unscoped", django.db.models.manager.Manager()),
@@ -1179,121 +1263,11 @@ class Migration(migrations.Migration):
                 "abstract": False,
                 "base_manager_name": "unscoped",
                 "default_manager_name": "unscoped",
+                "indexes": [models.Index(fields=["status", "next_attempt_at"], name="webhook_due")],
             },
             managers=[
                 ("unscoped", django.db.models.manager.Manager()),
             ],
-        ),
-        migrations.AddConstraint(
-            model_name="artifact",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("is_deleted", False)),
-                fields=("conversation", "name"),
-                name="artifact_name_once",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="conversation",
-            index=models.Index(
-                fields=["workspace", "owner", "-last_message_at", "-id"], name="conversation_list"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="conversation",
-            constraint=models.UniqueConstraint(
-                fields=("owner", "client_id"), name="conversation_made_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="attachment",
-            constraint=models.UniqueConstraint(
-                fields=("message", "position"), name="attachment_place_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="modelprovider",
-            constraint=models.UniqueConstraint(
-                fields=("workspace", "name"), name="model_provider_name_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="bud",
-            constraint=models.UniqueConstraint(fields=("workspace", "slug"), name="bud_slug_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="providermodel",
-            constraint=models.UniqueConstraint(
-                fields=("provider", "model"), name="provider_model_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="providermodel",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("provider", None)),
-                fields=("workspace", "model"),
-                name="platform_model_once",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="queuedmessage",
-            constraint=models.UniqueConstraint(
-                fields=("conversation", "client_id"), name="queued_once"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="artifactversion",
-            index=models.Index(fields=["path"], name="artifact_version_path"),
-        ),
-        migrations.AddConstraint(
-            model_name="artifactversion",
-            constraint=models.UniqueConstraint(
-                fields=("artifact", "number"), name="artifact_version_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="artifactversion",
-            constraint=models.UniqueConstraint(
-                fields=("tool_call",), name="artifact_version_once_per_call"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="turn",
-            index=models.Index(fields=["status", "lease_until"], name="turn_orphans"),
-        ),
-        migrations.AddConstraint(
-            model_name="turn",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(
-                    (
-                        "status__in",
-                        ["queued", "running", "waiting_for_approval", "waiting_for_input"],
-                    )
-                ),
-                fields=("conversation",),
-                name="turn_one_active",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="turn",
-            constraint=models.UniqueConstraint(
-                fields=("conversation", "client_id"), name="turn_begun_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="toolcall",
-            constraint=models.UniqueConstraint(
-                fields=("message", "position"), name="tool_call_place_once"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="message",
-            index=models.Index(fields=["conversation", "order_key"], name="message_order"),
-        ),
-        migrations.AddConstraint(
-            model_name="message",
-            constraint=models.UniqueConstraint(
-                fields=("conversation", "client_id"), name="message_stored_once"
-            ),
         ),
         migrations.AddConstraint(
             model_name="message",
@@ -1302,10 +1276,6 @@ class Migration(migrations.Migration):
                 fields=("turn", "step"),
                 name="message_one_per_step",
             ),
-        ),
-        migrations.AddIndex(
-            model_name="webhookdelivery",
-            index=models.Index(fields=["status", "next_attempt_at"], name="webhook_due"),
         ),
         run_sql_file(SQL, "tenant_references"),
     ]

@@ -474,6 +474,40 @@ class Migration(migrations.Migration):
                 "abstract": False,
                 "base_manager_name": "unscoped",
                 "default_manager_name": "unscoped",
+                "indexes": [
+                    models.Index(
+                        fields=["is_active", "next_check_at"], name="mcp_server_due_for_check"
+                    )
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("owner__isnull", True)),
+                        fields=("workspace", "name"),
+                        name="mcp_server_name_in_workspace",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("owner__isnull", False)),
+                        fields=("workspace", "owner", "name"),
+                        name="mcp_server_name_of_owner",
+                    ),
+                    models.UniqueConstraint(
+                        fields=("workspace", "global_server"), name="mcp_server_global_once"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("owner__isnull", False), ("scope", "personal")),
+                            models.Q(
+                                models.Q(("scope", "personal"), _negated=True),
+                                ("owner__isnull", True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="mcp_server_personal_has_owner",
+                    ),
+                    models.UniqueConstraint(
+                        fields=("workspace", "id"), name="mcp_server_id_in_workspace"
+                    ),
+                ],
             },
             managers=[
                 ("unscoped", django.db.models.manager.Manager()),
@@ -560,6 +594,14 @@ class Migration(migrations.Migration):
                 "abstract": False,
                 "base_manager_name": "unscoped",
                 "default_manager_name": "unscoped",
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("server", "name"), name="mcp_tool_name_in_server"
+                    ),
+                    models.UniqueConstraint(
+                        fields=("workspace", "id"), name="mcp_tool_id_in_workspace"
+                    ),
+                ],
             },
             managers=[
                 ("unscoped", django.db.models.manager.Manager()),
@@ -624,6 +666,15 @@ class Migration(migrations.Migration):
                 "abstract": False,
                 "base_manager_name": "unscoped",
                 "default_manager_name": "unscoped",
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("server", "issuer"), name="oauth_client_per_issuer"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("issuer", ""), _negated=True),
+                        name="oauth_client_has_issuer",
+                    ),
+                ],
             },
             managers=[
                 ("unscoped", django.db.models.manager.Manager()),
@@ -697,6 +748,7 @@ class Migration(migrations.Migration):
                 "abstract": False,
                 "base_manager_name": "unscoped",
                 "default_manager_name": "unscoped",
+                "indexes": [models.Index(fields=["expires_at"], name="oauth_attempt_expiry")],
             },
             managers=[
                 ("unscoped", django.db.models.manager.Manager()),
@@ -785,6 +837,19 @@ class Migration(migrations.Migration):
                 "abstract": False,
                 "base_manager_name": "unscoped",
                 "default_manager_name": "unscoped",
+                "indexes": [models.Index(fields=["expires_at"], name="oauth_grant_expiry")],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("user__isnull", False)),
+                        fields=("server", "user"),
+                        name="oauth_grant_of_person",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("user__isnull", True)),
+                        fields=("server",),
+                        name="oauth_grant_of_workspace",
+                    ),
+                ],
             },
             managers=[
                 ("unscoped", django.db.models.manager.Manager()),
@@ -842,6 +907,17 @@ class Migration(migrations.Migration):
                 "abstract": False,
                 "base_manager_name": "unscoped",
                 "default_manager_name": "unscoped",
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("user", "tool", "conversation_id", "action"),
+                        name="tool_permission_here_once",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("conversation_id__isnull", True)),
+                        fields=("user", "tool", "action"),
+                        name="tool_permission_everywhere_once",
+                    ),
+                ],
             },
             managers=[
                 ("unscoped", django.db.models.manager.Manager()),
@@ -901,6 +977,9 @@ class Migration(migrations.Migration):
                 "abstract": False,
                 "base_manager_name": "unscoped",
                 "default_manager_name": "unscoped",
+                "constraints": [
+                    models.UniqueConstraint(fields=("user", "tool"), name="tool_sighting_once")
+                ],
             },
             managers=[
                 ("unscoped", django.db.models.manager.Manager()),
@@ -964,6 +1043,10 @@ class Migration(migrations.Migration):
                 "abstract": False,
                 "base_manager_name": "unscoped",
                 "default_manager_name": "unscoped",
+                "indexes": [
+                    models.Index(fields=["server", "-id"], name="trace_by_server"),
+                    models.Index(fields=["at"], name="trace_by_age"),
+                ],
             },
             managers=[
                 ("unscoped", django.db.models.manager.Manager()),
@@ -1649,128 +1732,6 @@ class Migration(migrations.Migration):
             managers=[
                 ("unscoped", django.db.models.manager.Manager()),
             ],
-        ),
-        migrations.AddConstraint(
-            model_name="mcptool",
-            constraint=models.UniqueConstraint(
-                fields=("server", "name"), name="mcp_tool_name_in_server"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="mcptool",
-            constraint=models.UniqueConstraint(
-                fields=("workspace", "id"), name="mcp_tool_id_in_workspace"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="oauthclient",
-            constraint=models.UniqueConstraint(
-                fields=("server", "issuer"), name="oauth_client_per_issuer"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="oauthclient",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("issuer", ""), _negated=True), name="oauth_client_has_issuer"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="oauthattempt",
-            index=models.Index(fields=["expires_at"], name="oauth_attempt_expiry"),
-        ),
-        migrations.AddIndex(
-            model_name="oauthgrant",
-            index=models.Index(fields=["expires_at"], name="oauth_grant_expiry"),
-        ),
-        migrations.AddConstraint(
-            model_name="oauthgrant",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("user__isnull", False)),
-                fields=("server", "user"),
-                name="oauth_grant_of_person",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="oauthgrant",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("user__isnull", True)),
-                fields=("server",),
-                name="oauth_grant_of_workspace",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="mcpserver",
-            index=models.Index(
-                fields=["is_active", "next_check_at"], name="mcp_server_due_for_check"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="mcpserver",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("owner__isnull", True)),
-                fields=("workspace", "name"),
-                name="mcp_server_name_in_workspace",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="mcpserver",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("owner__isnull", False)),
-                fields=("workspace", "owner", "name"),
-                name="mcp_server_name_of_owner",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="mcpserver",
-            constraint=models.UniqueConstraint(
-                fields=("workspace", "global_server"), name="mcp_server_global_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="mcpserver",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("owner__isnull", False), ("scope", "personal")),
-                    models.Q(
-                        models.Q(("scope", "personal"), _negated=True), ("owner__isnull", True)
-                    ),
-                    _connector="OR",
-                ),
-                name="mcp_server_personal_has_owner",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="mcpserver",
-            constraint=models.UniqueConstraint(
-                fields=("workspace", "id"), name="mcp_server_id_in_workspace"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="toolpermission",
-            constraint=models.UniqueConstraint(
-                fields=("user", "tool", "conversation_id", "action"),
-                name="tool_permission_here_once",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="toolpermission",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("conversation_id__isnull", True)),
-                fields=("user", "tool", "action"),
-                name="tool_permission_everywhere_once",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="toolsighting",
-            constraint=models.UniqueConstraint(fields=("user", "tool"), name="tool_sighting_once"),
-        ),
-        migrations.AddIndex(
-            model_name="tracemessage",
-            index=models.Index(fields=["server", "-id"], name="trace_by_server"),
-        ),
-        migrations.AddIndex(
-            model_name="tracemessage",
-            index=models.Index(fields=["at"], name="trace_by_age"),
         ),
         run_sql_file(SQL, "tenant_references"),
     ]

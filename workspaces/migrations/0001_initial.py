@@ -167,6 +167,14 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        django.db.models.functions.text.Lower("email"),
+                        name="user_email_unique_any_case",
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Membership",
@@ -219,6 +227,13 @@ class Migration(migrations.Migration):
                 "abstract": False,
                 "base_manager_name": "unscoped",
                 "default_manager_name": "unscoped",
+                "constraints": [
+                    models.UniqueConstraint(fields=("workspace", "user"), name="membership_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(("role__in", ["owner", "admin", "member"])),
+                        name="membership_role_known",
+                    ),
+                ],
             },
             managers=[
                 ("unscoped", django.db.models.manager.Manager()),
@@ -325,6 +340,11 @@ class Migration(migrations.Migration):
                 "abstract": False,
                 "base_manager_name": "unscoped",
                 "default_manager_name": "unscoped",
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("workspace", "user", "key"), name="idempotent_request_once"
+                    )
+                ],
             },
             managers=[
                 ("unscoped", django.db.models.manager.Manager()),
@@ -383,31 +403,6 @@ class Migration(migrations.Migration):
             managers=[
                 ("unscoped", django.db.models.manager.Manager()),
             ],
-        ),
-        migrations.AddConstraint(
-            model_name="user",
-            constraint=models.UniqueConstraint(
-                django.db.models.functions.text.Lower("email"), name="user_email_unique_any_case"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="membership",
-            constraint=models.UniqueConstraint(
-                fields=("workspace", "user"), name="membership_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="membership",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("role__in", ["owner", "admin", "member"])),
-                name="membership_role_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="idempotentrequest",
-            constraint=models.UniqueConstraint(
-                fields=("workspace", "user", "key"), name="idempotent_request_once"
-            ),
         ),
         migrations.RunPython(make_installation, migrations.RunPython.noop),
     ]
