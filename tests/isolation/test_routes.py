@@ -13,8 +13,9 @@ from django.db import connection
 from django.test import Client
 
 from tests.factories import CANARY
+from tests.isolation.conftest import States
 from tests.isolation.routes import METHODS, SAFE, SAMPLES, Sample, address, route_names
-from tests.isolation.world import Side, World, make_world, state_of
+from tests.isolation.world import Side, World, state_of
 
 pytestmark = pytest.mark.django_db
 ROLES = ("owner", "admin", "member", "auditor")
@@ -64,11 +65,11 @@ def test_every_route_has_a_sample() -> None:
 
 
 @pytest.mark.parametrize("name", ADDRESSED)
-def test_no_route_reads_or_changes_another_workspace(name: str) -> None:
+def test_no_route_reads_or_changes_another_workspace(
+    world: World, before: States, name: str
+) -> None:
     """SEC-01, SEC-02, SEC-03, SEC-12: ids of B in the address and in every body, as each role of A."""
-    world = make_world()
     sample = SAMPLES[name]
-    before = state_of(world.b)
     bodies = [None, *(make(world.b) for make in sample.bodies)]
     has_ids = bool(sample.ids(world.b))
     urls = {address(name, sample, world.b)}
@@ -90,15 +91,13 @@ def test_no_route_reads_or_changes_another_workspace(name: str) -> None:
                     assert answer.status_code < 500, (role, method, url, answer.status_code)
                     if is_other and method != "OPTIONS" and world.a.slug not in url.split("/"):
                         assert answer.status_code in HIDDEN, (role, method, url, told[:500])
-    assert state_of(world.b) == before
+    assert state_of(world.b) == before.b
 
 
 @pytest.mark.parametrize("name", [name for name in ADDRESSED if SAMPLES[name].bodies])
-def test_no_body_can_name_another_workspaces_row(name: str) -> None:
+def test_no_body_can_name_another_workspaces_row(world: World, before: States, name: str) -> None:
     """SEC-03: in A's own address, with B's ids in every position of the body."""
-    world = make_world()
     sample = SAMPLES[name]
-    before = state_of(world.b)
     for role in ROLES:
         client = world.a.tenant.client(role, raise_request_exception=False)
         for make in sample.bodies:
@@ -111,24 +110,21 @@ def test_no_body_can_name_another_workspaces_row(name: str) -> None:
                 assert answer.status_code < 500
                 if name.startswith("api:") and "workspace" not in body:
                     assert answer.status_code in HIDDEN, (role, method, text_of(answer)[:500])
-    assert state_of(world.b) == before
+    assert state_of(world.b) == before.b
 
 
 @pytest.mark.parametrize("name", [name for name in ADDRESSED if SAMPLES[name].reads])
-def test_the_samples_are_real(name: str) -> None:
+def test_the_samples_are_real(world: World, name: str) -> None:
     """SEC-01: with the caller's own ids each of these routes answers somebody of the workspace."""
-    world = make_world()
     url = address(name, SAMPLES[name], world.a)
     statuses = {role: world.a.tenant.client(role).get(url).status_code for role in ROLES}
     assert {200, 302} & set(statuses.values()), statuses
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name in SAMPLES])
-def test_nobody_without_a_session_gets_anything(name: str) -> None:
+def test_nobody_without_a_session_gets_anything(world: World, before: States, name: str) -> None:
     """SEC-01: every route that is not public sends a stranger away."""
-    world = make_world()
     sample = SAMPLES[name]
-    before = (state_of(world.a), state_of(world.b))
     client = Client(raise_request_exception=False)
     for method in METHODS:
         answer = call(client, method, address(name, sample, world.b), None, name)
@@ -139,13 +135,12 @@ def test_nobody_without_a_session_gets_anything(name: str) -> None:
             assert answer.status_code in {*HIDDEN, 302, 401}
             if answer.status_code == 302:
                 assert "/accounts/login/" in answer["Location"]
-    assert (state_of(world.a), state_of(world.b)) == before
+    assert (state_of(world.a), state_of(world.b)) == (before.a, before.b)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name in SAMPLES])
-def test_no_change_without_csrf_proof(name: str) -> None:
+def test_no_change_without_csrf_proof(world: World, name: str) -> None:
     """SEC-22: a session alone changes nothing, whatever the method."""
-    world = make_world()
     sample = SAMPLES[name]
     client = world.a.tenant.client("owner", enforce_csrf_checks=True)
     before = state_of(world.a)
@@ -176,9 +171,8 @@ def writes() -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name in SAMPLES])
-def test_reading_changes_nothing(name: str) -> None:
+def test_reading_changes_nothing(world: World, name: str) -> None:
     """SEC-22: no GET writes, but to the tables that its sample names with a reason."""
-    world = make_world()
     sample = SAMPLES[name]
     for role in ROLES:
         client = world.a.tenant.client(role)
@@ -190,9 +184,8 @@ def test_reading_changes_nothing(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name in SAMPLES])
-def test_every_answer_has_the_strict_headers(name: str) -> None:
+def test_every_answer_has_the_strict_headers(world: World, name: str) -> None:
     """SEC-84: pages, errors, redirects, files and the REST interface alike."""
-    world = make_world()
     url = address(name, SAMPLES[name], world.a)
     for client in [world.a.tenant.client(role) for role in ROLES]:
         answer = call(client, "GET", url, None, name)
@@ -248,11 +241,6 @@ def test_the_other_workspace_cannot_be_chosen_by_header_or_session(world: World)
                 assert CANARY not in text_of(client.get(url, headers=headers or None))
 
 
-@pytest.fixture
-def world() -> World:
-    return make_world()
-
-
 # Fields that belong to the server ------------------------------------------------------------------------------------
 
 HOSTILE: dict[str, Any] = {
@@ -284,9 +272,8 @@ HOSTILE: dict[str, Any] = {
     "name", [name for name in NAMES if name.startswith("api:") and name.endswith("-detail")]
 )
 @pytest.mark.parametrize("role", ROLES)
-def test_server_owned_fields_cannot_be_set(name: str, role: str) -> None:
+def test_server_owned_fields_cannot_be_set(world: World, name: str, role: str) -> None:
     """SEC-24: all of them in one PATCH and one by one; rejected or without effect."""
-    world = make_world()
     sample = SAMPLES[name]
     url = address(name, sample, world.a)
     client = world.a.tenant.client(role, raise_request_exception=False)
@@ -310,9 +297,8 @@ def owned_by_server(side: Side) -> Any:
 
 
 @pytest.mark.parametrize("role", ["member", "auditor"])
-def test_a_member_cannot_relax_what_protects_others(role: str) -> None:
+def test_a_member_cannot_relax_what_protects_others(world: World, role: str) -> None:
     """SEC-24: servers and tools are the administrators' to change."""
-    world = make_world()
     client = world.a.tenant.client(role)
     before = state_of(world.a)
     bodies: dict[str, dict[str, Any]] = {
@@ -333,9 +319,8 @@ def test_a_member_cannot_relax_what_protects_others(role: str) -> None:
     assert settings.SECRET_KEY
 
 
-def test_samples_are_complete_values() -> None:
+def test_samples_are_complete_values(world: World) -> None:
     """SEC-01: a sample of a route that has ids gives them."""
-    world = make_world()
     for name, sample in SAMPLES.items():
         assert isinstance(sample, Sample)
         assert address(name, sample, world.a)

@@ -15,8 +15,9 @@ from django.core.management import CommandError, call_command, get_commands
 from audit.models import AuditEntry
 from config.celery import app
 from tests.factories import CANARY
+from tests.isolation.conftest import States
 from tests.isolation.test_admin import check_choices
-from tests.isolation.world import OWN_APPS, Side, World, make_world, state_of
+from tests.isolation.world import OWN_APPS, Side, World, state_of
 
 pytestmark = pytest.mark.django_db
 
@@ -75,11 +76,6 @@ COMMANDS: Mapping[str, Callable[[Side, Side], list[str]] | None] = {
 }
 
 
-@pytest.fixture
-def world() -> World:
-    return make_world()
-
-
 def own_tasks() -> dict[str, Any]:
     """Every task of ours."""
     app.loader.import_default_modules()
@@ -101,11 +97,10 @@ def test_the_beat_schedule_names_tasks_that_exist() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(TASKS))
-def test_no_task_crosses_workspaces(world: World, name: str) -> None:
+def test_no_task_crosses_workspaces(world: World, before: States, name: str) -> None:
     """SEC-09: workspace A with an object of B does nothing to B."""
-    before = state_of(world.b)
     own_tasks()[name].run(*TASKS[name](world.a, world.b))
-    assert state_of(world.b) == before
+    assert state_of(world.b) == before.b
 
 
 def test_every_command_has_a_sample() -> None:
@@ -116,10 +111,9 @@ def test_every_command_has_a_sample() -> None:
 
 @pytest.mark.parametrize("name", sorted(name for name, make in COMMANDS.items() if make))
 def test_no_command_crosses_workspaces(
-    world: World, name: str, capsys: pytest.CaptureFixture[str]
+    world: World, before: States, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """SEC-01: a row of B is not found in A, and the message names nothing of B but what was typed."""
-    before = (state_of(world.a), state_of(world.b))
     make = COMMANDS[name]
     assert make is not None
     arguments = make(world.a, world.b)
@@ -130,7 +124,7 @@ def test_no_command_crosses_workspaces(
         told = told.replace(argument, "")
     assert CANARY not in told
     assert caught.value.returncode == 2
-    assert (state_of(world.a), state_of(world.b)) == before
+    assert (state_of(world.a), state_of(world.b)) == (before.a, before.b)
 
 
 def own_forms() -> Iterator[type[forms.BaseForm]]:

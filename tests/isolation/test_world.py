@@ -5,15 +5,14 @@ from __future__ import annotations
 import pytest
 from django.db import models
 
-from tests.isolation.world import make_world, tenant_models
+from tests.isolation.world import World, tenant_models
 from workspaces.scoping import UnscopedQuery
 
 pytestmark = pytest.mark.django_db
 
 
-def test_the_world_has_a_row_of_every_tenant_model() -> None:
+def test_the_world_has_a_row_of_every_tenant_model(world: World) -> None:
     """SEC-01: a model that is added has to be added to the walker's world."""
-    world = make_world()
     missing = [
         model._meta.label
         for model in tenant_models()

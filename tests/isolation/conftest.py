@@ -1,0 +1,41 @@
+"""One world for each module of walks: built once, and every test leaves it as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.db import transaction
+from pytest_django.plugin import DjangoDbBlocker
+
+from tests.isolation.world import World, make_world, state_of
+
+
+@pytest.fixture(scope="module")
+def world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[World]:
+    """Both sides, in a transaction around the module's tests; each of them is rolled back to here."""
+    with django_db_blocker.unblock():
+        around = transaction.atomic()
+        around.__enter__()
+        made = make_world()
+    yield made
+    with django_db_blocker.unblock():
+        transaction.set_rollback(True)
+        around.__exit__(None, None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class States:
+    """All rows of both sides, as values."""
+
+    a: dict[str, list[dict[str, Any]]]
+    b: dict[str, list[dict[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def before(world: World, django_db_blocker: DjangoDbBlocker) -> States:
+    """Both sides as every test of the module finds them."""
+    with django_db_blocker.unblock():
+        return States(a=state_of(world.a), b=state_of(world.b))
