@@ -12,16 +12,19 @@ import re
 import shutil
 import socket
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import django
 import pytest
+from pytest_django.plugin import DjangoDbBlocker
 
 from config.keys import generate_keys
 from mcp_servers.connections.hooks import hooks
+from tests import templates
 
 
 def _worker_number() -> int:
@@ -53,7 +56,10 @@ def _make_environment() -> None:
         "LOG_LEVEL": "WARNING",
     }
     if database_url := os.environ.get("TEST_DATABASE_URL"):
-        os.environ["DATABASE_URL"] = database_url
+        # A transaction around a module's tests stands still while a test computes, on a busy machine for long.
+        patience = quote("-c idle_in_transaction_session_timeout=15min -c lock_timeout=2min")
+        joint = "&" if "?" in database_url else "?"
+        os.environ["DATABASE_URL"] = f"{database_url}{joint}options={patience}"
     if redis_url := os.environ.get("TEST_REDIS_URL"):
         # Each worker process has a Redis database of its own.
         os.environ["REDIS_URL"] = f"{redis_url.rstrip('/')}/{_worker_number()}"
@@ -70,7 +76,7 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
     # before this file gives each of them a Redis database and a folder of its own.
     del os.environ["DJANGO_SETTINGS_MODULE"]
 
-pytest_plugins = ["tests.factories", "tests.fakes.signing_in"]
+pytest_plugins = ["tests.factories", "tests.fakes.signing_in", "tests.times"]
 
 
 _DATABASES = {"db", "transactional_db", "django_db_reset_sequences"}
@@ -79,12 +85,16 @@ _DATABASES = {"db", "transactional_db", "django_db_reset_sequences"}
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what needs a service that this run does not have; the run with services has them all.
 
-    The suite's run with services leaves out what knows no database and has run without them: it would do the same again.
+    ``TRELLIS_SUITE_STAGE`` picks a part: ``both_engines`` what speaks to the database in a way of its own,
+    ``pure`` what knows no database.
     """
-    if os.environ.get("TRELLIS_SUITE_STAGE") == "services":
-        again = [item for item in items if not (_knows_database(item) or _runs_once(item))]
-        config.hook.pytest_deselected(items=again)
-        items[:] = [item for item in items if _knows_database(item) or _runs_once(item)]
+    wanted: dict[str, Callable[[pytest.Item], bool]] = {
+        "both_engines": lambda item: item.get_closest_marker("both_engines") is not None,
+        "pure": lambda item: not _knows_database(item),
+    }
+    if keeps := wanted.get(os.environ.get("TRELLIS_SUITE_STAGE", "")):
+        config.hook.pytest_deselected(items=[item for item in items if not keeps(item)])
+        items[:] = [item for item in items if keeps(item)]
     missing = {
         "postgresql": "DATABASE_URL" not in os.environ,
         "redis": "REDIS_URL" not in os.environ,
@@ -101,9 +111,25 @@ def _knows_database(item: pytest.Item) -> bool:
     return bool(names & _DATABASES) or any(item.get_closest_marker(mark) for mark in marks)
 
 
-def _runs_once(item: pytest.Item) -> bool:
-    """The walks through every door: they are left out of the run without services."""
-    return item.nodeid.startswith(("tests/isolation/", "tests/api/"))
+@pytest.fixture(scope="session")
+def django_db_setup(
+    django_test_environment: None,
+    django_db_blocker: DjangoDbBlocker,
+    django_db_modify_db_settings: None,
+) -> Iterator[None]:
+    """Make this process's database: as a copy, unless it is the first one to migrate."""
+    from django.test.utils import setup_databases, teardown_databases
+
+    with django_db_blocker.unblock(), templates.alone() as folder:
+        is_copy = templates.use_template(folder)
+        # Django makes the copy itself on PostgreSQL; on SQLite it finds the file there.
+        keeps = is_copy and "DATABASE_URL" not in os.environ
+        made = setup_databases(verbosity=0, interactive=False, keepdb=keeps)
+        if not is_copy:
+            templates.keep_template(folder)
+    yield
+    with django_db_blocker.unblock():
+        teardown_databases(made, verbosity=0, keepdb=keeps)
 
 
 # Made by Django itself after migrations, and the same for every test.

@@ -1,0 +1,28 @@
+"""How long each test took and how the tests ended, kept for ``manage.py test``, which names a file for it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+NAME = "TRELLIS_TEST_TIMES"
+_seconds: Counter[str] = Counter()
+_outcomes: Counter[str] = Counter()
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Add one phase of one test: its set-up, itself, or what comes after."""
+    _seconds[report.nodeid] += report.duration
+    if report.when == "call" or (report.when == "setup" and not report.passed):
+        _outcomes[report.outcome] += 1
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write the file; worker processes leave that to the one that hears of all of them."""
+    path = os.environ.get(NAME)
+    if path and "PYTEST_XDIST_WORKER" not in os.environ:
+        Path(path).write_text(json.dumps({"outcomes": _outcomes, "seconds": _seconds}))
