@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from django.core.exceptions import RequestDataTooBig, ValidationError
 from django.urls import URLPattern, URLResolver, include, path
+from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.utils import extend_schema
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from drf_standardized_errors.handler import ExceptionHandler
@@ -63,9 +65,25 @@ class ApiExceptionHandler(ExceptionHandler):
         return converted
 
 
+@cache
+def _document() -> dict[str, Any]:
+    """Make the OpenAPI document. It depends on the code alone, and takes seconds, so each process makes it once."""
+    document: dict[str, Any] = SchemaGenerator().get_schema(public=True)  # type: ignore[no-untyped-call]
+    return document
+
+
+class OnceGenerator(SchemaGenerator):
+    """Gives every caller the one document."""
+
+    def get_schema(self, request: Any = None, public: bool = False) -> dict[str, Any]:
+        """As its base."""
+        return _document()
+
+
 class SchemaView(SpectacularAPIView):
     """The OpenAPI document; it tells nothing of any workspace, so everybody may read it."""
 
+    generator_class = OnceGenerator
     permission_classes = ()
     authentication_classes = ()
     throttle_classes = (CallerThrottle,)

@@ -20,6 +20,7 @@ from urllib.parse import quote
 
 import django
 import pytest
+from django.conf import settings
 from pytest_django.plugin import DjangoDbBlocker
 
 from config.keys import generate_keys
@@ -67,6 +68,9 @@ def _make_environment() -> None:
 
 _make_environment()
 django.setup()  # the factories below are models' builders, and are imported before pytest-django's turn
+# Each test client makes the middleware anew, and the one for static files would look at thousands of them each time.
+# The journeys see them served.
+settings.SERVESTATIC_USE_FINDERS = settings.SERVESTATIC_USE_STATIC_ROOT = False
 # Tasks that a test sends go to its own broker; without the app each would look for one on this machine, for seconds.
 import_module("config.celery")
 # Traces are written by a thread of their own; tests that want them ask for them, the others keep their database still.

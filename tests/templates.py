@@ -45,7 +45,7 @@ def use_template(folder: Path) -> bool:
     """Have the test database made as a copy, if there is a template; tells whether it was found."""
     settings = connection.settings_dict["TEST"]
     if connection.vendor == "postgresql":
-        with connection._nodb_cursor() as cursor:  # type: ignore[attr-defined]  # Django's own way to make a database
+        with connection._nodb_cursor() as cursor:
             cursor.execute("SELECT 1 FROM pg_database WHERE datname = %s", [template_name()])
             found = cursor.fetchone() is not None
         if found:
@@ -63,7 +63,7 @@ def keep_template(folder: Path) -> None:
         name = connection.settings_dict["NAME"]
         connection.close()
         connection.close_pool()  # type: ignore[attr-defined]  # PostgreSQL's alone; a template has no visitors
-        with connection._nodb_cursor() as cursor:  # type: ignore[attr-defined]
+        with connection._nodb_cursor() as cursor:
             cursor.execute(f'CREATE DATABASE "{template_name()}" TEMPLATE "{name}"')
         return
     for older in folder.glob("trellis_template_*.sqlite3"):

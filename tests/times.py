@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
 
 NAME = "TRELLIS_TEST_TIMES"
-_seconds: Counter[str] = Counter()
+_seconds: defaultdict[str, float] = defaultdict(float)
 _outcomes: Counter[str] = Counter()
 
 
