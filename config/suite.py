@@ -1,18 +1,18 @@
 """``manage.py test``: every check and every test, with the services they need, and one line at the end.
 
-With arguments it is one pytest run with those arguments. Without, these stages follow one another, each in its own
-process, all of them even if one fails:
+    manage.py test            checks; all tests once, on PostgreSQL and Redis; on SQLite those that speak to each engine
+                              in their own way; a short chaos run, the protocol's conformance suite, journeys in a browser
+    manage.py test --full     the same, with all tests on both engines
+    manage.py test --fast     for the inner loop: quick checks, tests of what changed, and tests without a database
+    manage.py test ARGUMENTS  one run of pytest with these arguments
 
-1. checks: linters, types, import contracts, migrations, generated pages, the web app's own checks and tests
-2. tests on SQLite, without the walks through every door
-3. all tests that know a database, on PostgreSQL and Redis
-4. a short chaos run: processes and services are killed while people talk
-5. the official conformance suite of the protocol, against our connections
-6. journeys in a browser (synchronous Playwright and pytest-asyncio cannot share a process)
+Stages run in processes of their own, all of them even if one fails. How long they and the slowest tests took is printed
+and kept in ``test-artifacts/times.json``, beside the output of the stages that run side by side.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
@@ -20,17 +20,24 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from config.bootstrap import PYTHON, ROOT, VENV, WEB, child_environment
 
 BIN = VENV / "bin"
 PYTEST = (str(PYTHON), "-m", "pytest")
-PROCESSES = "2"
+MANAGE = (str(PYTHON), "manage.py")
+ARTIFACTS = ROOT / "test-artifacts"
+PROCESSES = "3"
+"""Of one run of pytest. Tests wait for servers now and then, so three keep two processors busy."""
+SLOWEST = 20
+CHECK_SECONDS = 1800
+"""Ends a check that hangs; a busy machine takes long for types."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,48 +49,100 @@ class Result:
     seconds: float
     output: str = ""
     note: str = ""
+    tests: Mapping[str, float] = field(default_factory=dict)
+    """Seconds of each test."""
+    outcomes: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """A command of the suite, with what it needs in its environment."""
+
+    name: str
+    command: Sequence[str]
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 def run_suite(arguments: Sequence[str]) -> int:
-    """Run everything, or one pytest run with these arguments; gives the exit code."""
+    """Run everything, the quick part, or one pytest run with these arguments; gives the exit code."""
     with _workspace() as folder:
-        if arguments:
-            return _call([*PYTEST, *arguments], folder)
-        return _run_everything(folder)
+        match list(arguments):
+            case []:
+                return _run_everything(folder, is_full=False)
+            case ["--full"]:
+                return _run_everything(folder, is_full=True)
+            case ["--fast"]:
+                return _run_fast(folder)
+        return _call([*PYTEST, *arguments], _environment(folder))
 
 
-def _run_everything(folder: Path) -> int:
+def _run_everything(folder: Path, *, is_full: bool) -> int:
     start = time.monotonic()
-    results = _run_checks(folder)
-    plain = [*PYTEST, "tests", "--ignore=tests/e2e", "-n", PROCESSES, "-q", "--durations=10"]
-    # What shares an installation of its own stays in one process.
-    plain += ["--dist", "loadgroup"]
-    # The walks through every door are long, and the door is the same code on both engines.
-    on_sqlite = [*plain, "--ignore=tests/isolation", "--ignore=tests/api"]
-    results.append(_shown("tests on SQLite", on_sqlite, folder))
+    shutil.rmtree(ARTIFACTS, ignore_errors=True)
+    ARTIFACTS.mkdir()
+    results = _run_checks(folder, _checks())
     try:
         with _services(folder) as services:
-            # What knows no database has run already.
-            stage = {**services, "TRELLIS_SUITE_STAGE": "services"}
-            results.append(_shown("tests on PostgreSQL and Redis", plain, folder, stage))
+            main = Stage(
+                name="tests on PostgreSQL and Redis",
+                command=_pytest("tests", "--ignore=tests/e2e", "-n", PROCESSES),
+                environment=services,
+            )
+            results.append(_shown(main, folder))
     except Exception as error:  # noqa: BLE001  whatever keeps a service from starting is a failed stage
         results.append(
             Result(name="PostgreSQL and Redis", is_good=False, seconds=0, note=f"{error!r}")
         )
-    chaos = [str(PYTHON), "manage.py", "chaos", "--short"]
-    results.append(_shown("a short chaos run", chaos, folder))
-    results.append(
-        _shown("protocol conformance", [str(PYTHON), "manage.py", "conformance"], folder)
-    )
-    results.append(_shown("journeys in a browser", [*PYTEST, "tests/e2e", "-q"], folder))
+    results += _side_by_side(_lanes(is_full=is_full), folder)
     return _summarise(results, time.monotonic() - start)
 
 
-def _run_checks(folder: Path) -> list[Result]:
-    """Run the checks side by side; print the output of those that fail."""
+def _pytest(*arguments: str, shared: str = "loadgroup") -> list[str]:
+    """One run of pytest; by default, tests that share an installation of their own stay in one process."""
+    return [*PYTEST, *arguments, "-q", "--dist", shared]
+
+
+def _lanes(*, is_full: bool) -> list[list[Stage]]:
+    """What waits more than it computes: browsers, killed processes, other people's servers. Each lane is in order."""
+    sqlite = Stage(
+        name="all tests on SQLite" if is_full else "tests of both engines on SQLite",
+        command=_pytest("tests", "--ignore=tests/e2e", "-n", "2"),
+        environment={} if is_full else {"TRELLIS_SUITE_STAGE": "both_engines"},
+    )
+    return [
+        # Synchronous Playwright and pytest-asyncio cannot share a process, so the journeys are a run of their own.
+        [
+            Stage(
+                name="journeys in a browser",
+                command=_pytest("tests/e2e", "-n", "2", shared="loadfile"),
+            )
+        ],
+        [
+            sqlite,
+            Stage(name="protocol conformance", command=[*MANAGE, "conformance"]),
+            Stage(name="a short chaos run", command=[*MANAGE, "chaos", "--short"]),
+        ],
+    ]
+
+
+def _run_fast(folder: Path) -> int:
+    """Check and test what is quick, and what the changes since the last commit touch."""
+    start = time.monotonic()
+    quick = {"ruff", "format", "imports", "mypy"}
+    stages = [stage for stage in _checks() if stage.name in quick]
+    results = _run_checks(folder, stages)
+    tests = Stage(
+        name="tests of what changed, and without a database",
+        command=[*_pytest("tests", "--ignore=tests/e2e", "-n", PROCESSES), "-p", "tests.nearest"],
+    )
+    results.append(_shown(tests, folder))
+    return _summarise(results, time.monotonic() - start)
+
+
+def _checks() -> list[Stage]:
     npm = str(BIN / "npm")
-    manage = (str(PYTHON), "manage.py")
-    checks: dict[str, Sequence[str]] = {
+    audit = (str(BIN / "pip-audit"), "--disable-pip", "--require-hashes", "--progress-spinner=off")
+    commands: dict[str, Sequence[str]] = {
         "mypy": [str(BIN / "mypy")],
         "web checks": [npm, "run", "--silent", "--prefix", str(WEB), "check"],
         "web tests": [npm, "run", "--silent", "--prefix", str(WEB), "test"],
@@ -91,25 +150,21 @@ def _run_checks(folder: Path) -> list[Result]:
         "format": [str(BIN / "ruff"), "format", "--check", "."],
         "imports": [str(BIN / "lint-imports")],
         "templates": [str(BIN / "djlint"), "templates", "--lint", "--quiet"],
-        "system check": [*manage, "check", "--fail-level", "WARNING"],
-        "migrations": [*manage, "makemigrations", "--check", "--dry-run"],
-        "configuration page": [*manage, "write_configuration_docs", "--check"],
-        "security page": [*manage, "write_security_docs", "--check"],
-        "vulnerabilities": [
-            *(
-                str(BIN / "pip-audit"),
-                "--disable-pip",
-                "--require-hashes",
-                "--progress-spinner=off",
-            ),
-            *("--timeout", "15", "-r", "config/requirements.lock"),
-        ],
+        "system check": [*MANAGE, "check", "--fail-level", "WARNING"],
+        "migrations": [*MANAGE, "makemigrations", "--check", "--dry-run"],
+        "configuration page": [*MANAGE, "write_configuration_docs", "--check"],
+        "security page": [*MANAGE, "write_security_docs", "--check"],
+        "vulnerabilities": [*audit, "--timeout", "15", "-r", "config/requirements.lock"],
     }
+    return [Stage(name=name, command=command) for name, command in commands.items()]
+
+
+def _run_checks(folder: Path, checks: Sequence[Stage]) -> list[Result]:
+    """Run the checks two at a time; print the output of those that fail."""
     print("Checks", flush=True)
+    results = []
     with ThreadPoolExecutor(2) as pool:
-        pending = [pool.submit(_quiet, name, command, folder) for name, command in checks.items()]
-        results = []
-        for future in pending:
+        for future in [pool.submit(_quiet, stage, folder) for stage in checks]:
             result = future.result()
             if result.name == "vulnerabilities":
                 result = _as_advice(result)
@@ -129,43 +184,91 @@ def _as_advice(result: Result) -> Result:
     return Result(name=result.name, is_good=True, seconds=result.seconds, note=note)
 
 
-def _quiet(name: str, command: Sequence[str], folder: Path) -> Result:
+def _side_by_side(lanes: Sequence[Sequence[Stage]], folder: Path) -> list[Result]:
+    """Run lanes beside one another; each stage writes to a file, and tells here when it has ended."""
+    names = ", ".join(stage.name for lane in lanes for stage in lane)
+    print(f"\nSide by side: {names}", flush=True)
+
+    def run(lane: Sequence[Stage]) -> list[Result]:
+        results = []
+        for stage in lane:
+            result = _logged(stage, folder)
+            _print_result(result)
+            results.append(result)
+        return results
+
+    with ThreadPoolExecutor(len(lanes)) as pool:
+        return [result for results in pool.map(run, lanes) for result in results]
+
+
+def _quiet(stage: Stage, folder: Path) -> Result:
+    """Run one check, and keep what it says."""
     start = time.monotonic()
     try:
         done = subprocess.run(
-            command,
+            stage.command,
             cwd=ROOT,
-            env=_environment(folder),
+            env=_environment(folder, stage.environment),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            timeout=600,
+            timeout=CHECK_SECONDS,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Result(name=name, is_good=False, seconds=time.monotonic() - start, output=str(error))
+        return Result(
+            name=stage.name, is_good=False, seconds=time.monotonic() - start, output=str(error)
+        )
     return Result(
-        name=name,
+        name=stage.name,
         is_good=done.returncode == 0,
         seconds=time.monotonic() - start,
         output=done.stdout,
     )
 
 
-def _shown(
-    name: str, command: Sequence[str], folder: Path, extra: Mapping[str, str] | None = None
-) -> Result:
-    """Run one stage with its output on the screen. No tests at all is a failure too."""
-    print(f"\n{name.capitalize()}", flush=True)
+def _logged(stage: Stage, folder: Path) -> Result:
+    """Run one stage with its output in a file among the artifacts."""
+    path = ARTIFACTS / f"{stage.name.replace(' ', '-')}.log"
+    with path.open("w") as log:
+        result = _timed(stage, folder, log.fileno())
+    return replace(result, output=path.read_text(errors="replace"))
+
+
+def _shown(stage: Stage, folder: Path) -> Result:
+    """Run one stage with its output on the screen."""
+    print(f"\n{stage.name.capitalize()}", flush=True)
+    return _timed(stage, folder, None)
+
+
+def _timed(stage: Stage, folder: Path, output: int | None) -> Result:
+    """Run one stage, and read what its tests have left of their times. No tests at all is a failure too."""
+    times = folder / f"times-{stage.name.replace(' ', '-')}.json"
+    environment = _environment(folder, {**stage.environment, "TRELLIS_TEST_TIMES": str(times)})
     start = time.monotonic()
-    code = _call(command, folder, extra)
-    return Result(name=name, is_good=code == 0, seconds=time.monotonic() - start)
+    code = _call(stage.command, environment, output)
+    seconds = time.monotonic() - start
+    found = json.loads(times.read_text()) if times.exists() else {"outcomes": {}, "seconds": {}}
+    return Result(
+        name=stage.name,
+        is_good=code == 0,
+        seconds=seconds,
+        tests=found["seconds"],
+        outcomes=found["outcomes"],
+    )
 
 
-def _call(command: Sequence[str], folder: Path, extra: Mapping[str, str] | None = None) -> int:
-    process = subprocess.Popen(command, cwd=ROOT, env=_environment(folder, extra))
+def _call(command: Sequence[str], environment: Mapping[str, str], output: int | None = None) -> int:
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=environment,
+        stdin=subprocess.DEVNULL if output is not None else None,
+        stdout=output,
+        stderr=None if output is None else subprocess.STDOUT,
+    )
     while True:
         try:
             return process.wait()
@@ -242,24 +345,51 @@ def _print_result(result: Result) -> None:
     note = f"   ({result.note})" if result.note else ""
     print(f"  {sign} {result.name:32} {result.seconds:6.1f} s{note}", flush=True)
     if not result.is_good and result.output:
-        print("\n".join(f"         {line}" for line in result.output.strip().splitlines()[-60:]))
+        tail = result.output.strip().splitlines()[-60:]
+        print("\n".join(f"         {line}" for line in tail), flush=True)
 
 
 def _summarise(results: Sequence[Result], seconds: float) -> int:
     print("\nSummary")
     for result in results:
-        _print_result(
-            Result(
-                name=result.name, is_good=result.is_good, seconds=result.seconds, note=result.note
-            )
-        )
+        _print_result(replace(result, output=""))
+    slowest = sorted(
+        ((took, name, result.name) for result in results for name, took in result.tests.items()),
+        reverse=True,
+    )[:SLOWEST]
+    if slowest:
+        print("\nSlowest tests")
+        for took, name, _stage in slowest:
+            print(f"  {took:6.1f} s  {name}")
+    _keep_times(results, slowest, seconds)
+    outcomes: Counter[str] = Counter()
+    for result in results:
+        outcomes.update(result.outcomes)
     failed = [result.name for result in results if not result.is_good]
     total = f"{seconds / 60:.1f} minutes"
     if failed:
         print(f"\nFAILED in {total}: {', '.join(failed)}")
-        return 1
-    print(f"\nAll {len(results)} stages passed in {total}.")
-    return 0
+    else:
+        print(f"\nAll {len(results)} stages passed in {total}.")
+    print(
+        f"{outcomes['passed']} passed, {outcomes['failed']} failed, {outcomes['skipped']} skipped"
+    )
+    return 1 if failed else 0
+
+
+def _keep_times(
+    results: Sequence[Result], slowest: Sequence[tuple[float, str, str]], seconds: float
+) -> None:
+    ARTIFACTS.mkdir(exist_ok=True)
+    kept = {
+        "total": round(seconds, 1),
+        "stages": {result.name: round(result.seconds, 1) for result in results},
+        "slowest": [
+            {"test": name, "stage": stage, "seconds": round(took, 1)}
+            for took, name, stage in slowest
+        ],
+    }
+    (ARTIFACTS / "times.json").write_text(json.dumps(kept, indent=2) + "\n")
 
 
 if __name__ == "__main__":

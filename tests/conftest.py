@@ -26,6 +26,7 @@ from pytest_django.plugin import DjangoDbBlocker
 from config.keys import generate_keys
 from mcp_servers.connections.hooks import hooks
 from tests import templates
+from tests.engines import runs_on_both
 
 
 def _worker_number() -> int:
@@ -92,27 +93,36 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     ``TRELLIS_SUITE_STAGE`` picks a part: ``both_engines`` what speaks to the database in a way of its own,
     ``pure`` what knows no database.
     """
-    wanted: dict[str, Callable[[pytest.Item], bool]] = {
-        "both_engines": lambda item: item.get_closest_marker("both_engines") is not None,
-        "pure": lambda item: not _knows_database(item),
+    for item in items:
+        if runs_on_both(item.nodeid):
+            item.add_marker(pytest.mark.both_engines)
+    parts: dict[str, Callable[[pytest.Item], bool]] = {
+        "both_engines": lambda item: _has(item, "both_engines") or _has(item, "sqlite"),
+        "pure": lambda item: not knows_database(item),
     }
-    if keeps := wanted.get(os.environ.get("TRELLIS_SUITE_STAGE", "")):
+    if keeps := parts.get(os.environ.get("TRELLIS_SUITE_STAGE", "")):
         config.hook.pytest_deselected(items=[item for item in items if not keeps(item)])
         items[:] = [item for item in items if keeps(item)]
+    has_postgresql = "DATABASE_URL" in os.environ
     missing = {
-        "postgresql": "DATABASE_URL" not in os.environ,
+        "postgresql": not has_postgresql,
+        "sqlite": has_postgresql,
         "redis": "REDIS_URL" not in os.environ,
     }
     for item in items:
         for name, is_missing in missing.items():
-            if is_missing and item.get_closest_marker(name):
+            if is_missing and _has(item, name):
                 item.add_marker(pytest.mark.skip(reason=f"runs with {name}"))
 
 
-def _knows_database(item: pytest.Item) -> bool:
+def _has(item: pytest.Item, mark: str) -> bool:
+    return item.get_closest_marker(mark) is not None
+
+
+def knows_database(item: pytest.Item) -> bool:
     names = set(getattr(item, "fixturenames", ()))
     marks = ("django_db", "postgresql", "redis")
-    return bool(names & _DATABASES) or any(item.get_closest_marker(mark) for mark in marks)
+    return bool(names & _DATABASES) or any(_has(item, mark) for mark in marks)
 
 
 @pytest.fixture(scope="session")

@@ -36,7 +36,7 @@ def full_disk() -> Iterator[None]:
             cursor.execute("DROP TABLE filler")
 
 
-@pytest.mark.skipif("connection.vendor != 'sqlite'", reason="SQLite's disk")
+@pytest.mark.sqlite
 def test_what_does_not_fit_is_refused_whole(chat: Chat) -> None:
     """REL-31, REL-28: 503 and the time to ask again, nothing half stored, and the next one is taken."""
     client = Client(raise_request_exception=False)

@@ -27,12 +27,12 @@ from playwright.sync_api import (
 from config.bootstrap import PYTHON, ROOT, WEB, child_environment
 
 ARTIFACTS = ROOT / "test-artifacts"
-START_SECONDS = 180
-JOURNEY_SECONDS = 400
+START_SECONDS = 600
+JOURNEY_SECONDS = 1800
 """How long a journey may take as a whole, for the first one with the start of the server."""
-PATIENCE_MS = 30_000
+PATIENCE_MS = 90_000
 """How long a page may take for anything; servers are started in the midst of it, on whatever machine."""
-STOP_SECONDS = 20
+STOP_SECONDS = 120
 CATALOGUE = "catalogue.json"
 BROWSER_OPTIONS = [
     "--no-sandbox",
@@ -142,7 +142,8 @@ def trellis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningTrellis
     )
     yield running
     ARTIFACTS.mkdir(exist_ok=True)
-    shutil.copy(running.data_dir / "server.log", ARTIFACTS / "server.log")
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "alone")
+    shutil.copy(running.data_dir / "server.log", ARTIFACTS / f"server-{worker}.log")
     stop_trellis(running)
 
 

@@ -1,0 +1,54 @@
+"""Which tests run on SQLite and on PostgreSQL: those of code that speaks to each of them in its own way.
+
+All other tests run once, on PostgreSQL; the journeys in a browser run on SQLite, the embedded form. `manage.py test --full`
+runs everything on both.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+BOTH_ENGINES: Final = (
+    # Triggers, their functions, and what is found when somebody went past them.
+    "tests/audit/sealing/",
+    "tests/audit/test_net.py",
+    "tests/audit/test_services.py",
+    "tests/audit/verification/test_online.py",
+    "tests/config/test_migrations.py",
+    # Transactions that fail, are lost, or are restored.
+    "tests/audit/test_spool.py",
+    "tests/chat/test_restored.py",
+    "tests/mcp_servers/test_gate_and_the_log.py",
+    "tests/workspaces/test_backups.py",
+    # SQL of each engine's own: search, percentiles, streamed reads, JSON, statements that are prepared or counted.
+    "tests/audit/test_api.py",
+    "tests/audit/test_exports.py",
+    "tests/audit/test_reports.py",
+    "tests/audit/test_retention.py",
+    "tests/audit/test_rollups.py",
+    "tests/bench/",
+    "tests/chat/test_live.py",
+    "tests/chat/test_statements.py",
+    "tests/workspaces/test_prepared.py",
+    "tests/workspaces/test_secrets.py",
+    # Leases, row locks and claims.
+    "tests/audit/streams/test_sending.py",
+    "tests/chat/test_queue.py",
+    "tests/chat/test_storm.py",
+    "tests/chat/test_turns.py",
+    "tests/chat/test_webhooks.py",
+    "tests/mcp_servers/oauth/test_races.py",
+    "tests/mcp_servers/oauth/test_renewing.py",
+    "tests/mcp_servers/test_gate.py",
+    "tests/mcp_servers/test_quotas.py",
+    # Idempotent requests.
+    "tests/workspaces/api/",
+    # A row of another workspace.
+    "tests/isolation/test_sockets.py",
+    "tests/isolation/test_tasks_and_commands.py",
+)
+
+
+def runs_on_both(path: str) -> bool:
+    """Whether a file's tests run on both engines, by its path below the project's folder."""
+    return path.startswith(BOTH_ENGINES)
