@@ -15,16 +15,15 @@ from django.utils import timezone
 from audit import rollups
 from audit.actions import Action, Outcome, RefusedBy
 from audit.filters import read_filter
-from audit.generating import generate
-from audit.models import AuditEntry, ReportSchedule, SavedView, SignOff
+from audit.models import AuditEntry, SavedView, SignOff
 from audit.reports import entries_of, matching
 from audit.reports.report import BY, Figure, report_of
 from audit.services import EntryDraft, Ref, record
 from audit.views.reports import _change
+from bench.invented_log import generate
 from tests.audit.sealed import seal_all
 from tests.audit.test_pages import SECRET_ARGUMENT, a_call, a_refusal, url
 from tests.factories import CANARY, Tenant, TwoTenants, UserFactory
-from workspaces.models import Workspace
 
 pytestmark = pytest.mark.django_db
 
@@ -404,17 +403,6 @@ def test_links_of_the_page_keep_its_time(tenant: Tenant) -> None:
         assert query["range"] == ["custom"]
         assert query["tool"] == ["echo"]
         assert query["since"] < query["until"]
-
-
-def test_the_workspace_model_is_left_alone() -> None:
-    """Ours: the generator makes a workspace only if there is none, and never writes into a log that has entries."""
-    from django.core.management import CommandError, call_command
-
-    call_command("generate_audit", "--entries", "20", "--workspace", "invented", "--days", "1")
-    assert Workspace.objects.filter(slug="invented").count() == 1
-    with pytest.raises(CommandError):
-        call_command("generate_audit", "--entries", "20", "--workspace", "invented")
-    assert not ReportSchedule.objects.for_workspace(Workspace.objects.get(slug="invented")).exists()
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,6 @@ COMMANDS: Mapping[str, Callable[[Side, Side], list[str]] | None] = {
     "confirm_restore": None,
     "conformance": None,
     "count_audit": None,
-    "generate_audit": None,
     "export_audit": None,
     "generate_keys": None,
     "rotate_keys": None,

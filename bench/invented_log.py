@@ -1,18 +1,33 @@
-"""Entries of an invented workspace, sealed and counted like real ones: to measure a log of many millions."""
+"""`python -m bench.invented_log --workspace slug --entries N`: an invented log of any length, to measure pages and reports.
+
+The entries are back-dated, sealed and counted like real ones, so this is no part of the product, and it writes only
+into a database in which nobody has an account yet: make one with `migrate`, fill it, then `createsuperuser` and `up`.
+"""
 
 from __future__ import annotations
 
+import argparse
 import json
+import os
 import random
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from time import monotonic
 from types import SimpleNamespace
 from typing import Any, Final
 from uuid import UUID
 
+if __name__ == "__main__":
+    import django
+
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    django.setup()
+
 from django.db import connection, transaction
 from django.db.models import NOT_PROVIDED
+from django.utils import timezone
 
 from audit.actions import Action, Outcome, RefusedBy
 from audit.models import AuditEntry, AuditHead, AuditSeal, PendingSeal, RollupCursor
@@ -23,6 +38,7 @@ from audit.sealing.records import record_of
 from audit.sealing.sealer import sealing_lock
 from audit.verification.trellis_verify import entry_hash
 from workspaces.errors import Conflict
+from workspaces.models import User, Workspace
 
 BATCH, COUNTED_TOGETHER = 10_000, 100_000
 _FIELDS: Final = tuple(AuditEntry._meta.concrete_fields)
@@ -270,3 +286,27 @@ def _insert(batch: Sequence[SimpleNamespace], seals: Sequence[tuple[Any, ...]]) 
         with cursor.copy("COPY audit_auditseal (entry_id, chain_id, seq, hash) FROM STDIN") as copy:
             for seal in seals:
                 copy.write_row(seal)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Fill the database that the environment names."""
+    parser = argparse.ArgumentParser(description="Fill an invented workspace's log.")
+    parser.add_argument("--entries", type=int, required=True, help="How many.")
+    parser.add_argument("--workspace", required=True, help="Its slug; it must not exist yet.")
+    parser.add_argument("--days", type=int, default=90, help="Over how many days, up to now.")
+    options = parser.parse_args(arguments)
+    number, days = options.entries, options.days
+    if number < 1 or days < 1:
+        parser.error("Entries and days are at least 1.")
+    if User.objects.exists() or Workspace.objects.filter(slug=options.workspace).exists():
+        parser.error("This database is in use: invented entries go into one of their own.")
+    workspace = Workspace.objects.create(slug=options.workspace, name=options.workspace)
+    begin, until = monotonic(), timezone.now()
+    for written in generate(workspace.pk, number, since=until - timedelta(days=days), until=until):
+        rate = written / (monotonic() - begin)
+        sys.stdout.write(f"{written} of {number} entries, {rate:.0f} a second\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
