@@ -14,8 +14,9 @@ from audit.sealing.records import moment
 from audit.sealing.rotation import key_in_use
 from audit.sealing.signing import signed
 from audit.services import EntryDraft, record
+from audit.verification.stored import hidden, unsealed
 from audit.verification.stream import LogStream
-from audit.verification.trellis_verify import EXPORT_FORMAT, Record, canonical
+from audit.verification.trellis_verify import EXPORT_FORMAT, MOST_FINDINGS, Record, canonical
 from workspaces.actors import Actor
 
 _PIECE_BYTES = 256 * 1024
@@ -54,6 +55,7 @@ def proof_records(workspace_id: UUID | None) -> Iterator[Record]:
         counts[_COUNTED[item["record"]]] += 1
         yield item
     newest = AuditCheckpoint.objects.filter(number=stream.newest).first()
+    found = [*stream.doubts, *unsealed(workspace_id), *hidden(workspace_id)]
     content = {
         "format": EXPORT_FORMAT,
         "scope": scope,
@@ -61,6 +63,10 @@ def proof_records(workspace_id: UUID | None) -> Iterator[Record]:
         "heads": {name: list(head) for name, head in stream.tops.items()},
         "checkpoint": [newest.number, newest.hash] if newest else None,
         **counts,
+        "found": [
+            {"text": one.text, "chain": one.chain, "seq": one.seq} for one in found[:MOST_FINDINGS]
+        ],
+        "found_in_all": len(found),
     }
     statement, signature = signed(content, key)
     yield {"record": "end", "statement": statement, "signature": signature}

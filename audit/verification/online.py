@@ -8,8 +8,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
-from django.db.models import Exists, OuterRef
+from django.db import DataError, transaction
 from django.utils import timezone
 
 from audit.actions import Action
@@ -19,14 +18,14 @@ from audit.models import (
     AuditCheckpoint,
     AuditEntry,
     AuditHead,
-    AuditSeal,
     PendingSeal,
 )
 from audit.sealing import external
-from audit.sealing.reading import Sealed, chain_of
+from audit.sealing.reading import Sealed
 from audit.sealing.rotation import key_id_after
 from audit.sealing.signing import signing_keys
 from audit.services import EntryDraft, record
+from audit.verification.stored import hidden, unsealed
 from audit.verification.stream import Cursor, LogStream, News
 from audit.verification.trellis_verify import (
     ALTERED,
@@ -116,12 +115,14 @@ def _check(
         for name, (seq, hash_) in stream.tops.items():
             if verifier.place_of(name) < seq:
                 verifier.stand(name, seq, hash_, "the database")
-    except Malformed as error:
+    except (Malformed, ValueError, TypeError, DataError) as error:
         report.add(UNREADABLE, f"The log cannot be read: {error}.")
     if report.checkpoint is None and not report.findings_in_all:
         verifier.trust_nothing()
     report = verifier.finish(needs_end=False)
-    _look_for_unsealed(workspace_id, report)
+    for found in (*stream.doubts, *unsealed(workspace_id), *hidden(workspace_id)):
+        report.add(ALTERED, found.text, found.chain, found.seq)
+    _look_for_late(report)
     for aside in external.kept_aside():
         text = f"An old copy of the database was restored, which nobody has confirmed yet ({aside.name})."
         report.add(INCOMPLETE, text)
@@ -193,18 +194,8 @@ def _has_foreign_preview(entry: AuditEntry) -> bool:
     )
 
 
-def _look_for_unsealed(workspace_id: UUID | None, report: Report) -> None:
-    """What is neither sealed nor waits to be: it came in, or lost its seal, behind the log's back."""
-    entries = AuditEntry.objects.across_workspaces()
-    if workspace_id is not None:
-        entries = AuditEntry.objects.for_workspace(workspace_id)
-    unsealed = entries.filter(
-        ~Exists(AuditSeal.objects.filter(entry_id=OuterRef("pk"))),
-        ~Exists(PendingSeal.objects.filter(entry_id=OuterRef("pk"))),
-    )
-    for entry in unsealed.order_by()[:_TOLD]:
-        text = f"Entry {entry.pk} has no seal and does not wait for one."
-        report.add(ALTERED, text, str(chain_of(entry.workspace_id)))
+def _look_for_late(report: Report) -> None:
+    """Say when sealing does not keep up."""
     oldest = PendingSeal.objects.order_by("id").first()
     waiting = (
         AuditEntry.objects.across_workspaces().find(oldest.entry_id) if oldest is not None else None

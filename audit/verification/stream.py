@@ -14,6 +14,7 @@ from django.db.models import Q
 from audit.models import AuditCheckpoint, AuditHead, AuditSeal, AuditTombstone
 from audit.sealing.reading import Sealed, head_of, heads_of, sealed_after
 from audit.sealing.records import record_of
+from audit.verification.stored import Doubt, spelling_doubts
 from audit.verification.trellis_verify import Record
 
 _CHECKPOINTS: Final = 500
@@ -63,6 +64,8 @@ class LogStream:
         self._ahead: dict[str, deque[Sealed]] = {}
         self._batch = max(_LEAST, min(_MOST, _MOST_AHEAD // max(1, len(self.tops))))
         self._tombstones: set[UUID] = set()
+        self.doubts: list[Doubt] = []
+        """What is wrong with entries although their seals fit; complete when all has been read."""
 
     def _read_tops(self) -> dict[str, tuple[int, str]]:
         if self._workspace_id is not None:
@@ -133,6 +136,8 @@ class LogStream:
             return deque()
         if self._inspect is not None:
             self._inspect(name, batch, self._new_tombstones)
+        there = {sealed.entry: sealed.seq for sealed in batch if sealed.entry is not None}
+        self.doubts += spelling_doubts(name, there)
         return deque(batch)
 
     def _new_tombstones(self) -> Iterator[Record]:

@@ -563,6 +563,10 @@ class Verifier:
             if given != told:
                 result = INCOMPLETE if given < told else ALTERED
                 report.add(result, f"The last line says {told} {what}; there are {given}.")
+        found = statement.get("found", [])
+        for one in found:
+            report.add(ALTERED, one["text"], one["chain"], one["seq"])
+        report.findings_in_all += max(0, statement.get("found_in_all", 0) - len(found))
         told_checkpoint = statement["checkpoint"]
         if told_checkpoint is not None and tuple(told_checkpoint) != report.checkpoint:
             is_older = report.checkpoint is None or report.checkpoint[0] < told_checkpoint[0]
