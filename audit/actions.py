@@ -52,6 +52,7 @@ class Action(StrEnum):
     LOG_LOSS = "log.loss"
     LOG_VERIFIED = "log.verified"
     LOG_KEY_CHANGED = "log.key_changed"
+    LOG_INTRUSION = "log.intrusion"
     RETENTION_APPLIED = "retention.applied"
     BODY_ERASED = "body.erased"
     HOLD_PLACED = "hold.placed"
@@ -106,6 +107,7 @@ SENTENCES: dict[Action, str] = {
     Action.LOG_LOSS: "Something that happened could not be kept; how much is said here.",
     Action.LOG_VERIFIED: "The log was checked against its seals.",
     Action.LOG_KEY_CHANGED: "The key that signs the log was changed.",
+    Action.LOG_INTRUSION: "Entries that Trellis did not write were found in the log and not sealed.",
     Action.RETENTION_APPLIED: "Old entries or bodies were removed, as the workspace's settings say.",
     Action.BODY_ERASED: "Arguments and results were erased on request; their entries stay.",
     Action.HOLD_PLACED: "Removal from the log was forbidden until further notice.",
@@ -161,6 +163,7 @@ TITLES: dict[Action, str] = {
     Action.LOG_LOSS: "Loss declared",
     Action.LOG_VERIFIED: "Log verified",
     Action.LOG_KEY_CHANGED: "Signing key changed",
+    Action.LOG_INTRUSION: "Foreign entries refused",
     Action.RETENTION_APPLIED: "Retention applied",
     Action.BODY_ERASED: "Bodies erased",
     Action.HOLD_PLACED: "Legal hold placed",
@@ -169,6 +172,16 @@ TITLES: dict[Action, str] = {
     Action.ALERT_RAISED: "Alert raised",
     Action.ALERT_ENDED: "Alert ended",
 }
+
+
+def title_of(action: str) -> str:
+    """Title an entry; one that Trellis did not write may be of any kind."""
+    return TITLES[Action(action)] if action in TITLES else action
+
+
+def sentence_of(action: str) -> str:
+    """Say what an entry means; of an unknown kind nothing is known."""
+    return SENTENCES[Action(action)] if action in SENTENCES else ""
 
 
 class Outcome(StrEnum):

@@ -14,6 +14,7 @@ from audit.actions import Action, Outcome, RefusedBy
 from audit.bodies.commitments import commit_to_body
 from audit.bodies.storing import clean, keep, make_body
 from audit.errors import AuditUnavailable
+from audit.marks import mark_of
 from audit.metrics import count_entry
 from audit.models import AuditBody, AuditEntry
 from audit.policies import Policy, policy_of
@@ -84,8 +85,9 @@ def record(draft: EntryDraft) -> AuditEntry:
 
 
 def write(entry: AuditEntry, body: AuditBody | None) -> None:
-    """Insert an entry and its body, both or neither; a failure undoes the caller's transaction, if there is one."""
+    """Mark and insert an entry with its body, both or neither; a failure undoes the caller's transaction, if there is one."""
     is_alone = body is None or connection.in_atomic_block
+    entry.mark = mark_of(entry)
     with contextlib.nullcontext() if is_alone else transaction.atomic():
         entry.save(force_insert=True)
         if body is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -24,7 +23,8 @@ def storable(value: Any, depth: int = 0) -> Any:
     if isinstance(value, int):
         return value if -_LARGEST <= value <= _LARGEST else str(value)
     if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
+        # Large ones are written without a point by one database, and read as whole numbers.
+        return value if abs(value) <= _LARGEST else str(value)
     if isinstance(value, Mapping):
         return {storable(str(key)): storable(item, depth + 1) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):

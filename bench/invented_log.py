@@ -30,6 +30,7 @@ from django.db.models import NOT_PROVIDED
 from django.utils import timezone
 
 from audit.actions import Action, Outcome, RefusedBy
+from audit.marks import mark_of
 from audit.models import AuditEntry, AuditHead, AuditSeal, PendingSeal, RollupCursor
 from audit.rollups.folding import Fact
 from audit.rollups.keeping import add, tally_of
@@ -246,7 +247,9 @@ def _sealed(
     seals = []
     for entry in batch:
         seq += 1
-        previous = entry_hash(str(workspace_id), seq, previous, record_of(entry))  # type: ignore[arg-type]
+        content = record_of(entry)  # type: ignore[arg-type]
+        entry.mark = mark_of(entry, content)  # type: ignore[arg-type]
+        previous = entry_hash(str(workspace_id), seq, previous, content)
         seals.append((entry.id, workspace_id, seq, previous))
     return seals
 

@@ -76,12 +76,13 @@ def _fill(count: int) -> UUID:
     from uuid_utils.compat import uuid7
 
     from audit.actions import Action, Outcome
+    from audit.marks import mark_of
     from audit.models import AuditEntry
     from workspaces.models import Workspace
 
     workspace = Workspace.objects.create(name="Bench", slug="bench")
     for start in range(0, count, 1_000):
-        AuditEntry.unscoped.bulk_create(
+        made = [
             AuditEntry(
                 workspace_id=workspace.pk,
                 action=Action.TOOL_CALL_FINISHED.value,
@@ -103,7 +104,10 @@ def _fill(count: int) -> UUID:
                 details={"attempt": 1},
             )
             for number in range(start, min(count, start + 1_000))
-        )
+        ]
+        for entry in made:
+            entry.mark = mark_of(entry)
+        AuditEntry.unscoped.bulk_create(made)
     return workspace.pk
 
 

@@ -39,6 +39,7 @@ _DECIDED: Final = (
     *_CALLS,
     *_REFUSALS,
 )
+_FINDINGS: Final = (Action.LOG_LOSS.value, Action.LOG_INTRUSION.value)
 WHOLE: Final = "whole"
 
 
@@ -105,13 +106,13 @@ def _waiting(rule: AlertRule, now: datetime) -> int:
 
 
 def _findings(workspace_id: UUID, since: datetime, now: datetime) -> int:
-    """Checks of the log that found something, declared losses, and a sealer that has stopped.
+    """Checks of the log that found something, declared losses, foreign entries, and a sealer that has stopped.
 
     The platform's own entries count too: they are about the log that this workspace's entries lie in.
     """
     whose = Q(workspace_id=workspace_id) | Q(workspace_id=None)
     recent = AuditEntry.objects.across_workspaces().filter(whose, created_at__gte=since)
-    losses = recent.filter(action=Action.LOG_LOSS.value)
+    losses = recent.filter(action__in=_FINDINGS)
     checks = recent.filter(action=Action.LOG_VERIFIED.value).exclude(details__result=WHOLE)
     return _count(losses) + _count(checks) + int(_is_sealing_late(now))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from audit.actions import TITLES, Action
+from audit.actions import title_of
 from audit.exports.columns import as_text
 from audit.exports.ocsf import severity_of
 
@@ -32,7 +32,7 @@ def as_cef(batch: Sequence[AuditEntry], is_first: bool) -> bytes:
 
 def line_of(entry: AuditEntry) -> str:
     """Give an entry as a line."""
-    head = ("Trellis", "Trellis", "1", entry.action, TITLES[Action(entry.action)])
+    head = ("Trellis", "Trellis", "1", entry.action, title_of(entry.action))
     fields: dict[str, str] = {
         "rt": str(int(entry.created_at.timestamp() * 1000)),
         "externalId": str(entry.pk),

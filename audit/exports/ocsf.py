@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from audit.actions import SENTENCES, TITLES, Action
+from audit.actions import Action, sentence_of
 from audit.exports.columns import as_json
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ def as_ocsf(batch: Sequence[AuditEntry], is_first: bool) -> bytes:
 
 def event_of(entry: AuditEntry) -> dict[str, Any]:
     """Give an entry as an event; what the class has no place for is in `unmapped`."""
-    action = Action(entry.action)
     activity = _READ if _is_read(entry) else _OTHER
     status, detail = _status(entry)
     user = {
@@ -56,7 +55,7 @@ def event_of(entry: AuditEntry) -> dict[str, Any]:
         "severity_id": severity_of(entry),
         "status_id": status,
         "status": {_SUCCESS: "Success", _FAILURE: "Failure"}.get(status, "Other"),
-        "message": SENTENCES.get(action, TITLES[action]),
+        "message": sentence_of(entry.action) or entry.action,
         "metadata": {
             "version": VERSION,
             "product": {"name": "Trellis", "vendor_name": "Trellis"},

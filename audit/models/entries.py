@@ -117,6 +117,11 @@ class AuditEntry(models.Model):
         help_text="Keyed, over previews and stored body.",
     )
     redactions = models.JSONField(null=True, help_text="What was masked, and by which rule.")
+    mark = models.CharField(  # noqa: DJ001 - a new column without null would rebuild the guarded table
+        max_length=64,
+        null=True,
+        help_text="Keyed, over what is sealed: that Trellis wrote the entry.",
+    )
 
     outcome = models.CharField(
         max_length=20, blank=True, choices=[(o.value, o.value) for o in Outcome]

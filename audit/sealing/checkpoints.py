@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from django.db.models import F, Sum
 
+from audit.marks import demanded_from
 from audit.models import AuditCheckpoint, AuditHead
 from audit.sealing import external, restores
 from audit.sealing.records import moment
@@ -106,6 +107,7 @@ def _write(
         "kind": str(kind),
         "made_at": moment(now),
         "previous": newest.hash if newest else NO_HASH,
+        "marks_from": demanded_from(now),
         "heads": {head_label(name): head_digest(name, *head) for name, head in changed.items()},
         **(more or {}),
     }

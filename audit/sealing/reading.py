@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
+
+from django.db import DataError
 
 from audit.models import PLATFORM_CHAIN, AuditEntry, AuditHead, AuditSeal
 from audit.verification.trellis_verify import NO_HASH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+
+UNREADABLE: Final = (ValueError, TypeError, OverflowError, DataError)
+"""What reading a row raises that holds something else than Trellis writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +27,7 @@ class Sealed:
     hash: str
     entry_id: UUID
     entry: AuditEntry | None
-    """None: it is gone although its seal is still there."""
+    """None: it is gone, or cannot be read, although its seal is still there."""
 
 
 def chain_of(workspace_id: UUID | None) -> UUID:
@@ -37,8 +43,18 @@ def sealed_after(chain_id: UUID, seq: int, most: int = 1_000) -> list[Sealed]:
 
 
 def entries_by_id(ids: Iterable[UUID]) -> dict[UUID, AuditEntry]:
-    """Entries of any workspace: for sealing and for what reads in the order of sealing."""
-    return AuditEntry.objects.across_workspaces().in_bulk(list(ids))
+    """Entries of any workspace: for sealing and for what reads in the order of sealing.
+
+    One that holds what cannot be read is left out, and keeps no other from being read.
+    """
+    wanted = list(ids)
+    try:
+        return AuditEntry.objects.across_workspaces().in_bulk(wanted)
+    except UNREADABLE:
+        if len(wanted) == 1:
+            return {}
+        half = len(wanted) // 2
+        return entries_by_id(wanted[:half]) | entries_by_id(wanted[half:])
 
 
 def heads() -> dict[UUID, tuple[int, str]]:

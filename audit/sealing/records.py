@@ -14,12 +14,14 @@ from audit.verification.trellis_verify import MOST_EXACT_INTEGER, canonical
 
 ERASABLE: Final = frozenset({"arguments_preview", "result_preview"})
 """Can be emptied on request; the keyed `body_commitment` covers them."""
+UNSEALED: Final = ERASABLE | {"mark"}
+"""What the seal does not cover. The mark is made over what it does."""
 
 _MOST_DEPTH = 100
 
 
 def record_of(entry: AuditEntry) -> dict[str, Any]:
-    """Every column as a JSON value, but those that can be erased and those that are empty.
+    """Every column as a JSON value, but those that can be erased, the mark, and those that are empty.
 
     Empty ones are left out so that a new column changes nothing of what was sealed before it came.
     """
@@ -71,5 +73,5 @@ def _converter(field: models.Field[Any, Any]) -> Callable[[Any], Any] | None:
 _COLUMNS: Final = tuple(
     (field.attname, _converter(field))
     for field in AuditEntry._meta.concrete_fields
-    if field.attname not in ERASABLE
+    if field.attname not in UNSEALED
 )

@@ -8,13 +8,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
+from uuid import UUID
 
 from django.db import connection, transaction
+from django.db.models import CharField
+from django.db.models.functions import Cast
+from django.utils import timezone
 
+from audit.actions import Action
+from audit.marks import are_demanded, is_marked
 from audit.models import AuditEntry, AuditHead, AuditSeal, PendingSeal
 from audit.sealing.reading import chain_of, entries_by_id, heads_of
 from audit.sealing.records import record_of
+from audit.services import EntryDraft, record
 from audit.verification.trellis_verify import entry_hash
+from workspaces.actors import Actor, Source
 
 logger = logging.getLogger(__name__)
 
@@ -72,12 +80,12 @@ def sealed_since_start() -> tuple[int, float]:
 
 
 def _seal(most: int) -> SealedBatch:
-    rows = list(PendingSeal.objects.order_by("id").values_list("id", "entry_id")[:most])
-    wanted = list(dict.fromkeys(entry_id for _, entry_id in rows))
+    rows = _waiting(most)
+    wanted = list(dict.fromkeys(entry_id for _, entry_id in rows if isinstance(entry_id, UUID)))
     entries = entries_by_id(wanted)
     done = set(AuditSeal.objects.filter(entry_id__in=wanted).values_list("entry_id", flat=True))
     waiting = [entries[pk] for pk in wanted if pk in entries and pk not in done]
-    seals = _place(waiting)
+    seals, foreign = _place(waiting)
     AuditSeal.objects.bulk_create(seals)
     newest = {
         seal.chain_id: seal for seal in sorted(seals, key=lambda seal: (seal.chain_id, seal.seq))
@@ -91,19 +99,67 @@ def _seal(most: int) -> SealedBatch:
     PendingSeal.objects.filter(id__in=[pk for pk, _ in rows]).delete()
     skipped = len(rows) - len(seals)
     if skipped:
-        gone = [str(pk) for pk in wanted if pk not in entries]
-        logger.warning("audit_entries_not_sealed", extra={"gone": gone[:20], "rows": skipped})
+        gone = [pk for pk in wanted if pk not in entries]
+        names = [str(pk) for pk in gone]
+        logger.warning("audit_entries_not_sealed", extra={"gone": names[:20], "rows": skipped})
+        there = AuditEntry.unscoped.filter(pk__in=gone).values_list("pk", flat=True)
+        unreadable = [str(pk) for pk in there]
+        unreadable += [ascii(text[:64]) for _, text in rows if isinstance(text, str)]
+        _report(foreign, unreadable)
     return SealedBatch(sealed=len(seals), skipped=skipped)
 
 
-def _place(entries: list[AuditEntry]) -> list[AuditSeal]:
+def _waiting(most: int) -> list[tuple[int, UUID | str]]:
+    """The rows that wait, in order. As texts: what was written by hand need not be an id, and must not stop the rest."""
+    rows = PendingSeal.objects.order_by("id").values_list("id", Cast("entry_id", CharField()))
+    found: list[tuple[int, UUID | str]] = []
+    for pk, text in rows[:most]:
+        try:
+            found.append((pk, UUID(text)))
+        except ValueError:
+            found.append((pk, text))
+    return found
+
+
+def _place(entries: list[AuditEntry]) -> tuple[list[AuditSeal], list[AuditEntry]]:
+    """The seals of those that `record()` wrote, and the others, which get none."""
+    is_demanded = are_demanded(timezone.now())
+    foreign = []
     heads = heads_of({chain_of(entry.workspace_id) for entry in entries})
     seals = []
     for entry in entries:
+        content = record_of(entry)
+        if not is_marked(entry, content, is_demanded=is_demanded):
+            foreign.append(entry)
+            continue
         chain_id = chain_of(entry.workspace_id)
         seq, previous = heads[chain_id]
         seq += 1
-        digest = entry_hash(str(chain_id), seq, previous, record_of(entry))
+        digest = entry_hash(str(chain_id), seq, previous, content)
         heads[chain_id] = (seq, digest)
         seals.append(AuditSeal(entry_id=entry.pk, chain_id=chain_id, seq=seq, hash=digest))
-    return seals
+    return seals, foreign
+
+
+def _report(foreign: list[AuditEntry], unreadable: list[str]) -> None:
+    """Raise the alarm about entries that somebody wrote past `record()`: an entry each workspace, and a line of the log.
+
+    Raises:
+        AuditUnavailable: it could not be written; then nothing of the batch is sealed.
+    """
+    by_workspace: dict[UUID | None, list[str]] = {None: unreadable} if unreadable else {}
+    for entry in foreign:
+        by_workspace.setdefault(entry.workspace_id, []).append(str(entry.pk))
+    for workspace_id, names in by_workspace.items():
+        record(
+            EntryDraft(
+                action=Action.LOG_INTRUSION,
+                actor=Actor.system(
+                    label="audit log", source=Source.TASK, workspace_id=workspace_id
+                ),
+                workspace_id=workspace_id,
+                details={"entries": names[:20], "count": len(names)},
+            )
+        )
+        extra = {"entries": names[:20], "count": len(names), "workspace": str(workspace_id or "")}
+        logger.critical("audit_foreign_entries_refused", extra=extra)

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from audit.actions import TITLES, Action
+from audit.actions import Action, title_of
 from audit.models import AuditEntry
 from audit.sealing.reading import Sealed
 from audit.sealing.records import record_of
@@ -65,7 +65,7 @@ def event_of(sealed: Sealed, chain_id: UUID) -> Event | None:
         hash=sealed.hash,
         at=entry.created_at,
         action=entry.action,
-        title=TITLES[Action(entry.action)] if entry.action in TITLES else entry.action,
+        title=title_of(entry.action),
         is_warning=_is_warning(entry),
         trace_id=entry.trace_id,
         record=dict(record_of(entry)),

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from django.db.models import Q
 
+from audit.marks import first_demanding, is_marked
 from audit.models import AuditCheckpoint, AuditHead, AuditSeal, AuditTombstone
 from audit.sealing.reading import Sealed, head_of, heads_of, sealed_after
 from audit.sealing.records import record_of
@@ -64,6 +65,7 @@ class LogStream:
         self._ahead: dict[str, deque[Sealed]] = {}
         self._batch = max(_LEAST, min(_MOST, _MOST_AHEAD // max(1, len(self.tops))))
         self._tombstones: set[UUID] = set()
+        self._are_marked = False
         self.doubts: list[Doubt] = []
         """What is wrong with entries although their seals fit; complete when all has been read."""
 
@@ -77,7 +79,9 @@ class LogStream:
 
     def __iter__(self) -> Iterator[Record]:
         yield from self._new_tombstones()
+        first_marked = first_demanding()
         for checkpoint in self._checkpoints():
+            self._are_marked = first_marked is not None and checkpoint.number > first_marked
             heads = _heads_beside(checkpoint, self._workspace_id)
             for name, (seq, _hash) in heads.items():
                 yield from self._entries(name, seq)
@@ -88,6 +92,7 @@ class LogStream:
                 "countersignature": checkpoint.countersignature,
                 "heads": heads,
             }
+        self._are_marked = first_marked is not None and self.newest >= first_marked
         for name, (seq, _hash) in self.tops.items():
             yield from self._entries(name, seq)
 
@@ -119,12 +124,18 @@ class LogStream:
                 break
             sealed = ahead.popleft()
             place = sealed.seq
+            content = None if sealed.entry is None else record_of(sealed.entry)
+            if sealed.entry is not None and not is_marked(
+                sealed.entry, content, is_demanded=self._are_marked
+            ):
+                text = f"Entry {sealed.entry_id} was not written by Trellis: it has no valid mark."
+                self.doubts.append(Doubt(text, name, place))
             yield {
                 "record": "entry",
                 "chain": name,
                 "seq": sealed.seq,
                 "hash": sealed.hash,
-                "entry": None if sealed.entry is None else record_of(sealed.entry),
+                "entry": content,
             }
         self._places[name] = max(place, self._places.get(name, 0))
 

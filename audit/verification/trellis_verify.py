@@ -371,7 +371,12 @@ class Verifier:
         self, name: str, chain: _Chain, seq: int, hash_: str, entry: Record | None
     ) -> None:
         if entry is None:
-            self.report.add(INCOMPLETE, "The entry is gone; its seal is still there.", name, seq)
+            self.report.add(
+                INCOMPLETE,
+                "The entry is gone or cannot be read; its seal is still there.",
+                name,
+                seq,
+            )
             return
         if entry.get("workspace_id", PLATFORM_CHAIN) != name:
             self.report.add(ALTERED, "The entry belongs to another workspace.", name, seq)

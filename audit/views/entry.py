@@ -16,7 +16,7 @@ from django.views.decorators.http import require_GET
 from audit import reports
 from audit.actions import Action
 from audit.bodies import read_body
-from audit.models import AuditEntry, AuditSeal
+from audit.models import AuditEntry, AuditSeal, PendingSeal
 from audit.services import EntryDraft, record
 from audit.views.parts import described, workspace_of
 from workspaces.secrets import SecretUnreadable
@@ -191,7 +191,7 @@ def facts_of(entry: AuditEntry) -> list[tuple[str, list[tuple[str, object]]]]:
                 "Request": entry.request_id,
                 "Trace": entry.trace_id,
                 "Entry": entry.pk,
-                "Place in the log": seal.seq if seal else "not sealed yet",
+                "Place in the log": seal.seq if seal else _why_unsealed(entry),
                 "Seal": seal.hash if seal else None,
             },
         ),
@@ -200,6 +200,12 @@ def facts_of(entry: AuditEntry) -> list[tuple[str, list[tuple[str, object]]]]:
         (heading, [(label, value) for label, value in rows.items() if value not in (None, "")])
         for heading, rows in groups
     ]
+
+
+def _why_unsealed(entry: AuditEntry) -> str:
+    if PendingSeal.objects.filter(entry_id=entry.pk).exists():
+        return "not sealed yet"
+    return "not sealed: it lost its seal, or Trellis did not write it"
 
 
 def _size(size: int | None) -> str | None:

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.http import Http404
 
-from audit.actions import SENTENCES, TITLES, Action
+from audit.actions import sentence_of, title_of
 from audit.models import AuditEntry
 
 if TYPE_CHECKING:
@@ -33,6 +33,6 @@ def id_of(text: str | None) -> UUID | None:
 def described(entry: AuditEntry) -> AuditEntry:
     """Add the words for people, which the templates read."""
     described: Any = entry
-    described.sentence = SENTENCES.get(Action(entry.action), "")
-    described.action_label = TITLES[Action(entry.action)]
+    described.sentence = sentence_of(entry.action)
+    described.action_label = title_of(entry.action)
     return entry
