@@ -39,7 +39,11 @@ _DECIDED: Final = (
     *_CALLS,
     *_REFUSALS,
 )
-_FINDINGS: Final = (Action.LOG_LOSS.value, Action.LOG_INTRUSION.value)
+_FINDINGS: Final = (
+    Action.LOG_LOSS.value,
+    Action.LOG_INTRUSION.value,
+    Action.LOG_UNGUARDED.value,
+)
 WHOLE: Final = "whole"
 
 

@@ -59,6 +59,14 @@ def install(using: str = "default", **_kwargs: Any) -> None:
             _install_on(watched, connection, cursor)
 
 
+def trigger_statements(connection: BaseDatabaseWrapper) -> list[str]:
+    """Give the statements that make all of them, and on PostgreSQL their function."""
+    is_postgresql = connection.vendor == "postgresql"
+    make = _postgresql if is_postgresql else _sqlite
+    made = [statement for watched in all_watched() for statement in make(watched).values()]
+    return [_FUNCTION, *made] if is_postgresql else made
+
+
 def remove(using: str = "default", plan: Sequence[object] = (), **_kwargs: Any) -> None:
     """Take the triggers away, if there is anything to migrate. A receiver of pre_migrate."""
     connection = connections[using]

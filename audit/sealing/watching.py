@@ -12,7 +12,7 @@ from pathlib import Path
 
 from django.db import DatabaseError, close_old_connections, connections
 
-from audit import net, spool
+from audit import net, spool, trigger_check
 from audit.actions import Action
 from audit.errors import AuditUnavailable
 from audit.models import AuditCheckpoint
@@ -51,6 +51,7 @@ class Watcher(threading.Thread):
                 close_old_connections()
                 if not has_begun:
                     note_process(Action.LOG_STARTED)
+                    look_at_triggers()
                     has_begun = True
                 go_round()
                 pause = ROUND_SECONDS
@@ -135,6 +136,26 @@ def seal_all() -> int:
         if batch.is_elsewhere or not batch.sealed + batch.skipped:
             break
     return sealed
+
+
+def look_at_triggers() -> None:
+    """Raise the alarm if the triggers under the log are not those that Trellis made.
+
+    Raises:
+        AuditUnavailable: it could not be written.
+    """
+    faults = trigger_check.find_faults()
+    if not faults:
+        return
+    logger.critical("audit_triggers_changed", extra={"faults": faults})
+    record(
+        EntryDraft(
+            action=Action.LOG_UNGUARDED,
+            actor=Actor.system(label="audit log", source=Source.TASK, workspace_id=None),
+            workspace_id=None,
+            details={"faults": faults},
+        )
+    )
 
 
 def note_process(action: Action) -> None:

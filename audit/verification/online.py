@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db import DataError, transaction
 from django.utils import timezone
 
+from audit import trigger_check
 from audit.actions import Action
 from audit.bodies import is_body_whole, is_key_whole
 from audit.models import (
@@ -120,8 +121,7 @@ def _check(
     if report.checkpoint is None and not report.findings_in_all:
         verifier.trust_nothing()
     report = verifier.finish(needs_end=False)
-    for found in (*stream.doubts, *unsealed(workspace_id), *hidden(workspace_id)):
-        report.add(ALTERED, found.text, found.chain, found.seq)
+    _look_past_the_seals(stream, workspace_id, report)
     _look_for_late(report)
     for aside in external.kept_aside():
         text = f"An old copy of the database was restored, which nobody has confirmed yet ({aside.name})."
@@ -192,6 +192,14 @@ def _has_foreign_preview(entry: AuditEntry) -> bool:
         (entry.arguments_preview and entry.arguments_size is None)
         or (entry.result_preview and entry.result_size is None)
     )
+
+
+def _look_past_the_seals(stream: LogStream, workspace_id: UUID | None, report: Report) -> None:
+    """Add what no seal tells: marks, stored forms, numbers, and the triggers that keep the log append-only."""
+    for found in (*stream.doubts, *unsealed(workspace_id), *hidden(workspace_id)):
+        report.add(ALTERED, found.text, found.chain, found.seq)
+    for fault in trigger_check.find_faults():
+        report.add(ALTERED, fault)
 
 
 def _look_for_late(report: Report) -> None:

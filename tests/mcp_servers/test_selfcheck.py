@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 
+from audit import trigger_check
 from audit.models import AuditEntry
 from mcp_servers.models import McpServer, StdioProgram
 from workspaces.models import User, Workspace
@@ -40,6 +42,20 @@ def test_a_sound_installation_passes_and_only_the_log_is_left() -> None:
     assert not User.objects.exists()
     assert not McpServer.objects.across_workspaces().exists()
     assert not StdioProgram.objects.filter(slug__startswith="selfcheck").exists()
+
+
+def test_a_trigger_that_was_dropped_is_found() -> None:
+    """SEC-243: whether the log tells the truth rests on them."""
+    with connection.schema_editor() as editor:
+        on = "" if connection.vendor == "sqlite" else " ON audit_auditcheckpoint"
+        name = "audit_auditcheckpoint_no_update" if not on else "audit_guard"
+        editor.execute(f"DROP TRIGGER {name}{on}")
+    try:
+        told = run()
+    finally:
+        trigger_check.restore()
+    assert not told["is_good"]
+    assert f"The trigger {name} of audit_auditcheckpoint is missing." in " ".join(told["faults"])
 
 
 def test_a_door_that_records_no_end_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

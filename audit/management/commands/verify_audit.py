@@ -9,6 +9,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from audit import trigger_check
+from audit.actions import Action
+from audit.services import EntryDraft, record
 from audit.verification.online import verify
 from audit.verification.trellis_verify import (
     EXIT_CODES,
@@ -34,10 +37,17 @@ class Command(BaseCommand):
             "--key", action="append", default=[], help="fingerprint of a trusted key"
         )
         parser.add_argument("--incremental", action="store_true", help="only what is new")
+        parser.add_argument(
+            "--restore-triggers",
+            action="store_true",
+            help="first make the database's triggers under the log anew",
+        )
         parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
         began = time.monotonic()
+        if options["restore_triggers"]:
+            self._restore_triggers()
 
         def progress(entries: int) -> None:
             if entries and options["verbosity"] > 1:
@@ -62,6 +72,19 @@ class Command(BaseCommand):
                 self.stdout.write(line)
         if code := EXIT_CODES[report.result]:
             raise CommandError(f"The log is {report.result}.", returncode=code)
+
+    def _restore_triggers(self) -> None:
+        faults = trigger_check.restore()
+        for fault in faults:
+            self.stderr.write(f"Restored: {fault}")
+        if faults:
+            actor = Actor.system(label="verify_audit", source=Source.COMMAND, workspace_id=None)
+            details = {"faults": faults, "restored": True}
+            record(
+                EntryDraft(
+                    action=Action.LOG_UNGUARDED, actor=actor, workspace_id=None, details=details
+                )
+            )
 
     def _verify_database(self, options: dict[str, Any], kept: Any, progress: Any) -> Report:
         workspace = None

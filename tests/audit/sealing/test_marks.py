@@ -131,7 +131,7 @@ def test_a_mark_that_was_changed_later_is_named(tenant: Tenant) -> None:
 def test_entries_of_before_there_were_marks_stay_verifiable(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """SEC-242, REL-45: they are sealed until the grace is over, as signed statements say, and pass for ever."""
+    """SEC-242: they are sealed until the grace is over, as signed statements say, and pass for ever."""
 
     def without(content: dict[str, Any], key: SigningKey) -> tuple[str, str]:
         return signed({k: v for k, v in content.items() if k != "marks_from"}, key)
