@@ -54,6 +54,7 @@ class Action(StrEnum):
     LOG_KEY_CHANGED = "log.key_changed"
     LOG_INTRUSION = "log.intrusion"
     LOG_UNGUARDED = "log.unguarded"
+    LOG_UNSIGNED = "log.unsigned"
     RETENTION_APPLIED = "retention.applied"
     BODY_ERASED = "body.erased"
     HOLD_PLACED = "hold.placed"
@@ -110,6 +111,7 @@ SENTENCES: dict[Action, str] = {
     Action.LOG_KEY_CHANGED: "The key that signs the log was changed.",
     Action.LOG_INTRUSION: "Entries that Trellis did not write were found in the log and not sealed.",
     Action.LOG_UNGUARDED: "Triggers that guard the log in the database are missing or were changed.",
+    Action.LOG_UNSIGNED: "The log cannot be signed because its signing key is missing.",
     Action.RETENTION_APPLIED: "Old entries or bodies were removed, as the workspace's settings say.",
     Action.BODY_ERASED: "Arguments and results were erased on request; their entries stay.",
     Action.HOLD_PLACED: "Removal from the log was forbidden until further notice.",
@@ -167,6 +169,7 @@ TITLES: dict[Action, str] = {
     Action.LOG_KEY_CHANGED: "Signing key changed",
     Action.LOG_INTRUSION: "Foreign entries refused",
     Action.LOG_UNGUARDED: "Log's triggers changed",
+    Action.LOG_UNSIGNED: "Signing key missing",
     Action.RETENTION_APPLIED: "Retention applied",
     Action.BODY_ERASED: "Bodies erased",
     Action.HOLD_PLACED: "Legal hold placed",

@@ -72,6 +72,11 @@ def register() -> None:
         "trellis_log_checkpoint_age_seconds", "Since the newest signed statement.", _checkpoint_age
     )
     metrics.gauge(
+        "trellis_log_signing_key_missing",
+        "1: nothing can be signed, because the key in use is not in the settings.",
+        _key_missing,
+    )
+    metrics.gauge(
         "trellis_log_verified_whole",
         "1: the last check found the log whole; 0: it did not.",
         _verified,
@@ -113,6 +118,10 @@ def _sealing_lag() -> Iterable[tuple[Sequence[str], float]]:
 def _checkpoint_age() -> Iterable[tuple[Sequence[str], float]]:
     age = _health().checkpoint_age_seconds
     return [] if age is None else metrics.one(age)
+
+
+def _key_missing() -> Iterable[tuple[Sequence[str], float]]:
+    return metrics.one(float(_health().is_key_missing))
 
 
 def _verified() -> Iterable[tuple[Sequence[str], float]]:

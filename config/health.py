@@ -13,6 +13,8 @@ from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_safe
 
+from audit.sealing.rotation import find_missing_key
+from audit.sealing.signing import SigningKeyMissing
 from workspaces import restoring
 from workspaces.leaving import is_leaving
 
@@ -40,7 +42,12 @@ def readyz(request: HttpRequest) -> JsonResponse:
     if is_leaving():
         results["process"] = "stopping"
     is_ready = all(result == "ok" for result in results.values())
-    told: dict[str, object] = {"status": "ok" if is_ready else "unavailable", "checks": results}
+    if results["database"] == "ok":
+        results["log_signing"] = _run("log_signing", _check_log_signing)
+    # A log that cannot be signed is an alarm, and no reason to send people elsewhere.
+    is_well = all(result == "ok" for result in results.values())
+    status = "unavailable" if not is_ready else "ok" if is_well else "degraded"
+    told: dict[str, object] = {"status": status, "checks": results}
     if results["database"] == "ok" and request.user.is_authenticated and request.user.is_superuser:
         told["restore"] = "unconfirmed" if restoring.is_unconfirmed() else "none"
     return JsonResponse(told, status=200 if is_ready else 503)
@@ -61,6 +68,11 @@ def _check_database() -> None:
     executor = MigrationExecutor(connection)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         raise DatabaseError("migrations are missing")
+
+
+def _check_log_signing() -> None:
+    if (missing := find_missing_key()) is not None:
+        raise SigningKeyMissing(missing)
 
 
 def _check_cache() -> None:

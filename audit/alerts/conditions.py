@@ -10,6 +10,7 @@ from django.db.models import Count, Exists, OuterRef, Q
 
 from audit.actions import Action, Outcome, RefusedBy
 from audit.models import AlertRule, AuditEntry, PendingSeal
+from audit.sealing.rotation import find_missing_key
 from workspaces.scoping import WorkspaceQuerySet
 
 MOST_COUNTED: Final = 10_000
@@ -43,6 +44,7 @@ _FINDINGS: Final = (
     Action.LOG_LOSS.value,
     Action.LOG_INTRUSION.value,
     Action.LOG_UNGUARDED.value,
+    Action.LOG_UNSIGNED.value,
 )
 WHOLE: Final = "whole"
 
@@ -110,7 +112,7 @@ def _waiting(rule: AlertRule, now: datetime) -> int:
 
 
 def _findings(workspace_id: UUID, since: datetime, now: datetime) -> int:
-    """Checks of the log that found something, declared losses, foreign entries, and a sealer that has stopped.
+    """Checks of the log that found something, declared losses, foreign entries, a missing key, and a sealer that has stopped.
 
     The platform's own entries count too: they are about the log that this workspace's entries lie in.
     """
@@ -118,7 +120,8 @@ def _findings(workspace_id: UUID, since: datetime, now: datetime) -> int:
     recent = AuditEntry.objects.across_workspaces().filter(whose, created_at__gte=since)
     losses = recent.filter(action__in=_FINDINGS)
     checks = recent.filter(action=Action.LOG_VERIFIED.value).exclude(details__result=WHOLE)
-    return _count(losses) + _count(checks) + int(_is_sealing_late(now))
+    is_unsigned = find_missing_key() is not None
+    return _count(losses) + _count(checks) + int(_is_sealing_late(now)) + int(is_unsigned)
 
 
 def _is_sealing_late(now: datetime) -> bool:

@@ -10,8 +10,9 @@ from typing import Any, Final
 
 from django.db.models import F, Sum
 
+from audit.actions import Action
 from audit.marks import demanded_from
-from audit.models import AuditCheckpoint, AuditHead
+from audit.models import AuditCheckpoint, AuditEntry, AuditHead
 from audit.sealing import external, restores
 from audit.sealing.records import moment
 from audit.sealing.rotation import key_id_after, key_in_use, newest_checkpoint, record_key_change
@@ -106,11 +107,13 @@ def _write(
         "number": number,
         "kind": str(kind),
         "made_at": moment(now),
-        "previous": newest.hash if newest else NO_HASH,
+        "previous": _hash_of(newest.statement) if newest else NO_HASH,
         "marks_from": demanded_from(now),
         "heads": {head_label(name): head_digest(name, *head) for name, head in changed.items()},
         **(more or {}),
     }
+    if newest is not None and was_unsigned_since(newest):
+        content["unsigned_since"] = moment(newest.made_at)
     if next_key is not None:
         content["next_key"] = next_key.named
     statement, signature = signed(content, key)
@@ -121,11 +124,23 @@ def _write(
         made_at=now,
         statement=statement,
         heads=canonical({name: list(head) for name, head in changed.items()}).decode(),
-        hash=hashlib.sha256(statement.encode()).hexdigest(),
+        hash=_hash_of(statement),
         key_id=key.id,
         signature=signature,
         countersignature=next_key.sign(statement) if next_key else "",
     )
+
+
+def was_unsigned_since(newest: AuditCheckpoint) -> bool:
+    """Whether the log says that the signing key was missing since a statement was made."""
+    said = AuditEntry.objects.across_workspaces().filter(
+        workspace_id=None, action=Action.LOG_UNSIGNED.value, created_at__gte=newest.made_at
+    )
+    return said.exists()
+
+
+def _hash_of(statement: str) -> str:
+    return hashlib.sha256(statement.encode()).hexdigest()
 
 
 def _rotate_if_needed() -> None:

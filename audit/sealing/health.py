@@ -9,8 +9,7 @@ from uuid import UUID
 from django.db.models import Count
 
 from audit.models import AuditEntry, AuditHead, PendingSeal
-from audit.sealing import watching
-from audit.sealing.rotation import newest_checkpoint
+from audit.sealing.rotation import find_missing_key, newest_checkpoint
 from audit.sealing.sealer import sealed_since_start
 from audit.verification.online import last_verification
 from workspaces.database import database_now
@@ -54,5 +53,5 @@ def health() -> LogHealth:
         entries_by_chain=dict(AuditHead.objects.values_list("chain_id", "seq")),
         sealed_since_start=sealed,
         sealed_per_second=sealed / seconds if seconds else 0.0,
-        is_key_missing=watching.is_key_missing,
+        is_key_missing=find_missing_key() is not None,
     )

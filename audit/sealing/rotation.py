@@ -20,10 +20,14 @@ def key_id_after(checkpoint: AuditCheckpoint | None) -> str | None:
     """The id of the key that has to sign what follows a statement; None: any may begin."""
     if checkpoint is None:
         return None
-    if checkpoint.kind != AuditCheckpoint.Kind.ROTATION:
-        return checkpoint.key_id
-    key_id: str = json.loads(checkpoint.statement)["next_key"]["id"]
-    return key_id
+    try:  # what was signed, not what stands beside it
+        statement = json.loads(checkpoint.statement)
+        is_rotation = statement["kind"] == AuditCheckpoint.Kind.ROTATION
+        return str(statement["next_key" if is_rotation else "key"]["id"])
+    except (ValueError, KeyError, TypeError):
+        return (
+            checkpoint.key_id
+        )  # it was altered, as verification says; signing goes on all the same
 
 
 def key_in_use(checkpoint: AuditCheckpoint | None = None) -> SigningKey:
@@ -39,6 +43,15 @@ def key_in_use(checkpoint: AuditCheckpoint | None = None) -> SigningKey:
     if key is None:
         raise SigningKeyMissing(key_id)
     return key
+
+
+def find_missing_key() -> str | None:
+    """The id of the key in use, if it is not in the settings; then nothing can be signed."""
+    try:
+        key_in_use()
+    except SigningKeyMissing as error:
+        return error.key_id
+    return None
 
 
 def record_key_change(old: SigningKey, new: SigningKey) -> None:

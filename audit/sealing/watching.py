@@ -17,7 +17,8 @@ from audit.actions import Action
 from audit.errors import AuditUnavailable
 from audit.models import AuditCheckpoint
 from audit.sealing.checkpoints import is_due as checkpoint_is_due
-from audit.sealing.checkpoints import make_checkpoint
+from audit.sealing.checkpoints import make_checkpoint, was_unsigned_since
+from audit.sealing.rotation import newest_checkpoint
 from audit.sealing.sealer import seal_pending
 from audit.sealing.signing import SigningKeyMissing
 from audit.services import EntryDraft, record
@@ -31,8 +32,6 @@ _MOST_PAUSE_SECONDS = 10.0
 _MOST_BATCHES = 1_000
 _lock = threading.Lock()
 _watcher: Watcher | None = None
-is_key_missing = False
-"""Whether nothing can be signed because the key in use is not in the settings."""
 
 
 class Watcher(threading.Thread):
@@ -100,18 +99,20 @@ def stop(seconds: float = 2.0) -> None:
 
 def go_round() -> None:
     """Enter what was spooled and what was written past the services, seal what waits, and sign if it is time."""
-    global is_key_missing
     _try(spool.replay)
     _try(net.sweep)
     seal_all()
-    if not checkpoint_is_due():
-        return
+    if checkpoint_is_due():
+        sign_if_due()
+
+
+def sign_if_due() -> None:
+    """Sign where the chains stand; a missing key is told, and tried again in the next round."""
     try:
         make_checkpoint(only_if_due=True)
-        is_key_missing = False
-    except SigningKeyMissing:
-        is_key_missing = True
-        logger.critical("audit_signing_key_missing", exc_info=True)
+    except SigningKeyMissing as error:
+        logger.critical("audit_signing_key_missing", extra={"key": error.key_id})
+        _note_unsigned(error.key_id)
     except OSError:
         logger.exception("audit_checkpoint_file_not_written")
 
@@ -136,6 +137,24 @@ def seal_all() -> int:
         if batch.is_elsewhere or not batch.sealed + batch.skipped:
             break
     return sealed
+
+
+def _note_unsigned(key_id: str) -> None:
+    """Enter that nothing can be signed, once since the newest statement; the next one will say from when on.
+
+    Raises:
+        AuditUnavailable: it could not be written.
+    """
+    newest = newest_checkpoint()
+    if newest is not None and not was_unsigned_since(newest):
+        record(
+            EntryDraft(
+                action=Action.LOG_UNSIGNED,
+                actor=Actor.system(label="audit log", source=Source.TASK, workspace_id=None),
+                workspace_id=None,
+                details={"missing_key": key_id, "newest_checkpoint": newest.number},
+            )
+        )
 
 
 def look_at_triggers() -> None:

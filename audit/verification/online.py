@@ -71,6 +71,7 @@ def verify(
         "entries": report.entries,
         "checkpoint": list(report.checkpoint) if report.checkpoint else None,
         "findings_in_all": report.findings_in_all,
+        "only_gaps": report.findings_in_all == report.gaps,
         "findings": [
             {"result": f.result, "text": f.text, "chain": f.chain, "seq": f.seq}
             for f in report.findings[:_TOLD]
@@ -81,7 +82,7 @@ def verify(
         action=Action.LOG_VERIFIED, actor=actor, workspace_id=workspace_id, details=details
     )
     with transaction.atomic():  # the places belong to the checkpoint that the entry names
-        if workspace_id is None and report.result == WHOLE:
+        if workspace_id is None and report.findings_in_all == report.gaps:
             _keep_cursor(report)
         record(draft)
     return report
@@ -238,7 +239,8 @@ def _start() -> dict[str, Any] | None:
     last = last_verification()
     details = last.details if last is not None else {}
     place = details.get("checkpoint")
-    if details.get("result") != WHOLE or not place:
+    is_usable = details.get("result") == WHOLE or details.get("only_gaps") is True
+    if not is_usable or not place:
         return None
     checkpoint = AuditCheckpoint.objects.filter(number=place[0], hash=place[1]).first()
     if checkpoint is None:

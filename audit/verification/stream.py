@@ -14,7 +14,7 @@ from django.db.models import Q
 from audit.marks import first_demanding, is_marked
 from audit.models import AuditCheckpoint, AuditHead, AuditSeal, AuditTombstone
 from audit.sealing.reading import Sealed, head_of, heads_of, sealed_after
-from audit.sealing.records import record_of
+from audit.sealing.records import moment, record_of
 from audit.verification.stored import Doubt, spelling_doubts
 from audit.verification.trellis_verify import Record
 
@@ -91,6 +91,13 @@ class LogStream:
                 "signature": checkpoint.signature,
                 "countersignature": checkpoint.countersignature,
                 "heads": heads,
+                "columns": {
+                    "number": checkpoint.number,
+                    "kind": checkpoint.kind,
+                    "made_at": moment(checkpoint.made_at),
+                    "key_id": checkpoint.key_id,
+                    "hash": checkpoint.hash,
+                },
             }
         self._are_marked = first_marked is not None and self.newest >= first_marked
         for name, (seq, _hash) in self.tops.items():
@@ -157,7 +164,20 @@ class LogStream:
             rows = rows.filter(chain_id=self._workspace_id)
         for row in rows.exclude(id__in=self._tombstones).iterator(1_000):
             self._tombstones.add(row.pk)
-            yield {"record": "tombstone", "statement": row.statement, "signature": row.signature}
+            yield {
+                "record": "tombstone",
+                "statement": row.statement,
+                "signature": row.signature,
+                "columns": {
+                    "chain": str(row.chain_id),
+                    "kind": row.kind,
+                    "first": row.first_seq,
+                    "last": row.last_seq,
+                    "reason": row.reason,
+                    "made_at": moment(row.made_at),
+                    "key_id": row.key_id,
+                },
+            }
 
 
 def _still_sealed(batch: list[Sealed]) -> list[Sealed]:

@@ -173,6 +173,8 @@ class Report:
     result: str = WHOLE
     findings: list[Finding] = field(default_factory=list)
     findings_in_all: int = 0
+    gaps: int = 0
+    """How many of them are ranges that lay unsigned, as signed statements say."""
     first_bad: dict[str, int] = field(default_factory=dict)
     """Chain → the first sequence number at which something is wrong."""
     notes: list[str] = field(default_factory=list)
@@ -198,7 +200,7 @@ class Report:
     def as_json(self) -> Record:
         """The report as JSON values."""
         names = (
-            *("result", "findings_in_all", "first_bad", "notes", "entries", "checkpoints"),
+            *("result", "findings_in_all", "gaps", "first_bad", "notes", "entries", "checkpoints"),
             *("tombstones", "heads", "checkpoint", "fingerprints"),
         )
         return {name: getattr(self, name) for name in names} | {
@@ -434,7 +436,10 @@ class Verifier:
         elif not chain.is_known:
             chain.hash, chain.is_known = hash_, True
         elif chain.hash != hash_:
-            self.report.add(ALTERED, f"The chain differs from what {what} says.", name, seq)
+            first = (chain.stated[0] if chain.stated else 0) + 1
+            where = f"Between entries {first} and {seq}" if first < seq else "Here"
+            text = f"{where} something was changed: the chain differs from what {what} says."
+            self.report.add(ALTERED, text, name, min(first, seq))
 
     def covers(self, chain: str, kind: str, seq: int) -> bool:
         """Whether a signed tombstone of that kind covers a place."""
@@ -482,6 +487,26 @@ class Verifier:
         else:
             self.report.tombstones -= 1
         self._key_uses.setdefault(statement["key"]["id"], "A tombstone")
+        told = {key: statement[key] for key in ("chain", "kind", "first", "last", "reason")}
+        told |= {"made_at": statement["made_at"], "key_id": statement["key"]["id"]}
+        self._match(record, told, "a tombstone", name, first)
+
+    def _match(
+        self,
+        record: Record,
+        told: Record,
+        what: str,
+        chain: str | None = None,
+        seq: int | None = None,
+    ) -> None:
+        """Compare what stands beside a statement with what was signed; older exports say nothing of it."""
+        if "columns" not in record:
+            return
+        columns = record["columns"]
+        for name, value in told.items():
+            if columns.get(name) != value:
+                text = f"The {name} of {what} is not the one that was signed."
+                self.report.add(ALTERED, text, chain, seq)
 
     def _checkpoint(self, record: Record) -> None:
         report = self.report
@@ -503,6 +528,8 @@ class Verifier:
             report.add(INCOMPLETE, f"Checkpoints {before + 1} to {number - 1} are missing.")
         report.checkpoint = (number, hash_)
         self._follow_key(statement, record, what)
+        told = {"number": number, "kind": statement["kind"], "made_at": statement["made_at"]}
+        self._match(record, told | {"key_id": statement["key"]["id"], "hash": hash_}, what)
         opened = {head_label(name): (name, *head) for name, head in record["heads"].items()}
         mine = None if self._scope is None else {head_label(name) for name in self._scope}
         for label, digest in statement["heads"].items():
@@ -512,10 +539,13 @@ class Verifier:
                     report.add(ALTERED, f"What stands beside {what} is not what it says.", head[0])
                     continue
                 name, seq, hash_at = head
+                self._look_for_gap(name, seq, statement)
                 self.stand(name, seq, hash_at, what)
                 self._chains[name].stated = (seq, hash_at)
             elif mine is None or label in mine:
                 report.add(ALTERED, f"What {what} says of a chain is withheld.")
+        if opened.keys() - statement["heads"].keys():
+            report.add(ALTERED, f"Beside {what} stands more than was signed.")
         if statement["kind"] == "restored":
             restored = statement["restored"]
             self._restores.append(restored)
@@ -526,6 +556,20 @@ class Verifier:
             )
         if self._external is not None and number == self._external["number"]:
             self._seen_checkpoint = hash_
+
+    def _look_for_gap(self, name: str, last: int, statement: Record) -> None:
+        """Name the entries that lay unsigned while the signing key was missing."""
+        since = statement.get("unsigned_since")
+        stated = self._place(name).stated
+        first = (stated[0] if stated else 0) + 1
+        if since is None or first > last:
+            return
+        text = (
+            f"Between entries {first} and {last} nothing was signed from {since} to {statement['made_at']}, since "
+            "the signing key was missing: nothing proves that they were not changed in that time."
+        )
+        self.report.gaps += 1
+        self.report.add(INCOMPLETE, text, name, first)
 
     def _follow_key(self, statement: Record, record: Record, what: str) -> None:
         key = statement["key"]
@@ -538,6 +582,8 @@ class Verifier:
             )
             self.report.add(ALTERED, text)
             return
+        if statement["kind"] != "rotation" and record.get("countersignature"):
+            self.report.add(ALTERED, f"C{what[1:]} is countersigned, although no key changed.")
         if statement["kind"] == "rotation":
             new = statement["next_key"]
             public = base64.b64decode(new["public"])

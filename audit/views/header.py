@@ -9,6 +9,7 @@ from django.urls import NoReverseMatch, reverse
 
 from audit import exports
 from audit.models import SavedView
+from audit.sealing.rotation import find_missing_key
 from audit.views.parts import workspace_of
 from workspaces.roles import Permission, has_permission
 
@@ -39,6 +40,7 @@ def header_of(request: WorkspaceRequest, query: str = "") -> dict[str, Any]:
     can_export = has_permission(request.actor, Permission.EXPORT_AUDIT, workspace_id=workspace.pk)
     return {
         "tabs": tabs,
+        "is_log_unsigned": find_missing_key() is not None,
         "can_export": can_export,
         "export_formats": _formats(workspace.slug, query) if can_export else [],
     }
