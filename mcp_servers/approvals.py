@@ -214,7 +214,7 @@ def _draft(
         workspace_id=tool.workspace_id,
         call_id=call_id,
         server=Ref(id=tool.server_id, name=tool.server.name),
-        transport=tool.server.transport,
+        transport=tool.server.known_transport,
         tool=Ref(id=tool.pk, name=tool.name),
         definition_hash=tool.definition_hash,
         annotations=tool.typed_annotations.as_json(),

@@ -73,6 +73,14 @@ def canonical_json(value: object) -> bytes:
     return text.encode()
 
 
+def as_sent(value: object) -> bytes:
+    """A value for the log, as it came: canonical where it can be, else as Python writes it. Never raises for JSON."""
+    try:
+        return canonical_json(value)
+    except InvalidJson:
+        return json.dumps(value, sort_keys=True, default=str, skipkeys=True).encode()
+
+
 def arguments_hash(value: object) -> str:
     """SHA-256 over the canonical form, in hexadecimal."""
     return hashlib.sha256(canonical_json(value)).hexdigest()

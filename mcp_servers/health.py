@@ -242,7 +242,7 @@ def _tell(server: McpServer, actor: Actor | None) -> None:
             or Actor.system(label="health", source=Source.TASK, workspace_id=server.workspace_id),
             workspace_id=server.workspace_id,
             server=Ref(id=server.pk, name=server.name),
-            transport=server.transport,
+            transport=server.known_transport,
             protocol_revision=server.protocol_revision,
             details={"status": server.status, "reason": server.status_reason},
         )

@@ -45,7 +45,7 @@ class Numbers(Protocol):
         ...
 
     def people(self) -> int:
-        """Count who appears."""
+        """Count the persons who appear."""
         ...
 
 
@@ -81,8 +81,16 @@ class Counters:
         )
 
     def people(self) -> int:
-        """Count who appears."""
-        return len(values_of(self.workspace_id, Dimension.ACTOR, self.span, self.tail))
+        """Count the persons who appear; parts of the system have a label and no id."""
+        values = values_of(self.workspace_id, Dimension.ACTOR, self.span, self.tail)
+        return sum(_is_id(value) for value in values)
+
+
+def _is_id(value: str) -> bool:
+    try:
+        return str(UUID(value)) == value
+    except ValueError:
+        return False
 
 
 _COLUMNS: dict[Dimension, tuple[str, ...]] = {
@@ -160,11 +168,9 @@ class Entries:
         return found
 
     def people(self) -> int:
-        """Count who appears."""
+        """Count the persons who appear."""
         rows, _ = self._grouped(by_time=False)
-        return len(
-            {pk or label for pk, label in rows.values_list("actor_id", "actor_label").distinct()}
-        )
+        return rows.exclude(actor_id=None).values("actor_id").distinct().count()
 
     def _grouped(self, *, by_time: bool) -> tuple[QuerySet[AuditEntry, Any], tuple[str, ...]]:
         rows: QuerySet[AuditEntry, Any] = self.rows.order_by().filter(

@@ -54,7 +54,12 @@ _FIGURES = (
         f"Half of all approvals were answered within this time. At most {ERROR:.1%} off.",
         "granted",
     ),
-    ("people", "Active people", "People and parts of the system that appear in the log.", ""),
+    (
+        "people",
+        "Active people",
+        "People who appear in the log. Parts of the system are not counted.",
+        "",
+    ),
     ("changes", "Settings changed", "Changes of configuration, through any door.", "changes"),
 )
 _MORE_IS_BAD = frozenset({"failed", "refused", "p95", "wait_p50"})

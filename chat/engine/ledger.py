@@ -113,6 +113,8 @@ class ProposedCall:
     """The arguments of a known tool could not be read."""
     error: str = ""
     """Why it cannot be run at all, in words for the model."""
+    sent: str = ""
+    """The arguments as they came, readable or not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -110,6 +110,7 @@ def propose(
                 target=target,
                 is_broken=is_broken,
                 error=error,
+                sent=call.arguments,
             )
         )
     return tuple(proposals)

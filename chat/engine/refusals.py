@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from audit.actions import Action, RefusedBy
 from audit.services import EntryDraft, Ref, record
 from chat.engine.requests import actor_for_log
+from mcp_servers.canonical import as_sent
 
 if TYPE_CHECKING:
     from chat.engine.ledger import ProposedCall
@@ -33,11 +34,19 @@ def record_refused(call: ToolCall, proposal: ProposedCall, turn: Turn) -> None:
             model=turn.model,
             server=Ref(id=call.server_id, name=call.server_name) if call.server_id else None,
             tool=Ref(id=call.tool_id, name=call.tool_name or call.builtin or call.function_name),
+            arguments=_sent(proposal),
             refused_by=layer,
             rule=rule,
             details={"reason": call.error},
         )
     )
+
+
+def _sent(proposal: ProposedCall) -> bytes:
+    """What the model sent. Of what is no JSON the log keeps size and commitment: secrets in it cannot be told apart."""
+    if proposal.arguments is not None:
+        return as_sent(dict(proposal.arguments))
+    return proposal.sent.encode("utf-8", "replace")
 
 
 def _reason(proposal: ProposedCall) -> tuple[RefusedBy, str]:

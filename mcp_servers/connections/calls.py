@@ -45,6 +45,11 @@ def slots_of(spec: ConnectionSpec) -> FairSlots:
     return pool.slots(spec)
 
 
+def transport_of(spec: ConnectionSpec) -> str:
+    """The transport that reaches a server, as in the log; empty as long as none has."""
+    return pool.transport_of(spec)
+
+
 def wait_seconds(spec: ConnectionSpec) -> float:
     """How long the server is still left alone after failures; 0 if it may be called, infinite if not unasked."""
     return pool.wait_seconds(spec)

@@ -32,6 +32,7 @@ from mcp_servers.connections.spec import (
 from mcp_servers.connections.statuses import status_of
 from mcp_servers.connections.tap import is_modern
 from mcp_servers.connections.tracing import buffer as trace_buffer
+from mcp_servers.connections.transports import kinds_for
 from mcp_servers.errors import (
     AuthenticationRequired,
     BackingOff,
@@ -186,6 +187,13 @@ class Pool:
         ended = [key for key, one in self._connections.items() if one.owner.done()]
         for key in ended[: max(len(ended) - _KEPT_ENDED, 0)]:
             del self._connections[key]
+
+    def transport_of(self, spec: ConnectionSpec) -> str:
+        """The transport that reaches a server: the only possible one, or the one that worked; empty if none has yet."""
+        target = self._with_memory(spec).target
+        kinds = kinds_for(target)
+        known = len(kinds) == 1 or (isinstance(target, HttpSpec) and target.remembered)
+        return kinds[0] if known else ""
 
     def _with_memory(self, spec: ConnectionSpec) -> ConnectionSpec:
         worked = self._transports.get((spec.server_key, spec.fingerprint))

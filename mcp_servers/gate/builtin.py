@@ -20,7 +20,7 @@ from audit.actions import Action, Outcome, RefusedBy
 from audit.errors import AuditUnavailable
 from audit.services import EntryDraft, Ref, is_call_open, record, was_requested
 from mcp_servers import schemas
-from mcp_servers.canonical import canonical_json
+from mcp_servers.canonical import as_sent, canonical_json
 from mcp_servers.errors import CallRefused, InvalidArguments, InvalidJson
 from mcp_servers.gate.admission import check_actor
 from mcp_servers.gate.outcomes import since
@@ -191,7 +191,7 @@ def _draft_finished(request: BuiltinRequest, outcome: ToolCallOutcome) -> EntryD
 
 def _unrecorded(request: BuiltinRequest) -> EntryDraft:
     return replace(
-        _draft(request, Action.TOOL_CALL_REFUSED, with_arguments=False),
+        _draft(request, Action.TOOL_CALL_REFUSED),
         refused_by=RefusedBy.AUDIT,
         rule="audit.unavailable",
         details={"reason": AuditUnavailable.default_message},
@@ -201,7 +201,7 @@ def _unrecorded(request: BuiltinRequest) -> EntryDraft:
 def _refuse(request: BuiltinRequest, error: DomainError, layer: RefusedBy, rule: str) -> None:
     record(
         replace(
-            _draft(request, Action.TOOL_CALL_REFUSED, with_arguments=layer != RefusedBy.ARGUMENTS),
+            _draft(request, Action.TOOL_CALL_REFUSED),
             refused_by=layer,
             rule=rule,
             details={"reason": error.message},
@@ -209,7 +209,7 @@ def _refuse(request: BuiltinRequest, error: DomainError, layer: RefusedBy, rule:
     )
 
 
-def _draft(request: BuiltinRequest, action: Action, *, with_arguments: bool = True) -> EntryDraft:
+def _draft(request: BuiltinRequest, action: Action) -> EntryDraft:
     return EntryDraft(
         action=action,
         actor=request.actor,
@@ -221,5 +221,5 @@ def _draft(request: BuiltinRequest, action: Action, *, with_arguments: bool = Tr
         model=request.model,
         tool=Ref(id=None, name=request.name),
         rule="builtin",
-        arguments=canonical_json(dict(request.arguments)) if with_arguments else None,
+        arguments=as_sent(dict(request.arguments)),
     )

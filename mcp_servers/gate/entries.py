@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 from audit.actions import Action, RefusedBy
 from audit.errors import AuditUnavailable
 from audit.services import EntryDraft, Ref, record
+from mcp_servers.canonical import as_sent
 from mcp_servers.effective import details_of
 from mcp_servers.errors import CallRefused
 from mcp_servers.oauth.grants import person_of, principal_of
@@ -42,7 +43,9 @@ def refuse(
     layer: RefusedBy,
     rule: str,
 ) -> None:
-    """Write *refused*. Nothing was or will be sent."""
+    """Write *refused*, with the arguments in canonical form or, without one, as they came. Nothing was or will be sent."""
+    if arguments is None:
+        arguments = as_sent(dict(request.arguments))
     record(
         replace(
             draft(request, tool, Action.TOOL_CALL_REFUSED, arguments),
@@ -56,7 +59,7 @@ def refuse(
 def unrecorded(request: ToolCallRequest) -> EntryDraft:
     """What is kept of a call that was refused because the log could not be written."""
     return replace(
-        draft(request, None, Action.TOOL_CALL_REFUSED, None),
+        draft(request, None, Action.TOOL_CALL_REFUSED, as_sent(dict(request.arguments))),
         refused_by=RefusedBy.AUDIT,
         rule="audit.unavailable",
         details={"reason": AuditUnavailable.default_message},
@@ -77,7 +80,7 @@ def draft(
         turn_id=request.turn_id,
         model=request.model or "",
         server=Ref(id=server.pk, name=server.name) if server is not None else None,
-        transport=server.transport if server is not None else "",
+        transport=server.known_transport if server is not None else "",
         protocol_revision=server.protocol_revision if server is not None else "",
         credential_id=principal_of(server, person_of(request.actor)) if server is not None else "",
         tool=Ref(id=tool.pk, name=tool.name)

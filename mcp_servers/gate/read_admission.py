@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 from audit.actions import Action, RefusedBy
 from audit.services import EntryDraft, Ref, record
-from mcp_servers.canonical import canonical_json, clean_text
+from mcp_servers.canonical import as_sent, canonical_json, clean_text
 from mcp_servers.connections import calls
 from mcp_servers.errors import CallRefused, InvalidArguments, ToolNotFound
 from mcp_servers.gate.admission import check_actor, limits_of, why_left_alone
@@ -219,9 +219,23 @@ def refuse_read(
     details = {"reason": error.message}
     record(
         draft_read(
-            kind.refused, request, server, name, None, refused_by=layer, rule=rule, details=details
+            kind.refused,
+            request,
+            server,
+            name,
+            sent_of(request),
+            refused_by=layer,
+            rule=rule,
+            details=details,
         )
     )
+
+
+def sent_of(request: ResourceRequest | PromptRequest) -> bytes:
+    """What was asked for, as it came."""
+    if isinstance(request, ResourceRequest):
+        return as_sent({"uri": request.uri})
+    return as_sent(dict(request.arguments))
 
 
 def draft_read(
@@ -241,7 +255,7 @@ def draft_read(
         conversation_id=request.conversation_id,
         turn_id=request.turn_id,
         server=Ref(id=server.pk, name=server.name) if server is not None else None,
-        transport=server.transport if server is not None else "",
+        transport=server.known_transport if server is not None else "",
         protocol_revision=server.protocol_revision if server is not None else "",
         tool=Ref(id=None, name=name[:256]),
         arguments=arguments,

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -331,7 +331,7 @@ async def _record_finished(plan: ReadPlan, ended: _Ended, duration_ms: int) -> N
 
 
 def _draft_finished(plan: ReadPlan, ended: _Ended, duration_ms: int) -> EntryDraft:
-    return draft_read(
+    drafted = draft_read(
         plan.kind.finished,
         plan.request,
         plan.server,
@@ -342,6 +342,7 @@ def _draft_finished(plan: ReadPlan, ended: _Ended, duration_ms: int) -> EntryDra
         result=canonical_json({"content": ended.body, "message": ended.message}),
         details=dict(ended.details or {}),
     )
+    return replace(drafted, transport=calls.transport_of(plan.spec) or drafted.transport)
 
 
 def _unrecorded(plan: ReadPlan) -> EntryDraft:
@@ -350,7 +351,7 @@ def _unrecorded(plan: ReadPlan) -> EntryDraft:
         plan.request,
         plan.server,
         plan.name,
-        None,
+        plan.arguments,
         refused_by=RefusedBy.AUDIT,
         rule="audit.unavailable",
         details={"reason": AuditUnavailable.default_message},

@@ -293,8 +293,10 @@ def _draft_finished(plan: Plan, outcome: ToolCallOutcome) -> EntryDraft:
         details["truncated"] = True
     if outcome.cached_at is not None:
         details["cached_at"] = outcome.cached_at.isoformat()
+    drafted = draft(plan.request, plan.tool, Action.TOOL_CALL_FINISHED, plan.arguments)
     return replace(
-        draft(plan.request, plan.tool, Action.TOOL_CALL_FINISHED, plan.arguments),
+        drafted,
+        transport=calls.transport_of(plan.spec) or drafted.transport,
         outcome=outcome.outcome,
         rule=plan.decision.rule,
         result=canonical_json(body),

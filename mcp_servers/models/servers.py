@@ -351,6 +351,11 @@ class McpServer(WorkspaceModel):
             models.Index(fields=["is_active", "next_check_at"], name="mcp_server_due_for_check")
         ]
 
+    @property
+    def known_transport(self) -> str:
+        """The transport that is used, as in the log; empty where it is found by trying and none has worked yet."""
+        return self.resolved_transport if self.transport == Transport.AUTO else self.transport
+
     def __str__(self) -> str:
         return self.name
 

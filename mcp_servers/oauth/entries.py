@@ -30,7 +30,7 @@ def record_sign_in(
             actor=actor,
             workspace_id=server.workspace_id,
             server=Ref(id=server.pk, name=server.name),
-            transport=server.transport,
+            transport=server.known_transport,
             details=dict(details),
         )
     )

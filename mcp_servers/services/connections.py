@@ -57,7 +57,7 @@ def disconnect_server(*, server: McpServer, actor: Actor) -> McpServer:
             actor=actor,
             workspace_id=server.workspace_id,
             server=Ref(id=server.pk, name=server.name),
-            transport=server.resolved_transport or server.transport,
+            transport=server.known_transport,
             protocol_revision=server.protocol_revision,
             details={"by": "hand"},
         )

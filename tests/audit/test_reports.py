@@ -24,6 +24,7 @@ from bench.invented_log import generate
 from tests.audit.sealed import seal_all
 from tests.audit.test_pages import SECRET_ARGUMENT, a_call, a_refusal, url
 from tests.factories import CANARY, Tenant, TwoTenants, UserFactory
+from workspaces.actors import Actor, Source
 
 pytestmark = pytest.mark.django_db
 
@@ -438,3 +439,22 @@ def test_a_number_leads_to_exactly_its_entries(tenant: Tenant, tile: str, query:
         now=timezone.now(),
     )
     assert report.figures[tile].now == found.count() > 0
+
+
+def test_active_people_are_people(tenant: Tenant) -> None:
+    """SEC-246: parts of the system appear in the log, and are nobody; counted and not yet counted alike."""
+    for role in ("member", "admin", "member"):
+        a_change(tenant, tenant.actor(role))
+    for label in ("alerts", "audit log", "unknown (past the services)"):
+        part = Actor.system(label=label, source=Source.TASK, workspace_id=tenant.workspace.pk)
+        a_change(tenant, part)
+    seal_all(tenant.workspace.pk, 4)
+    rollups.roll_up(tenant.workspace.pk)
+    for query in ("", "?kind=config.changed"):
+        answer = tenant.client("auditor").get(url(tenant, f"reports/{query}"))
+        figures = {one["name"]: one["value"] for one in answer.context["figures"]}
+        assert figures["people"] == "3", query  # with whoever looks: signing in is an entry
+
+
+def a_change(tenant: Tenant, actor: Actor) -> None:
+    record(EntryDraft(action=Action.CONFIG_CHANGED, actor=actor, workspace_id=tenant.workspace.pk))

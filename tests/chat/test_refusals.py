@@ -207,6 +207,9 @@ class Checker:
         assert (entry.source, entry.actor_id) == (self._source.value, self._person.pk)
         assert entry.actor_label == self._person.email
         assert entry.call_id is not None
+        assert entry.arguments_size, "SEC-246: the log does not say what was asked for"
+        assert entry.arguments_preview
+        assert entry.transport != "auto"
         steps = AuditEntry.objects.for_workspace(self._world.tenant.workspace)
         others = steps.filter(call_id=entry.call_id).exclude(pk=entry.pk)
         assert not others.filter(action__regex=r"(tool_call|resource_read)\.").exists()
@@ -287,6 +290,13 @@ def test_a_turns_calls(world: World) -> None:
         RefusedBy.NOT_FOUND, "tool.not_offered", lambda: ask("counting__nope", {})
     )
     assert entry.tool_name == "counting__nope"
+    entry = checker.check(
+        RefusedBy.NOT_FOUND,
+        "tool.not_offered",
+        lambda: ask("counting__nope", {"path": "/etc/passwd", "password": "hunter2hunter2"}),
+    )
+    assert "/etc/passwd" in entry.arguments_preview
+    assert "hunter2" not in entry.arguments_preview
 
     def use_up() -> None:
         chat.model.call(("counting__destroy", {"what": "all"}))

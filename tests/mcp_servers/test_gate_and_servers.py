@@ -18,10 +18,11 @@ from audit.models import AuditEntry
 from mcp_servers import approvals, services
 from mcp_servers.errors import ApprovalMissing, CallRefused
 from mcp_servers.gate import call_tool
-from mcp_servers.models import ApprovalOverride, McpServer, McpTool
+from mcp_servers.models import ApprovalOverride, McpServer, McpTool, Transport
 from mcp_servers.values import Progress
 from tests.factories import Tenant
 from tests.fakes.mcp_server import CountingServer, RawServer, raw_tool, reply, reply_result
+from tests.fakes.sse_server import SseServer
 from tests.mcp_servers.factories import (
     ListeningPort,
     a_request,
@@ -343,3 +344,34 @@ async def test_parallel_calls_share_the_database(
         .count
     )()
     assert count == 40
+
+
+@pytest.mark.parametrize("kind", ["sse", "streamable_http"])
+async def test_the_log_names_the_transport_that_was_used(tenant: Tenant, kind: str) -> None:
+    """SEC-246: a server whose transport is found by trying is never logged as "auto"."""
+    sse, raw = SseServer(), RawServer()
+    url = sse.url if kind == "sse" else raw.url
+    try:
+
+        def prepare() -> McpTool:
+            row = http_server(tenant, url, transport=Transport.AUTO, trusts_annotations=True)
+            return tool_of(looked_at(tenant, row), "echo")
+
+        tool = await sync_to_async(prepare)()
+
+        def forget() -> None:
+            # As after a change of its settings: only the connection knows how the server was reached.
+            McpServer.objects.for_workspace(tenant.workspace).update(resolved_transport="")
+
+        for change in (lambda: None, forget):
+            await sync_to_async(change)()
+            await call_tool(a_request(tenant, tool, {"text": "hi"}))
+            entry = await sync_to_async(last_entry)(tenant)
+            assert (entry.action, entry.transport) == ("tool_call.finished", kind)
+    finally:
+        sse.stop()
+        raw.stop()
+    logged = AuditEntry.objects.for_workspace(tenant.workspace).exclude(transport="")
+    actions = {(entry.action, entry.transport) async for entry in logged}
+    assert {transport for _, transport in actions} == {kind}
+    assert ("server.connected", kind) in actions
