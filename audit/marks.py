@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -17,11 +18,14 @@ from django.conf import settings
 
 from audit.models import AuditCheckpoint, AuditEntry
 from audit.sealing.records import moment, record_of
-from audit.verification.trellis_verify import canonical
+from audit.sealing.signing import find_key
+from audit.verification.trellis_verify import canonical, is_signed
 
 GRACE: Final = timedelta(hours=1)
 """How long after an upgrade processes of a version without marks may still write."""
 _PURPOSE: Final = b"trellis audit entry mark 1"
+_LOOKS: Final = 20
+"""Checkpoints that are looked at for what they say."""
 
 
 def mark_of(entry: AuditEntry, record: dict[str, Any] | None = None) -> str:
@@ -56,28 +60,32 @@ def demanded_from(now: datetime) -> str:
 
     At once in a new log; in one that is older than marks, after the grace.
     """
-    newest = AuditCheckpoint.objects.order_by("-number").first()
-    said = _said(newest)
-    if said is not None:
-        return said
-    return moment(now if newest is None else now + GRACE)
+    newest = _newest()
+    said = _said(newest, is_trusted=_is_ours)
+    if said is None:
+        is_older = newest is not None and _is_ours(newest)
+        said = moment(now + GRACE if is_older else now)
+    return said
 
 
 def are_demanded(now: datetime) -> bool:
-    """Whether an entry without a mark must not be sealed any more. Signed statements say so, and nothing else."""
-    newest = AuditCheckpoint.objects.order_by("-number").first()
-    if newest is None:
+    """Whether an entry without a mark must not be sealed any more: unless what we signed says otherwise."""
+    newest = _newest()
+    if newest is None or not _is_ours(newest):
         return True
-    said = _said(newest)
+    said = _said(newest, is_trusted=_is_ours)
     return said is not None and datetime.fromisoformat(said) <= now
 
 
 def first_demanding() -> int | None:
-    """The number of the checkpoint after which every entry has a mark; 0: all have. None: there is none yet."""
-    newest = AuditCheckpoint.objects.order_by("-number").first()
+    """The number of the checkpoint after which every entry has a mark; 0: all have. None: there is none yet.
+
+    Reads what checkpoints say without their signatures, which verification checks anyway.
+    """
+    newest = _newest()
     if newest is None:
         return 0
-    said = _said(newest)
+    said = _said(newest, is_trusted=lambda _: True)
     if said is None:
         return None
     since = AuditCheckpoint.objects.filter(made_at__gte=datetime.fromisoformat(said))
@@ -85,24 +93,40 @@ def first_demanding() -> int | None:
     return 0 if first == 1 else first
 
 
-def _said(newest: AuditCheckpoint | None) -> str | None:
+def _newest() -> AuditCheckpoint | None:
+    return AuditCheckpoint.objects.order_by("-number").first()
+
+
+def _said(
+    newest: AuditCheckpoint | None, *, is_trusted: Callable[[AuditCheckpoint], bool]
+) -> str | None:
     """What the checkpoints say; a process of a version without marks may have made the newest."""
     if newest is None:
         return None
-    said = _read(newest)
-    if said is None:
-        saying = AuditCheckpoint.objects.filter(statement__contains='"marks_from":')
-        first = saying.order_by("number").first()
-        said = _read(first) if first is not None else None
-    return said
+    said = _read(newest) if is_trusted(newest) else None
+    if said is not None:
+        return said
+    saying = AuditCheckpoint.objects.filter(statement__contains='"marks_from":').order_by("number")
+    return next((said for one in saying[:_LOOKS] if is_trusted(one) and (said := _read(one))), None)
 
 
 def _read(checkpoint: AuditCheckpoint) -> str | None:
     try:
-        said = json.loads(checkpoint.statement).get("marks_from")
-        return said if said and datetime.fromisoformat(said) else None
+        said: str | None = json.loads(checkpoint.statement).get("marks_from")
+        if said is not None:
+            datetime.fromisoformat(said)
+        return said
     except (ValueError, AttributeError, TypeError):
         return None  # it was altered, as verification says
+
+
+def _is_ours(checkpoint: AuditCheckpoint) -> bool:
+    """Whether one of this installation's keys signed it; a row by itself proves nothing."""
+    try:
+        key = find_key(json.loads(checkpoint.statement)["key"]["id"])
+    except (ValueError, KeyError, TypeError):
+        return False
+    return key is not None and is_signed(checkpoint.statement, checkpoint.signature, key.public)
 
 
 @lru_cache(maxsize=8)

@@ -72,7 +72,9 @@ def _of_sqlite() -> dict[Place, Any]:
 
 
 def _of_postgresql(statements: list[str]) -> dict[Place, Any]:
-    functions = dict(found.groups() for text in statements if (found := _FUNCTION.search(text)))
+    functions = {
+        found[1]: found[2] for text in statements if (found := _FUNCTION.search(text)) is not None
+    }
     with connection.cursor() as cursor:
         cursor.execute(
             """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
@@ -52,7 +52,7 @@ def misspelled(entries: Iterable[AuditEntry]) -> dict[UUID, str]:
         for field, stored in zip(_SPELLED, row, strict=True):
             value = field.get_db_prep_save(getattr(entry, field.attname), connection)
             if type(stored) is not type(value) or stored != value:
-                found[entry.pk] = field.column
+                found[entry.pk] = field.attname
                 break
     return found
 
@@ -109,7 +109,7 @@ def hidden(workspace_id: UUID | None) -> Iterator[Doubt]:
             yield Doubt(text, str(head["chain_id"]))
 
 
-def _counted(heads: models.QuerySet[AuditHead]) -> Iterator[dict[str, Any]]:
+def _counted(heads: models.QuerySet[AuditHead]) -> Iterator[Mapping[str, Any]]:
     """How many entries each chain's pages count, and how many are sealed and wait: in one statement, so at one moment."""
     waits = Exists(PendingSeal.objects.filter(entry_id=OuterRef("pk")))
     # An entry that is gone altogether is missed in its place.

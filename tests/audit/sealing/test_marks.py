@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
+import json
 import logging
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -168,6 +169,35 @@ def test_entries_of_before_there_were_marks_stay_verifiable(
     tamper(f"DELETE FROM {TABLE} WHERE id = %s", refused.pk)
     assert {report.result for report in reports(tenant.workspace.pk)} == {"whole"}
     assert AuditCheckpoint.objects.count() == 5
+
+
+@pytest.mark.parametrize("number", [-5, 99])
+def test_a_forged_checkpoint_takes_no_mark_off(tenant: Tenant, number: int) -> None:
+    """SEC-242: that entries without a mark are still taken is believed only from what we signed."""
+    made = sealed_log(tenant, rounds=1, each=2)[-1]
+    genuine = AuditEntry.objects.for_workspace(tenant.workspace).latest("pk")
+    statement = json.loads(made.statement) | {"marks_from": "2999-01-01T00:00:00.000000Z"}
+    for text in (json.dumps(statement), json.dumps({**statement, "marks_from": None})):
+        AuditCheckpoint.objects.create(
+            number=number,
+            kind=made.kind,
+            made_at=made.made_at,
+            statement=text,
+            heads=made.heads,
+            hash=made.hash,
+            key_id=made.key_id,
+            signature=made.signature,
+        )
+        number += 1
+    pk = insert(genuine, mark=None)
+    seal_all()
+    assert not AuditSeal.objects.filter(pk=pk).exists()
+    write_entries(tenant, 1)
+    seal_all()
+    signed_now = make_checkpoint()
+    assert signed_now is not None
+    said = datetime.fromisoformat(json.loads(signed_now.statement)["marks_from"])
+    assert said <= timezone.now()
 
 
 def test_rows_that_cannot_be_read_do_not_stop_the_seal(tenant: Tenant) -> None:

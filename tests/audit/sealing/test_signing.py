@@ -112,7 +112,7 @@ def test_a_difference_that_only_a_checkpoint_shows_is_a_range(tenant: Tenant) ->
     sealed_log(tenant, rounds=3, each=4)
     lines = b"".join(proof_pieces(tenant.workspace.pk)).splitlines()
     records = [json.loads(line) for line in lines]
-    previous = None
+    previous = ""
     for record in records:
         if record["record"] != "entry":
             continue
