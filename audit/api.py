@@ -15,6 +15,7 @@ from audit.models import AuditEntry
 from audit.views import record_opened
 from workspaces.actors import Source
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
+from workspaces.api.filtering import MomentFilter
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -82,8 +83,8 @@ class EntryFilters(RowFilterSet):
     tool = django_filters.CharFilter(field_name="tool_name", max_length=256)
     actor = django_filters.UUIDFilter(field_name="actor_id")
     call = django_filters.UUIDFilter(field_name="call_id")
-    since = django_filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="gte")
-    until = django_filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="lt")
+    since = MomentFilter(field_name="created_at", lookup_expr="gte")
+    until = MomentFilter(field_name="created_at", lookup_expr="lt")
 
 
 @extend_schema_view(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 from urllib.parse import urlencode
 from uuid import UUID
 
 from audit.actions import Action, Outcome, RefusedBy
 from workspaces.actors import ActorKind, Source
+from workspaces.moments import read_moment
 
 RANGES: dict[str, tuple[str, timedelta | None]] = {
     "1h": ("Last hour", timedelta(hours=1)),
@@ -249,9 +250,7 @@ def _read_numbers(
 def _moment(text: str, name: str, errors: list[str]) -> datetime | None:
     if not text:
         return None
-    try:
-        moment = datetime.fromisoformat(text)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
+    moment = read_moment(text)
+    if moment is None:
         errors.append(f"“{name}” is not a date and time.")
-        return None
+    return moment

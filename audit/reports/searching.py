@@ -16,6 +16,7 @@ from django.db.models.expressions import RawSQL
 from audit.actions import Action, Outcome
 from audit.filters import ENDED, FAILED, REFUSED, EntryFilter
 from audit.models import AuditEntry
+from workspaces.moments import read_moment
 from workspaces.roles import Permission, has_permission
 
 if TYPE_CHECKING:
@@ -218,9 +219,9 @@ def _read_key(text: str | None, columns: Sequence[str]) -> list[Any] | None:
         values = json.loads(text)
         if not isinstance(values, list) or len(values) != len(columns):
             return None
-        moment = datetime.fromisoformat(values[-2])
+        moment = read_moment(values[-2])
         key: list[Any] = [moment, UUID(values[-1])]
-        if moment.tzinfo is None:
+        if moment is None:
             return None
     except (ValueError, TypeError, AttributeError, RecursionError):
         return None

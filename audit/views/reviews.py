@@ -23,6 +23,7 @@ from audit.views.header import header_of
 from audit.views.parts import workspace_of
 from workspaces.errors import Conflict, InvalidInput, NotFound
 from workspaces.models import User
+from workspaces.moments import read_moment
 from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:
@@ -206,11 +207,10 @@ def _shown(row: SignOff, audit_url: str) -> dict[str, Any]:
 
 
 def _moment(text: str | None) -> datetime:
-    try:
-        moment = datetime.fromisoformat(text or "")
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError) as error:
-        raise InvalidInput("Give both times.") from error
+    moment = read_moment(text or "")
+    if moment is None:
+        raise InvalidInput("Give both times.")
+    return moment
 
 
 def _back(workspace_slug: str, page: str, query: str) -> HttpResponse:

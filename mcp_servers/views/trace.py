@@ -14,7 +14,6 @@ from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_GET, require_POST
 
 from mcp_servers.models import TraceMessage
@@ -23,6 +22,7 @@ from mcp_servers.trace import reading
 from mcp_servers.trace.reading import PAGE, TraceFilter
 from mcp_servers.views.common import server_of, servers_url
 from workspaces.errors import InvalidInput
+from workspaces.moments import read_moment
 
 if TYPE_CHECKING:
     from mcp_servers.models import McpServer
@@ -62,8 +62,8 @@ def trace_news(request: WorkspaceRequest, workspace_slug: str, server_id: UUID) 
     """The messages that were stored since the page last asked, with some that it has already."""
     row = server_of(request, server_id)
     wanted = TraceFilter.read(request.GET.dict())
-    since = parse_datetime(request.GET.get("since", "").replace(" ", "+"))
-    if since is None or since.tzinfo is None:
+    since = read_moment(request.GET.get("since", "").replace(" ", "+"))
+    if since is None:
         raise InvalidInput(fields={"since": ["This is no moment."]})
     now = timezone.now()
     rows = reading.matching(reading.messages_of(row, actor=request.actor), wanted)

@@ -6,12 +6,14 @@ from datetime import timedelta
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from audit.actions import Action, Outcome
 from audit.models import AuditEntry
 from tests.audit.test_pages import SECRET_ARGUMENT, a_call, a_refusal, opened
 from tests.factories import Tenant, TwoTenants
+from tests.mcp_servers.factories import http_server
 from workspaces.tokens import issue_token
 
 pytestmark = pytest.mark.django_db
@@ -83,3 +85,28 @@ def test_a_token_needs_the_scope_and_its_owner_the_right(tenant: Tenant) -> None
     assert client("auditor", "audit:read").get(URL).status_code == 200
     assert client("auditor", "chat").get(URL).status_code == 403
     assert client("member", "audit:read").get(URL).status_code == 403
+
+
+MOMENTS = (
+    "2026-01-01T00:00:00%2B20:02",
+    "0001-01-01T00:00:00%2B10:00",
+    "9999-12-31T23:59:59-10:00",
+    "2026-13-01T00:00:00Z",
+    "yesterday",
+)
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_no_moment_in_an_address_is_a_fault_of_ours(tenant: Tenant, moment: str) -> None:
+    """SEC-76: offsets that databases refuse, years at their ends, and what is no moment: read as UTC, or refused."""
+    client = tenant.client("owner", raise_request_exception=False)
+    slug = tenant.workspace.slug
+    page = reverse("audit:entries", args=[slug])
+    server = http_server(tenant, "https://moments.example.org/mcp")
+    trace = reverse("mcp_servers:trace_news", args=[slug, server.pk])
+    for url in (URL, page, trace):
+        for name in ("since", "until"):
+            query = (
+                f"{url}?{name}={moment}&range=custom" if url == page else f"{url}?{name}={moment}"
+            )
+            assert client.get(query).status_code in {200, 400, 422}, query

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from django_filters.rest_framework import DjangoFilterBackend, FilterSet
+from django import forms
+from django_filters.rest_framework import DjangoFilterBackend, FilterSet, IsoDateTimeFilter
 from rest_framework.exceptions import ParseError
+
+from workspaces.moments import read_moment
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -14,6 +18,25 @@ if TYPE_CHECKING:
     from rest_framework.views import APIView
 
 LIST_PARAMETERS = frozenset({"cursor", "page_size", "ordering"})
+
+
+class MomentField(forms.DateTimeField):
+    """A moment as UTC."""
+
+    def to_python(self, value: Any) -> datetime | None:
+        """Read it in the one way that all of Trellis does."""
+        if value in self.empty_values:
+            return None
+        moment = read_moment(str(value).strip())
+        if moment is None:
+            raise forms.ValidationError(self.error_messages["invalid"], code="invalid")
+        return moment
+
+
+class MomentFilter(IsoDateTimeFilter):
+    """Compares with a moment."""
+
+    field_class = MomentField
 
 
 class RowFilterSet(FilterSet):
