@@ -12,7 +12,7 @@ from uuid import UUID
 
 from audit.actions import Action, Outcome, RefusedBy
 from workspaces.actors import ActorKind, Source
-from workspaces.moments import read_moment
+from workspaces.text_values import read_moment, read_whole_number
 
 RANGES: dict[str, tuple[str, timedelta | None]] = {
     "1h": ("Last hour", timedelta(hours=1)),
@@ -240,8 +240,9 @@ def _read_numbers(
     for name, (label, column) in NUMBERS.items():
         for end, numbers in zip(("min", "max"), found, strict=True):
             text = typed[f"{name}_{end}"]
-            if text.isascii() and text.isdecimal() and int(text) <= _MOST:
-                numbers[column] = int(text)
+            number = read_whole_number(text, most=_MOST)
+            if number is not None:
+                numbers[column] = number
             elif text:
                 errors.append(f"“{label}” must be a whole number.")
     return found

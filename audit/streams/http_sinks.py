@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -19,6 +20,7 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, SeverityNumber
 from audit.streams.events import Event
 from audit.streams.sinks import CONNECT_SECONDS, SEND_SECONDS, SinkFailed, Taken
 from workspaces import outbound
+from workspaces.text_values import read_whole_number
 from workspaces.webhook_signatures import signed_headers
 
 _BOUNDS: Final = outbound.Bounds(
@@ -157,4 +159,5 @@ async def post(
 
 
 def _pause(text: str) -> float | None:
-    return min(float(text), _MOST_PAUSE_SECONDS) if text.isascii() and text.isdigit() else None
+    seconds = read_whole_number(text, most=sys.maxsize)
+    return None if seconds is None else min(float(seconds), _MOST_PAUSE_SECONDS)

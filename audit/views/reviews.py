@@ -23,8 +23,8 @@ from audit.views.header import header_of
 from audit.views.parts import workspace_of
 from workspaces.errors import Conflict, InvalidInput, NotFound
 from workspaces.models import User
-from workspaces.moments import read_moment
 from workspaces.roles import Permission, require
+from workspaces.text_values import read_moment
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

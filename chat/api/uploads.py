@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Mapping
 from typing import IO, Any
 
@@ -14,6 +15,7 @@ from rest_framework.exceptions import ParseError
 from rest_framework.parsers import DataAndFiles, MultiPartParser
 
 from workspaces.api.parsing import BodyTooLarge
+from workspaces.text_values import read_whole_number
 
 
 class OneFile(FileUploadHandler):
@@ -68,7 +70,8 @@ class UploadParser(MultiPartParser):
         """
         context = dict(parser_context or {})
         request = context["request"]
-        if not str(request.META.get("CONTENT_LENGTH") or "").isdigit():
+        length = str(request.META.get("CONTENT_LENGTH") or "")
+        if read_whole_number(length, most=sys.maxsize) is None:
             raise ParseError("An upload has to say how long it is (Content-Length).")
         handler = OneFile(settings.TRELLIS.artifact_max_bytes)
         request.upload_handlers = [handler]

@@ -28,6 +28,7 @@ from chat.providers.errors import (
     ProviderUnreachable,
     ToolsRefused,
 )
+from workspaces.text_values import read_whole_number
 
 _MOST_READ = 4_000
 _CONTEXT = re.compile(
@@ -176,7 +177,7 @@ def _limit_told(words: str) -> dict[str, int]:
 
 
 def _status(value: object) -> int | None:
-    if isinstance(value, str) and value.isdigit():
-        value = int(value)
+    if isinstance(value, str):
+        value = read_whole_number(value, most=599)
     is_status = isinstance(value, int) and not isinstance(value, bool) and 400 <= value < 600
     return value if is_status and isinstance(value, int) else None

@@ -10,6 +10,7 @@ from chat.events import encode, utf16_length
 from mcp_servers.canonical import check_json
 from mcp_servers.errors import InvalidJson
 from workspaces.errors import InvalidInput
+from workspaces.text_values import DoubledKey, object_of
 
 LARGEST_FRAME_BYTES = 64 * 1024
 _DELTAS = ('{"type":"text.delta"', '{"type":"reasoning.delta"')
@@ -24,13 +25,16 @@ def parse_frame(text: str | None) -> object:
 
     Raises:
         Malformed: binary, too long, or no JSON.
+        InvalidInput: an object has the same key twice.
     """
     if text is None:
         raise Malformed("Only text messages are understood.")
     if len(text) > LARGEST_FRAME_BYTES or len(text.encode()) > LARGEST_FRAME_BYTES:
         raise Malformed("This message is too long.")
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=object_of)
+    except DoubledKey as error:
+        raise InvalidInput(f"This message cannot be used: {error}") from error
     except (ValueError, RecursionError) as error:
         raise Malformed("This message is not JSON.") from error
 

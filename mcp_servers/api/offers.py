@@ -18,7 +18,7 @@ from mcp_servers.gate import get_prompt, read_resource
 from mcp_servers.models import McpPrompt, McpResource
 from mcp_servers.models.resources import MAX_URI_LENGTH
 from mcp_servers.rights import require_to_manage
-from mcp_servers.values import Outcome, PromptRequest, ResourceRequest
+from mcp_servers.values import Outcome, PromptMessage, PromptRequest, ResourceRequest
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
 from workspaces.errors import InvalidInput
 
@@ -110,9 +110,9 @@ class FilledMessageOutput(serializers.Serializer[Any]):
     role = serializers.CharField()
     content = serializers.SerializerMethodField()
 
-    def get_content(self, message: Any) -> list[dict[str, Any]]:
-        """The parts, as in a tool's result."""
-        return [part.as_json() for part in message.content]
+    def get_content(self, message: PromptMessage) -> dict[str, Any]:
+        """The one part that a prompt's message has, as in a tool's result."""
+        return dict(message.content.as_json())
 
 
 class ServerFilledPromptOutput(serializers.Serializer[Any]):

@@ -7,6 +7,7 @@ import email.utils
 import json
 import random
 import re
+import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ from mcp_servers.klavis.errors import (
     Unreadable,
 )
 from workspaces import outbound
+from workspaces.text_values import read_whole_number
 
 MAX_ATTEMPTS: Final = 3
 FIRST_PAUSE_SECONDS: Final = 0.5
@@ -187,8 +189,8 @@ def _named_fields(body: bytes) -> list[str]:
 def _retry_after(response: httpx2.Response) -> float | None:
     """Seconds, or a date (RFC 9110, 10.2.3)."""
     text = response.headers.get("retry-after", "").strip()
-    if text.isdecimal():
-        return float(text[:9])
+    if (seconds := read_whole_number(text, most=sys.maxsize)) is not None:
+        return float(seconds)
     try:
         return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
     except (TypeError, ValueError):

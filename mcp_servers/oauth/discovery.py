@@ -6,6 +6,7 @@ section 3; OpenID Connect Discovery 1.0.
 
 from __future__ import annotations
 
+import json
 from typing import Final, TypeVar
 
 import pydantic
@@ -13,7 +14,6 @@ from mcp.client.auth.utils import (
     build_oauth_authorization_server_metadata_discovery_urls,
     build_protected_resource_metadata_discovery_urls,
 )
-from mcp.shared.auth_utils import check_resource_allowed
 
 from mcp_servers.oauth.reasons import Reason, SignInFailed
 from mcp_servers.oauth.requests import check_url, get_json
@@ -31,6 +31,7 @@ from workspaces.errors import InvalidEndpoint
 T = TypeVar("T", bound=pydantic.BaseModel)
 
 _S256: Final = "S256"
+_WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
 _OFFLINE: Final = "offline_access"
 
 
@@ -97,27 +98,38 @@ async def _resource_metadata(
         answer = await get_json(url)
         if answer.status >= 500:
             raise SignInFailed(Reason.UNREACHABLE)
-        metadata = _read(ResourceMetadata, answer.body) if answer.status == 200 else None
-        if metadata is None:
+        if answer.status != 200 or not _names_a_resource(answer.body):
             continue
-        if not _is_resource_of(metadata.resource, endpoint):
+        metadata = _read(ResourceMetadata, answer.body)
+        is_of_host = url == f"{_bare_origin(endpoint)}{_WELL_KNOWN}"
+        if metadata is None or not _is_resource_of(metadata.resource, endpoint, is_of_host):
             raise SignInFailed(Reason.OTHER_RESOURCE)
         return metadata
     return None
 
 
-def _is_resource_of(resource: str, endpoint: outbound.Endpoint) -> bool:
-    """Whether tokens for that resource are for this server: the same address, or one above it.
+def _names_a_resource(body: bytes) -> bool:
+    """Whether an answer is metadata at all; many hosts answer every address with a page."""
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(document, dict) and "resource" in document
 
-    Source: RFC 8707, section 2; RFC 9728, section 3.3; MCP specification, "Authorization": Canonical Server URI.
+
+def _is_resource_of(resource: str, endpoint: outbound.Endpoint, is_of_host: bool) -> bool:
+    """Whether tokens for that resource are for this server alone.
+
+    The resource is the server's own address. Only metadata of the whole host may name the host, as its address says.
+    Source: RFC 9728, section 3.3; MCP specification, "Authorization": Canonical Server URI.
     """
     try:
-        outbound.parse_endpoint(resource)
+        named = str(outbound.parse_endpoint(resource))
     except InvalidEndpoint:
         return False
-    return check_resource_allowed(
-        requested_resource=str(endpoint).partition("?")[0], configured_resource=resource
-    )
+    own = str(endpoint).partition("?")[0]
+    allowed = {own, _bare_origin(endpoint)} if is_of_host else {own}
+    return named.rstrip("/") in {address.rstrip("/") for address in allowed}
 
 
 async def _issuer_metadata(issuer: str, *, must_exist: bool) -> IssuerMetadata:

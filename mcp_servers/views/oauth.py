@@ -68,9 +68,9 @@ def callback(request: WorkspaceRequest, server_id: UUID) -> HttpResponse:
         return redirect(f"{reverse('account_login')}?next={quote(request.path)}")
     row = _server_of_callback(request, server_id)
     context = _about(row)
-    # RFC 6749, section 3.1: a parameter that comes twice makes the answer void.
-    params = {name: values[0] for name, values in request.GET.lists() if len(values) == 1}
-    if "state" not in params:
+    params = request.GET.dict()
+    # RFC 6749, section 3.1: a parameter that comes twice makes the answer void, whichever it is.
+    if "state" not in params or any(len(values) > 1 for _, values in request.GET.lists()):
         context |= {"error": INTERRUPTED, "reason": "interrupted"}
         return render(request, "mcp_servers/signed_in.html", context, status=422)
     try:

@@ -23,6 +23,7 @@ from mcp_servers.views.common import (
     workspace_of,
 )
 from workspaces.errors import InvalidInput
+from workspaces.text_values import read_whole_number
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -65,9 +66,9 @@ def set_tool_cache(
     """Say for how long results of a tool are used again."""
     tool = tool_of(request, server_id, tool_id)
     given = request.POST.get("cache_seconds", "").strip()
-    if given and not (given.isascii() and given.isdecimal() and len(given) <= 6):
-        raise InvalidInput(fields={"cache_seconds": ["Seconds are a whole number."]})
-    seconds = int(given) if given else None
+    seconds = read_whole_number(given or "0", most=10**6)
+    if seconds is None:
+        raise InvalidInput(fields={"cache_seconds": ["Enter seconds as a whole number."]})
     services.set_tool_cache(tool=tool, seconds=seconds or None, actor=request.actor)
     return card(request, tool.server)
 

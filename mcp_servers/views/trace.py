@@ -22,7 +22,7 @@ from mcp_servers.trace import reading
 from mcp_servers.trace.reading import PAGE, TraceFilter
 from mcp_servers.views.common import server_of, servers_url
 from workspaces.errors import InvalidInput
-from workspaces.moments import read_moment
+from workspaces.text_values import read_moment
 
 if TYPE_CHECKING:
     from mcp_servers.models import McpServer

@@ -78,6 +78,12 @@ def test_prompts_are_listed_filled_and_completed(parked: Chat, client: Client) -
     assert (
         filled.json()["messages"][0]["content"]["text"] == "Recommend something mild for 20 euros."
     )
+    manager = parked.tenant.client("admin")
+    of_server = send(
+        manager, "post", f"prompts/{prompt['id']}/fill/", {"arguments": {"taste": "mild"}}
+    )
+    assert of_server.status_code == 200
+    assert of_server.json()["messages"] == filled.json()["messages"]
     missing = send(client, "post", f"{path}/prompts/", {"prompt_id": prompt["id"]})
     assert 400 <= missing.status_code < 500
     asked = {

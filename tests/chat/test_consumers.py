@@ -347,6 +347,17 @@ async def test_nothing_but_our_commands_is_understood(command: Any) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
+async def test_a_message_with_one_key_twice_is_refused() -> None:
+    """SEC-77: as over REST; which of two values is meant is nobody's to guess."""
+    tenant = await sync_to_async(make_tenant)("acme")
+    async with opened(tenant) as socket:
+        await socket.raw.send_to(text_data='{"type":"ping","type":"subscribe"}')
+        error = await socket.until(lambda e: e["type"] == "error")
+        assert error["code"] == "invalid"
+        await socket.answer(type="ping")
+
+
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("text", ["{nope", "x" * 70_000, "[" * 50_000, '"' + "ü" * 40_000 + '"'])
 async def test_malformed_messages_close_the_socket(text: str) -> None:
     """SEC-77: a typed error, then 1008."""

@@ -10,7 +10,7 @@ from django import forms
 from django_filters.rest_framework import DjangoFilterBackend, FilterSet, IsoDateTimeFilter
 from rest_framework.exceptions import ParseError
 
-from workspaces.moments import read_moment
+from workspaces.text_values import read_moment
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet

@@ -9,6 +9,8 @@ from django.core.exceptions import ValidationError
 from rest_framework.exceptions import NotFound, ParseError
 from rest_framework.pagination import CursorPagination
 
+from workspaces.text_values import read_whole_number
+
 if TYPE_CHECKING:
     from django.db.models import QuerySet
     from rest_framework.request import Request
@@ -27,11 +29,10 @@ class KeysetPagination(CursorPagination):
         given = request.query_params.get(self.page_size_query_param)
         if given is None:
             return self.page_size
-        if not (
-            given.isascii() and given.isdecimal() and 1 <= int(given[:6]) <= self.max_page_size
-        ):
+        size = read_whole_number(given, least=1, most=self.max_page_size)
+        if size is None:
             raise ParseError(f"page_size must be between 1 and {self.max_page_size}.")
-        return int(given)
+        return size
 
     def get_ordering(
         self,

@@ -12,6 +12,8 @@ from django.conf import settings
 from rest_framework.exceptions import APIException, ParseError
 from rest_framework.parsers import BaseParser
 
+from workspaces.text_values import object_of
+
 MAX_DEPTH = 64
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -59,7 +61,7 @@ def loads(raw: bytes) -> Any:
             raw.decode("utf-8"),
             parse_constant=_refuse_constant,
             parse_float=_finite,
-            object_pairs_hook=_without_doubles,
+            object_pairs_hook=object_of,
         )
     except RecursionError:
         raise ParseError("The JSON is nested too deeply.") from None
@@ -84,13 +86,6 @@ def _finite(text: str) -> float:
     if not math.isfinite(number):
         raise ValueError("a number is out of range.")
     return number
-
-
-def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) != len(pairs):
-        raise ValueError("an object has the same key twice.")
-    return value
 
 
 def _check(value: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 from django.core.cache import cache
@@ -194,13 +194,14 @@ def test_a_stranger_at_the_callback_begins_again(
     assert issuer.token_requests("authorization_code") == []
 
 
+@pytest.mark.parametrize("doubled", ["state", "code", "iss"])
 def test_a_parameter_that_comes_twice_is_no_answer(
-    tenant: Tenant, server: McpServer, issuer: Issuer
+    tenant: Tenant, server: McpServer, issuer: Issuer, doubled: str
 ) -> None:
-    """SEC-44: an address with two states is void, RFC 6749, section 3.1."""
+    """SEC-44: an address that says a thing twice is void, RFC 6749, section 3.1; dropping both would hide an issuer."""
     client = tenant.client("member")
-    back = issuer.consent(begin(client, server))
-    query = f"state={back['state']}&state={back['state']}&code={back['code']}"
+    back = {"iss": issuer.url, **issuer.consent(begin(client, server))}
+    query = urlencode([*back.items(), (doubled, back[doubled])])
     assert client.get(f"{callback_of(server)}?{query}").status_code == 422
     assert grants() == []
 

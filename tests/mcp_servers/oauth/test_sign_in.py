@@ -14,7 +14,7 @@ from audit.models import AuditEntry
 from mcp_servers.models import McpServer, McpTool, OAuthAttempt, OAuthClient, OAuthGrant
 from mcp_servers.oauth.reasons import Reason, SignInFailed
 from mcp_servers.oauth.services import finish_sign_in, start_sign_in
-from mcp_servers.oauth.values import MAX_SCOPE_LENGTH, joined, scopes_of
+from mcp_servers.oauth.values import MAX_SCOPE_LENGTH, Challenge, joined, scopes_of
 from tests.factories import Tenant
 from tests.fakes.authorization import Issuer
 from tests.fakes.protected_server import ProtectedServer
@@ -232,9 +232,30 @@ def test_a_person_may_say_no(tenant: Tenant, server: McpServer, issuer: Issuer) 
 def test_a_server_that_says_it_is_another_is_refused(
     tenant: Tenant, server: McpServer, protected: ProtectedServer
 ) -> None:
-    """SEC-48: tokens for another resource are not asked for."""
-    protected.metadata_overrides["resource"] = "https://other.example.org/mcp"
-    refused(lambda: begin(tenant, server), Reason.OTHER_RESOURCE)
+    """SEC-48: tokens for another resource are not asked for, nor for one above it, which are good elsewhere too."""
+    above = server.url.rsplit("/", 1)[0]
+    for resource in ("https://other.example.org/mcp", above, f"{server.url}/more", [server.url], 7):
+        protected.metadata_overrides["resource"] = resource
+        refused(lambda: begin(tenant, server), Reason.OTHER_RESOURCE)
+
+
+@pytest.mark.parametrize(
+    ("header", "scope"),
+    [
+        ('Bearer scope="a"', "a"),
+        ('Digest realm="x, Bearer scope=\\"evil\\"", Bearer scope="a"', "a"),
+        ('Basic realm="Bearer scope=evil", BEARER error=x, scope="a b"', "a b"),
+        ('Negotiate dG9rZW4=, Bearer scope="a"', "a"),
+        ('Bearer scope="a", Basic realm="x", scope="evil"', "a"),
+        ('Basic realm="x"', ""),
+        ("", ""),
+        ('"Bearer scope=evil"', ""),
+        ('Bearer scope="a" "Bearer scope=evil', "a"),
+    ],
+)
+def test_a_challenge_is_read_past_others_and_their_quotes(header: str, scope: str) -> None:
+    """Ours: RFC 9110, section 11.6.1; what stands in quotes is no challenge."""
+    assert Challenge.read(401, header).scope == scope
 
 
 @pytest.mark.parametrize(
