@@ -8,6 +8,7 @@ from uuid import UUID
 from audit.models import AuditEntry
 from chat.history_check import ApprovalFacts, CallFacts, History, MessageFacts, TurnFacts
 from chat.models import Message, QueuedMessage, ToolCall, Turn
+from mcp_servers.gate.entries import PROTOCOL_ROUNDS, SENT_AGAIN_AFTER
 from mcp_servers.models import Approval
 from workspaces.database import database_now
 
@@ -62,8 +63,10 @@ def read_history(conversation_id: UUID | None = None) -> History:
         ],
         entries=[
             (call_id, action)
-            for call_id, action in entries.values_list("call_id", "action")
+            for call_id, action, details in entries.values_list("call_id", "action", "details")
             if call_id is not None
+            # The protocol's own next round, which every call may have.
+            and (details or {}).get(SENT_AGAIN_AFTER) not in PROTOCOL_ROUNDS
         ],
         queued_client_ids=frozenset(queued.values_list("conversation_id", "client_id")),
     )

@@ -82,7 +82,7 @@ async def send_call(
     answers: Answers | None = None,
     as_task: bool = False,
 ) -> mcp_types.CallToolResult | InputRequired | TaskStarted:
-    """Send one tools/call; the caller holds a slot.
+    """Send one tools/call, once; the caller holds a slot, and decides whether it is sent again.
 
     Args:
         listener: hears of progress, and answers what the server asks meanwhile; called on the connections' loop.
@@ -220,5 +220,5 @@ async def cancel_task(
 def _continued(connection: Connection, answers: Answers | None) -> dict[str, Any]:
     facts = connection.facts
     if facts is None:
-        raise CallFailed("session_lost")
+        raise CallFailed("closed")
     return continued(answers, is_modern=is_modern(facts.protocol_revision))

@@ -65,4 +65,6 @@ async def complete(
         return [text[:MAX_VALUE_LENGTH] for text in result.completion.values[:MAX_VALUES]]
 
     limits = CallLimits(seconds=seconds, hard_seconds=seconds)
-    return await runtime.run(perform(spec, ask, limits=limits, call=None))
+    return await runtime.run(
+        perform(spec, ask, limits=limits, call=None, repeats_in_new_session=True)
+    )

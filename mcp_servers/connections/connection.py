@@ -150,6 +150,11 @@ class Connection:
 
         asyncio.get_running_loop().call_later(SOON_SECONDS, end)
 
+    def retire_when_idle(self) -> None:
+        """Take no new requests, and close once those under way have ended."""
+        self.is_over = True
+        self._note_landing()
+
     async def retire(self, seconds: float) -> None:
         """Take no new requests, wait for those in flight, then close."""
         self.is_over = True
@@ -193,9 +198,7 @@ class Connection:
             CallFailed, RpcError: see call_failure().
         """
         if self.is_over:
-            raise CallFailed(
-                "session_lost"
-            )  # nothing was sent, so it may be sent on another connection
+            raise CallFailed("closed")  # so it may be sent on another connection
         task = asyncio.current_task()
         assert task is not None
         flight = Flight(task=task, call=call, deadline=deadline, as_task=as_task)

@@ -9,7 +9,7 @@ import httpx2
 import pydantic
 from mcp import MCPError
 
-from mcp_servers.connections.http_failures import GUARD_ERROR_CODE
+from mcp_servers.connections.http_failures import GUARD_ERROR_CODE, is_ours
 from mcp_servers.errors import (
     AuthenticationRequired,
     ConnectionFailed,
@@ -30,6 +30,8 @@ _WORDS: Final = {
     "auth_required": "The server refused access. It needs other credentials.",
     "issuer_away": "The server's sign-in service cannot be reached just now, so nothing was sent.",
     "session_lost": "The server has forgotten this session.",
+    "session_refused": "The server refused the request within its session.",
+    "closed": "The connection was closed before anything was sent.",
     "rate_limited": "The server asks for fewer requests. Please try again later.",
     "redirect": "The server redirects to another address. Please enter the final URL.",
     "not_mcp": "What answers there does not speak MCP.",
@@ -52,14 +54,16 @@ NOT_CARRIED_OUT: Final = frozenset(
         "unreachable",
         "auth_required",
         "issuer_away",
-        "session_lost",
+        "closed",
         "rate_limited",
-        "redirect",
         "busy",
         "input_declined",
     }
 )
 """Kinds of failed calls of which it is certain that nothing was done."""
+
+
+_BY_STATUS: Final = frozenset({"http_status", "not_found"})
 
 
 class CallFailed(McpServersError):
@@ -134,7 +138,7 @@ def connect_failure(error: BaseException, *, is_stdio: bool) -> ConnectionFailed
             refused = AuthenticationRequired(_WORDS[kind], details=details)
             refused.challenge = _challenge_of(leaf)
             return refused
-        if kind == "session_lost" and status is not None:
+        if status == 404:
             return NotAnMcpServer(
                 f"Nothing that speaks MCP is at this URL (HTTP {status}).",
                 details=details,
@@ -166,7 +170,7 @@ def call_failure(error: BaseException) -> CallFailed | RpcError | None:
         if kind is None:
             return RpcError(leaf.message, rpc_code=leaf.code, data=leaf.error.data)
         status = _data_of(leaf).get("http_status")
-        message = f"The server answered with HTTP {status}." if kind == "http_status" else None
+        message = f"The server answered with HTTP {status}." if kind in _BY_STATUS else None
         return CallFailed(kind, message, http_status=status, challenge=_challenge_of(leaf))
     return None
 
@@ -186,11 +190,9 @@ def _kind_of(error: MCPError) -> str | None:
     data, message = _data_of(error), error.message
     if error.code == _INVALID_REQUEST and "no back-channel" in message:
         return "asks_back"  # whatever the status it came with
-    if "kind" in data and "http_status" in data:
-        if error.code != GUARD_ERROR_CODE and data["kind"] == "http_status":
+    if is_ours(data):
+        if error.code != GUARD_ERROR_CODE and data["kind"] in _BY_STATUS:
             return None  # an ordinary JSON-RPC error that came with a status
-        if error.code != GUARD_ERROR_CODE and data["kind"] == "session_lost":
-            return "session_lost" if "session" in message.lower() else None
         return str(data["kind"])
     if error.code == CONNECTION_CLOSED and message == "Connection closed":
         return "broken"
@@ -198,8 +200,6 @@ def _kind_of(error: MCPError) -> str | None:
         return "too_large"
     if message.startswith(("SSE stream ended", "server answered a request with 202")):
         return "broken"
-    if error.code == _INVALID_REQUEST and message.startswith("Session "):
-        return "session_lost"
     if error.code == _PARSE_ERROR and message.startswith("Failed to parse"):
         return "unreadable"
     return None

@@ -18,11 +18,17 @@ from mcp_servers.connections.density import PartCounter
 from mcp_servers.connections.http_failures import (
     GUARD_ERROR_CODE,
     error_data,
+    fault_data,
+    is_in_session,
+    is_of_sessions,
     kind_of_error,
     kind_of_status,
 )
+from mcp_servers.connections.messages import is_recorded
 
 _TRANSPORT_FAILED_STATUS: Final = 599
+_MOST_MOVES: Final = 3
+_MOST_KNOWN: Final = 16
 _MAX_ERROR_BODY: Final = 64 * 1024
 DELETE_SECONDS: Final = 3.0
 """How long a server may take to take note of the end of a session."""
@@ -33,12 +39,16 @@ class GuardTransport(httpx2.AsyncBaseTransport):
 
     def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
         self._inner = inner
+        self._moved: dict[httpx2.URL, httpx2.URL] = {}
+        """Where the server has redirected to, so that a call is sent there at once."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         if request.method == "DELETE":
             return await self._delete(request)
         if request.method != "POST":
             return await self._inner.handle_async_request(request)
+        for _ in range(_MOST_MOVES):
+            request.url = self._moved.get(request.url, request.url)
         try:
             response = await self._inner.handle_async_request(request)
         except httpx2.TransportError as error:
@@ -47,10 +57,7 @@ class GuardTransport(httpx2.AsyncBaseTransport):
         if response.status_code == 202:
             return response
         if response.is_redirect:
-            if _stays_on_origin(request, response):
-                return response
-            await response.aclose()
-            return _error(request, response, "redirect")
+            return await self._redirected(request, response)
         if response.is_success and content_type == "text/event-stream":
             # An event stream is UTF-8; in another encoding, what is counted would not be what is read.
             response.headers["content-type"] = content_type
@@ -74,7 +81,19 @@ class GuardTransport(httpx2.AsyncBaseTransport):
                 content=body,
                 request=request,
             )
-        return _error(request, response, kind_of_status(response.status_code, body), body=body)
+        return _refused(request, response, body)
+
+    async def _redirected(
+        self, request: httpx2.Request, response: httpx2.Response
+    ) -> httpx2.Response:
+        """Let a request of ours go on to where the server has moved; no call is sent to two addresses."""
+        target = _target_on_origin(request, response)
+        is_full = len(self._moved) >= _MOST_KNOWN
+        if target is None or is_full or is_recorded(request.content):
+            await response.aclose()
+            return _error(request, response, "redirect")
+        self._moved[request.url] = target
+        return response
 
     async def _delete(self, request: httpx2.Request) -> httpx2.Response:
         """End the session; of the answer only the status matters.
@@ -94,19 +113,29 @@ class GuardTransport(httpx2.AsyncBaseTransport):
         await self._inner.aclose()
 
 
-def _stays_on_origin(request: httpx2.Request, response: httpx2.Response) -> bool:
+def _refused(request: httpx2.Request, response: httpx2.Response, body: bytes) -> httpx2.Response:
+    kind = kind_of_status(response.status_code, in_session=is_in_session(request))
+    if kind in ("session_lost", "session_refused") or (
+        kind == "not_found" and is_of_sessions(request)
+    ):
+        body = b""  # with sessions, the status alone says what happened
+    return _error(request, response, kind, body=body)
+
+
+def _target_on_origin(request: httpx2.Request, response: httpx2.Response) -> httpx2.URL | None:
+    """Where a request is to be sent instead, if that is the same server; None if it is not."""
     if response.status_code not in (307, 308):
-        return False
+        return None
     try:
         target = request.url.join(response.headers.get("location", ""))
     except (httpx2.InvalidURL, ValueError):
-        return False
+        return None
     same = (target.scheme, target.host, target.port) == (
         request.url.scheme,
         request.url.host,
         request.url.port,
     )
-    return same and not target.userinfo
+    return target if same and not target.userinfo else None
 
 
 async def _read(response: httpx2.Response) -> bytes:
@@ -149,7 +178,7 @@ def _kept_headers(response: httpx2.Response) -> dict[str, str]:
 
 
 def _failure(request: httpx2.Request, error: Exception) -> httpx2.Response:
-    data = {"kind": kind_of_error(error), "http_status": None}
+    data = fault_data(kind_of_error(error))
     return _build(request, _TRANSPORT_FAILED_STATUS, data)
 
 

@@ -146,7 +146,7 @@ async def _read_other(connection: Connection, kind: _Kind) -> _Read:
             return _Read()
         return _Read(warning=f"The server did not list its {kind.words}s.")
     except CallFailed as failure:
-        if failure.kind in ("broken", "session_lost", "unreachable"):
+        if failure.kind in ("broken", "closed", "session_lost", "session_refused", "unreachable"):
             raise
         return _Read(warning=f"The server did not list its {kind.words}s.")
 

@@ -10,8 +10,11 @@ from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError, jsonrpc_message_adapter
 
 from mcp_servers.connections.density import check_parts
-from mcp_servers.connections.http_failures import GUARD_ERROR_CODE
+from mcp_servers.connections.http_failures import GUARD_ERROR_CODE, fault_data
 from workspaces.outbound import TooLarge
+
+RECORDED: Final = frozenset({"tools/call", "resources/read", "prompts/get"})
+"""What the gate sends. The log has an entry for each sending, so nothing below the gate sends one of these again."""
 
 _PARSE_ERROR: Final = -32700
 _ID: Final = re.compile(rb'[{,]\s*"id"\s*:\s*([0-9]{1,9})\s*[,}]')
@@ -26,7 +29,7 @@ def read_message(text: str | bytes) -> SessionMessage | ValueError:
     try:
         check_parts(text)
     except TooLarge as error:
-        data = {"kind": "too_large", "http_status": None}
+        data = fault_data("too_large")
         told = ErrorData(code=GUARD_ERROR_CODE, message="The answer is too large.", data=data)
         return _answer_for(_first_id(text), told) or ValueError(str(error))
     try:
@@ -40,6 +43,17 @@ def write_message(item: SessionMessage) -> str:
     """A message as one line, so that a call's arguments go out byte for byte as audited; see canonical_json()."""
     body = item.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
     return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def is_recorded(content: bytes) -> bool:
+    """Whether a request's body is one of those that only the gate may send, and send again."""
+    if not any(name.encode() in content for name in RECORDED):
+        return False
+    try:
+        body = json.loads(content)
+    except (ValueError, RecursionError):
+        return True  # not ours, so nothing is lost by care
+    return isinstance(body, dict) and body.get("method") in RECORDED
 
 
 def _answer_for(number: int | str | None, told: ErrorData) -> SessionMessage | None:

@@ -276,7 +276,7 @@ class Pool:
                 result = await ask(connection)
             except CallFailed as failure:
                 self.note_failure(connection, failure)
-                if failure.kind != "session_lost" or is_last:
+                if failure.kind not in ("session_lost", "closed") or is_last:
                     raise ConnectionFailed(failure.message, details=failure.details) from failure
             else:
                 self.note_success(spec)
@@ -304,7 +304,9 @@ class Pool:
         key = connection.spec.key
         if failure.kind == "auth_required":
             connection.trace.event("The server refused the credentials.")
-        if failure.kind in ("session_lost", "broken", "unreachable") and not connection.is_over:
+        if failure.kind in ("session_lost", "session_refused"):
+            connection.retire_when_idle()
+        elif failure.kind in ("broken", "unreachable") and not connection.is_over:
             connection.stop()  # one that is over already ends with the last request under way
         if connection.has_failed or failure.kind not in ("broken", "unreachable"):
             return  # one failure of the server, however many requests were under way

@@ -39,14 +39,15 @@ async def perform(
     call: CallRef | None,
     as_task: bool = False,
     needs_headers: bool = False,
+    repeats_in_new_session: bool = False,
 ) -> R:
     """Make a request on the server's connection, with a clock of its own.
-
-    It is made a second time only when the server refused the first because it had forgotten the session.
 
     Args:
         call: whose doing it is; None for what no server may ask back about.
         as_task: the server may answer with a task; see Flight.
+        repeats_in_new_session: once more if the server has forgotten the session; for what changes nothing and is not
+            in the log.
         needs_headers: the tools have to be known first, because arguments may have to be mirrored into headers.
 
     Raises:
@@ -54,7 +55,6 @@ async def perform(
         CallFailed, RpcError: it was sent, or may have been; see failures.NOT_CARRIED_OUT.
         TimeoutError: no answer in time; the server was told to stop.
     """
-    was_refused = False
     for _ in range(_CONNECTION_ATTEMPTS):
         connection = await pool.connect(spec)
         if needs_headers:
@@ -72,9 +72,10 @@ async def perform(
                     )
         except CallFailed as failure:
             pool.note_failure(connection, failure)
-            if failure.kind != "session_lost" or was_refused:
+            if failure.kind == "session_lost" and repeats_in_new_session:
+                repeats_in_new_session = False
+            elif failure.kind != "closed":
                 raise
-            was_refused = True
         except RpcError:
             pool.note_success(spec)
             raise

@@ -131,7 +131,9 @@ async def follow(
     async def ask(connection: Connection, session: ClientSession) -> mcp_types.CallToolResult:
         return await _Following(connection, session, task_id).result()
 
-    return await perform(spec, ask, limits=limits, call=call, as_task=True)
+    return await perform(
+        spec, ask, limits=limits, call=call, as_task=True, repeats_in_new_session=True
+    )
 
 
 async def cancel(spec: ConnectionSpec, task_id: str, *, call: CallRef) -> None:
@@ -142,7 +144,7 @@ async def cancel(spec: ConnectionSpec, task_id: str, *, call: CallRef) -> None:
             await session.send_request(_Cancel(params=_Params(task_id=task_id)), _ANY)
 
     limits = CallLimits(seconds=CANCEL_SECONDS, hard_seconds=CANCEL_SECONDS)
-    await perform(spec, ask, limits=limits, call=call, as_task=True)
+    await perform(spec, ask, limits=limits, call=call, as_task=True, repeats_in_new_session=True)
 
 
 class _Following:

@@ -23,6 +23,7 @@ from mcp_servers.connections.http_failures import (
     GUARD_ERROR_CODE,
     error_data,
     failed,
+    fault_data,
     kind_of_error,
     kind_of_status,
     refused,
@@ -163,10 +164,12 @@ async def _post(
             async with client.stream("POST", url, content=content, headers=headers) as response:
                 if response.is_success:
                     return None
-                return error_data(kind_of_status(response.status_code), response)
+                kind = kind_of_status(response.status_code)
+                # The session is in the URL here, and this revision has no status for a forgotten one.
+                return error_data("session_refused" if kind == "not_found" else kind, response)
     except TimeoutError:
         return None  # it may have been taken, and be answered over the stream
     except httpx2.ReadTimeout:
         return None
     except (httpx2.TransportError, httpx2.DecodingError) as error:
-        return {"kind": kind_of_error(error), "http_status": None}
+        return fault_data(kind_of_error(error))

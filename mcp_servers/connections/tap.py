@@ -17,6 +17,7 @@ from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPC
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from mcp_servers.connections.flights import CURRENT
+from mcp_servers.connections.http_failures import without_mark
 from mcp_servers.connections.permits import PermitRefused
 from workspaces.failpoints import Failpoint, failpoint
 
@@ -241,7 +242,7 @@ def _payload(message: object) -> dict[str, Any]:
         return {"method": message.method, "params": message.params}
     if isinstance(message, JSONRPCError):
         error = message.error
-        told = {"code": error.code, "message": error.message, "data": error.data}
+        told = {"code": error.code, "message": error.message, "data": without_mark(error.data)}
         return {"id": message.id, "error": told}
     assert isinstance(message, JSONRPCResponse)
     return {"id": message.id, "result": message.result}

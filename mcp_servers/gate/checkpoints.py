@@ -103,6 +103,8 @@ class SignInCheckpoint(BaseModel):
 
     kind: Literal["sign_in"] = "sign_in"
     task: TaskCheckpoint | None = None
+    was_refused: bool = False
+    """It was sent before, and the server refused it."""
 
     def as_text(self) -> str:
         """What the caller keeps."""
@@ -133,7 +135,7 @@ def read_checkpoint(text: str) -> Checkpoint:
 
 
 def is_unsent(text: str | None) -> bool:
-    """Whether a call that stopped there has not been sent, so that it certainly did nothing."""
+    """Whether a call that stopped there was not sent, or was refused for want of an account: it certainly did nothing."""
     if not text:
         return False
     try:

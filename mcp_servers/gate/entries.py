@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from audit.actions import Action, RefusedBy
 from audit.errors import AuditUnavailable
@@ -18,6 +18,12 @@ from mcp_servers.values import ToolCallRequest
 if TYPE_CHECKING:
     from mcp_servers.models import Approval, McpTool
     from workspaces.errors import DomainError
+
+
+SENT_AGAIN_AFTER: Final = "sent_again_after"
+"""In the details of a *requested* that is not its call's first: what the sending comes after."""
+PROTOCOL_ROUNDS: Final = frozenset({"answers", "auth_required", "link", "sign_in"})
+"""After these the protocol has a call sent again, since the server says that it has not begun."""
 
 
 def refuse_because(

@@ -29,13 +29,17 @@ _NOTHING_DONE: Final = NOT_CARRIED_OUT | {
 
 def outcome_of(plan: Plan, kind: str) -> Outcome:
     """What a broken call means: the worst that the tool's nature allows."""
-    if kind in _NOTHING_DONE:
+    if kind in _NOTHING_DONE or may_repeat(plan):
         return Outcome.TRANSPORT_ERROR
+    return Outcome.OUTCOME_UNKNOWN
+
+
+def may_repeat(plan: Plan) -> bool:
+    """Whether calling the tool twice does no more than calling it once, by the word of a trusted server."""
     hints = plan.tool.typed_annotations
-    is_harmless = plan.tool.server.trusts_annotations and (
+    return plan.tool.server.trusts_annotations and (
         hints.read_only is True or hints.idempotent is True
     )
-    return Outcome.TRANSPORT_ERROR if is_harmless else Outcome.OUTCOME_UNKNOWN
 
 
 def words_of(plan: Plan, error: CallFailed) -> str:

@@ -21,6 +21,7 @@ from mcp_servers.connections import calls
 from mcp_servers.connections.failures import CallFailed, RpcError
 from mcp_servers.errors import Busy, ConnectionFailed
 from mcp_servers.gate.dialogue import MOST_ROUNDS, Dialogue
+from mcp_servers.gate.entries import SENT_AGAIN_AFTER
 from mcp_servers.gate.outcomes import facts, since
 from mcp_servers.gate.port import CallPort, NoPort, PortOnItsLoop
 from mcp_servers.gate.read_admission import (
@@ -37,6 +38,7 @@ from mcp_servers.gate.recording import (
     keep_refusal,
     record_end,
 )
+from mcp_servers.gate.sendings import Sendings
 from mcp_servers.gate.signing_in import CannotGoOn, SigningIn
 from mcp_servers.gate.slots import HeldSlot
 from mcp_servers.inputs import Answers, InputRequired
@@ -229,8 +231,10 @@ async def _send(
     read: Callable[[Any], _Ended],
 ) -> _Ended:
     started = time.monotonic()
+    # Reading twice does no more than reading once.
+    sendings = Sendings(partial(_write_requested_again, plan), may_repeat=True)
     try:
-        ended = await _exchange(signing_in, dialogue, send, read)
+        ended = await _exchange(sendings, signing_in, dialogue, send, read)
     except TimeoutError:
         ended = _Ended(
             outcome=Outcome.TIMEOUT,
@@ -265,6 +269,7 @@ async def _send(
 
 
 async def _exchange(
+    sendings: Sendings,
     signing_in: SigningIn,
     dialogue: Dialogue,
     send: _Send,
@@ -272,10 +277,11 @@ async def _exchange(
 ) -> _Ended:
     answers: Answers | None = None
     for rounds in range(1, MOST_ROUNDS + 1):
-        got = await signing_in.with_account(partial(_sent, send, dialogue, answers))
+        got = await signing_in.with_account(partial(_sent, sendings, send, dialogue, answers))
         if not isinstance(got, InputRequired):
             return await asyncio.to_thread(read, got)
         answers = await dialogue.answer_round(got, rounds=rounds, can_wait_elsewhere=False)
+        sendings.after = "answers"
     return _Ended(
         outcome=Outcome.TOOL_ERROR,
         message=f"The server asked for input more than {MOST_ROUNDS} times and was given up.",
@@ -283,9 +289,13 @@ async def _exchange(
 
 
 async def _sent(
-    send: _Send, dialogue: Dialogue, answers: Answers | None, spec: ConnectionSpec
+    sendings: Sendings,
+    send: _Send,
+    dialogue: Dialogue,
+    answers: Answers | None,
+    spec: ConnectionSpec,
 ) -> Any:
-    return await send(spec, dialogue, answers)
+    return await sendings.make(lambda: send(spec, dialogue, answers))
 
 
 async def _commit_requested(plan: ReadPlan) -> None:
@@ -314,6 +324,19 @@ def _write_requested(plan: ReadPlan, clock: CommitClock) -> None:
             clock.check()
     except DatabaseError as error:
         raise AuditUnavailable(details={"action": plan.kind.requested.value}) from error
+
+
+def _write_requested_again(plan: ReadPlan, after: str) -> None:
+    record(
+        draft_read(
+            plan.kind.requested,
+            plan.request,
+            plan.server,
+            plan.name,
+            plan.arguments,
+            details={SENT_AGAIN_AFTER: after},
+        )
+    )
 
 
 async def _record_finished(plan: ReadPlan, ended: _Ended, duration_ms: int) -> None:

@@ -25,9 +25,10 @@ from mcp_servers.gate.checkpoints import (
     TaskCheckpoint,
 )
 from mcp_servers.gate.dialogue import MOST_ROUNDS, Dialogue
-from mcp_servers.gate.entries import draft
-from mcp_servers.gate.outcomes import facts, failed, outcome_of, since, words_of
+from mcp_servers.gate.entries import SENT_AGAIN_AFTER, draft, told
+from mcp_servers.gate.outcomes import facts, failed, may_repeat, outcome_of, since, words_of
 from mcp_servers.gate.port import Standing
+from mcp_servers.gate.sendings import Sendings
 from mcp_servers.gate.signing_in import CannotGoOn, SigningIn
 from mcp_servers.inputs import (
     Answers,
@@ -67,12 +68,14 @@ class _Parking:
         self,
         keep: Callable[[Checkpoint | None], Awaitable[None]],
         task: TaskCheckpoint | None,
+        was_refused: Callable[[], bool],
     ) -> None:
         self._keep = keep
         self._task = task
+        self._was_refused = was_refused
 
     async def keep(self) -> None:
-        await self._keep(SignInCheckpoint(task=self._task))
+        await self._keep(SignInCheckpoint(task=self._task, was_refused=self._was_refused()))
 
     async def forget(self) -> None:
         await self._keep(self._task)
@@ -99,6 +102,7 @@ class Exchange:
         """What the caller keeps is where the call stands: nothing has been done since."""
         self.is_under_way = False
         """The server works on it."""
+        self._sendings = Sendings(self._write_requested_again, may_repeat=may_repeat(plan))
 
     async def run(self, checkpoint: Checkpoint | None, started: float) -> ToolCallOutcome:
         """Make the call, from its beginning or from a checkpoint.
@@ -146,6 +150,7 @@ class Exchange:
         if isinstance(checkpoint, SignInCheckpoint):
             await self._signing_in.resume()
             await in_database(self._write_resumed, checkpoint.kind)
+            self._sendings.was_sent, self._sendings.after = checkpoint.was_refused, "sign_in"
             await self._keep(checkpoint.task)
             if checkpoint.task is not None:
                 return await self._follow(checkpoint.task)
@@ -155,6 +160,7 @@ class Exchange:
         if isinstance(checkpoint, InputCheckpoint):
             answers, rounds = await self._dialogue.resume(checkpoint), checkpoint.rounds
             await in_database(self._write_resumed, checkpoint.kind)
+            self._sendings.was_sent, self._sendings.after = True, "answers"
             # From here on the server may act, so a crash must not lead back to this point.
             await self._keep(None)
         has_begun_again = False
@@ -164,9 +170,10 @@ class Exchange:
             except RpcError as error:
                 # The server's own note of what it asked has run out, or went with its process. It has only asked so
                 # far, so the call may begin again; what was answered is not asked twice.
-                if rounds != 1 or has_begun_again or not _has_forgotten(error):
+                if rounds != 1 or has_begun_again or not self._may_begin_again(error):
                     raise
                 answers, rounds, has_begun_again = None, 0, True
+                self._sendings.after = "state_forgotten"
                 continue
             if isinstance(got, mcp_types.CallToolResult):
                 return got
@@ -175,6 +182,7 @@ class Exchange:
                 await self._keep(kept)
                 return await self._follow(kept)
             rounds += 1
+            self._sendings.after = "answers"
             if rounds > MOST_ROUNDS:
                 raise TooManyRounds
             answers = await self._dialogue.answer_round(
@@ -187,7 +195,12 @@ class Exchange:
         self.has_checkpoint = checkpoint is not None
 
     def _parking(self, task: TaskCheckpoint | None) -> _Parking | None:
-        return _Parking(self._keep, task) if self._plan.request.can_wait_elsewhere else None
+        if not self._plan.request.can_wait_elsewhere:
+            return None
+        return _Parking(self._keep, task, lambda: self._sendings.was_sent)
+
+    def _may_begin_again(self, error: RpcError) -> bool:
+        return may_repeat(self._plan) and _has_forgotten(error)
 
     async def _sent(
         self, answers: Answers | None
@@ -199,32 +212,38 @@ class Exchange:
     async def _send(
         self, spec: ConnectionSpec, answers: Answers | None
     ) -> mcp_types.CallToolResult | InputRequired | TaskStarted:
-        plan = self._plan
-        for is_first in (True, False):
-            permit = calls.mint_permit(
-                call_id=plan.request.call_id,
-                server_id=plan.tool.server_id,
-                tool_name=plan.tool.name,
-                arguments=plan.arguments,
-                user_id=plan.request.actor.user_id,
-            )
-            failpoint(Failpoint.GATE_BEFORE_SEND)
-            if self._port.standing() is not Standing.OURS:
-                await self._port.make_sure()
+        has_visited = False
+        while True:
             try:
-                return await calls.send_call(
-                    spec,
-                    permit,
-                    limits=plan.limits,
-                    listener=self._dialogue,
-                    answers=answers,
-                    as_task=plan.tool.task_support == "required",
-                )
+                return await self._sendings.make(lambda: self._send_once(spec, answers))
             except RpcError as error:
                 # The server refused to begin before a person has been somewhere, so nothing is done twice.
-                if not is_first or not await self._visit_links(error):
+                if has_visited or not await self._visit_links(error):
                     raise
-        raise AssertionError("the second round returns or raises")
+                has_visited, self._sendings.after = True, "link"
+
+    async def _send_once(
+        self, spec: ConnectionSpec, answers: Answers | None
+    ) -> mcp_types.CallToolResult | InputRequired | TaskStarted:
+        plan = self._plan
+        permit = calls.mint_permit(
+            call_id=plan.request.call_id,
+            server_id=plan.tool.server_id,
+            tool_name=plan.tool.name,
+            arguments=plan.arguments,
+            user_id=plan.request.actor.user_id,
+        )
+        failpoint(Failpoint.GATE_BEFORE_SEND)
+        if self._port.standing() is not Standing.OURS:
+            await self._port.make_sure()
+        return await calls.send_call(
+            spec,
+            permit,
+            limits=plan.limits,
+            listener=self._dialogue,
+            answers=answers,
+            as_task=plan.tool.task_support == "required",
+        )
 
     async def _visit_links(self, error: RpcError) -> bool:
         """Send the person where the server wants them first; True if they have been."""
@@ -270,6 +289,18 @@ class Exchange:
             async with asyncio.timeout(_CANCEL_SECONDS):
                 await calls.cancel_task(self._signing_in.spec, task_id)
 
+    def _write_requested_again(self, after: str) -> None:
+        plan = self._plan
+        drafted = draft(plan.request, plan.tool, Action.TOOL_CALL_REQUESTED, plan.arguments)
+        record(
+            replace(
+                drafted,
+                rule=plan.decision.rule,
+                approval=told(plan.approval),
+                details={**(drafted.details or {}), SENT_AGAIN_AFTER: after},
+            )
+        )
+
     def _write_resumed(self, kind: str) -> None:
         plan = self._plan
         record(
@@ -296,8 +327,8 @@ async def _read(plan: Plan, result: mcp_types.CallToolResult, started: float) ->
 def _has_forgotten(error: RpcError) -> bool:
     """The server does not know the state that it gave along with its questions."""
     data = error.data if isinstance(error.data, dict) else {}
-    return error.rpc_code == mcp_types.INVALID_PARAMS and (
-        data.get("reason") == "invalid_request_state" or "requeststate" in error.message.lower()
+    return (
+        error.rpc_code == mcp_types.INVALID_PARAMS and data.get("reason") == "invalid_request_state"
     )
 
 

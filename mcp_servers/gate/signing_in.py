@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from mcp_servers.connections.failures import CallFailed
@@ -23,7 +24,7 @@ from mcp_servers.elicitation.sign_ins import (
 )
 from mcp_servers.errors import AuthenticationRequired, InputMissing, McpServersError
 from mcp_servers.models import AuthType, InputStatus
-from mcp_servers.oauth.grants import person_of, want_scope
+from mcp_servers.oauth.grants import is_renewed_since, person_of, want_scope
 from mcp_servers.oauth.values import Challenge, scopes_of
 from workspaces.database import database_now, in_database
 from workspaces.errors import DomainError
@@ -92,19 +93,25 @@ class SigningIn:
         """Send something, once somebody has signed in who has to.
 
         Args:
-            send: is called again after a sign-in; the server refused what it sent before, and did nothing.
+            send: is called again after a sign-in, or once with a renewed token; the server refused what it sent
+                before, and did nothing. It sees to it that each sending is in the log.
 
         Raises:
             InputMissing: somebody has to sign in first, and the request was put aside.
             CannotGoOn: nobody did, or it did not help.
         """
-        for _ in range(MOST_SIGN_INS + 1):
+        was_renewed = False
+        sign_ins = 0
+        while sign_ins <= MOST_SIGN_INS:
             since = await self._now()
             try:
                 if self.spec.needs_sign_in:
                     raise AuthenticationRequired(words_for_nobody(self._origin.server))
                 return await send(self.spec)
             except (CallFailed, AuthenticationRequired) as error:
+                if not was_renewed and since is not None and await self._is_renewed(error, since):
+                    was_renewed = True
+                    continue
                 wanted = self._wanted(error)
                 if wanted is None or since is None:
                     raise
@@ -116,13 +123,22 @@ class SigningIn:
                 is_there = person_of(self._origin.actor) is not None
                 raise CannotGoOn(_words_unasked(self._origin.server, is_there=is_there))
             await self._sign_in(wanted, since, parking)
+            sign_ins += 1
         raise CannotGoOn(self._in_vain(), sign_in="in_vain")
 
     async def _now(self) -> datetime | None:
         """By the clock that grants are dated by; None where nobody signs in."""
-        if self._origin.server.auth_type != AuthType.OAUTH:
+        if self._origin.server.auth_type not in (AuthType.OAUTH, AuthType.OAUTH_CLIENT):
             return None
         return await in_database(database_now)
+
+    async def _is_renewed(
+        self, error: CallFailed | AuthenticationRequired, since: datetime
+    ) -> bool:
+        """Whether the server refused a token that has been renewed since."""
+        if error.details.get("http_status") != HTTPStatus.UNAUTHORIZED:
+            return False
+        return await in_database(partial(is_renewed_since, since=since, **self._holder()))
 
     def _holder(self) -> dict[str, Any]:
         return {"server": self._origin.server, "user_id": person_of(self._origin.actor)}

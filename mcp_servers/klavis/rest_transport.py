@@ -29,6 +29,7 @@ from mcp_servers.connections.density import check_parts
 from mcp_servers.connections.http_failures import (
     GUARD_ERROR_CODE,
     error_data,
+    fault_data,
     kind_of_error,
     kind_of_status,
 )
@@ -137,7 +138,7 @@ class _Bridge:
             return JSONRPCError(jsonrpc="2.0", id=request.id, error=failure.error)
         except Exception:  # one request's trouble ends no other one on the connection
             logger.exception("klavis_rest_request_failed")
-            error = _guard_failure({"kind": "broken", "http_status": None}).error
+            error = _guard_failure(fault_data("broken")).error
             return JSONRPCError(jsonrpc="2.0", id=request.id, error=error)
         return JSONRPCResponse(jsonrpc="2.0", id=request.id, result=result)
 
@@ -156,7 +157,7 @@ class _Bridge:
         body = {"connectionType": TRANSPORT, "format": "mcp_native"}
         found = _read(ListedTools, await self._post("/mcp-server/list-tools", body))
         if not found.success:
-            raise _guard_failure({"kind": "http_status", "http_status": 200})
+            raise _guard_failure(fault_data("http_status", 200))
         return {"tools": [_tool(one) for one in found.tools if isinstance(one, dict)]}
 
     async def _call(self, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -197,20 +198,18 @@ class _Bridge:
                     headers={"content-type": "application/json", "accept": "application/json"},
                 )
         except TimeoutError:
-            raise _guard_failure({"kind": "timeout", "http_status": None}) from None
+            raise _guard_failure(fault_data("timeout")) from None
         except (httpx2.TransportError, httpx2.DecodingError) as error:
-            data = {"kind": kind_of_error(error), "http_status": None}
-            raise _guard_failure(data) from None
+            raise _guard_failure(fault_data(kind_of_error(error))) from None
         if not response.is_success:
             kind = kind_of_status(response.status_code)
-            # There are no sessions here that could be lost.
-            kind = "http_status" if kind == "session_lost" else kind
+            kind = "http_status" if kind == "not_found" else kind
             raise _guard_failure(error_data(kind, response))
         try:
             check_parts(response.content)
             return json.loads(response.content)
         except httpx2.DecodingError:
-            raise _guard_failure({"kind": "too_large", "http_status": None}) from None
+            raise _guard_failure(fault_data("too_large")) from None
         except (ValueError, RecursionError):
             raise _unreadable() from None
 
@@ -242,7 +241,7 @@ def _read(shape: Any, answer: object) -> Any:
 
 
 def _unreadable() -> _Failed:
-    return _guard_failure({"kind": "unreadable", "http_status": None})
+    return _guard_failure(fault_data("unreadable"))
 
 
 def _guard_failure(data: dict[str, Any]) -> _Failed:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import httpx2
 
+from mcp_servers.connections.messages import is_recorded
 from mcp_servers.oauth import watching
 from mcp_servers.oauth.renewing import AccessToken, NoToken, current_token, renew
 from workspaces import outbound
@@ -25,7 +26,8 @@ logger = logging.getLogger(__name__)
 class GrantAuth(httpx2.Auth):
     """Authorization by a stored grant. Never asks a person: a refusal is handed on as it came.
 
-    One try with a new token after a 401, and no more. Without a token nothing is sent: a server that lets anybody in
+    One try with a new token after a 401, and no more; what the gate sends it sends again itself, with an entry of its
+    own in the log, once there is a new token. Without a token nothing is sent: a server that lets anybody in
     would take the request for a stranger's.
 
     Args:
@@ -56,6 +58,8 @@ class GrantAuth(httpx2.Auth):
         if response.status_code != 401:
             return
         newer = await _surely(renew(self.holder, token.generation))
+        if isinstance(newer, AccessToken) and is_recorded(request.content):
+            return
         if isinstance(newer, AccessToken):
             _put(request, newer)
             yield request

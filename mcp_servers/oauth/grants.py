@@ -13,6 +13,8 @@ from workspaces.actors import ActorKind, Source
 from workspaces.secrets import SecretUnreadable
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from mcp_servers.models import McpServer
     from workspaces.actors import Actor
 
@@ -79,6 +81,12 @@ def usable_grant(server: McpServer, user_id: UUID | None) -> OAuthGrant | None:
     holder = holder_of(server, user_id)
     grant = find_grant(holder) if holder is not None else None
     return grant if grant is not None and serves(grant) else None
+
+
+def is_renewed_since(server: McpServer, user_id: UUID | None, since: datetime) -> bool:
+    """Whether the token that a request for this person uses is newer than a moment."""
+    grant = usable_grant(server, user_id)
+    return grant is not None and grant.refreshed_at is not None and grant.refreshed_at > since
 
 
 def serves(grant: OAuthGrant) -> bool:

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from typing import Any
+from uuid import uuid4
 
 import uvicorn
 from mcp.server import MCPServer
@@ -262,6 +263,12 @@ INITIALIZED: dict[str, Any] = {
     "capabilities": {"tools": {"listChanged": True}},
     "serverInfo": {"name": "raw", "version": "0"},
 }
+
+
+async def begin_session(body: dict[str, Any] | None, scope: Scope, send: Send) -> None:
+    """Answer initialize with a session id."""
+    answer = {"jsonrpc": "2.0", "id": (body or {}).get("id"), "result": INITIALIZED}
+    await reply(send, 200, json.dumps(answer).encode(), headers={"mcp-session-id": uuid4().hex})
 
 
 def raw_tool(name: str, /, **parts: Any) -> dict[str, Any]:

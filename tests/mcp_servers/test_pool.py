@@ -33,10 +33,10 @@ from mcp_servers.errors import (
 from mcp_servers.inputs import CallLimits
 from mcp_servers.values import Protocol
 from tests.fakes.mcp_server import (
-    INITIALIZED,
     CountingServer,
     Handler,
     RawServer,
+    begin_session,
     raw_tool,
     reply,
     reply_error,
@@ -248,45 +248,24 @@ async def test_many_cycles_leave_nothing(counting: CountingServer) -> None:
     assert all(now <= then + 4 for then, now in zip(before, after, strict=True)), (before, after)
 
 
-async def test_a_lost_session_is_opened_again_and_the_call_sent_once(raw: Any) -> None:
-    """REL-34: the server refused the first request, so the second one is the only one carried out."""
-    state = {"sessions": 0, "forgets": True}
-
-    async def initialize(body: Any, scope: Any, send: Any) -> None:
-        state["sessions"] += 1
-        answer = {"jsonrpc": "2.0", "id": body["id"], "result": INITIALIZED}
-        await reply(
-            send,
-            200,
-            json.dumps(answer).encode(),
-            headers={"mcp-session-id": str(state["sessions"])},
-        )
+async def test_a_lost_session_is_given_up_and_the_next_call_begins_another(raw: Any) -> None:
+    """REL-34, REL-200: below the gate nothing is sent again."""
+    lost = [True]
 
     async def call_tool(body: Any, scope: Any, send: Any) -> None:
-        if state["forgets"]:
-            state["forgets"] = False
+        if lost.pop() if lost else False:
             await reply(send, 404)
-            return
-        await reply_result(send, body, {"content": [{"type": "text", "text": "done"}]})
+        else:
+            await reply_result(send, body, {"content": [{"type": "text", "text": "done"}]})
 
-    server = raw({"initialize": initialize, "tools/call": call_tool})
+    server = raw({"initialize": begin_session, "tools/call": call_tool})
     spec = spec_for(server.url, protocol=Protocol.LEGACY)
-    assert text_of(await call(spec, "echo")) == "done"
-    assert state["sessions"] == 2
-    assert server.methods().count("tools/call") == 2
-
-
-async def test_a_server_that_keeps_forgetting_is_not_asked_for_ever(raw: Any) -> None:
-    """REL-34: one repeat, no loop."""
-
-    async def forget(body: Any, scope: Any, send: Any) -> None:
-        await reply_error(send, body, -32600, "Session not found", status=404)
-
-    server = raw({"tools/call": forget})
     with pytest.raises(CallFailed) as caught:
-        await call(spec_for(server.url, protocol=Protocol.LEGACY), "echo")
+        await call(spec, "echo")
     assert caught.value.kind == "session_lost"
-    assert server.methods().count("tools/call") == 2
+    assert server.methods().count("tools/call") == 1
+    assert text_of(await call(spec, "echo")) == "done"
+    assert server.methods().count("initialize") == 2
 
 
 @pytest.mark.parametrize(

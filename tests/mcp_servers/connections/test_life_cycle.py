@@ -269,8 +269,9 @@ async def test_a_retired_connection_finishes_what_it_carries(everywhere: Everywh
 
 async def test_a_look_heals_a_lost_session(raw: RawServer) -> None:
     """REL-34: a check does not fail because the server was restarted since the last one."""
-    from tests.fakes.mcp_server import reply_error
+    from tests.fakes.mcp_server import begin_session, reply_error
 
+    raw.handlers["initialize"] = begin_session
     spec = spec_for(raw.url, protocol=Protocol.LEGACY, transport="streamable_http")
     await runtime.run(pool.list_tools(spec))
     lost = {"left": 1}

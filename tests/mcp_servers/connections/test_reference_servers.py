@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from mcp_servers.connections import calls, completion, runtime
+from mcp_servers.connections.failures import CallFailed
 from mcp_servers.connections.hooks import hooks
 from mcp_servers.connections.pool import pool
 from mcp_servers.connections.spec import ConnectionSpec, StdioSpec
@@ -162,13 +163,16 @@ async def test_a_watched_resource_of_server_everything(
 
 
 async def test_a_restarted_server_is_found_again(servers: Installed, tmp_path: Path) -> None:
-    """REL-34: it has forgotten the session, and says so in its own way; the call is made again, once."""
+    """REL-34, REL-200: it says in its own way, by status 400, that it has forgotten the session; the next call has a new one."""
     command = (*servers.node("server-everything"), "streamableHttp")
     with running(command) as port:
         spec = spec_for(f"http://127.0.0.1:{port}/mcp")
         assert await text_of(send(spec, "echo", {"message": "1"})) == "Echo: 1"
         first = pool._connections[spec.key]
     with running(command, port):
+        with pytest.raises(CallFailed) as caught:
+            await send(spec, "echo", {"message": "2"})
+        assert caught.value.kind == "session_refused"
         assert await text_of(send(spec, "echo", {"message": "2"})) == "Echo: 2"
         assert pool._connections[spec.key] is not first
 

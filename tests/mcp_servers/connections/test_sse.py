@@ -96,7 +96,7 @@ async def test_a_refused_stream_says_why(serve: Any, status: int, error: type[Ex
     ("status", "kind"),
     [
         (401, "auth_required"),
-        (404, "session_lost"),
+        (404, "session_refused"),
         (429, "rate_limited"),
         (500, "http_status"),
         (302, "redirect"),

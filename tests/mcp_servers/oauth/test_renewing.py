@@ -80,7 +80,7 @@ def test_many_calls_at_its_end_make_one_renewal(
 def test_a_token_that_the_server_refuses_is_renewed_once(
     tenant: Tenant, server: McpServer, protected: ProtectedServer, sign_in: SignIn
 ) -> None:
-    """One retry on 401 with a new token, which our own clock saw no need for."""
+    """REL-200: once more after a 401, with a new token, and with an entry of its own in the log."""
     sign_in(server)
     protected.issuer.accounts.expire_access_tokens()
     tool = tool_of(server, "whoami")
@@ -89,6 +89,10 @@ def test_a_token_that_the_server_refuses_is_renewed_once(
     outcome = async_to_sync(call_tool)(a_request(tenant, tool))
     assert outcome.outcome is Outcome.OK
     assert len(protected.issuer.token_requests("refresh_token")) == 1
+    entries = AuditEntry.objects.for_workspace(tenant.workspace).order_by("pk")
+    requested = entries.filter(action=Action.TOOL_CALL_REQUESTED)
+    assert [row.details.get("sent_again_after") for row in requested] == [None, "auth_required"]
+    assert entries.filter(action=Action.TOOL_CALL_FINISHED).count() == 1
 
 
 def test_a_refused_renewal_is_tried_once_and_ends_the_grant(
