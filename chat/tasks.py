@@ -15,7 +15,8 @@ from workspaces import restoring
 
 @shared_task
 def recover_turns() -> int:
-    """Take over turns whose process is gone."""
+    """Take over turns whose process is gone, and settle calls whose end the log has learned."""
+    resolutions.settle_known()
     return runner.recover()
 
 

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from audit.actions import Outcome
 from mcp_servers.canonical import JsonValue, canonical_json
@@ -243,6 +243,25 @@ class EmbeddedResourcePart:
 
 
 ContentPart: TypeAlias = TextPart | ImagePart | AudioPart | ResourceLinkPart | EmbeddedResourcePart
+
+
+def part_from_json(told: Mapping[str, Any]) -> ContentPart:
+    """A part again from what as_json() made of it; its bytes, where neither rows nor the log hold them, are gone."""
+    match told.get("type"):
+        case "image":
+            return ImagePart(mime_type=str(told["mime_type"]), data=str(told["data"]))
+        case "audio":
+            return AudioPart(mime_type=str(told["mime_type"]), data=str(told["data"]))
+        case "resource_link":
+            return ResourceLinkPart(
+                uri=str(told["uri"]), name=str(told["name"]), mime_type=told.get("mime_type")
+            )
+        case "resource":
+            return EmbeddedResourcePart(
+                uri=str(told["uri"]), mime_type=told.get("mime_type"), text=told.get("text")
+            )
+        case _:
+            return TextPart(text=str(told.get("text", "")))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from uuid import UUID
 from audit.actions import Outcome
 from audit.services import was_requested
 from chat.engine.beginning import send_next
+from chat.engine.on_record import settle_from_log
 from chat.engine.requests import actor_for_log, builtin_request, checkpoint_of, request_of
 from chat.engine.rows import (
     calls_of,
@@ -81,9 +82,13 @@ def end_turn(
 def _stop_call(call: ToolCall, turn: Turn, changes: Changes, *, has_holder: bool) -> None:
     """End a call with its turn. What was sent may have taken effect, and the model is not to repeat it unasked."""
     withdraw_inputs(call, changes)
+    was_under_way = call.status in (ToolCallStatus.RUNNING, ToolCallStatus.WAITING_FOR_INPUT)
+    if was_under_way and settle_from_log(call):
+        changes.tool_call(call)
+        return
     is_lost = call.status == ToolCallStatus.RUNNING and call.checkpoint is None and not has_holder
     may_have_acted = (
-        call.status in (ToolCallStatus.RUNNING, ToolCallStatus.WAITING_FOR_INPUT)
+        was_under_way
         and not _is_harmless(call)
         and not is_unsent(checkpoint_of(call))
         and was_requested(call.workspace_id, call.pk)
@@ -169,12 +174,16 @@ def _is_harmless(call: ToolCall) -> bool:
 
 
 def _settle(call: ToolCall, turn: Turn, changes: Changes) -> None:
-    """Go on from where the server was left; else repeat only what is harmless to repeat, or was never sent."""
+    """Take the end from the log; else go on from where the server was left; else repeat only what is harmless to repeat,
+    or was never sent.
+    """
     # An approval is used up by the first attempt, and never covers a second one.
     can_repeat = (_is_harmless(call) and call.approval_id is None) or not was_requested(
         call.workspace_id, call.pk
     )
-    if call.checkpoint is not None or can_repeat:
+    if settle_from_log(call, only_whole=can_repeat):
+        withdraw_inputs(call, changes)
+    elif call.checkpoint is not None or can_repeat:
         if call.checkpoint is None:
             withdraw_inputs(call, changes)
         move_call(call, ToolCallStatus.QUEUED)

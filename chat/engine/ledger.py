@@ -22,6 +22,7 @@ from chat.engine.context import LimitReached
 from chat.engine.counting import COUNTED, believed_usage, count
 from chat.engine.endings import end_turn, record_end, settle_calls
 from chat.engine.leases import Lease, LeaseClock, LeaseLost, acquire
+from chat.engine.on_record import apply_outcome
 from chat.engine.reading import (
     fetch_message,
     fetch_turn,
@@ -31,7 +32,6 @@ from chat.engine.reading import (
 )
 from chat.engine.refusals import record_refused
 from chat.engine.rows import (
-    await_word,
     end_call,
     fetch_call,
     held,
@@ -41,7 +41,7 @@ from chat.engine.rows import (
     move_turn,
 )
 from chat.engine.states import WAITING_CALLS
-from chat.engine.trust import reads_untrusted, shown
+from chat.engine.trust import reads_untrusted
 from chat.models import Message, ToolCall, Turn
 from chat.providers.base import TokenCount
 from chat.providers.known_models import Prices
@@ -49,7 +49,6 @@ from chat.recording import changing
 from chat.services.titles import wish_title
 from chat.toolset import OfferedTool
 from chat.values import MessageRole, MessageStatus, ToolCallStatus, TurnStatus
-from mcp_servers.hidden_text import show_hidden, strip_hidden
 from mcp_servers.values import ToolCallOutcome
 from workspaces.database import database_now
 from workspaces.failpoints import Failpoint, failpoint
@@ -378,29 +377,9 @@ def start_call(lease: Lease, call_id: UUID) -> ToolCall:
 
 def finish_call(lease: Lease, call_id: UUID, outcome: ToolCallOutcome, *, work_ms: int) -> None:
     """Commit how a call ended, before the model hears of it."""
-    status = _STATUS_OF_OUTCOME.get(outcome.outcome.value, ToolCallStatus.FAILED)
     with held(lease) as (changes, turn):
         call = fetch_call(lease.workspace_id, call_id)
-        move_call(call, status)
-        call.result = {
-            "content": shown(outcome.content_as_json()),
-            "truncated": outcome.truncated,
-            "structured": shown(outcome.structured),
-            "structured_problem": outcome.details.get("structured"),
-            "cached_at": outcome.cached_at.isoformat() if outcome.cached_at else None,
-        }
-        call.was_cached = outcome.cached_at is not None
-        call.artifact = outcome.details.get("artifact") or call.artifact
-        if outcome.details.get("from_outside"):
-            # A file that was fetched or uploaded may hold anybody's words.
-            call.annotations = {**call.annotations, "open_world": None}
-        call.checkpoint = None
-        call.model_text = strip_hidden(outcome.as_model_text())
-        call.error = show_hidden(outcome.message) if outcome.is_error else ""
-        call.duration_ms = outcome.duration_ms
-        call.finished_at = database_now()
-        if status is ToolCallStatus.OUTCOME_UNKNOWN:
-            await_word(call)
+        apply_outcome(call, outcome)
         call.save()
         changes.tool_call(call)
         turn.work_ms += work_ms
@@ -469,13 +448,6 @@ def finish(
         )
         failpoint(Failpoint.END_BEFORE_COMMIT)
     failpoint(Failpoint.END_AFTER_COMMIT)
-
-
-_STATUS_OF_OUTCOME = {
-    "ok": ToolCallStatus.SUCCEEDED,
-    "cancelled": ToolCallStatus.CANCELLED,
-    "outcome_unknown": ToolCallStatus.OUTCOME_UNKNOWN,
-}
 
 
 def _call_of(proposal: ProposedCall, turn: Turn, message: Message, position: int) -> ToolCall:

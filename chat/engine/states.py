@@ -64,8 +64,17 @@ CALL_MOVES: dict[Call, frozenset[Call]] = {
     Call.FAILED: frozenset(),
     Call.REFUSED: frozenset(),
     Call.CANCELLED: frozenset(),
-    # The person who asked says what becomes of it; running it again is another call.
-    Call.OUTCOME_UNKNOWN: frozenset({Call.MARKED_DONE, Call.GIVEN_UP, Call.REPEATED}),
+    # The person who asked says what becomes of it, unless the log has learned it; running it again is another call.
+    Call.OUTCOME_UNKNOWN: frozenset(
+        {
+            Call.MARKED_DONE,
+            Call.GIVEN_UP,
+            Call.REPEATED,
+            Call.SUCCEEDED,
+            Call.FAILED,
+            Call.CANCELLED,
+        }
+    ),
     Call.MARKED_DONE: frozenset(),
     Call.GIVEN_UP: frozenset(),
     Call.REPEATED: frozenset(),

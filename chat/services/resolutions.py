@@ -5,10 +5,13 @@ from __future__ import annotations
 import logging
 from uuid import UUID
 
-from django.db.models import Max, Q
+from django.db.models import Exists, Max, OuterRef, Q
 
 from audit.actions import Action
+from audit.ends import KNOWN_END
+from audit.models import AuditEntry
 from audit.services import EntryDraft, Ref, record
+from chat.engine.on_record import settle_from_log
 from chat.engine.rows import move_call
 from chat.models import ToolCall
 from chat.recording import Changes, changing
@@ -40,6 +43,8 @@ def resolve_call(
     """Run a call of unknown outcome again, take it as done, or give it up.
 
     Running it again is a new call, with an approval of its own where its tool asks for one.
+
+    If the log knows by now how the call ended, that counts, and nothing is run again.
 
     Returns:
         The call that was decided about, or the new one in its place.
@@ -95,9 +100,37 @@ def expire_resolutions() -> int:
     return len(ids)
 
 
+def settle_known() -> int:
+    """Settle calls of unknown outcome whose end has come into the log since; how many."""
+    known = AuditEntry.objects.across_workspaces().filter(
+        KNOWN_END, call_id=OuterRef("pk"), workspace_id=OuterRef("workspace_id")
+    )
+    unknown = ToolCall.objects.across_workspaces().filter(
+        Exists(known), status=ToolCallStatus.OUTCOME_UNKNOWN.value
+    )
+    ids = list(unknown.values_list("pk", "workspace_id", "turn__conversation_id")[:500])
+    number = 0
+    for call_id, workspace_id, conversation_id in ids:
+        try:
+            with changing(conversation_id, workspace_id) as changes:
+                call = _fetch(call_id, workspace_id)
+                if call.status == ToolCallStatus.OUTCOME_UNKNOWN and settle_from_log(call):
+                    changes.tool_call(call)
+                    queue_again(call.turn, changes)
+                    number += 1
+        except DomainError as error:
+            logger.warning("call_not_settled", extra={"call": str(call_id), "code": error.code})
+    return number
+
+
 def _resolve(
     call: ToolCall, resolution: Resolution, note: str, actor: Actor, changes: Changes
 ) -> ToolCall:
+    if settle_from_log(call):
+        # Its end was recorded after all, so there is nothing to decide.
+        changes.tool_call(call)
+        queue_again(call.turn, changes)
+        return call
     again = _repeat(call) if resolution is Resolution.RUN_AGAIN else None
     move_call(call, _STATUS[resolution])
     call.resolution_note = note

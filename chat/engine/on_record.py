@@ -1,0 +1,63 @@
+"""How a call ended, put into its row: by whoever made it, or from the log, where the process died in between."""
+
+from __future__ import annotations
+
+from chat.engine.rows import await_word, move_call
+from chat.engine.trust import shown
+from chat.models import ToolCall
+from chat.values import ToolCallStatus
+from mcp_servers.gate.recorded import recorded_outcome
+from mcp_servers.hidden_text import show_hidden, strip_hidden
+from mcp_servers.values import ToolCallOutcome
+from workspaces.database import database_now
+
+
+def settle_from_log(call: ToolCall, *, only_whole: bool = False) -> bool:
+    """Bring a call to the end that the log has of it; whether it has one. In the caller's transaction.
+
+    Args:
+        only_whole: leave it to the caller if the log does not hold the whole result.
+    """
+    if call.builtin and call.tool_id is None:
+        return False  # made again it does the same, and gives its file
+    found = recorded_outcome(call.workspace_id, call.pk)
+    if found is None:
+        return False
+    outcome, is_whole = found
+    if only_whole and not (is_whole and not call.builtin):
+        return False
+    apply_outcome(call, outcome)
+    call.save()
+    return True
+
+
+def apply_outcome(call: ToolCall, outcome: ToolCallOutcome) -> None:
+    """Bring a call to how it ended; the caller saves."""
+    status = _STATUS_OF_OUTCOME.get(outcome.outcome.value, ToolCallStatus.FAILED)
+    move_call(call, status)
+    call.result = {
+        "content": shown(outcome.content_as_json()),
+        "truncated": outcome.truncated,
+        "structured": shown(outcome.structured),
+        "structured_problem": outcome.details.get("structured"),
+        "cached_at": outcome.cached_at.isoformat() if outcome.cached_at else None,
+    }
+    call.was_cached = outcome.cached_at is not None
+    call.artifact = outcome.details.get("artifact") or call.artifact
+    if outcome.details.get("from_outside"):
+        # A file that was fetched or uploaded may hold anybody's words.
+        call.annotations = {**call.annotations, "open_world": None}
+    call.checkpoint = None
+    call.model_text = strip_hidden(outcome.as_model_text())
+    call.error = show_hidden(outcome.message) if outcome.is_error else ""
+    call.duration_ms = outcome.duration_ms
+    call.finished_at = database_now()
+    if status is ToolCallStatus.OUTCOME_UNKNOWN:
+        await_word(call)
+
+
+_STATUS_OF_OUTCOME = {
+    "ok": ToolCallStatus.SUCCEEDED,
+    "cancelled": ToolCallStatus.CANCELLED,
+    "outcome_unknown": ToolCallStatus.OUTCOME_UNKNOWN,
+}
