@@ -131,6 +131,8 @@ class ToolCallRequest:
     """True: when the server wants an answer first, the caller can be put aside and come back with the checkpoint."""
     checkpoint: str | None = None
     """Where an earlier try of this same call stopped; it goes on there."""
+    identical_result: ToolCallOutcome | None = None
+    """What the same call of the same step has brought; given to this one too if the tool just reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from uuid import UUID
 
 from chat.engine import ledger, waiting
 from chat.engine.builtins import call_built_in
 from chat.engine.context import read_context
+from chat.engine.identical import IdenticalResults
 from chat.engine.leases import Lease
 from chat.engine.port import TurnPort
 from chat.engine.requests import request_of
@@ -28,12 +30,13 @@ async def call_tools(lease: Lease, call_ids: Sequence[UUID]) -> None:
     While one of them waits in place for a person, those that were decided about meanwhile begin too.
     """
     limit = asyncio.Semaphore(CALLS_SIDE_BY_SIDE)
+    results = IdenticalResults()
     ports: list[TurnPort] = []
 
     async def run(call_id: UUID) -> None:
         async with limit:
             ports.append(TurnPort(lease, call_id))
-            await _call_one(lease, call_id, ports[-1])
+            await _call_one(lease, call_id, ports[-1], results)
 
     begun: list[asyncio.Task[None]] = []
     newest: dict[UUID, asyncio.Task[None]] = {}
@@ -60,7 +63,7 @@ async def call_tools(lease: Lease, call_ids: Sequence[UUID]) -> None:
             raise failure
 
 
-async def _call_one(lease: Lease, call_id: UUID, port: TurnPort) -> None:
+async def _call_one(lease: Lease, call_id: UUID, port: TurnPort, results: IdenticalResults) -> None:
     """One call through the gate; whatever comes of it is committed."""
     call = await in_database(ledger.start_call, lease, call_id)
     task = await in_database(read_context, lease)
@@ -73,7 +76,11 @@ async def _call_one(lease: Lease, call_id: UUID, port: TurnPort) -> None:
             outcome = await call_built_in(lease, call, task, port)
         else:
             request = request_of(call, task.turn, task.bud, task.actor)
-            outcome = await call_tool(request, port=port)
+            outcome = await results.call_once(
+                call,
+                task.turn,
+                lambda known: call_tool(replace(request, identical_result=known), port=port),
+            )
     except ApprovalMissing as missing:
         await in_database(
             waiting.ask_for_approval,

@@ -21,7 +21,8 @@ from chat.values import BuiltinTool
 from mcp_servers.canonical import canonical_json, parse_arguments
 from mcp_servers.errors import InvalidArguments
 
-MOST_IDENTICAL_CALLS = 3
+MOST_IDENTICAL_STEPS = 3
+"""In so many steps of a turn the model may ask for the same call. How often within one step is its own affair."""
 MOST_CALLS_IN_STEP = 32
 _MOST_SCHEMA = 2_000
 _MOST_NAMED = 20
@@ -34,6 +35,7 @@ class EarlierCalls:
     """What the model has asked for before in this turn."""
 
     counts: Counter[Identity]
+    """In how many steps."""
     has_broken: bool = False
     """It was told once that its arguments cannot be read."""
 
@@ -41,11 +43,14 @@ class EarlierCalls:
 def read_earlier(turn: Turn) -> EarlierCalls:
     """The calls of a turn's earlier steps."""
     calls = ToolCall.objects.for_workspace(turn.workspace_id).filter(turn=turn)
-    rows = calls.values_list("function_name", "tool_id", "proposed_arguments")
+    rows = calls.values_list("message_id", "function_name", "tool_id", "proposed_arguments")
+    asked = {
+        (step, (_name_of(name, tool), canonical_json(given))) for step, name, tool, given in rows
+    }
     messages = Message.objects.for_workspace(turn.workspace_id).filter(turn=turn)
     metas = messages.values_list("json_meta", flat=True)
     return EarlierCalls(
-        Counter((_name_of(name, tool), canonical_json(given)) for name, tool, given in rows),
+        Counter(identity for _, identity in asked),
         any(meta.get("has_broken_arguments") for meta in metas),
     )
 
@@ -56,11 +61,10 @@ def propose(
     """Look up each call; what cannot be run says why, in words for the model.
 
     Raises:
-        LimitReached: the same call over and over.
+        LimitReached: the same call in one step after the other.
         BrokenArguments: it was told before that its arguments cannot be read, and they cannot be read again.
     """
     proposals: list[ProposedCall] = []
-    seen = Counter(earlier.counts)
     ids: set[str] = set()
     for position, call in enumerate(asked):
         tool = toolset.by_name.get(call.name)
@@ -70,7 +74,7 @@ def propose(
         is_broken = False
         if tool is None:
             error = _unknown(toolset, call.name)
-            _count(seen, (call.name[:200], b"{}"), call.name)
+            _check_not_again(earlier, (call.name[:200], b"{}"), call.name)
         elif position >= MOST_CALLS_IN_STEP:
             error = f"More than {MOST_CALLS_IN_STEP} calls in one step."
         else:
@@ -95,7 +99,7 @@ def propose(
                         # From here on it is a call of that tool, for policy, people and the log.
                         called, arguments = meant
                 identity = (_name_of(call.name, called.tool_id), canonical_json(arguments))
-                _count(seen, identity, called.full_name)
+                _check_not_again(earlier, identity, called.full_name)
                 tool = called
         # Some servers repeat ids; within a step they have to differ.
         call_id = call.id if call.id not in ids else f"{call.id}_{position}"
@@ -122,9 +126,8 @@ def _name_of(function_name: str, tool_id: UUID | None) -> str:
     return str(tool_id) if is_for_all else function_name
 
 
-def _count(seen: Counter[Identity], identity: Identity, name: str) -> None:
-    seen[identity] += 1
-    if seen[identity] > MOST_IDENTICAL_CALLS:
+def _check_not_again(earlier: EarlierCalls, identity: Identity, name: str) -> None:
+    if earlier.counts[identity] >= MOST_IDENTICAL_STEPS:
         raise LimitReached(f"The model kept making the same call to {name[:100]}, and was stopped.")
 
 

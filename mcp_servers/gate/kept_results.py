@@ -49,6 +49,14 @@ def find_kept(plan: Plan) -> ToolCallOutcome | None:
     return replace(kept.outcome, cached_at=kept.at, duration_ms=0)
 
 
+def identical_result(plan: Plan) -> ToolCallOutcome | None:
+    """What the caller got for the very same call a moment ago, if a trusted server says that the tool just reads."""
+    result = plan.request.identical_result
+    if result is None or not plan.tool.facts().only_reads:
+        return None
+    return replace(result, cached_at=result.cached_at or timezone.now(), duration_ms=0)
+
+
 def keep(plan: Plan, outcome: ToolCallOutcome) -> None:
     """Keep a good result, if the tool's are. Not for an event loop, and not for one that rests on a person's answers."""
     if not _is_kept(plan) or outcome.outcome is not Outcome.OK or outcome.truncated:

@@ -148,7 +148,7 @@ def _commit_requested(
 def _prepare_and_commit(request: ToolCallRequest, port: PortOnItsLoop, clock: CommitClock) -> Plan:
     """In one crossing, as long as nobody has to wait for a slot."""
     plan = prepare(request)
-    kept = kept_results.find_kept(plan)
+    kept = kept_results.find_kept(plan) or kept_results.identical_result(plan)
     if kept is not None:
         plan = replace(_commit_requested(plan, port, clock, is_sent=False), cached=kept)
         _write_finished(plan, kept)
