@@ -34,6 +34,10 @@ class AnswerTooLong(ValueError):
     """The answer is longer than anything sensible."""
 
 
+class CallsUnclear(ValueError):
+    """Which arguments belong to which call cannot be told."""
+
+
 class _Slot:
     __slots__ = ("arguments", "id", "index", "name")
 
@@ -49,7 +53,10 @@ class Accumulator:
 
     def __init__(self) -> None:
         self._text: list[str] = []
+        self._joined_text = SurrogateJoiner()
         self._reasoning: list[str] = []
+        self._joined_thought = SurrogateJoiner()
+        self._is_unclear = False
         self._reasoning_length = 0
         self._splitter: ThinkingSplitter | None = ThinkingSplitter()
         self._slots: list[_Slot] = []
@@ -69,6 +76,7 @@ class Accumulator:
 
         Raises:
             AnswerTooLong: there is no end to it.
+            CallsUnclear: its calls contradict each other.
         """
         usage = chunk.get("usage")
         if isinstance(usage, Mapping):
@@ -93,16 +101,24 @@ class Accumulator:
                 return ()
         content = delta.get("content")
         if len(delta) == 1 and isinstance(content, str) and self._splitter is None:
-            return self._say(content)  # by far the most
+            return self._say(self._joined_text.feed(content))  # by far the most
         self._take_calls(delta)
         return self._take_texts(delta)
 
     def close(self) -> Pieces:
-        """What was held back because more might have come."""
-        if self._splitter is None:
-            return ()
-        text, thought = self._splitter.close()
-        self._splitter = None
+        """What was held back because more might have come.
+
+        Raises:
+            CallsUnclear: arguments have come for a call that was never named.
+        """
+        if self._is_unclear or any(slot.arguments and not slot.name for slot in self._slots):
+            raise CallsUnclear
+        thought, text = self._joined_thought.close(), self._joined_text.close()
+        if self._splitter is not None:
+            said, thoughts = self._splitter.feed(text)
+            rest, last = self._splitter.close()
+            self._splitter = None
+            text, thought = said + rest, thought + thoughts + last
         return (*self._think(thought), *self._say(text))
 
     def text(self) -> str:
@@ -115,7 +131,7 @@ class Accumulator:
             AskedCall(
                 id=slot.id or f"call_{uuid7().hex}",
                 name=slot.name,
-                arguments="".join(slot.arguments),
+                arguments=_arguments_of(slot),
             )
             for slot in self._slots
             if slot.name
@@ -137,14 +153,15 @@ class Accumulator:
             thought = delta.get(name)
             if isinstance(thought, str) and thought:
                 # Some servers send the same thought under two names.
-                pieces = self._think(thought)
+                pieces = self._think(self._joined_thought.feed(thought))
                 break
         content = delta.get("content") or delta.get("refusal")
         if isinstance(content, list):
             content, thought = _joined(content)
-            pieces += self._think(thought)
+            pieces += self._think(self._joined_thought.feed(thought))
         if not isinstance(content, str) or not content:
             return pieces
+        content = self._joined_text.feed(content)
         if self._splitter is not None:
             content, thought = self._splitter.feed(content)
             pieces += self._think(thought)
@@ -217,30 +234,46 @@ class Accumulator:
         if isinstance(arguments, Mapping):
             arguments = json.dumps(arguments)
         if isinstance(arguments, str) and arguments:
-            slot.arguments.append(clean_text(arguments))
+            slot.arguments.append(arguments)
             self._add(len(arguments))
 
     def _slot_for(self, index: int | None, call_id: str, name: str) -> _Slot:
-        if index is not None:
-            slot = next((s for s in reversed(self._slots) if s.index == index), None)
-            # One index for all calls: another id, or without ids another whole call, means another call.
-            is_other = slot is not None and bool(call_id) and bool(slot.id) and call_id != slot.id
-            is_next = (
-                slot is not None and bool(name) and not call_id and not slot.id and _is_whole(slot)
-            )
-            if slot is not None and not is_other and not is_next:
-                return slot
-        elif self._slots:
-            slot = self._slots[-1]
-            is_new_id = bool(call_id) and call_id != slot.id
-            is_new_name = bool(name) and bool(slot.arguments) and not call_id
-            if not is_new_id and not is_new_name:
-                return slot
+        """The call that a piece belongs to: a known id's own, else the last one of its index, or a new one.
+
+        Raises:
+            CallsUnclear: the piece contradicts the call that its id names, or there are too many calls.
+        """
+        known = next((s for s in self._slots if call_id and s.id == call_id), None)
+        if known is not None and (index is None or known.index in (None, index)):
+            if name and known.name and name != known.name:
+                raise self._unclear()
+            return known
+        slot = next((s for s in reversed(self._slots) if index is None or s.index == index), None)
+        if slot is not None and not _is_another(slot, call_id, name):
+            return slot
         if len(self._slots) >= _MOST_CALLS:
-            return self._slots[-1]
+            raise self._unclear()
         new = _Slot(index)
         self._slots.append(new)
         return new
+
+    def _unclear(self) -> CallsUnclear:
+        self._is_unclear = True
+        return CallsUnclear()
+
+
+def _is_another(slot: _Slot, call_id: str, name: str) -> bool:
+    """Whether a piece begins another call than the one before it: servers give one index, or none, to all."""
+    if (call_id and slot.id and call_id != slot.id) or (name and slot.name and name != slot.name):
+        return True
+    if call_id and not slot.id:
+        return slot.index is None or (bool(name) and _is_whole(slot))
+    if call_id or not name:
+        return False
+    if slot.index is None:
+        return bool(slot.arguments)
+    # Some repeat the name in each piece: without ids, the same name after a whole call is the next one.
+    return not slot.id and _is_whole(slot)
 
 
 def _is_whole(slot: _Slot) -> bool:
@@ -250,6 +283,40 @@ def _is_whole(slot: _Slot) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _arguments_of(slot: _Slot) -> str:
+    joiner = SurrogateJoiner()
+    return clean_text("".join([*(joiner.feed(part) for part in slot.arguments), joiner.close()]))
+
+
+class SurrogateJoiner:
+    """Puts characters together again that a server has cut in two between deltas, as JSON lets it."""
+
+    __slots__ = ("_held",)
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def feed(self, text: str) -> str:
+        """The text, without a half at its end whose other half may follow."""
+        if not text:
+            return ""
+        held, self._held = self._held, ""
+        if held:
+            if "\udc00" <= text[0] <= "\udfff":
+                pair = (held + text[0]).encode("utf-16-le", "surrogatepass")
+                text = pair.decode("utf-16-le") + text[1:]
+            else:
+                text = held + text
+        if "\ud800" <= text[-1] <= "\udbff":
+            self._held, text = text[-1], text[:-1]
+        return text
+
+    def close(self) -> str:
+        """A half that nothing followed."""
+        held, self._held = self._held, ""
+        return held
 
 
 def _joined(parts: list[Any]) -> tuple[str, str]:

@@ -6,11 +6,12 @@ import json
 from collections.abc import Iterator, Mapping
 
 from chat.providers import finish_reasons
-from chat.providers.accumulator import Accumulator, AnswerTooLong
+from chat.providers.accumulator import Accumulator, AnswerTooLong, CallsUnclear
 from chat.providers.base import Completion, Piece
 from chat.providers.errors import (
     ContentFiltered,
     ProviderBadAnswer,
+    ProviderError,
     ProviderStalled,
     ProviderUnreachable,
 )
@@ -18,6 +19,11 @@ from chat.providers.event_stream import EventStreamReader, EventTooLong
 from chat.providers.failures import error_of, read_error
 
 _DONE = "[DONE]"
+EVENT_TOO_LONG = (
+    "The model provider sent a single event that is larger than Trellis reads, so the answer was cut off."
+    " Ask for a shorter answer, or try again."
+)
+_CALLS_UNCLEAR = "The model's tool calls contradict each other, so none of them was made. Try again, or use another model."
 
 
 class AnswerReader:
@@ -37,6 +43,11 @@ class AnswerReader:
         return self._accumulator.has_content
 
     @property
+    def has_ended(self) -> bool:
+        """The model has said why it ends: the answer is whole, whatever becomes of the connection."""
+        return self._accumulator.finish_reason in finish_reasons.WHOLE
+
+    @property
     def progress(self) -> int:
         """Grows with the answer, and with nothing else."""
         return self._accumulator.progress
@@ -53,7 +64,7 @@ class AnswerReader:
                 if self.is_done:
                     return
         except EventTooLong as error:
-            raise ProviderBadAnswer from error
+            raise ProviderBadAnswer(EVENT_TOO_LONG) from error
 
     def feed_whole(self, body: bytes) -> Iterator[Piece]:
         """The answer of a server that does not stream, or that found out too late that it cannot answer."""
@@ -71,8 +82,14 @@ class AnswerReader:
                 for data in self._events.close():
                     yield from self._take(data)
             except EventTooLong as error:
-                raise ProviderBadAnswer from error
-        yield from self._accumulator.close()
+                raise ProviderBadAnswer(EVENT_TOO_LONG) from error
+            except ProviderError:
+                if not self.has_ended:
+                    raise
+        try:
+            yield from self._accumulator.close()
+        except CallsUnclear as error:
+            raise ProviderBadAnswer(_CALLS_UNCLEAR) from error
         self._check_end()
 
     def completion(self) -> Completion:
@@ -80,9 +97,12 @@ class AnswerReader:
         return self._accumulator.completion(self._events.ignored)
 
     def _take(self, data: str) -> tuple[Piece, ...]:
-        if len(data) < 20 and data.strip() == _DONE:
-            self.is_done = True
-            return ()
+        if len(data) < 20:
+            word = data.strip()
+            if word == _DONE:
+                self.is_done = True
+            if word in (_DONE, "null", ""):
+                return ()  # the latter two are signs of life
         try:
             chunk = json.loads(data)
         except (ValueError, RecursionError) as error:
@@ -95,6 +115,8 @@ class AnswerReader:
             pieces: tuple[Piece, ...] = self._accumulator.take(chunk)
         except AnswerTooLong as error:
             raise ProviderBadAnswer("The model's answer had no end, and was cut.") from error
+        except CallsUnclear as error:
+            raise ProviderBadAnswer(_CALLS_UNCLEAR) from error
         if self._accumulator.usage is not self._usage:
             self._usage = self._accumulator.usage
             return (*pieces, self._usage)

@@ -29,8 +29,10 @@ from chat.providers.errors import (
     ToolsRefused,
 )
 from workspaces.text_values import read_whole_number
+from workspaces.waiting_times import told_wait
 
 _MOST_READ = 4_000
+_LONGEST_WAIT = 366 * 86_400.0
 _CONTEXT = re.compile(
     r"context[ _-]?(length|window|size)|maximum context|exceed_context|prompt is too long|input is too long"
     r"|too long to fit|too many (input )?tokens|exceeds? the (maximum|max)[\w ]*tokens|reduce the length"
@@ -156,17 +158,16 @@ def wait_of(headers: Mapping[str, str], now: datetime | None = None) -> float | 
 
 
 def _seconds(value: float) -> float | None:
-    return min(86_400.0, max(0.0, value)) if math.isfinite(value) else None
+    return min(_LONGEST_WAIT, max(0.0, value)) if math.isfinite(value) else None
 
 
 def _rate_limited(wait: float | None, details: Mapping[str, Any]) -> ProviderError:
     told = dict(details)
-    when = "in a moment"
     if wait is not None:
         told["wait"] = wait
-        seconds = math.ceil(wait)
-        when = f"in {seconds} seconds" if seconds < 120 else f"in {math.ceil(seconds / 60)} minutes"
-    message = f"The model provider is receiving too many requests. Try again {when}."
+    message = (
+        f"The model provider is receiving too many requests. Try again {told_wait(wait or 0.0)}."
+    )
     return ProviderRateLimited(message, details=told)
 
 

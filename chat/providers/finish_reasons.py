@@ -8,6 +8,9 @@ LENGTH = "length"
 FILTERED = "content_filter"
 FAILED = "error"
 
+WHOLE = frozenset({STOP, CALLS, LENGTH})
+"""After these the answer is all there."""
+
 _WORDS: dict[str, str] = {
     "tool_calls": CALLS,
     "tool_call": CALLS,

@@ -18,7 +18,7 @@ from openai import AsyncOpenAI
 from openai._response import AsyncAPIResponse
 
 from chat.providers.adapting import adapt, habits_told
-from chat.providers.answer_reader import AnswerReader
+from chat.providers.answer_reader import EVENT_TOO_LONG, AnswerReader
 from chat.providers.base import Completion, CompletionRequest, Piece, ProviderSpec
 from chat.providers.errors import (
     ProviderBadAnswer,
@@ -28,12 +28,15 @@ from chat.providers.errors import (
     ProviderUnreachable,
 )
 from chat.providers.failures import error_of, read_error, wait_of
+from workspaces import outbound
 
 logger = logging.getLogger(__name__)
 
 FIRST_PIECE_SECONDS = 120.0
 """A local model may have to be loaded first."""
 BETWEEN_PIECES_SECONDS = 60.0
+AFTER_END_SECONDS = 5.0
+"""For the token counts, which come behind the end of the answer, or never."""
 LONGEST_WAIT_SECONDS = 20.0
 """A provider that wants to be left alone for longer is not waited for; the person is told when to come back."""
 MOST_ATTEMPTS = 3
@@ -94,6 +97,19 @@ class OpenAICompatible:
     async def _pieces(
         self, request: CompletionRequest, reader: AnswerReader
     ) -> AsyncIterator[Piece]:
+        try:
+            async for piece in self._pieces_received(request, reader):
+                yield piece
+        except (TimeoutError, httpx2.HTTPError, openai.OpenAIError, ProviderError) as error:
+            if not reader.has_ended:
+                raise
+            logger.info("provider_broke_off_after_the_end", extra={"error": type(error).__name__})
+        for piece in reader.close():
+            yield piece
+
+    async def _pieces_received(
+        self, request: CompletionRequest, reader: AnswerReader
+    ) -> AsyncIterator[Piece]:
         loop = asyncio.get_running_loop()
         arguments = adapt(_arguments(request), self._habits.get(request.model, frozenset()))
         async with (
@@ -108,16 +124,17 @@ class OpenAICompatible:
                 raise ProviderBadAnswer
             else:
                 async for chunk in response.iter_bytes():
-                    progress = reader.progress
+                    progress, had_ended = reader.progress, reader.has_ended
                     for piece in reader.feed(chunk):
                         yield piece
                     if reader.is_done:
                         break
-                    if reader.progress != progress:
+                    if reader.has_ended and not had_ended:
+                        deadline.reschedule(loop.time() + AFTER_END_SECONDS)
+                    elif reader.progress != progress:
                         # Comments and empty chunks are no progress: only content moves this.
-                        deadline.reschedule(loop.time() + BETWEEN_PIECES_SECONDS)
-        for piece in reader.close():
-            yield piece
+                        between = AFTER_END_SECONDS if had_ended else BETWEEN_PIECES_SECONDS
+                        deadline.reschedule(loop.time() + between)
 
     def _learns(self, request: CompletionRequest, error: openai.APIStatusError) -> bool:
         """Whether the request can be sent in a form that this model takes; then it is from now on."""
@@ -134,7 +151,7 @@ async def _whole_body(response: AsyncAPIResponse[Any]) -> bytes:
     async for chunk in response.iter_bytes():
         body += chunk
         if len(body) > _MOST_BODY:
-            raise ProviderBadAnswer
+            raise ProviderBadAnswer(EVENT_TOO_LONG)
     return bytes(body)
 
 
@@ -179,6 +196,8 @@ def _failure_of(error: Exception) -> ProviderError:
             return ProviderUnreachable()
         case openai.OpenAIError():
             return ProviderBadAnswer()
+        case outbound.TooLarge():
+            return ProviderBadAnswer(EVENT_TOO_LONG)
         case TimeoutError() | httpx2.TimeoutException():
             return ProviderStalled()
         case httpx2.HTTPError():

@@ -41,6 +41,7 @@ from mcp_servers.errors import (
     ConnectTimedOut,
 )
 from mcp_servers.values import Protocol
+from workspaces.waiting_times import told_wait
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -438,7 +439,7 @@ def _backing_off(state: Backoff, wait: float) -> BackingOff:
             retry_after_seconds=None,
         )
     return BackingOff(
-        f"The server failed a moment ago. Next attempt in {wait:.0f} s.", retry_after_seconds=wait
+        f"The server failed a moment ago. Next attempt {told_wait(wait)}.", retry_after_seconds=wait
     )
 
 

@@ -29,6 +29,7 @@ from mcp_servers.values import Effect, ToolCallOutcome, ToolCallRequest
 from workspaces.errors import DomainError, PermissionDenied
 from workspaces.failpoints import Failpoint, failpoint
 from workspaces.roles import Permission, has_permission, require
+from workspaces.waiting_times import told_wait
 
 if TYPE_CHECKING:
     from mcp_servers.connections.spec import ConnectionSpec
@@ -175,7 +176,9 @@ def why_left_alone(server: McpServer, wait_seconds: float) -> str:
     """Why a server that failed is not called now, in plain words."""
     if math.isinf(wait_seconds):
         return f"{server.name} could not be reached several times. It is tried again by the next check or by hand."
-    return f"{server.name} could not be reached a moment ago. Next attempt in {wait_seconds:.0f} s."
+    return (
+        f"{server.name} could not be reached a moment ago. Next attempt {told_wait(wait_seconds)}."
+    )
 
 
 def limits_of(server: McpServer, seconds: float | None = None) -> CallLimits:

@@ -51,6 +51,7 @@ from mcp_servers.values import (
     ResourceRequest,
 )
 from workspaces.database import in_database
+from workspaces.waiting_times import told_duration
 
 if TYPE_CHECKING:
     import mcp_types
@@ -238,7 +239,7 @@ async def _send(
     except TimeoutError:
         ended = _Ended(
             outcome=Outcome.TIMEOUT,
-            message=f"The server did not answer within {plan.limits.seconds:g} s.",
+            message=f"The server did not answer within {told_duration(plan.limits.seconds)}.",
             details={"kind": "timeout"},
         )
     except CannotGoOn as error:

@@ -41,6 +41,7 @@ from mcp_servers.inputs import (
 )
 from workspaces.database import in_database
 from workspaces.failpoints import Failpoint, failpoint
+from workspaces.waiting_times import told_duration
 
 if TYPE_CHECKING:
     from mcp_servers.connections.spec import ConnectionSpec
@@ -119,7 +120,7 @@ class Exchange:
         except (InputMissing, CallTakenOver):
             raise
         except TimeoutError:
-            text = f"The tool did not answer within {plan.limits.seconds:g} s."
+            text = f"The tool did not answer within {told_duration(plan.limits.seconds)}."
             return failed(Outcome.TIMEOUT, text, started, {"kind": "timeout"})
         except TooManyRounds:
             text = f"The tool asked for input more than {MOST_ROUNDS} times and was given up."
