@@ -69,6 +69,7 @@ def begin_turn(
     changes: Changes,
     *,
     client_id: str,
+    client_digest: str,
     text: str,
     asker: Asker,
     refs: Sequence[ResourceRef],
@@ -88,6 +89,7 @@ def begin_turn(
         status=MessageStatus.COMPLETE.value,
         order_key=next_order_key(changes),
         client_id=client_id,
+        client_digest=client_digest,
     )
     turn = Turn.objects.create(
         id=turn_id,
@@ -143,11 +145,13 @@ def send_queued(queued: QueuedMessage, changes: Changes) -> Turn:
     """Take a message out of the queue and begin its turn. In the caller's transaction; no turn may be active."""
     conversation = changes.conversation
     refs = [ResourceRef.from_json(one) for one in queued.attachments]
-    client_id, text, asker = queued.client_id, queued.text, Asker.from_queued(queued)
+    client_id, client_digest = queued.client_id, queued.client_digest
+    text, asker = queued.text, Asker.from_queued(queued)
     queued.delete()
     _, turn = begin_turn(
         changes,
         client_id=client_id,
+        client_digest=client_digest,
         text=text,
         asker=asker,
         refs=usable_refs(conversation, refs),

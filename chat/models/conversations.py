@@ -42,6 +42,14 @@ class Conversation(WorkspaceModel):
         choices=[(s.value, s.value) for s in TitleSource],
     )
     client_id = models.CharField(max_length=64, null=True, blank=True)  # noqa: DJ001 - absent ones are not equal
+    client_digest = models.CharField(
+        max_length=64,
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+        help_text="Of what came with the client id; anything else under the same one is refused.",
+    )
     forked_from = models.UUIDField(null=True, editable=False)
     leaf = models.ForeignKey(
         "chat.Message",
@@ -108,6 +116,14 @@ class Message(WorkspaceModel):
     status = models.CharField(max_length=10, choices=[(s.value, s.value) for s in MessageStatus])
     order_key = models.PositiveBigIntegerField(help_text="Place within the conversation.")
     client_id = models.CharField(max_length=64, null=True, blank=True)  # noqa: DJ001 - absent ones are not equal
+    client_digest = models.CharField(
+        max_length=64,
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+        help_text="Of what came with the client id; anything else under the same one is refused.",
+    )
     json_meta = models.JSONField(
         default=dict, help_text="What the model asked for: tool_calls as it worded them."
     )
@@ -135,6 +151,14 @@ class QueuedMessage(WorkspaceModel):
 
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="queue")
     client_id = models.CharField(max_length=64)
+    client_digest = models.CharField(
+        max_length=64,
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+        help_text="Of what came with the client id; anything else under the same one is refused.",
+    )
     text = models.TextField()
     attachments = models.JSONField(default=list, help_text="References, as they were sent.")
     is_next = models.BooleanField(

@@ -20,7 +20,9 @@ from chat.services.turns import (
     Sent,
     active_turn,
     check_client_id,
+    check_same,
     check_text,
+    digest_of,
     find_sent,
 )
 from chat.values import MessageRole, TitleSource, TurnStatus
@@ -41,15 +43,16 @@ def edit_message(*, message: Message, client_id: str, text: str, actor: Actor) -
 
     Raises:
         InvalidInput: not a person's message, or no text.
-        Conflict: the conversation is still being answered.
+        Conflict: the conversation is still being answered, or the client id stands for something else.
     """
     require(actor, Permission.USE_CHAT, workspace_id=message.workspace_id)
     check_client_id(client_id)
     check_text(text)
     if message.role != MessageRole.USER:
         raise InvalidInput("Only what a person wrote can be edited.")
+    digest = digest_of("edit", str(message.pk), text)
     with changing(message.conversation_id, message.workspace_id) as changes:
-        known = find_sent(changes.conversation, client_id)
+        known = find_sent(changes.conversation, client_id, digest)
         if isinstance(known, Queued):
             raise Conflict("A message with this id waits to be sent.")
         if known is not None:
@@ -58,6 +61,7 @@ def edit_message(*, message: Message, client_id: str, text: str, actor: Actor) -
         written, turn = begin_turn(
             changes,
             client_id=client_id,
+            client_digest=digest,
             text=text,
             asker=Asker.from_actor(actor),
             refs=usable_refs(changes.conversation, _refs_of(message)),
@@ -72,7 +76,7 @@ def regenerate(*, turn: Turn, client_id: str, actor: Actor) -> Turn:
     The same `client_id` again gives the same turn.
 
     Raises:
-        Conflict: the conversation is still being answered.
+        Conflict: the conversation is still being answered, or the client id stands for something else.
     """
     require(actor, Permission.USE_CHAT, workspace_id=turn.workspace_id)
     check_client_id(client_id)
@@ -80,6 +84,7 @@ def regenerate(*, turn: Turn, client_id: str, actor: Actor) -> Turn:
         turns = Turn.objects.for_workspace(turn.workspace_id)
         begun = turns.filter(conversation_id=turn.conversation_id, client_id=client_id).first()
         if begun is not None:
+            check_same(str(begun.user_message_id), str(turn.user_message_id))
             return begun
         _must_be_idle(changes)
         question = Message.objects.for_workspace(turn.workspace_id).fetch(turn.user_message_id)
@@ -116,29 +121,34 @@ def fork_conversation(
 
     Raises:
         InvalidInput: not an answer, or a path too long to copy.
-        Conflict: the answer is not complete.
+        Conflict: the answer is not complete, or the client id stands for something else.
     """
     require(actor, Permission.USE_CHAT, workspace_id=message.workspace_id)
     check_client_id(client_id)
     if message.role != MessageRole.ASSISTANT:
         raise InvalidInput("Fork from an answer.")
     workspace_id = message.workspace_id
+    digest = digest_of("fork", str(message.pk))
     mine = Conversation.objects.for_workspace(workspace_id).filter(owner=owner)
     made = mine.select_related("bud").filter(client_id=client_id).first()
     if made is not None:
+        check_same(made.client_digest, digest)
         return made
     # Nothing of it may begin, end or be deleted while it is copied; and of two commands that come at once, one waits.
     with changing(message.conversation_id, workspace_id) as changes:
         made = mine.select_related("bud").filter(client_id=client_id).first()
         if made is not None:
+            check_same(made.client_digest, digest)
             return made
         turn = Turn.objects.for_workspace(workspace_id).fetch(message.turn_id)
         if TurnStatus(turn.status) in ACTIVE_TURNS:
             raise Conflict("Please wait until the answer is complete, or stop it.")
-        return _fork(message, changes.conversation, client_id, owner)
+        return _fork(message, changes.conversation, client_id, digest, owner)
 
 
-def _fork(message: Message, old: Conversation, client_id: str, owner: User) -> Conversation:
+def _fork(
+    message: Message, old: Conversation, client_id: str, digest: str, owner: User
+) -> Conversation:
     workspace_id = message.workspace_id
     rows = list(Message.objects.for_workspace(workspace_id).filter(conversation=old))
     path = path_to(rows, _end_of_turn(rows, message).pk)
@@ -151,6 +161,7 @@ def _fork(message: Message, old: Conversation, client_id: str, owner: User) -> C
         title=old.title,
         title_source=old.title_source or TitleSource.MESSAGE.value,
         client_id=client_id,
+        client_digest=digest,
         forked_from=old.pk,
         mcp_config_overrides=old.mcp_config_overrides,
     )
@@ -181,7 +192,13 @@ def _copy_path(path: Sequence[Message], new: Conversation) -> dict[UUID, Message
     for place, row in enumerate(path, start=1):
         parent = copies.get(row.parent_id) if row.parent_id else None
         copies[row.pk] = _copy(
-            row, conversation=new, parent=parent, turn=None, order_key=place, client_id=None
+            row,
+            conversation=new,
+            parent=parent,
+            turn=None,
+            order_key=place,
+            client_id=None,
+            client_digest="",
         )
     Message.objects.bulk_create(copies.values())
     _copy_all(

@@ -14,7 +14,7 @@ from chat.models import Bud, Conversation, QueuedMessage, Turn
 from chat.models.turns import ACTIVE
 from chat.recording import changing
 from chat.services.buds import check_servers
-from chat.services.turns import check_client_id
+from chat.services.turns import check_client_id, check_same, digest_of
 from chat.values import McpConfigOverrides, TitleSource, TurnStatus, parse_value
 from mcp_servers import elicitation
 from mcp_servers.inputs import InputKind
@@ -39,27 +39,36 @@ def create_conversation(
 
     Raises:
         InvalidInput: the bud is archived, or a malformed client id.
+        Conflict: the client id stands for something else.
     """
     require(actor, Permission.USE_CHAT, workspace_id=bud.workspace_id)
     if client_id is not None:
         check_client_id(client_id)
     mine = Conversation.objects.for_workspace(bud.workspace_id).filter(owner=owner)
     made = mine.select_related("bud").filter(client_id=client_id).first() if client_id else None
+    digest = digest_of("new", str(bud.pk))
     if made is not None:
+        check_same(made.client_digest, digest)
         return made
     if bud.is_archived:
         raise InvalidInput(fields={"bud_id": ["This bud is archived."]})
     try:
-        return _create(bud, owner, client_id)
+        return _create(bud, owner, client_id, digest)
     except IntegrityError:
         # The same command came twice at once, and the other was first.
-        return mine.select_related("bud").get(client_id=client_id)
+        made = mine.select_related("bud").get(client_id=client_id)
+        check_same(made.client_digest, digest)
+        return made
 
 
 @transaction.atomic
-def _create(bud: Bud, owner: User, client_id: str | None) -> Conversation:
+def _create(bud: Bud, owner: User, client_id: str | None, digest: str) -> Conversation:
     conversation = Conversation.objects.create(
-        workspace_id=bud.workspace_id, bud=bud, owner=owner, client_id=client_id
+        workspace_id=bud.workspace_id,
+        bud=bud,
+        owner=owner,
+        client_id=client_id,
+        client_digest=digest if client_id is not None else "",
     )
     announce(
         conversation.workspace_id,

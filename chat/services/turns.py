@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from chat.providers.errors import ContextTooLong
 from chat.recording import Changes, changing
 from chat.services.attachments import ResourceRef, check_refs
 from chat.values import TurnStatus, WhenBusy
+from mcp_servers.canonical import JsonValue, canonical_json
 from workspaces.actors import Actor
 from workspaces.database import database_now
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
@@ -60,7 +62,7 @@ def send_message(
 
     Raises:
         InvalidInput: no text, too much of it, a malformed client id, or resources that cannot be attached.
-        Conflict: the conversation is still being answered.
+        Conflict: the conversation is still being answered, or the client id stands for something else.
     """
     sent = send_or_queue(
         conversation=conversation,
@@ -88,13 +90,15 @@ def send_or_queue(
 
     Raises:
         InvalidInput: as above.
-        Conflict: a turn runs and the message shall not wait, or too many wait already.
+        Conflict: a turn runs and the message shall not wait, too many wait already, or the client id stands for
+            something else.
     """
     require(actor, Permission.USE_CHAT, workspace_id=conversation.workspace_id)
     check_client_id(client_id)
     check_text(text)
+    digest = digest_of("send", text, [ref.as_json() for ref in attachments])
     with changing(conversation.pk, conversation.workspace_id) as changes:
-        known = find_sent(conversation, client_id)
+        known = find_sent(conversation, client_id, digest)
         if known is not None:
             return known
         refs = check_refs(changes.conversation, attachments)
@@ -104,6 +108,7 @@ def send_or_queue(
             message, turn = begin_turn(
                 changes,
                 client_id=client_id,
+                client_digest=digest,
                 text=text,
                 asker=asker,
                 refs=refs,
@@ -112,10 +117,12 @@ def send_or_queue(
             return Sent(message, turn, is_new=True)
         if when_busy is WhenBusy.REFUSE:
             raise Conflict("Please wait until the answer is complete, or stop it.")
-        queued = _put_in_queue(changes, client_id, text, refs, asker)
+        queued = _put_in_queue(
+            changes, refs, asker, client_id=client_id, client_digest=digest, text=text
+        )
         if when_busy is WhenBusy.INTERRUPT:
             interrupt(running, queued, changes)
-            return find_sent(conversation, client_id) or Queued(queued, is_new=True)
+            return find_sent(conversation, client_id, digest) or Queued(queued, is_new=True)
         return Queued(queued, is_new=True)
 
 
@@ -130,22 +137,44 @@ def interrupt(turn: Turn, queued: QueuedMessage, changes: Changes) -> None:
     _stop(turn, changes)
 
 
-def find_sent(conversation: Conversation, client_id: str) -> Sent | Queued | None:
-    """What has become of the message with this id, if it has come before."""
+def digest_of(*parts: JsonValue) -> str:
+    """What a client id stands for: the command and all that came with it."""
+    return hashlib.sha256(canonical_json(list(parts))).hexdigest()
+
+
+def check_same(known: str, digest: str) -> None:
+    """Refuse a client id that was used for something else, instead of taking that for an answer.
+
+    Raises:
+        Conflict: it was.
+    """
+    # Rows of earlier versions have no digest.
+    if known and known != digest:
+        raise Conflict(
+            "This client id was used for something else, so nothing was sent. Send it with a new client id."
+        )
+
+
+def find_sent(conversation: Conversation, client_id: str, digest: str) -> Sent | Queued | None:
+    """What has become of the message with this id, if it has come before.
+
+    Raises:
+        Conflict: something else came with this id.
+    """
     workspace_id = conversation.workspace_id
     message = find_sent_message(workspace_id, conversation.pk, client_id)
     if message is not None and message.turn is not None:
+        check_same(message.client_digest, digest)
         return Sent(message, message.turn, is_new=False)
     queued = find_queued_message(workspace_id, conversation.pk, client_id)
-    return Queued(queued, is_new=False) if queued is not None else None
+    if queued is None:
+        return None
+    check_same(queued.client_digest, digest)
+    return Queued(queued, is_new=False)
 
 
 def _put_in_queue(
-    changes: Changes,
-    client_id: str,
-    text: str,
-    refs: Sequence[ResourceRef],
-    asker: Asker,
+    changes: Changes, refs: Sequence[ResourceRef], asker: Asker, **given: str
 ) -> QueuedMessage:
     conversation = changes.conversation
     rows = QueuedMessage.objects.for_workspace(conversation.workspace_id)
@@ -156,10 +185,9 @@ def _put_in_queue(
     queued = QueuedMessage.objects.create(
         workspace_id=conversation.workspace_id,
         conversation=conversation,
-        client_id=client_id,
-        text=text,
         attachments=[ref.as_json() for ref in refs],
         order_key=last + 1,
+        **given,
         **asker.columns(),
     )
     changes.queue()
