@@ -109,6 +109,22 @@ class Toolset:
         told = (tool for tool in self.tools if tool.server_id is not None)
         return self.on_demand or tuple(told)
 
+    def find(self, name: str, *, in_words: bool = False) -> OfferedTool | None:
+        """The tool that a model calls by this name.
+
+        Args:
+            in_words: its own name, or `server.tool`, will do as well, if it means one tool alone.
+        """
+        found = self.by_name.get(name)
+        if found is None and in_words:
+            meant = self.meant_by(name)
+            found = meant[0] if len(meant) == 1 else None
+        return found
+
+    def meant_by(self, name: str) -> tuple[OfferedTool, ...]:
+        """Those of the offered tools that people call so; to the letter, for what only looks alike is another tool."""
+        return tuple(tool for tool in self.tools if name in (tool.full_name, tool.tool_name))
+
     def choice_for_step(self, step: int) -> str | dict[str, Any] | None:
         """`tool_choice` as the API wants it for this step of a turn; None when nothing is offered.
 

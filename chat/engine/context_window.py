@@ -39,6 +39,8 @@ class PastStep:
 
     text: str
     calls: tuple[PastCall, ...] = ()
+    blocks: tuple[str, ...] = ()
+    """In which the model wrote the calls down, if it could only write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +196,12 @@ def _size(turn: PastTurn) -> int:
     size = _AROUND_MESSAGE + estimate(turn.question)
     for step in turn.steps:
         size += _AROUND_MESSAGE + estimate(step.text)
+        # Sent instead of names and arguments, and may be a little longer.
+        size += max(0, sum(map(estimate, step.blocks)) - sum(map(_asked_size, step.calls)))
         for call in step.calls:
-            size += _AROUND_CALL + estimate(call.name) + estimate(call.arguments)
-            size += estimate(call.result)
+            size += _AROUND_CALL + _asked_size(call) + estimate(call.result)
     return size
+
+
+def _asked_size(call: PastCall) -> int:
+    return estimate(call.name) + estimate(call.arguments)

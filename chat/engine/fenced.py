@@ -30,6 +30,11 @@ async def unfenced(stream: AsyncIterator[Piece | Completion]) -> AsyncIterator[P
                 AskedCall(f"call_{uuid7().hex}", command.name, command.arguments)
                 for command in reader.commands
             ]
-            yield replace(piece, text="".join(shown), calls=(*piece.calls, *calls))
+            yield replace(
+                piece,
+                text="".join(shown),
+                calls=(*piece.calls, *calls),
+                blocks=() if piece.calls else tuple(reader.blocks),
+            )
         else:
             yield piece

@@ -122,7 +122,8 @@ def _step(message: Message, rows: Iterable[ToolCall]) -> list[PastStep]:
         for call in asked
         if call["id"] in results
     )
-    return [PastStep(message.text, calls)] if message.text or calls else []
+    blocks = tuple(message.json_meta.get("blocks") or ()) if len(calls) == len(asked) else ()
+    return [PastStep(message.text, calls, blocks)] if message.text or calls else []
 
 
 def _factor_of(message: Message) -> float | None:

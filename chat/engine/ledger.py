@@ -99,7 +99,7 @@ class ProposedCall:
 
     provider_call_id: str
     function_name: str
-    """As the model wrote it."""
+    """The tool's name in the request; as the model wrote it where there is no such tool."""
     arguments_text: str
     """As the model wrote them."""
     arguments: Mapping[str, Any] | None
@@ -127,6 +127,8 @@ class AnsweredStep:
     work_ms: int = 0
     model: str = ""
     proposals: Sequence[ProposedCall] = ()
+    blocks: Sequence[str] = ()
+    """In which the model wrote them down, if it can only write."""
     estimated_tokens: int = 0
     """What its prompt was believed to be; beside the provider's count it sets later estimates right."""
     context_used: int = 0
@@ -332,6 +334,8 @@ def _meta_of(answer: AnsweredStep) -> dict[str, Any]:
         ],
         "context": {"used": answer.context_used, "limit": answer.context_limit},
     }
+    if answer.blocks:
+        meta["blocks"] = [redact_known(block) for block in answer.blocks]
     if answer.usage.prompt:
         meta["measured"] = [answer.estimated_tokens, answer.usage.prompt]
     if any(proposal.is_broken for proposal in answer.proposals):

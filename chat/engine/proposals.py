@@ -56,9 +56,16 @@ def read_earlier(turn: Turn) -> EarlierCalls:
 
 
 def propose(
-    toolset: Toolset, asked: Sequence[AskedCall], earlier: EarlierCalls
+    toolset: Toolset,
+    asked: Sequence[AskedCall],
+    earlier: EarlierCalls,
+    *,
+    in_words: bool = False,
 ) -> tuple[ProposedCall, ...]:
     """Look up each call; what cannot be run says why, in words for the model.
+
+    Args:
+        in_words: the model can only write, so a tool's own name or `server.tool` will do where it means one tool alone.
 
     Raises:
         LimitReached: the same call in one step after the other.
@@ -67,13 +74,14 @@ def propose(
     proposals: list[ProposedCall] = []
     ids: set[str] = set()
     for position, call in enumerate(asked):
-        tool = toolset.by_name.get(call.name)
+        tool = toolset.find(call.name, in_words=in_words)
+        name = tool.function_name if tool is not None else call.name
         arguments: dict[str, Any] | None = None
         target: OfferedTool | None = None
         error = ""
         is_broken = False
         if tool is None:
-            error = _unknown(toolset, call.name)
+            error = _unknown(toolset, call.name, in_words=in_words)
             _check_not_again(earlier, (call.name[:200], b"{}"), call.name)
         elif position >= MOST_CALLS_IN_STEP:
             error = f"More than {MOST_CALLS_IN_STEP} calls in one step."
@@ -98,7 +106,7 @@ def propose(
                     else:
                         # From here on it is a call of that tool, for policy, people and the log.
                         called, arguments = meant
-                identity = (_name_of(call.name, called.tool_id), canonical_json(arguments))
+                identity = (_name_of(name, called.tool_id), canonical_json(arguments))
                 _check_not_again(earlier, identity, called.full_name)
                 tool = called
         # Some servers repeat ids; within a step they have to differ.
@@ -107,7 +115,7 @@ def propose(
         proposals.append(
             ProposedCall(
                 provider_call_id=call_id[:200],
-                function_name=call.name[:200],
+                function_name=name[:200],
                 arguments_text=call.arguments if arguments is not None else "{}",
                 arguments=arguments,
                 tool=tool,
@@ -131,7 +139,11 @@ def _check_not_again(earlier: EarlierCalls, identity: Identity, name: str) -> No
         raise LimitReached(f"The model kept making the same call to {name[:100]}, and was stopped.")
 
 
-def _unknown(toolset: Toolset, name: str) -> str:
+def _unknown(toolset: Toolset, name: str, *, in_words: bool) -> str:
+    meant = toolset.meant_by(name) if in_words else ()
+    if meant:
+        names = ", ".join(tool.function_name for tool in meant[:_MOST_NAMED])
+        return f"Several tools are named {name[:200]!r}. Use one of these names: {names}."
     if not toolset.tools:
         return f"There is no tool named {name[:200]!r} here: no tools can be used now."
     names = list(toolset.by_name)

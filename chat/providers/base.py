@@ -66,6 +66,8 @@ class Completion:
     cached_tokens: int = 0
     completion_tokens: int = 0
     reasoning: str = ""
+    blocks: tuple[str, ...] = ()
+    """The text that the calls were found in, where the model can only write."""
     ignored_events: int = 0
     """Events of kinds that no answer is made of; nothing was done with them."""
 

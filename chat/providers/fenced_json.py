@@ -60,6 +60,8 @@ class FencedReader:
 
     def __init__(self) -> None:
         self.commands: list[FencedCommand] = []
+        self.blocks: list[str] = []
+        """What the commands were taken out of, as the model wrote it."""
         self._state = _State.LINE_START
         self._out: list[str] = []
         self._held: list[str] = []
@@ -287,7 +289,7 @@ class FencedReader:
         held = self._take_held()
         commands = read_commands(held[self._body_start :])
         if commands:
-            self.commands += commands
+            self._keep(commands, held + fence)
             self._state = _State.TAIL
         else:
             self._release(held + fence)
@@ -316,12 +318,12 @@ class FencedReader:
         end = self._find_fence(body)
         if end is None:
             commands = read_commands(body)
-            self.commands += commands
+            self._keep(commands, held)
             self._release("" if commands else held)
             return ""
         start, stop = end
         commands = read_commands(body[:start])
-        self.commands += commands
+        self._keep(commands, held[: self._body_start] + body[:stop])
         self._release("" if commands else held[: self._body_start] + body[:stop])
         rest = body[stop:]
         return rest.removeprefix("\n") if commands else self._released_line_end(rest)
@@ -351,6 +353,11 @@ class FencedReader:
         if text:
             self._held.append(text)
             self._held_length += len(text)
+
+    def _keep(self, commands: list[FencedCommand], block: str) -> None:
+        if commands:
+            self.commands += commands
+            self.blocks.append(block)
 
     def _take_held(self) -> str:
         held = "".join(self._held)

@@ -230,3 +230,24 @@ def test_every_command_and_nothing_else_is_found(parts: list[Any], cuts: list[in
     seen, commands, _ = read(*cut(text, cuts))
     assert seen == shown
     assert [json.loads(command.arguments) for command in commands] == wanted
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_the_blocks_are_kept_as_the_model_wrote_them(name: str) -> None:
+    """REL-206: wherever the text is cut, nothing of them is lost, and read again they say the same."""
+    text, _, calls = TABLE[name]
+
+    def blocks_of(*pieces: str) -> list[str]:
+        reader = FencedReader()
+        for piece in pieces:
+            reader.feed(piece)
+        reader.close()
+        return reader.blocks
+
+    blocks = blocks_of(text)
+    assert all(block in text for block in blocks)
+    assert sum(len(read(block)[1]) for block in blocks) == len(calls)
+    assert bool(blocks) == bool(calls)
+    assert blocks_of(*text) == blocks
+    for at in range(len(text)):
+        assert blocks_of(text[:at], text[at:]) == blocks
