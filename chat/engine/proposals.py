@@ -142,8 +142,8 @@ def _check_not_again(earlier: EarlierCalls, identity: Identity, name: str) -> No
 def _unknown(toolset: Toolset, name: str, *, in_words: bool) -> str:
     meant = toolset.meant_by(name) if in_words else ()
     if meant:
-        names = ", ".join(tool.function_name for tool in meant[:_MOST_NAMED])
-        return f"Several tools are named {name[:200]!r}. Use one of these names: {names}."
+        listed = ", ".join(tool.function_name for tool in meant[:_MOST_NAMED])
+        return f"Several tools are named {name[:200]!r}. Use one of these names: {listed}."
     if not toolset.tools:
         return f"There is no tool named {name[:200]!r} here: no tools can be used now."
     names = list(toolset.by_name)

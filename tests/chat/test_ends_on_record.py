@@ -78,6 +78,7 @@ def test_who_takes_the_turn_over_takes_the_end_from_the_log(
     chat.watching.turn("completed")
     settled = chat.calls()[0]
     assert (settled.status, settled.error) == ("succeeded", "")
+    assert settled.result is not None
     assert settled.result["content"] == [{"type": "text", "text": "paid"}]
     assert told(chat) == "paid"
     assert chat.server.names() == [tool_name]

@@ -137,7 +137,7 @@ def test_another_name_or_id_is_another_call(
     index: int | None, pieces: list[Any], expected: list[Any]
 ) -> None:
     """REL-203: also under the same index; arguments never move from one call to another."""
-    assert calls_of(*(piece(*one, index) for one in pieces)) == expected
+    assert calls_of(*(piece(one[0], one[1], one[2], index) for one in pieces)) == expected
 
 
 @pytest.mark.parametrize(
