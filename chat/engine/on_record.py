@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from chat.engine.rows import await_word, move_call
 from chat.engine.trust import shown
 from chat.models import ToolCall
 from chat.values import ToolCallStatus
-from mcp_servers.gate.recorded import recorded_outcome
+from mcp_servers.gate.recorded import RESULT_GONE, recorded_outcome
 from mcp_servers.hidden_text import show_hidden, strip_hidden
-from mcp_servers.values import ToolCallOutcome
+from mcp_servers.values import TextPart, ToolCallOutcome
 from workspaces.database import database_now
 
 
@@ -26,6 +28,9 @@ def settle_from_log(call: ToolCall, *, only_whole: bool = False) -> bool:
     outcome, is_whole = found
     if only_whole and not (is_whole and not call.builtin):
         return False
+    if call.builtin and not outcome.is_error:
+        # What goes between a file and a server is neither the model's nor the card's to show.
+        outcome = replace(outcome, content=(TextPart(text=RESULT_GONE),), structured=None)
     apply_outcome(call, outcome)
     call.save()
     return True

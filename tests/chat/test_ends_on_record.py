@@ -97,6 +97,22 @@ def test_a_result_that_the_log_did_not_keep_is_told_as_gone(chat: Chat, leave: L
     assert chat.server.names() == ["plain"]
 
 
+def test_what_goes_between_a_file_and_a_server_is_not_shown_by_the_log_either(
+    chat: Chat, leave: Leave
+) -> None:
+    """REL-201, SEC-72: the transfer is shown as done, and its content reaches neither card nor model."""
+    call = leave("plain")
+    call.builtin = "send_artifact_to_mcp"
+    call.save(update_fields=["builtin"])
+    chat.model.say("all right")
+    runner.wake(call.turn_id, chat.tenant.workspace.pk)
+    chat.watching.turn("completed")
+    settled = chat.calls()[0]
+    assert (settled.status, settled.model_text) == ("succeeded", RESULT_GONE)
+    assert "paid" not in str(settled.result)
+    assert chat.server.names() == ["plain"]
+
+
 def test_a_stopped_turn_shows_what_the_log_has_of_its_calls(chat: Chat, leave: Leave) -> None:
     """REL-201, REL-09: the person reads that it was done, not that nobody knows."""
     call = leave("plain")
