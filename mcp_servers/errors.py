@@ -152,6 +152,16 @@ class ConnectionFailed(McpServersError):
     code = "connection_failed"
     status = 502
     kind = "unreachable"
+    advice = ""
+    """What somebody who administers the server can do about it."""
+
+
+class NetworkNotAllowed(ConnectionFailed):
+    """The server is in a network that the platform's owner has not allowed."""
+
+    code = "network_not_allowed"
+    kind = "network_refused"
+    advice = "The platform's owner can allow the server's network with the setting TRELLIS_ALLOWED_NETWORKS."
 
 
 class AuthenticationRequired(ConnectionFailed):

@@ -18,7 +18,7 @@ from workspaces.actors import Actor
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.database import database_now
 from workspaces.errors import Conflict, DomainError, InvalidInput
-from workspaces.outbound import parse_endpoint
+from workspaces.outbound import enter_endpoint, parse_endpoint
 from workspaces.roles import Permission, require
 from workspaces.webhook_signatures import new_secret
 
@@ -159,7 +159,7 @@ def _faults(draft: RuleDraft) -> dict[str, list[str]]:
             faults["emails"] = [f"“{address}” is no e-mail address."]
     if draft.webhook_url:
         try:
-            parse_endpoint(draft.webhook_url)
+            enter_endpoint(draft.webhook_url)
         except DomainError as error:
             faults["webhook_url"] = [error.message]
     return faults

@@ -32,7 +32,7 @@ def parse_target(kind: str, text: str) -> str:
         endpoint = _syslog_endpoint(text)
         host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
         return f"{host}:{endpoint.port}"
-    return str(outbound.parse_endpoint(text))
+    return str(outbound.enter_endpoint(text))
 
 
 def sink_of(stream: AuditStream) -> Sink:

@@ -148,6 +148,8 @@ async def post(
         answer = await client.post(url, content=body, headers=dict(headers))
     except httpx2.TimeoutException as error:
         raise SinkFailed("There was no answer in time.") from error
+    except outbound.NetworkRefused as error:
+        raise SinkFailed(outbound.NETWORK_REFUSED) from error
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise SinkFailed("It could not be reached.") from error
     if not 200 <= answer.status_code < 300:

@@ -55,6 +55,8 @@ class SyslogSink:
             raise SinkFailed("A TLS connection could not be made.") from error
         except TimeoutError as error:
             raise SinkFailed("There was no answer in time.") from error
+        except PermissionError as error:
+            raise SinkFailed(outbound.NETWORK_REFUSED) from error
         except OSError as error:
             raise SinkFailed("It could not be reached.") from error
         try:

@@ -192,6 +192,11 @@ def _failure_of(error: Exception) -> ProviderError:
             return error
         case openai.APITimeoutError():
             return ProviderStalled("The model provider did not answer in time.")
+        case openai.APIConnectionError(__cause__=outbound.NetworkRefused()):
+            logger.warning("The model provider's address: %s", outbound.NETWORK_REFUSED)
+            return ProviderUnreachable(
+                "Trellis is not allowed to connect to the model provider's network. Ask an administrator to allow it."
+            )
         case openai.APIConnectionError():
             return ProviderUnreachable()
         case openai.OpenAIError():

@@ -187,6 +187,8 @@ async def _send(client: httpx2.AsyncClient, letter: _Letter) -> _Reply:
             answer = await client.post(letter.url, content=letter.body, headers=headers)
     except (TimeoutError, httpx2.TimeoutException):
         return _Reply(None, "There was no answer in time.")
+    except outbound.NetworkRefused:
+        return _Reply(None, outbound.NETWORK_REFUSED)
     except (httpx2.HTTPError, httpx2.InvalidURL):
         return _Reply(None, "It could not be reached.")
     return _Reply(answer.status_code)

@@ -14,7 +14,7 @@ from chat.webhooks.sending import deliver_now, give_up_all
 from workspaces.actors import Actor
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import Conflict, DomainError, InvalidInput
-from workspaces.outbound import parse_endpoint
+from workspaces.outbound import enter_endpoint
 from workspaces.roles import Permission, require
 from workspaces.webhook_signatures import new_secret
 
@@ -97,7 +97,7 @@ def try_webhook(*, endpoint: WebhookEndpoint, actor: Actor) -> WebhookDelivery:
 
 def _check(url: str, events: Sequence[str]) -> None:
     try:
-        parse_endpoint(url)
+        enter_endpoint(url)
     except DomainError as error:
         raise InvalidInput(fields={"url": [error.message]}) from error
     known = {event.value for event in WebhookEvent}

@@ -337,7 +337,11 @@ class Connection:
         except BaseException as error:
             if not self.opened.done():
                 failure = connect_failure(error, is_stdio=self.spec.is_stdio)
-                self.trace.event(f"Not connected: {failure.message}")
+                self.trace.event(f"Not connected: {failure.message} {failure.advice}".rstrip())
+                if failure.advice:
+                    logger.warning(
+                        "%s: %s %s", self.spec.server_name, failure.message, failure.advice
+                    )
                 self.opened.set_exception(failure)
             elif not isinstance(error, (Exception, asyncio.CancelledError)):
                 raise

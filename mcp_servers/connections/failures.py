@@ -15,9 +15,10 @@ from mcp_servers.errors import (
     ConnectionFailed,
     ConnectTimedOut,
     McpServersError,
+    NetworkNotAllowed,
     NotAnMcpServer,
 )
-from workspaces.outbound import Withheld
+from workspaces.outbound import NetworkRefused, Withheld
 
 CONNECTION_CLOSED: Final = -32000
 _INVALID_REQUEST: Final = -32600
@@ -29,6 +30,7 @@ _WORDS: Final = {
     "broken": "The connection to the server broke off.",
     "auth_required": "The server refused access. It needs other credentials.",
     "issuer_away": "The server's sign-in service cannot be reached just now, so nothing was sent.",
+    "network_refused": "Trellis is not allowed to connect to this server's network.",
     "session_lost": "The server has forgotten this session.",
     "session_refused": "The server refused the request within its session.",
     "closed": "The connection was closed before anything was sent.",
@@ -54,6 +56,7 @@ NOT_CARRIED_OUT: Final = frozenset(
         "unreachable",
         "auth_required",
         "issuer_away",
+        "network_refused",
         "closed",
         "rate_limited",
         "busy",
@@ -128,32 +131,41 @@ def connect_failure(error: BaseException, *, is_stdio: bool) -> ConnectionFailed
             return NotAnMcpServer(_WORDS["not_mcp"], details={"rpc_code": leaf.code})
         return ConnectionFailed("The program ended before it spoke MCP.", details={"kind": "ended"})
     if isinstance(leaf, MCPError):
-        kind, status = _kind_of(leaf), _data_of(leaf).get("http_status")
-        details: dict[str, object] = {
-            "kind": kind,
-            "http_status": status,
-            "rpc_code": leaf.code,
-        }
-        if kind == "auth_required":
-            refused = AuthenticationRequired(_WORDS[kind], details=details)
-            refused.challenge = _challenge_of(leaf)
-            return refused
-        if status == 404:
-            return NotAnMcpServer(
-                f"Nothing that speaks MCP is at this URL (HTTP {status}).",
-                details=details,
-            )
-        if kind == "http_status":
-            return ConnectionFailed(f"The server answered with HTTP {status}.", details=details)
-        if kind in ("not_mcp", "redirect", "too_large", "foreign_endpoint"):
-            return NotAnMcpServer(_WORDS[kind], details=details)
-        if kind in ("unreachable", "timeout", "broken", "rate_limited", "issuer_away"):
-            return ConnectionFailed(_WORDS[kind], details=details)
-        return NotAnMcpServer("The server refused the protocol's first step.", details=details)
+        return _refused_by(leaf)
+    if isinstance(leaf, NetworkRefused):
+        return NetworkNotAllowed(_WORDS["network_refused"], details={"kind": "network_refused"})
     if isinstance(leaf, httpx2.TransportError):
         kind = "issuer_away" if isinstance(leaf, Withheld) else "unreachable"
         return ConnectionFailed(_WORDS[kind], details={"kind": kind})
     return NotAnMcpServer(_WORDS["not_mcp"], details={"error": type(leaf).__name__})
+
+
+def _refused_by(leaf: MCPError) -> ConnectionFailed:
+    """Why a connection was not opened, by what the transport or the server said."""
+    kind, status = _kind_of(leaf), _data_of(leaf).get("http_status")
+    details: dict[str, object] = {
+        "kind": kind,
+        "http_status": status,
+        "rpc_code": leaf.code,
+    }
+    if kind == "auth_required":
+        refused = AuthenticationRequired(_WORDS[kind], details=details)
+        refused.challenge = _challenge_of(leaf)
+        return refused
+    if status == 404:
+        return NotAnMcpServer(
+            f"Nothing that speaks MCP is at this URL (HTTP {status}).",
+            details=details,
+        )
+    if kind == "network_refused":
+        return NetworkNotAllowed(_WORDS[kind], details=details)
+    if kind == "http_status":
+        return ConnectionFailed(f"The server answered with HTTP {status}.", details=details)
+    if kind in ("not_mcp", "redirect", "too_large", "foreign_endpoint"):
+        return NotAnMcpServer(_WORDS[kind], details=details)
+    if kind in ("unreachable", "timeout", "broken", "rate_limited", "issuer_away"):
+        return ConnectionFailed(_WORDS[kind], details=details)
+    return NotAnMcpServer("The server refused the protocol's first step.", details=details)
 
 
 def call_failure(error: BaseException) -> CallFailed | RpcError | None:
@@ -163,6 +175,8 @@ def call_failure(error: BaseException) -> CallFailed | RpcError | None:
         return leaf
     if isinstance(leaf, pydantic.ValidationError):
         return CallFailed("unreadable")
+    if isinstance(leaf, NetworkRefused):
+        return CallFailed("network_refused")
     if isinstance(leaf, httpx2.TransportError):
         return CallFailed("issuer_away" if isinstance(leaf, Withheld) else "broken")
     if isinstance(leaf, MCPError):

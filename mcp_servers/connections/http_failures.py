@@ -9,7 +9,7 @@ import httpx2
 from mcp import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from workspaces.outbound import TooLarge, Withheld
+from workspaces.outbound import NetworkRefused, TooLarge, Withheld
 
 GUARD_ERROR_CODE: Final = -32010
 """In the range that JSON-RPC leaves to implementations. Servers use such codes too: ask is_ours()."""
@@ -49,6 +49,8 @@ def kind_of_error(error: BaseException) -> str:
         return "too_large"
     if isinstance(error, Withheld):
         return "issuer_away"
+    if isinstance(error, NetworkRefused):
+        return "network_refused"
     if isinstance(
         error,
         (

@@ -180,7 +180,7 @@ def _read_url(text: str | None) -> str | None:
     if text is None:
         return None
     try:
-        endpoint = outbound.parse_endpoint(text.strip())
+        endpoint = outbound.enter_endpoint(text.strip())
     except InvalidEndpoint as error:
         raise InvalidInput(fields={"base_url": [error.message]}) from error
     if "?" in endpoint.target:

@@ -209,7 +209,7 @@ def _apply_target(server: McpServer, draft: ServerDraft) -> None:
     if draft.url is not None:
         try:
             given = draft.url.strip()
-            server.url = str(outbound.parse_endpoint(given, schemes=schemes_of(server.transport)))
+            server.url = str(outbound.enter_endpoint(given, schemes=schemes_of(server.transport)))
             _remember_query(server.url.partition("?")[2])
         except InvalidEndpoint as error:
             raise InvalidInput(fields={"url": [error.message]}) from error

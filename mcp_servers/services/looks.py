@@ -155,7 +155,7 @@ def _look(
                 return _report_failure(error, "")  # one account's trouble, and not the server's
         health.note_reading(
             server,
-            health.Reading(error=error, details=stderr),
+            health.Reading(error=error, details=_told_to_managers(error, stderr)),
             actor=actor,
             is_asked_for=is_asked_for,
         )
@@ -307,5 +307,10 @@ def _report_failure(error: ConnectionFailed, stderr: str) -> ConnectionReport:
         ok=False,
         message=error.message,
         status=ServerStatus.AUTH_REQUIRED if is_auth else ServerStatus.ERROR,
-        details=redact_text(stderr),
+        details=redact_text(_told_to_managers(error, stderr)),
     )
+
+
+def _told_to_managers(error: ConnectionFailed, stderr: str) -> str:
+    """What those who may change the server read besides the reason."""
+    return "\n".join(part for part in (error.advice, stderr) if part)

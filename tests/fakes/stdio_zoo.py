@@ -78,6 +78,12 @@ def main() -> None:
     if mode == "exit_at_once":
         sys.stderr.write("configuration missing: SECRET_THING\n")
         sys.exit(2)
+    if mode.startswith("complain"):
+        sys.stderr.write("the configuration file is missing\n")
+        sys.stderr.flush()
+        if mode == "complain_and_exit":
+            sys.exit(3)
+        mode = "silent"
     if mode == "ignore_term":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if mode == "orphan":

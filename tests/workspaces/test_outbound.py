@@ -559,13 +559,27 @@ async def test_cookies_are_dropped(answering: Answering, server: Listening) -> N
     assert b"cookie" not in dict(answering.seen[1]["headers"])
 
 
-async def test_open_closed_and_refused_look_alike() -> None:
-    """SEC-34: the text does not tell a refused address from one where nothing answers."""
+@pytest.mark.parametrize(
+    ("urls", "error"),
+    [
+        (["http://127.0.0.1:9999/", "https://no-such-name.invalid/"], httpx2.ConnectError),
+        (
+            ["http://10.0.0.1/", "http://93.184.216.34/", "https://169.254.169.254:8443/"],
+            outbound.NetworkRefused,
+        ),
+    ],
+    ids=["where nothing answers", "in networks that are not allowed"],
+)
+async def test_hosts_of_one_kind_look_alike(
+    urls: list[str], error: type[httpx2.ConnectError]
+) -> None:
+    """SEC-34: the text names no address, and nothing of what answers inside a network that is not allowed."""
     texts = set()
     async with outbound.client() as client:
-        for url in ("http://127.0.0.1:9999/", "http://10.0.0.1/", "https://169.254.169.254/"):
+        for url in urls:
             with pytest.raises(httpx2.ConnectError) as caught:
                 await client.get(url)
+            assert type(caught.value) is error
             texts.add(str(caught.value))
     assert len(texts) == 1
 

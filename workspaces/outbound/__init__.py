@@ -7,16 +7,19 @@ that a name which changes its mind between check and use gains nothing. Redirect
 settings of the environment are ignored, cookies are dropped, and compressed answers are refused.
 
 Failures come out as exceptions of the HTTP library (`httpx2.ConnectError`, `httpx2.ReadTimeout`, ...), so that the
-SDKs above treat them as what they are. Their texts never tell a refused address from an unreachable one.
+SDKs above treat them as what they are. A host in a network that is not allowed is `NetworkRefused`, which names no
+address; what people enter is read by `enter_endpoint()`, which refuses what could never be connected to.
 """
 
 from workspaces.outbound.addresses import Address, Network, is_allowed_address
 from workspaces.outbound.backend import GuardedBackend
 from workspaces.outbound.bounds import BoundedStream, Bounds, TooLarge
 from workspaces.outbound.egress import (
+    NETWORK_REFUSED,
     USER_AGENT,
     WITHHELD,
     EgressTransport,
+    NetworkRefused,
     Withheld,
     Wrap,
     allowed_networks,
@@ -31,11 +34,13 @@ from workspaces.outbound.endpoints import (
     check_headers,
     parse_endpoint,
 )
+from workspaces.outbound.entering import enter_endpoint
 from workspaces.outbound.tls import connect_tls, tls_context
 
 __all__ = [
     "HTTP_SCHEMES",
     "MAX_URL_LENGTH",
+    "NETWORK_REFUSED",
     "USER_AGENT",
     "WEBSOCKET_SCHEMES",
     "WITHHELD",
@@ -46,6 +51,7 @@ __all__ = [
     "Endpoint",
     "GuardedBackend",
     "Network",
+    "NetworkRefused",
     "TooLarge",
     "Withheld",
     "Wrap",
@@ -53,6 +59,7 @@ __all__ = [
     "check_headers",
     "client",
     "connect_tls",
+    "enter_endpoint",
     "is_allowed_address",
     "parse_endpoint",
     "ssl_context",

@@ -14,6 +14,10 @@ import httpcore2
 from workspaces.outbound.addresses import Address, Network, is_allowed_address
 
 
+class AddressRefused(httpcore2.ConnectError):
+    """A host has addresses, and none of them may be connected to."""
+
+
 class GuardedBackend(httpcore2.AsyncNetworkBackend):
     """Resolves a name once and connects to an address that passed the table."""
 
@@ -31,13 +35,16 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
         deadline = None if timeout is None else time.monotonic() + timeout
+        found = await self.resolve(host, port, timeout)
         addresses = [
             address
-            for address in await self.resolve(host, port, timeout)
+            for address in found
             if is_allowed_address(
                 address, networks=self._networks, only_networks=self._only_networks
             )
         ]
+        if found and not addresses:
+            raise AddressRefused("The server could not be reached.")
         failure: Exception = httpcore2.ConnectError("The server could not be reached.")
         for address in addresses[:4]:
             left = None if deadline is None else deadline - time.monotonic()

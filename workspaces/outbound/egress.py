@@ -15,13 +15,15 @@ from django.conf import settings
 
 from workspaces.errors import InvalidEndpoint
 from workspaces.outbound.addresses import Network
-from workspaces.outbound.backend import GuardedBackend
+from workspaces.outbound.backend import AddressRefused, GuardedBackend
 from workspaces.outbound.bounds import BoundedStream, Bounds
 from workspaces.outbound.endpoints import HTTP_SCHEMES, WEBSOCKET_SCHEMES, parse_endpoint
 
 Wrap: TypeAlias = Callable[[httpx2.AsyncBaseTransport], httpx2.AsyncBaseTransport]
 
 USER_AGENT: Final = "trellis/0.1"
+
+NETWORK_REFUSED: Final = "Trellis is not allowed to connect to this network. The platform's owner can allow it with TRELLIS_ALLOWED_NETWORKS."
 
 WITHHELD: Final = "trellis.withheld"
 """A request's extension: why it is not sent after all, as the status that its caller is given; 0 for no answer."""
@@ -90,6 +92,13 @@ def ssl_context() -> ssl.SSLContext:
     return httpx2.create_ssl_context()
 
 
+class NetworkRefused(httpx2.ConnectError):
+    """The host is in a network that may not be connected to; nothing was sent. The text is for administrators."""
+
+    def __init__(self, *, request: httpx2.Request | None = None) -> None:
+        super().__init__(NETWORK_REFUSED, request=request)
+
+
 class Withheld(httpx2.ConnectError):
     """A request that was not sent, since what it needs cannot be had just now."""
 
@@ -141,6 +150,10 @@ class EgressTransport(httpx2.AsyncBaseTransport):
             raise httpx2.ReadTimeout(
                 "The server did not answer in time.", request=request
             ) from error
+        except httpx2.ConnectError as error:
+            if isinstance(error.__cause__, AddressRefused):
+                raise NetworkRefused(request=request) from error
+            raise
         if response.headers.get("content-encoding", "identity").strip().lower() not in (
             "",
             "identity",

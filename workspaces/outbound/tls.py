@@ -14,6 +14,7 @@ import httpcore2
 from workspaces.errors import InvalidEndpoint
 from workspaces.outbound.addresses import Network, is_allowed_address
 from workspaces.outbound.backend import GuardedBackend
+from workspaces.outbound.egress import NETWORK_REFUSED
 
 
 def tls_context(
@@ -57,7 +58,8 @@ async def connect_tls(
     """Connect to the first allowed address that answers.
 
     Raises:
-        OSError: refused, unreachable, or no allowed address; the text does not tell which.
+        PermissionError: none of the host's addresses is allowed.
+        OSError: refused or unreachable.
         TimeoutError: no answer in time.
         ssl.SSLError: the certificate is not trusted, or not of this host.
     """
@@ -69,6 +71,8 @@ async def connect_tls(
         except httpcore2.ConnectError as error:
             raise OSError("The server could not be reached.") from error
         allowed = [address for address in found if is_allowed_address(address, networks=networks)]
+        if found and not allowed:
+            raise PermissionError(NETWORK_REFUSED)
         failure: OSError = OSError("The server could not be reached.")
         for address in allowed[:4]:
             try:

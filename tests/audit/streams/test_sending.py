@@ -38,6 +38,7 @@ from tests.audit.streams.receivers import (
     make_authority,
 )
 from tests.factories import Tenant, TwoTenants
+from workspaces import outbound
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
@@ -469,17 +470,16 @@ def test_the_test_button_says_what_came_of_it(tenant: Tenant, receiver: HttpRece
 @pytest.mark.parametrize(
     ("kind", "target"),
     [
-        ("webhook", "http://10.0.0.1/"),
+        ("webhook", "https://10.0.0.1/"),
         ("otlp", "https://169.254.169.254/latest"),
         ("syslog", "192.168.1.1:6514"),
     ],
 )
 def test_private_networks_stay_closed(tenant: Tenant, kind: str, target: str) -> None:
-    """SEC-27, SEC-28: all three kinds leave by the one door."""
+    """SEC-27, SEC-28: all three kinds leave by the one door, and say which setting would open it."""
     stream, _ = make(tenant, target, kind)
-    assert services.try_stream(stream=stream, actor=tenant.actor("owner")) in {
-        "It could not be reached."
-    }
+    told = services.try_stream(stream=stream, actor=tenant.actor("owner"))
+    assert told == outbound.NETWORK_REFUSED
 
 
 def test_settings_are_checked_and_secrets_go_in_only(

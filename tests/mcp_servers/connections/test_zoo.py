@@ -19,7 +19,7 @@ from mcp_servers.connections import runtime, websocket
 from mcp_servers.connections.failures import CallFailed
 from mcp_servers.connections.hooks import hooks
 from mcp_servers.connections.pool import pool
-from mcp_servers.errors import ConnectionFailed
+from mcp_servers.errors import ConnectionFailed, NetworkNotAllowed
 from mcp_servers.values import Protocol
 from tests.fakes.mcp_server import INITIALIZED, Handler, RawServer, raw_tool, reply_result
 from tests.fakes.sse_server import SseServer
@@ -382,15 +382,22 @@ def test_no_credential_is_taken_in_a_url(url: str) -> None:
 
 @pytest.mark.parametrize("transport", ["auto", "streamable_http", "sse", "websocket"])
 async def test_a_failed_connection_tells_a_class_and_no_more(transport: str) -> None:
-    """SEC-34: a closed port, a refused address and an unknown name look alike; a banner is not repeated."""
+    """SEC-34: a closed port and an unknown name look alike, and so do all networks that are not allowed; a banner is
+    not repeated.
+    """
     scheme = "ws" if transport == "websocket" else "http"
-    told = set()
-    for host in ("127.0.0.1:9999", "10.1.2.3:8080", "169.254.169.254", "no-such-name.invalid"):
-        spec = spec_for(f"{scheme}://{host}/mcp", transport=transport, connect_seconds=3.0)
-        with pytest.raises(ConnectionFailed) as caught:
-            await runtime.run(pool.list_tools(spec))
-        told.add((type(caught.value), caught.value.message))
-    assert len(told) == 1, told
+    for kind, hosts in (
+        (ConnectionFailed, ("127.0.0.1:9999", "no-such-name.invalid")),
+        (NetworkNotAllowed, ("10.1.2.3:8080", "169.254.169.254", "192.168.1.1:9999")),
+    ):
+        told = set()
+        for host in hosts:
+            spec = spec_for(f"{scheme}://{host}/mcp", transport=transport, connect_seconds=3.0)
+            with pytest.raises(ConnectionFailed) as caught:
+                await runtime.run(pool.list_tools(spec))
+            told.add((type(caught.value), caught.value.message))
+        assert len(told) == 1, told
+        assert {type_ for type_, _ in told} == {kind}
 
     def greet() -> None:
         with contextlib.suppress(OSError):
