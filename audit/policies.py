@@ -29,15 +29,12 @@ class Policy:
     paths: tuple[MaskedPath, ...] = ()
     detectors: tuple[str, ...] = ()
 
-    def masking_for(self, server: str, tool: str) -> Masking:
+    def masking_for(self, server: str, tool: str, *, workspace_id: UUID | None) -> Masking:
         """The rules that hold for one tool."""
-        if not self.paths and not self.detectors:
-            return _PLAIN
         paths = tuple(path for path in self.paths if path.fits(server, tool))
-        return Masking(paths=paths, detectors=self.detectors)
+        return Masking(workspace_id=workspace_id, paths=paths, detectors=self.detectors)
 
 
-_PLAIN: Final = Masking()
 DEFAULT: Final = Policy()
 _kept: dict[UUID, tuple[float, Policy]] = {}
 _lock = threading.Lock()

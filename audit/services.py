@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 from uuid import UUID
 
 from django.db import DatabaseError, connection, transaction
@@ -20,7 +22,7 @@ from audit.models import AuditBody, AuditEntry
 from audit.policies import Policy, policy_of
 from audit.storable import storable
 from workspaces.actors import Actor
-from workspaces.redaction import redact, redact_text
+from workspaces.redaction import redact
 from workspaces.tracing import current_trace_id
 
 logger = logging.getLogger(__name__)
@@ -124,8 +126,11 @@ _ENDS = {
 def drafted(draft: EntryDraft, policy: Policy) -> tuple[AuditEntry, AuditBody | None]:
     """The rows of a draft, masked as the workspace wishes; nothing is written."""
     actor = draft.actor
+    masked = partial(redact, workspace_id=draft.workspace_id)
     masking = policy.masking_for(
-        draft.server.name if draft.server else "", draft.tool.name if draft.tool else ""
+        draft.server.name if draft.server else "",
+        draft.tool.name if draft.tool else "",
+        workspace_id=draft.workspace_id,
     )
     arguments = keep(
         draft.arguments, root="arguments", masking=masking, most_bytes=policy.body_bytes
@@ -148,17 +153,17 @@ def drafted(draft: EntryDraft, policy: Policy) -> tuple[AuditEntry, AuditBody | 
         trace_id=clean(draft.trace_id or current_trace_id())[:64],
         call_id=draft.call_id,
         bud_id=draft.bud.id if draft.bud else None,
-        bud_name=_name(draft.bud, 200),
+        bud_name=_name(draft.bud, 200, masked),
         conversation_id=draft.conversation_id,
         turn_id=draft.turn_id,
         model=clean(draft.model)[:200],
         server_id=draft.server.id if draft.server else None,
-        server_name=_name(draft.server, 200),
+        server_name=_name(draft.server, 200, masked),
         transport=draft.transport,
         protocol_revision=draft.protocol_revision[:20],
         credential_id=draft.credential_id[:64],
         tool_id=draft.tool.id if draft.tool else None,
-        tool_name=_name(draft.tool, 256),
+        tool_name=_name(draft.tool, 256, masked),
         definition_hash=draft.definition_hash,
         annotations=storable(draft.annotations) if draft.annotations is not None else None,
         arguments_preview=arguments.preview,
@@ -173,8 +178,8 @@ def drafted(draft: EntryDraft, policy: Policy) -> tuple[AuditEntry, AuditBody | 
         rule=clean(draft.rule)[:100],
         duration_ms=draft.duration_ms,
         queue_ms=draft.queue_ms,
-        approval=storable(redact(draft.approval)) if draft.approval is not None else None,
-        details=storable(redact(draft.details or {})),
+        approval=storable(masked(draft.approval)) if draft.approval is not None else None,
+        details=storable(masked(draft.details or {})),
     )
     # With a result come the arguments once more; their body is that of *requested*.
     body = make_body(
@@ -189,5 +194,5 @@ def drafted(draft: EntryDraft, policy: Policy) -> tuple[AuditEntry, AuditBody | 
     return entry, body
 
 
-def _name(ref: Ref | None, length: int) -> str:
-    return clean(redact_text(ref.name))[:length] if ref else ""
+def _name(ref: Ref | None, length: int, masked: Callable[[str], Any]) -> str:
+    return clean(masked(ref.name))[:length] if ref else ""

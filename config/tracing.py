@@ -22,7 +22,7 @@ from opentelemetry.sdk.trace.export import (
 )
 from opentelemetry.trace import SpanKind, Status
 
-from workspaces.redaction import MASK, is_secret_key, redact_text
+from workspaces.redaction import EVERY_WORKSPACE, MASK, is_secret_key, redact_text
 from workspaces.tracing import mark_failed
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class RedactingExporter(SpanExporter):
 def redacted(span: ReadableSpan) -> ReadableSpan:
     """The same span without secrets, texts of exceptions and descriptions of failures."""
     return ReadableSpan(
-        name=redact_text(span.name),
+        name=_redacted(span.name),
         context=span.context,
         parent=span.parent,
         resource=span.resource,
@@ -75,15 +75,19 @@ def redacted(span: ReadableSpan) -> ReadableSpan:
     )
 
 
+def _redacted(text: str) -> str:
+    return redact_text(text, workspace_id=EVERY_WORKSPACE)
+
+
 def _cleaned(attributes: Mapping[str, Any] | None) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in (attributes or {}).items():
         if name in _UNSENT:
             continue
         if isinstance(value, str):
-            found[name] = MASK if is_secret_key(name) else redact_text(value)
+            found[name] = MASK if is_secret_key(name) else _redacted(value)
         elif isinstance(value, Sequence):
-            found[name] = [redact_text(one) if isinstance(one, str) else one for one in value]
+            found[name] = [_redacted(one) if isinstance(one, str) else one for one in value]
         else:
             found[name] = value
     return found

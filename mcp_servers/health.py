@@ -106,7 +106,7 @@ def note_reading(
         checked_at=now,
         is_ok=reading.is_ok or _was_a_knock(server, reading),
         latency_ms=reading.latency_ms,
-        error=_reason(reading),
+        error=_reason(server, reading),
     )
     server.last_checked_at = now
     if reading.error is None:
@@ -120,14 +120,14 @@ def note_reading(
         server.consecutive_failures += 1
         if isinstance(reading.error, AuthenticationRequired):
             server.status = ServerStatus.AUTH_REQUIRED
-            server.status_reason = _reason(reading)
+            server.status_reason = _reason(server, reading)
         elif (
             is_asked_for
             or server.consecutive_failures >= FAILURES_BEFORE_RED
             or before != ServerStatus.CONNECTED
         ):
             server.status = ServerStatus.ERROR
-            server.status_reason = _reason(reading)
+            server.status_reason = _reason(server, reading)
     server.next_check_at = now + timedelta(seconds=_pause(server))
     server.save(
         update_fields=[
@@ -221,12 +221,12 @@ def _was_a_knock(server: McpServer, reading: Reading) -> bool:
     return is_refused and server.auth_type in (AuthType.OAUTH, AuthType.NONE)
 
 
-def _reason(reading: Reading) -> str:
+def _reason(server: McpServer, reading: Reading) -> str:
     if reading.error is None:
         return ""
     told = reading.error.message
     if reading.details:
-        told += f"\n{redact_text(reading.details)[-2000:]}"
+        told += f"\n{redact_text(reading.details, workspace_id=server.workspace_id)[-2000:]}"
     return told
 
 

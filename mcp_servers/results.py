@@ -6,6 +6,7 @@ import base64
 import binascii
 from dataclasses import dataclass
 from typing import Any, Final
+from uuid import UUID
 
 import mcp_types
 
@@ -54,6 +55,8 @@ class _Budget:
     """How many bytes of content may still be kept."""
 
     left: int
+    workspace_id: UUID
+    """Whose secrets it is kept free of."""
     pixels: int = MAX_PIXELS
     """How many points of pictures may still be decoded."""
     files: int = 0
@@ -71,7 +74,7 @@ class _Budget:
         return data
 
     def text(self, text: str) -> str:
-        raw = str(redact_known(clean_text(text))).encode()
+        raw = str(redact_known(clean_text(text), workspace_id=self.workspace_id)).encode()
         if len(raw) > self.left:
             self.is_exceeded = True
             raw = raw[: self.left]
@@ -90,12 +93,13 @@ class _Budget:
 def read_result(
     result: mcp_types.CallToolResult,
     *,
+    workspace_id: UUID,
     limit_bytes: int,
     output_schema: dict[str, Any] | None,
     duration_ms: int,
 ) -> ToolCallOutcome:
     """Turn a result into an outcome within a size limit; what the tool calls an error is an outcome, too."""
-    budget = _Budget(limit_bytes)
+    budget = _Budget(limit_bytes, workspace_id)
     parts = [
         part for block in result.content[:MAX_PARTS] if (part := _part(block, budget)) is not None
     ]
@@ -125,19 +129,19 @@ def is_heavy(result: mcp_types.CallToolResult) -> bool:
 
 
 def read_contents(
-    result: mcp_types.ReadResourceResult, *, limit_bytes: int
+    result: mcp_types.ReadResourceResult, *, workspace_id: UUID, limit_bytes: int
 ) -> tuple[tuple[ContentPart, ...], bool]:
     """A resource's contents within a size limit, and whether something was cut. May decode pictures: not for a loop."""
-    budget = _Budget(limit_bytes)
+    budget = _Budget(limit_bytes, workspace_id)
     parts = [_resource(contents, budget) for contents in result.contents[:MAX_PARTS]]
     return tuple(parts), budget.is_exceeded or len(result.contents) > MAX_PARTS
 
 
 def read_prompt(
-    result: mcp_types.GetPromptResult, *, limit_bytes: int
+    result: mcp_types.GetPromptResult, *, workspace_id: UUID, limit_bytes: int
 ) -> tuple[tuple[PromptMessage, ...], bool]:
     """A prompt's messages within a size limit, and whether something was cut. May decode pictures: not for a loop."""
-    budget = _Budget(limit_bytes)
+    budget = _Budget(limit_bytes, workspace_id)
     messages = [
         PromptMessage(role=str(message.role), content=part)
         for message in result.messages[:MAX_PARTS]
@@ -223,4 +227,4 @@ def _structured(
         # The tool has run; what it says in words still counts.
         return None, {"structured": "does not fit the output schema"}
     budget.left -= size
-    return redact_known(value), {}
+    return redact_known(value, workspace_id=budget.workspace_id), {}

@@ -22,6 +22,7 @@ from mcp_servers.scopes.registry import Definition, argv_of, endpoint_of, regist
 from mcp_servers.values import Protocol
 from workspaces import outbound
 from workspaces.errors import InvalidInput
+from workspaces.secret_memory import holding_secrets, remember_secret, secrets_in_url
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +46,8 @@ def connection_spec(server: McpServer, *, user_id: UUID | None = None) -> Connec
     """
     config = server.config
     definition = _definition(server) if server.scope == ServerScope.GLOBAL else None
-    target = _target(server, definition)
+    with holding_secrets() as secrets:
+        target = _target(server, definition)
     grant = usable_grant(server, user_id) if server.auth_type == AuthType.OAUTH else None
     if isinstance(target, HttpSpec) and server.auth_type in OAUTH_TYPES:
         target = replace(target, auth=_grant_auth(server, user_id, target.endpoint))
@@ -68,6 +70,7 @@ def connection_spec(server: McpServer, *, user_id: UUID | None = None) -> Connec
         roots=_roots(server, target),
         watched=_watched(server),
         log_level=server.log_level,
+        secrets=secrets,
     )
 
 
@@ -131,6 +134,8 @@ def _http(server: McpServer) -> HttpSpec:
     headers = _reveal(server.headers, "request headers of an MCP server")
     outbound.check_headers(headers)
     endpoint = outbound.parse_endpoint(server.url, schemes=schemes_of(server.transport))
+    for secret in secrets_in_url(server.url):
+        remember_secret(secret, workspace_id=server.workspace_id)
     return HttpSpec(
         endpoint=endpoint,
         headers={**headers, **_auth_headers(server)},

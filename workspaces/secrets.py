@@ -4,7 +4,7 @@ At rest a secret is sealed with AES-256-GCM under a named key, and bound to its 
 associated data holds workspace, model, row and field, so that a ciphertext copied elsewhere does not open. Form: `v1.<key id>.<base64 nonce+text>`.
 
 In memory it is a `Secret`, which shows as a mask everywhere and gives its value only to
-`reveal()`. What was revealed is known to the redactor from then on.
+`reveal()`. What was revealed is masked from then on in all that is written of its workspace.
 """
 
 from __future__ import annotations
@@ -22,10 +22,12 @@ from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from workspaces.errors import DomainError
-from workspaces.redaction import MASK, remember_secret
+from workspaces.secret_memory import MASK, remember_secret
 
 _VERSION = "v1"
 _NONCE_BYTES = 12
+_OPEN_NAMES = frozenset({"header", "username", "client_id"})
+"""Stored among credentials, and no secrets: which header carries a key, and who signs in."""
 
 
 class SecretUnreadable(DomainError):
@@ -131,14 +133,20 @@ class Secret:
             assert self._sealed is not None
             plain = unseal(self._sealed, place=self._place or "")
         if is_credential:
-            remember_secret(plain)
+            self.remember(plain)
         return plain
+
+    def remember(self, plain: str) -> None:
+        """Have a part of this secret masked in all that is written of its workspace; the platform's everywhere."""
+        owner = (self._place or "").partition(":")[0]
+        remember_secret(plain, workspace_id=None if owner in {"", "None"} else owner)
 
     def reveal_json(self, purpose: str) -> dict[str, str]:
         """The value of an EncryptedJSONField: names to texts."""
-        values: dict[str, str] = json.loads(self.reveal(purpose))
-        for value in values.values():
-            remember_secret(value)
+        values: dict[str, str] = json.loads(self.reveal(purpose, is_credential=False))
+        for name, value in values.items():
+            if name not in _OPEN_NAMES:
+                self.remember(value)
         return values
 
     def settle(self, place: str) -> None:

@@ -17,8 +17,8 @@ from workspaces.actors import Actor, Role
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
 from workspaces.models import Invitation, Membership, User, Workspace
-from workspaces.redaction import remember_secret
 from workspaces.roles import Permission, require
+from workspaces.secret_memory import remember_secret
 from workspaces.sessions import end_access
 
 _STRENGTH = {Role.MEMBER: 0, Role.ADMIN: 1, Role.OWNER: 2}
@@ -71,7 +71,7 @@ def invite_member(
     if members.filter(user__email__iexact=email).exists():
         raise Conflict("This person is already a member.")
     token = secrets.token_urlsafe(32)
-    remember_secret(token)
+    remember_secret(token, workspace_id=workspace.pk)
     with transaction.atomic():
         Invitation.objects.for_workspace(workspace).filter(
             email__iexact=email, accepted_at=None, revoked_at=None

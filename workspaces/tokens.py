@@ -14,7 +14,7 @@ from workspaces.actors import Actor
 from workspaces.changes import record_created, record_deleted
 from workspaces.errors import InvalidInput
 from workspaces.models import ApiToken, Membership, User, Workspace
-from workspaces.redaction import remember_secret
+from workspaces.secret_memory import remember_secret
 
 PREFIX = "trl_"
 SCOPES: dict[str, str] = {
@@ -62,7 +62,7 @@ def issue_token(
     if fields:
         raise InvalidInput(fields=fields)
     plain = PREFIX + secrets.token_urlsafe(32)
-    remember_secret(plain)
+    remember_secret(plain, workspace_id=workspace.pk)
     token = ApiToken.objects.create(
         workspace=workspace,
         user=user,
@@ -98,7 +98,7 @@ def authenticate(plain: str) -> ApiToken | None:
     if token is None:
         return None
     # Only now: what strangers send must not decide what is masked.
-    remember_secret(plain)
+    remember_secret(plain, workspace_id=token.workspace_id)
     if not Membership.objects.for_workspace(token.workspace).filter(user=token.user).exists():
         return None
     if token.last_used_at is None or now - token.last_used_at > _TOUCH_EVERY:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
+from uuid import UUID
 
 import jsonpath
 
@@ -81,6 +82,8 @@ def read_masked_path(line: str) -> MaskedPath:
 class Masking:
     """One workspace's rules, for one tool."""
 
+    workspace_id: UUID | None = None
+    """Whose secrets are masked, besides the platform's."""
     paths: Sequence[MaskedPath] = ()
     detectors: Sequence[str] = ()
 
@@ -91,7 +94,7 @@ class Masking:
             root: "arguments" or "result": where the paths begin.
         """
         marks = _Marks(root)
-        masked = redact(value, marks.note)
+        masked = redact(value, marks.note, workspace_id=self.workspace_id)
         for path in self.paths:
             masked = _mask_path(masked, path, root, marks)
         if self.detectors:
@@ -138,8 +141,7 @@ def _normalized(place: tuple[str | int, ...]) -> str:
 
 
 def _escaped(name: str) -> str:
-    shown: str = redact(name)  # a name can be a secret too
-    return shown.replace("\\", "\\\\").replace("'", "\\'")
+    return name.replace("\\", "\\\\").replace("'", "\\'")
 
 
 def _mask_path(value: Any, path: MaskedPath, root: str, marks: _Marks) -> Any:

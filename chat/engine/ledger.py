@@ -10,6 +10,7 @@ import contextlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -273,13 +274,19 @@ def save_partial(lease: Lease, message_id: UUID, text: str, reasoning: str = "")
     failpoint(Failpoint.PARTIAL_SAVED)
 
 
+def _masked(lease: Lease, answer: AnsweredStep) -> tuple[str, str]:
+    """An answer's text and its reasoning as they are kept."""
+    masked = partial(redact_known, workspace_id=lease.workspace_id)
+    return masked(answer.text), masked(answer.reasoning)
+
+
 def leave_step(lease: Lease, message_id: UUID, answer: AnsweredStep) -> None:
     """Keep what has been said and what it cost when an answer is cut off; whoever settles the turn decides the rest."""
     with held(lease) as (changes, turn):
         message = fetch_message(lease.workspace_id, message_id)
         if message.status != MessageStatus.STREAMING:
             return
-        message.text, message.reasoning = redact_known(answer.text), redact_known(answer.reasoning)
+        message.text, message.reasoning = _masked(lease, answer)
         message.json_meta = {**message.json_meta, "is_counted": True}
         count(changes, turn, message, answer.usage, answer.prices)
         message.save(update_fields=["text", "reasoning", "json_meta", *COUNTED, "updated_at"])
@@ -291,7 +298,7 @@ def finish_step(lease: Lease, message_id: UUID, answer: AnsweredStep) -> None:
     """Commit an answer of the model with the calls it asks for, before any of them runs."""
     with held(lease) as (changes, turn):
         message = fetch_message(lease.workspace_id, message_id)
-        message.text, message.reasoning = redact_known(answer.text), redact_known(answer.reasoning)
+        message.text, message.reasoning = _masked(lease, answer)
         message.status = MessageStatus.COMPLETE.value
         message.json_meta = _meta_of(answer)
         count(changes, turn, message, answer.usage, answer.prices)
@@ -352,7 +359,7 @@ def fail_step(lease: Lease, message_id: UUID, answer: AnsweredStep) -> None:
     """Keep the beginning of an answer that broke off, and what it cost."""
     with held(lease) as (changes, turn):
         message = fetch_message(lease.workspace_id, message_id)
-        message.text, message.reasoning = redact_known(answer.text), redact_known(answer.reasoning)
+        message.text, message.reasoning = _masked(lease, answer)
         message.status = MessageStatus.FAILED.value
         if answer.too_long:
             message.json_meta = {**message.json_meta, "too_long": answer.too_long}

@@ -36,7 +36,9 @@ class ExportedFile:
 def export_conversation(conversation: Conversation, form: ExportFormat) -> ExportedFile:
     """The shown path with its tool calls; what looks like a secret is masked. Needs `bud` loaded."""
     entries = _entries(conversation)
-    title = redact_text(conversation.title) or "Conversation"
+    title = (
+        redact_text(conversation.title, workspace_id=conversation.workspace_id) or "Conversation"
+    )
     stem = slugify(title)[:60] or "conversation"
     if form is ExportFormat.JSON:
         head = {
@@ -68,7 +70,7 @@ def _entries(conversation: Conversation) -> list[dict[str, Any]]:
     return [
         {
             "role": row.role,
-            "text": redact(row.text),
+            "text": redact(row.text, workspace_id=workspace_id),
             "created_at": moment(row.created_at),
             "tool_calls": [_call(call) for call in calls[row.pk]],
         }
@@ -78,11 +80,11 @@ def _entries(conversation: Conversation) -> list[dict[str, Any]]:
 
 
 def _call(call: ToolCall) -> dict[str, Any]:
-    result = redact(call.model_text)
+    result = redact(call.model_text, workspace_id=call.workspace_id)
     return {
         "server": call.server_name,
         "tool": show_hidden(call.tool_name or call.function_name),
-        "arguments": redact(call.arguments),
+        "arguments": redact(call.arguments, workspace_id=call.workspace_id),
         "status": call.status,
         "result": result[:MOST_RESULT_CHARACTERS],
     }

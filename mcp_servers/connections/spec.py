@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from httpx2 import Auth
 
     from workspaces.outbound import Endpoint
+    from workspaces.secret_memory import HeldSecrets
 
 RemoteTransport: TypeAlias = Literal["streamable_http", "sse", "websocket", "klavis_rest"]
 ServerKey: TypeAlias = "tuple[UUID, UUID]"
@@ -103,6 +104,8 @@ class ConnectionSpec:
     """From which level on the server's log messages are wanted; none: not at all."""
     needs_sign_in: bool = False
     """Somebody has to sign in to the server first; until then nothing is sent."""
+    secrets: HeldSecrets | None = field(default=None, repr=False, compare=False)
+    """What it connects with: masked for as long as a connection has it."""
 
     @property
     def key(self) -> ConnectionKey:

@@ -58,10 +58,13 @@ def facts(error: McpServersError) -> dict[str, JsonValue]:
 
 
 def failed(
-    outcome: Outcome, message: str, started: float, details: Mapping[str, JsonValue]
+    plan: Plan, outcome: Outcome, message: str, started: float, details: Mapping[str, JsonValue]
 ) -> ToolCallOutcome:
     return ToolCallOutcome(
-        outcome=outcome, message=redact_known(message), duration_ms=since(started), details=details
+        outcome=outcome,
+        message=redact_known(message, workspace_id=plan.request.workspace_id),
+        duration_ms=since(started),
+        details=details,
     )
 
 

@@ -108,7 +108,9 @@ async def read_resource(
     def read(result: mcp_types.ReadResourceResult) -> _Ended:
         nonlocal parts
         parts, truncated = results.read_contents(
-            result, limit_bytes=plan.server.config.result_bytes
+            result,
+            workspace_id=request.workspace_id,
+            limit_bytes=plan.server.config.result_bytes,
         )
         body = [part.as_json() for part in parts]
         return _Ended(outcome=Outcome.OK, body=body, truncated=truncated)
@@ -151,7 +153,9 @@ async def get_prompt(request: PromptRequest, *, port: CallPort | None = None) ->
     def read(result: mcp_types.GetPromptResult) -> _Ended:
         nonlocal messages, description
         messages, truncated = results.read_prompt(
-            result, limit_bytes=plan.server.config.result_bytes
+            result,
+            workspace_id=request.workspace_id,
+            limit_bytes=plan.server.config.result_bytes,
         )
         description = clean_text(result.description or "")[:2000]
         body = [message.as_json() for message in messages]

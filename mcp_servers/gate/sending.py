@@ -121,28 +121,28 @@ class Exchange:
             raise
         except TimeoutError:
             text = f"The tool did not answer within {told_duration(plan.limits.seconds)}."
-            return failed(Outcome.TIMEOUT, text, started, {"kind": "timeout"})
+            return failed(plan, Outcome.TIMEOUT, text, started, {"kind": "timeout"})
         except TooManyRounds:
             text = f"The tool asked for input more than {MOST_ROUNDS} times and was given up."
-            return failed(Outcome.TOOL_ERROR, text, started, {"kind": "too_many_rounds"})
+            return failed(plan, Outcome.TOOL_ERROR, text, started, {"kind": "too_many_rounds"})
         except CannotGoOn as error:
-            return failed(Outcome.TRANSPORT_ERROR, error.message, started, error.facts)
+            return failed(plan, Outcome.TRANSPORT_ERROR, error.message, started, error.facts)
         except RpcError as error:
             text = f"The server refused the call: {clean_text(error.message)[:1000]}"
-            return failed(Outcome.TOOL_ERROR, text, started, {"rpc_code": error.rpc_code})
+            return failed(plan, Outcome.TOOL_ERROR, text, started, {"rpc_code": error.rpc_code})
         except CallFailed as error:
             return failed(
-                outcome_of(plan, error.kind), words_of(plan, error), started, facts(error)
+                plan, outcome_of(plan, error.kind), words_of(plan, error), started, facts(error)
             )
         except ConnectionFailed as error:
             text = f"{plan.tool.server.name}: {error.message}"
             details = {"kind": error.kind, **facts(error)}
-            return failed(Outcome.TRANSPORT_ERROR, text, started, details)
+            return failed(plan, Outcome.TRANSPORT_ERROR, text, started, details)
         except Exception:
             # Something we did not foresee: the bytes may have left, so the call may have been carried out.
             logger.exception("tool call failed in an unforeseen way")
             text = "The call failed for a reason that is in the platform's log."
-            return failed(Outcome.OUTCOME_UNKNOWN, text, started, {"kind": "unforeseen"})
+            return failed(plan, Outcome.OUTCOME_UNKNOWN, text, started, {"kind": "unforeseen"})
 
     async def _result(self, checkpoint: Checkpoint | None) -> mcp_types.CallToolResult:
         answers: Answers | None = None
@@ -316,6 +316,7 @@ class Exchange:
 async def _read(plan: Plan, result: mcp_types.CallToolResult, started: float) -> ToolCallOutcome:
     read = results.read_result
     options: dict[str, Any] = {
+        "workspace_id": plan.request.workspace_id,
         "limit_bytes": plan.tool.server.config.result_bytes,
         "output_schema": plan.tool.output_schema,
         "duration_ms": since(started),

@@ -110,7 +110,7 @@ async def _admit_once(request: ToolCallRequest, port: PortOnItsLoop) -> Plan:
         _give_slot_back(plan)
         if plan.is_committed and plan.cached is None:
             text = "The call was stopped before it was sent."
-            outcome = failed(Outcome.CANCELLED, text, time.monotonic(), {})
+            outcome = failed(plan, Outcome.CANCELLED, text, time.monotonic(), {})
             await completed(_record_finished(plan, outcome, port))
         raise asyncio.CancelledError
     return plan
@@ -214,7 +214,7 @@ async def _send_and_record(
     except asyncio.CancelledError:
         if exchange.has_checkpoint and port.hands_over():
             raise  # another process goes on from there
-        outcome = failed(Outcome.CANCELLED, "The call was stopped.", started, {})
+        outcome = failed(plan, Outcome.CANCELLED, "The call was stopped.", started, {})
         # Stop cancels this task, and the ledger still has to learn how the call ended.
         await completed(_record_finished(plan, outcome, port, only_if_open=True))
         await completed(dialogue.withdraw())

@@ -9,7 +9,7 @@ from mcp_servers.errors import AuthenticationRequired
 from mcp_servers.models import InstanceState, KlavisAccount, KlavisInstance
 from workspaces import outbound
 from workspaces.errors import InvalidInput
-from workspaces.redaction import remember_secret
+from workspaces.secret_memory import is_plain, remember_secret
 
 if TYPE_CHECKING:
     from mcp_servers.models import McpServer
@@ -64,9 +64,9 @@ def reveal_url(instance: KlavisInstance) -> str:
     """An instance's URL. From then on neither it nor any telling part of it is written anywhere."""
     url: str = instance.server_url.reveal("connecting to a hosted MCP server")
     for part in _telling_parts(url):
-        remember_secret(part)
+        remember_secret(part, workspace_id=instance.workspace_id)
     if instance.instance_id:
-        remember_secret(instance.instance_id.reveal("keeping it out of logs"))
+        instance.instance_id.reveal("keeping it out of logs")
     return url
 
 
@@ -76,7 +76,7 @@ def _telling_parts(url: str) -> list[str]:
     target = address[address.find("/") :] if "/" in address else ""
     path, _, query = target.partition("?")
     values = [pair.partition("=")[2] for pair in query.split("&")]
-    parts = [one for one in (*path.split("/"), *values) if len(one) >= 12]
+    parts = [one for one in (*path.split("/"), *values) if len(one) >= 12 and not is_plain(one)]
     return [target, *parts] if len(target) > 12 else parts
 
 

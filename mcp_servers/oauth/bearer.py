@@ -15,6 +15,7 @@ from mcp_servers.connections.messages import is_recorded
 from mcp_servers.oauth import watching
 from mcp_servers.oauth.renewing import AccessToken, NoToken, current_token, renew
 from workspaces import outbound
+from workspaces.secret_memory import HeldSecrets
 
 if TYPE_CHECKING:
     from mcp_servers.oauth.grants import Holder
@@ -38,6 +39,7 @@ class GrantAuth(httpx2.Auth):
         self.holder = holder
         self.is_client = is_client
         self._endpoint = endpoint
+        self._secrets = HeldSecrets()
 
     def __repr__(self) -> str:
         return "GrantAuth(…)"
@@ -53,7 +55,7 @@ class GrantAuth(httpx2.Auth):
             _withhold(request, token)
             yield request
             return
-        _put(request, token)
+        self._put(request, token)
         response = yield request
         if response.status_code != 401:
             return
@@ -61,7 +63,7 @@ class GrantAuth(httpx2.Auth):
         if isinstance(newer, AccessToken) and is_recorded(request.content):
             return
         if isinstance(newer, AccessToken):
-            _put(request, newer)
+            self._put(request, newer)
             yield request
         elif newer is NoToken.FOR_NOW:
             _withhold(request, newer)
@@ -70,6 +72,10 @@ class GrantAuth(httpx2.Auth):
     async def _token(self) -> AccessToken | NoToken:
         watching.watch()
         return await _surely(current_token(self.holder, is_client=self.is_client))
+
+    def _put(self, request: httpx2.Request, token: AccessToken) -> None:
+        self._secrets.replace(token.value, workspace_id=self.holder.workspace_id)
+        request.headers["authorization"] = f"Bearer {token.value}"
 
     def _is_for(self, url: httpx2.URL) -> bool:
         port = url.port or {"https": 443, "wss": 443}.get(url.scheme, 80)
@@ -89,7 +95,3 @@ async def _surely(token: Awaitable[AccessToken | NoToken]) -> AccessToken | NoTo
 def _withhold(request: httpx2.Request, why: NoToken) -> None:
     """Answer as the server would without a sign-in, or as if it were out of reach for now."""
     request.extensions[outbound.WITHHELD] = 401 if why is NoToken.SIGN_IN else 0
-
-
-def _put(request: httpx2.Request, token: AccessToken) -> None:
-    request.headers["authorization"] = f"Bearer {token.value}"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
-from workspaces.redaction import remember_secret
-
 if TYPE_CHECKING:
     from mcp_servers.models import McpServer
 
@@ -25,5 +23,5 @@ def entered_client(server: McpServer, purpose: str) -> dict[str, str]:
     values: dict[str, str] = json.loads(secret.reveal(purpose, is_credential=False))
     for name in _SECRET:
         if values.get(name):
-            remember_secret(values[name])
+            secret.remember(values[name])
     return values if values.get("client_id") else {}

@@ -79,6 +79,7 @@ async def _obtain(holder: Holder) -> None:
     known_as = identity.entered(credentials, found.issuer)
     scope = " ".join(scopes_of(server.oauth_scope) or found.scopes)
     given = await tokens.request_as_client(
+        workspace_id=holder.workspace_id,
         token_endpoint=found.issuer.token_endpoint,
         issuer=found.issuer,
         identity=known_as,

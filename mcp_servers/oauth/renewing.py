@@ -220,6 +220,7 @@ async def _fetch(work: _Work) -> AccessToken | NoToken:
     try:
         if work.refresh_token:
             given = await tokens.refresh(
+                workspace_id=work.holder.workspace_id,
                 token_endpoint=work.token_endpoint,
                 issuer=work.issuer,
                 identity=work.identity,
@@ -228,6 +229,7 @@ async def _fetch(work: _Work) -> AccessToken | NoToken:
             )
         else:
             given = await tokens.request_as_client(
+                workspace_id=work.holder.workspace_id,
                 token_endpoint=work.token_endpoint,
                 issuer=work.issuer,
                 identity=work.identity,

@@ -42,6 +42,7 @@ SECONDS: Final = 20.0
 class _Farewell:
     """What the issuer is told, kept in memory after the row is gone."""
 
+    workspace_id: UUID
     issuer: IssuerMetadata
     identity: Identity
     tokens: tuple[str, ...] = field(repr=False)
@@ -104,6 +105,7 @@ def _farewell(grant: OAuthGrant) -> _Farewell | None:
     # The refresh token first: with it the whole grant ends where the issuer sees it so (RFC 7009, section 2.1).
     names = ("refresh_token", "access_token")
     return _Farewell(
+        workspace_id=grant.workspace_id,
         issuer=issuer,
         identity=known_as,
         tokens=tuple(stored[name] for name in names if stored.get(name)),
@@ -120,6 +122,7 @@ async def _tell_issuer(farewell: _Farewell) -> None:
         async with asyncio.timeout(SECONDS):
             for token in farewell.tokens:
                 await tokens.revoke(
+                    workspace_id=farewell.workspace_id,
                     endpoint=farewell.issuer.revocation_endpoint,
                     issuer=farewell.issuer,
                     identity=farewell.identity,

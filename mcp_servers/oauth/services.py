@@ -251,6 +251,7 @@ def _finish(
     assert verifier is not None
     given = _run(
         tokens.exchange_code(
+            workspace_id=server.workspace_id,
             token_endpoint=attempt.token_endpoint,
             issuer=issuer,
             identity=known_as,

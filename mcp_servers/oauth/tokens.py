@@ -10,7 +10,7 @@ import json
 import time
 from typing import Any, Final
 from urllib.parse import quote
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import jwt
 import pydantic
@@ -19,7 +19,7 @@ from mcp_servers.oauth.identity import PRIVATE_KEY, Identity
 from mcp_servers.oauth.reasons import Reason, SignInFailed
 from mcp_servers.oauth.requests import Answer, post_form
 from mcp_servers.oauth.values import IssuerMetadata, Tokens, scopes_of
-from workspaces.redaction import remember_secret
+from workspaces.secret_memory import remember_secret
 
 _BASIC: Final = "client_secret_basic"
 _POST: Final = "client_secret_post"
@@ -61,6 +61,7 @@ class _Given(pydantic.BaseModel):
 
 async def exchange_code(
     *,
+    workspace_id: UUID,
     token_endpoint: str,
     issuer: IssuerMetadata,
     identity: Identity,
@@ -81,11 +82,12 @@ async def exchange_code(
         "code_verifier": verifier,
         "resource": resource,
     }
-    return _read(await _ask(token_endpoint, form, identity, issuer))
+    return _read(await _ask(workspace_id, token_endpoint, form, identity, issuer), workspace_id)
 
 
 async def refresh(
     *,
+    workspace_id: UUID,
     token_endpoint: str,
     issuer: IssuerMetadata,
     identity: Identity,
@@ -97,7 +99,7 @@ async def refresh(
     form = {"grant_type": "refresh_token", "refresh_token": refresh_token, "resource": resource}
     if scope:
         form["scope"] = scope
-    tokens = _read(await _ask(token_endpoint, form, identity, issuer))
+    tokens = _read(await _ask(workspace_id, token_endpoint, form, identity, issuer), workspace_id)
     if tokens.refresh_token:
         return tokens
     # RFC 6749, section 6: without a new one the old one goes on.
@@ -112,6 +114,7 @@ async def refresh(
 
 async def request_as_client(
     *,
+    workspace_id: UUID,
     token_endpoint: str,
     issuer: IssuerMetadata,
     identity: Identity,
@@ -122,41 +125,47 @@ async def request_as_client(
     form = {"grant_type": "client_credentials", "resource": resource}
     if scope:
         form["scope"] = scope
-    return _read(await _ask(token_endpoint, form, identity, issuer))
+    return _read(await _ask(workspace_id, token_endpoint, form, identity, issuer), workspace_id)
 
 
-async def revoke(*, endpoint: str, issuer: IssuerMetadata, identity: Identity, token: str) -> bool:
+async def revoke(
+    *, workspace_id: UUID, endpoint: str, issuer: IssuerMetadata, identity: Identity, token: str
+) -> bool:
     """Tell the issuer that a token is no longer wanted; whether it said yes. Source: RFC 7009.
 
     Raises:
         SignInFailed: unreachable, insecure_url.
     """
-    answer = await _ask(endpoint, {"token": token}, identity, issuer)
+    answer = await _ask(workspace_id, endpoint, {"token": token}, identity, issuer)
     if answer.status in (400, 401) and identity.auth_method == _BASIC:
         # Issuers made with the MCP SDK want the secret in this form as well.
         form = {"token": token, "client_secret": identity.client_secret}
-        answer = await _ask(endpoint, form, identity, issuer)
+        answer = await _ask(workspace_id, endpoint, form, identity, issuer)
     return answer.status == 200
 
 
 async def _ask(
-    endpoint: str, form: dict[str, str], identity: Identity, issuer: IssuerMetadata
+    workspace_id: UUID,
+    endpoint: str,
+    form: dict[str, str],
+    identity: Identity,
+    issuer: IssuerMetadata,
 ) -> Answer:
     headers: dict[str, str] = {}
     form = {**form, "client_id": identity.client_id}
     if identity.auth_method == _BASIC:
         pair = f"{quote(identity.client_id, safe='')}:{quote(identity.client_secret, safe='')}"
         headers["authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
-        remember_secret(headers["authorization"].removeprefix("Basic "))
+        remember_secret(headers["authorization"].removeprefix("Basic "), workspace_id=workspace_id)
     elif identity.auth_method == _POST:
         form["client_secret"] = identity.client_secret
     elif identity.auth_method == PRIVATE_KEY:
         form["client_assertion_type"] = _ASSERTION_TYPE
-        form["client_assertion"] = _assertion(identity, issuer)
+        form["client_assertion"] = _assertion(workspace_id, identity, issuer)
     return await post_form(endpoint, form, headers)
 
 
-def _assertion(identity: Identity, issuer: IssuerMetadata) -> str:
+def _assertion(workspace_id: UUID, identity: Identity, issuer: IssuerMetadata) -> str:
     """A short-lived proof that we hold the key. Source: RFC 7523, section 3."""
     now = int(time.time())
     claims = {
@@ -174,12 +183,12 @@ def _assertion(identity: Identity, issuer: IssuerMetadata) -> str:
                 signed = jwt.encode(claims, identity.private_key, algorithm=algorithm)
             except (jwt.PyJWTError, ValueError, TypeError):
                 continue  # a key of another kind
-            remember_secret(signed)
+            remember_secret(signed, workspace_id=workspace_id)
             return signed
     raise SignInFailed(Reason.UNUSABLE_CLIENT)
 
 
-def _read(answer: Answer) -> Tokens:
+def _read(answer: Answer, workspace_id: UUID) -> Tokens:
     told = _error_of(answer.body)
     # A proxy's page, an overload: only the issuer's own word ends anything. Some say it with status 200.
     if answer.status >= 500 or answer.status == 429 or told in _PASSING_ERRORS:
@@ -198,7 +207,7 @@ def _read(answer: Answer) -> Tokens:
         raise SignInFailed(Reason.TOKEN_UNREADABLE)
     for secret in (given.access_token, given.refresh_token):
         if secret:
-            remember_secret(secret)
+            remember_secret(secret, workspace_id=workspace_id)
     return Tokens(
         access_token=given.access_token,
         refresh_token=given.refresh_token or "",

@@ -33,7 +33,14 @@ from mcp_servers.scopes.file_format import (
 )
 from workspaces import outbound
 from workspaces.errors import DomainError, InvalidEndpoint
-from workspaces.redaction import remember_secret
+from workspaces.secret_memory import (
+    HeldSecrets,
+    holding_secrets,
+    is_plain,
+    is_secret_key,
+    remember_secret,
+    secrets_in_url,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -51,6 +58,8 @@ class Definition:
     problem: str = ""
     warning: str = ""
     """What the platform's owner should mend; the server works."""
+    secrets: HeldSecrets | None = field(default=None, repr=False, compare=False)
+    """Its own: masked for as long as the file says so."""
 
     @property
     def name(self) -> str:
@@ -231,7 +240,8 @@ def _definition(entry: Entry) -> Definition:
     digest = salted_hmac("mcp_servers.scopes.registry", raw, algorithm="sha256").hexdigest()
     try:
         filled = entry.expanded(os.environ)
-        _remember_secrets(entry, filled)
+        with holding_secrets() as secrets:
+            _remember_secrets(entry, filled)
         if filled.is_stdio:
             argv_of(filled)
         else:
@@ -244,16 +254,14 @@ def _definition(entry: Entry) -> Definition:
             entry=entry, digest=digest, problem="Its program is not installed on this machine."
         )
     warning = pins.unpinned(filled.command, filled.args) if filled.is_stdio else ""
-    return Definition(entry=filled, digest=digest, warning=warning)
+    return Definition(entry=filled, digest=digest, warning=warning, secrets=secrets)
 
 
 def _remember_secrets(entry: Entry, filled: Entry) -> None:
-    """Have whatever may be a secret masked wherever it would be written."""
-    for value in (*filled.headers.values(), *filled.env.values()):
-        remember_secret(value)
-    for name in entry.variables():
-        if name in os.environ:
-            remember_secret(os.environ[name])
-    query = filled.url.partition("?")[2]
-    if query:
-        remember_secret(query)
+    """Have the file's secrets masked everywhere. What any text may hold is none, unless its name says so."""
+    named = {name: os.environ[name] for name in entry.variables() if name in os.environ}
+    for name, value in (*filled.headers.items(), *filled.env.items(), *named.items()):
+        if is_secret_key(name) or not is_plain(value):
+            remember_secret(value, workspace_id=None)
+    for value in secrets_in_url(filled.url):
+        remember_secret(value, workspace_id=None)

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import unquote_plus
 from uuid import UUID
 
 from mcp_servers import catalogue, hosting
@@ -30,7 +29,7 @@ from mcp_servers.services.credentials import merge_secrets, read_auth
 from mcp_servers.values import Protocol
 from workspaces import outbound
 from workspaces.errors import InvalidEndpoint, InvalidInput
-from workspaces.redaction import remember_secret
+from workspaces.secret_memory import remember_secret, secrets_in_url
 
 MAX_SAMPLING_TOKENS: Final = 100_000_000
 MAX_ROOTS: Final = 20
@@ -210,19 +209,10 @@ def _apply_target(server: McpServer, draft: ServerDraft) -> None:
         try:
             given = draft.url.strip()
             server.url = str(outbound.enter_endpoint(given, schemes=schemes_of(server.transport)))
-            _remember_query(server.url.partition("?")[2])
+            for secret in secrets_in_url(server.url):
+                remember_secret(secret, workspace_id=server.workspace_id)
         except InvalidEndpoint as error:
             raise InvalidInput(fields={"url": [error.message]}) from error
-
-
-def _remember_query(query: str) -> None:
-    """A query often holds a key, which a server or a library may repeat: as it stands, and decoded."""
-    for part in query.split("&"):
-        name, equals, value = part.partition("=")
-        if not equals and not name.isalpha():
-            value = name  # a key without a name; a mere word is a switch
-        remember_secret(value)
-        remember_secret(unquote_plus(value))
 
 
 def _apply_secrets(server: McpServer, draft: ServerDraft) -> None:

@@ -100,7 +100,7 @@ def try_connection(*, workspace_id: UUID, draft: ServerDraft, actor: Actor) -> C
         spec = connection_spec(server)
         listing = _list_offers(spec, anew=False)
     except ConnectionFailed as error:
-        return _report_failure(error, "")
+        return _report_failure(server, error)
     finally:
         drop_connections(server.pk)
         shutil.rmtree(home_of(server.pk), ignore_errors=True)
@@ -152,21 +152,21 @@ def _look(
         if isinstance(error, AuthenticationRequired):
             note_refusal(server, viewer, error.challenge)
             if uses_own_accounts(server):
-                return _report_failure(error, "")  # one account's trouble, and not the server's
+                return _report_failure(server, error)  # one account's trouble, and not the server's
         health.note_reading(
             server,
             health.Reading(error=error, details=_told_to_managers(error, stderr)),
             actor=actor,
             is_asked_for=is_asked_for,
         )
-        return _report_failure(error, stderr)
+        return _report_failure(server, error, stderr)
     except DomainError as error:
         # The row is not whole: a key is gone, or the catalogue changed under it.
         failure = ConnectionFailed(error.message)
         health.note_reading(
             server, health.Reading(error=failure), actor=actor, is_asked_for=is_asked_for
         )
-        return _report_failure(failure, "")
+        return _report_failure(server, failure)
     # Of a server that belongs to somebody, all that it says is for that person alone anyway.
     is_shared = server.owner_id is None
     viewer = viewer if uses_own_accounts(server) and is_shared else None
@@ -194,7 +194,7 @@ def _knock(server: McpServer, actor: Actor, *, is_asked_for: bool) -> Connection
         health.note_reading(
             server, health.Reading(error=failure), actor=actor, is_asked_for=is_asked_for
         )
-        return _report_failure(failure, "")
+        return _report_failure(server, failure)
     health.note_reading(
         server, health.Reading(waits_for_sign_in=not has_usable_grant(server)), actor=actor
     )
@@ -301,13 +301,17 @@ def _report(listing: Listing) -> ConnectionReport:
     )
 
 
-def _report_failure(error: ConnectionFailed, stderr: str) -> ConnectionReport:
+def _report_failure(
+    server: McpServer, error: ConnectionFailed, stderr: str = ""
+) -> ConnectionReport:
     is_auth = isinstance(error, AuthenticationRequired)
     return ConnectionReport(
         ok=False,
         message=error.message,
         status=ServerStatus.AUTH_REQUIRED if is_auth else ServerStatus.ERROR,
-        details=redact_text(_told_to_managers(error, stderr)),
+        details=redact_text(
+            _told_to_managers(error, stderr), workspace_id=server.workspace_id
+        ),
     )
 
 

@@ -138,7 +138,11 @@ def trim_server(server_id: UUID) -> int:
 
 
 def _row(record: TraceRecord) -> TraceMessage:
-    body = _sound(redact(record.body)) if record.body is not None else None
+    body = (
+        _sound(redact(record.body, workspace_id=record.workspace_id))
+        if record.body is not None
+        else None
+    )
     is_of_call = record.user_id is not None or record.call_id is not None
     return TraceMessage(
         workspace_id=record.workspace_id,
@@ -164,7 +168,9 @@ def _text(record: TraceRecord, *, is_of_call: bool) -> str:
     """Words for the list. What a server says about somebody's call may repeat what they put into it."""
     if record.kind != "event" and (is_of_call or not is_open(record.method)):
         return "The server answered with an error." if record.kind == "error" else ""
-    return show_hidden(redact_text(clean_text(record.text)))[:4000]
+    return show_hidden(redact_text(clean_text(record.text), workspace_id=record.workspace_id))[
+        :4000
+    ]
 
 
 def _sound(value: Any) -> Any:

@@ -80,7 +80,7 @@ def test_what_cannot_be_written_raises(tenant: Tenant) -> None:
 
 def test_bodies_are_redacted_before_they_are_stored(tenant: Tenant) -> None:
     """SEC-94: by value, by name and by shape; the commitment covers the original."""
-    remember_secret(CANARY)
+    remember_secret(CANARY, workspace_id=tenant.workspace.pk)
     raw = f'{{"text":"{CANARY}","api_key":"short","url":"https://u:pw@h.example","jwt":"Bearer abcdefgh12"}}'.encode()
     entry = record(draft(tenant, arguments=raw, result=raw, details={"password": "hunter2"}))
     everything = str(vars(entry))

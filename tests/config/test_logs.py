@@ -20,7 +20,7 @@ SECRET = "canary-4f1c9a7e2b"
 @pytest.fixture(params=["console", "json"])
 def written(request: pytest.FixtureRequest) -> Iterator[io.StringIO]:
     """The log as text, in both formats; everything is put back afterwards."""
-    remember_secret(SECRET)
+    remember_secret(SECRET, workspace_id="of any workspace")
     configure_logging(level="DEBUG", as_json=request.param == "json")
     handler = logging.getLogger().handlers[-1]
     assert isinstance(handler, logging.StreamHandler)

@@ -33,7 +33,7 @@ def test_without_an_endpoint_there_is_no_tracing() -> None:
 
 def test_what_leaves_is_redacted() -> None:
     """SEC-94: names, attributes, events and failures, also of spans that libraries make."""
-    remember_secret("canary-of-a-span")
+    remember_secret("canary-of-a-span", workspace_id="of any workspace")
     with collecting() as collected:
         foreign = trace.get_tracer("a-library")
         with (

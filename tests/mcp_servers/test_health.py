@@ -141,7 +141,7 @@ def test_what_a_program_wrote_is_redacted(tenant: Tenant, server: McpServer) -> 
     """SEC-94: a secret in the error stream does not reach the row."""
     from workspaces.redaction import remember_secret
 
-    remember_secret("hunter2-long-secret")
+    remember_secret("hunter2-long-secret", workspace_id=tenant.workspace.pk)
     reading = health.Reading(
         error=ConnectionFailed("gone."), details="token=hunter2-long-secret refused"
     )

@@ -6,6 +6,7 @@ import base64
 import io
 import struct
 import zlib
+from uuid import uuid4
 
 import mcp_types
 import pytest
@@ -106,6 +107,8 @@ def test_many_pictures_of_one_result_share_one_bound() -> None:
     block = mcp_types.EmbeddedResource(type="resource", resource=blob)
     result = mcp_types.CallToolResult(content=[block] * 6)
     assert is_heavy(result)
-    outcome = read_result(result, limit_bytes=2**20, output_schema=None, duration_ms=0)
+    outcome = read_result(
+        result, workspace_id=uuid4(), limit_bytes=2**20, output_schema=None, duration_ms=0
+    )
     kinds = [part.as_json()["type"] for part in outcome.content]
     assert kinds == ["image", "image", "text", "text", "text", "text"]

@@ -1,61 +1,192 @@
-"""Secrets that were revealed are masked in whatever is written, however many there have been."""
+"""Secrets that were revealed are masked in whatever is written of their workspace, however many there have been."""
 
 from __future__ import annotations
 
 import base64
+import gc
 import secrets
+import time
 from urllib.parse import quote
 
 import pytest
 
-from workspaces import redaction
-from workspaces.redaction import MASK, redact_known, remember_secret
+from workspaces import secret_memory
+from workspaces.redaction import (
+    EVERY_WORKSPACE,
+    MASK,
+    redact,
+    redact_known,
+    redact_text,
+    remember_secret,
+)
+from workspaces.secret_memory import holding_secrets, is_plain, secrets_in_url
+
+OURS, THEIRS = "ours", "theirs"
 
 
 @pytest.fixture(autouse=True)
-def remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A memory of the test's own."""
-    monkeypatch.setattr(redaction, "_remembered", redaction._Remembered())
+def memories(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memories of the test's own."""
+    monkeypatch.setattr(secret_memory, "_memories", {})
+    monkeypatch.setattr(secret_memory, "_everything", secret_memory._Index())
+
+
+def remember(plain: str) -> None:
+    remember_secret(plain, workspace_id=OURS)
+
+
+def shown(text: str) -> str:
+    return str(redact_known(text, workspace_id=OURS))
 
 
 def test_each_form_of_a_secret_is_masked_and_nothing_else() -> None:
     """SEC-95: plain, in a URL, in base64; what stands around it stays."""
     secret = 'tök/en "7+8"'
-    remember_secret(secret)
+    remember(secret)
     for form in (
         secret,
         quote(secret, safe=""),
         secret.encode().hex(),
         base64.b64encode(secret.encode()).decode().rstrip("="),
     ):
-        assert redact_known(f"<{form}>") == f"<{MASK}>"
-    assert redact_known("tök/en of another kind") == "tök/en of another kind"
+        for before in ("", "<", "<<", "<<<", "<<<<"):
+            assert shown(f"{before}{form}>") == f"{before}{MASK}>"
+    assert shown("tök/en of another kind") == "tök/en of another kind"
 
 
 def test_of_two_that_begin_alike_the_longer_is_masked() -> None:
-    """A secret that holds another leaves no tail of itself."""
-    remember_secret("abcdefgh")
-    remember_secret("abcdefgh-and-more")
-    assert redact_known("abcdefgh-and-more, abcdefgh.") == f"{MASK}, {MASK}."
+    """A secret that holds another leaves no tail of itself, whoever's it is."""
+    remember("abcdefgh")
+    remember("abcdefgh-and-more")
+    remember_secret("abcdefgh-and-more-still", workspace_id=None)
+    assert shown("abcdefgh-and-more, abcdefgh.") == f"{MASK}, {MASK}."
+    assert shown("abcdefgh-and-more-still") == MASK
 
 
 def test_neighbours_are_masked_one_by_one() -> None:
     """Where one ends another may begin."""
-    remember_secret("first-secret")
-    remember_secret("second-secret")
-    assert redact_known("first-secretsecond-secret") == MASK * 2
+    remember("first-secret")
+    remember("second-secret")
+    assert shown("first-secretsecond-secret") == MASK * 2
 
 
 def test_the_oldest_are_forgotten_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is remembered is bounded, and nothing of a forgotten one stays behind."""
-    monkeypatch.setattr(redaction, "_MOST_REMEMBERED", 3)
+    monkeypatch.setattr(secret_memory, "_MOST_REMEMBERED", 3)
+    monkeypatch.setattr(secret_memory, "_SURPLUS", 0)
     values = [secrets.token_urlsafe(24) for _ in range(5)]
     for value in values:
-        remember_secret(value)
-    remember_secret(values[2])  # used again, so the newest now
-    remember_secret("one-more-secret")
-    shown = [redact_known(value) == value for value in values]
-    assert shown == [True, True, False, True, False]
+        remember(value)
+    remember(values[2])  # used again, so the newest now
+    remember("one-more-secret")
+    assert [shown(value) == value for value in values] == [True, True, False, True, False]
     for value in values:
-        remember_secret(value)
-    assert len(redaction._remembered._by_head) < 3 * 20
+        remember(value)
+    index = secret_memory._memories[OURS].index
+    assert len(index) < 3 * 20
+    assert len(index.grams) < 3 * 20 * 3
+    assert len(secret_memory._everything) == len(index)
+
+
+def test_a_workspaces_secrets_mask_nothing_of_another_and_push_nothing_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """SEC-220: one memory for each workspace; the platform's secrets are masked everywhere, and in logs all of them."""
+    monkeypatch.setattr(secret_memory, "_MOST_REMEMBERED", 10)
+    remember("our-own-secret-1")
+    remember_secret("platforms-secret-1", workspace_id=None)
+    remember_secret("the report", workspace_id=THEIRS)
+    for number in range(500):
+        remember_secret(f"flood-{number}-{secrets.token_hex(8)}", workspace_id=THEIRS)
+    remember_secret("the report", workspace_id=THEIRS)
+    text = "the report: our-own-secret-1, platforms-secret-1"
+    assert shown(text) == f"the report: {MASK}, {MASK}"
+    assert redact({"a": [text]}, workspace_id=OURS) == {"a": [shown(text)]}
+    assert redact_text(text, workspace_id=THEIRS) == f"{MASK}: our-own-secret-1, {MASK}"
+    assert redact_text(text, workspace_id=None) == f"the report: our-own-secret-1, {MASK}"
+    assert redact_text(text, workspace_id=EVERY_WORKSPACE) == f"{MASK}: {MASK}, {MASK}"
+
+
+def test_what_is_in_use_is_never_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SEC-222: as long as its holder lives, however many others come; afterwards it is as old as any."""
+    monkeypatch.setattr(secret_memory, "_MOST_REMEMBERED", 10)
+
+    def flood() -> None:
+        for _ in range(300):
+            remember(secrets.token_urlsafe(24))
+
+    with holding_secrets() as held:
+        remember("secret-of-a-connection-1")
+    flood()
+    assert shown("secret-of-a-connection-1") == MASK
+    held.replace("renewed-token-of-it-2", workspace_id=OURS)
+    flood()
+    assert shown("secret-of-a-connection-1, renewed-token-of-it-2") == (
+        f"secret-of-a-connection-1, {MASK}"
+    )
+    del held
+    gc.collect()
+    flood()
+    assert shown("renewed-token-of-it-2") == "renewed-token-of-it-2"
+
+
+@pytest.mark.parametrize(
+    ("url", "found"),
+    [
+        ("https://h.example/mcp?api_key=ab12cd34ef&lang=english", ["ab12cd34ef"]),
+        ("https://h.example/?sig=a%2Fb12cd34&x=99887766aa", ["a%2Fb12cd34", "a/b12cd34"]),
+        ("https://me:pa55word1@h.example/", ["me:pa55word1", "pa55word1"]),
+        ("https://h.example/?0123456789abcdef0123", ["0123456789abcdef0123"]),
+        ("https://h.example/?token=production&key=short1&debug", []),
+        ("https://h.example/?q=quarterly%20report%202026&page=10000000", []),
+        ("https://h.example/reports/2026?verbose", []),
+    ],
+)
+def test_of_a_url_only_what_is_marked_as_a_secret_is_one(url: str, found: list[str]) -> None:
+    """SEC-221: the password, and parameters that are named or look like a key; no word that any text may hold."""
+    assert secrets_in_url(url) == found
+
+
+def test_words_are_told_from_keys() -> None:
+    """SEC-221."""
+    for plain in ("production", "eu-west-1", "application/json", "Quarterly report 2026", "UTF-8"):
+        assert is_plain(plain)
+    for key in ("hunter2x", "dGhlIHNlY3JldCBrZXk", "0123456789abcdef", "sk-a1b2c3", "pa$$-word"):
+        assert not is_plain(key)
+
+
+def test_masking_changes_no_key() -> None:
+    """SEC-223: two keys never become one, so no value is lost with them."""
+    remember("customer")
+    remember("customers")
+    value = {"customer": "a customer", "customers": [{"customer-2": 1}], "token": "x"}
+    assert redact_known(value, workspace_id=OURS) == {
+        **value,
+        "customer": f"a {MASK}",
+    }
+    assert redact(value, workspace_id=OURS) == {
+        "customer": f"a {MASK}",
+        "customers": [{"customer-2": 1}],
+        "token": MASK,
+    }
+
+
+def test_thousands_of_secrets_cost_a_text_no_more_than_ten() -> None:
+    """SEC-220, REL-43: what others have, and how many renewals there were, is not felt."""
+    text = "The quick brown fox jumps over the lazy dog, see https://example.org/a?b=c. " * 5_000
+
+    def seconds() -> float:
+        def once() -> float:
+            started = time.thread_time()
+            assert shown(text) == text
+            return time.thread_time() - started
+
+        return min(once() for _ in range(5))
+
+    for _ in range(10):
+        remember(secrets.token_urlsafe(32))
+    few = seconds()
+    for _ in range(3_000):
+        remember(secrets.token_urlsafe(32))
+        remember_secret(secrets.token_urlsafe(32), workspace_id=THEIRS)
+    assert seconds() < few * 3

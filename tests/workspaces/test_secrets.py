@@ -133,8 +133,8 @@ CODED: dict[str, Any] = {
 @pytest.mark.parametrize("form", CODED)
 def test_what_was_revealed_is_masked_in_every_coding(form: str) -> None:
     """SEC-94, SEC-95: known values by themselves, unknown ones by their shape."""
-    remember_secret(CANARY)
-    masked = redact_text(CODED[form])
+    remember_secret(CANARY, workspace_id=None)
+    masked = redact_text(CODED[form], workspace_id=None)
     assert CANARY not in masked
     assert MASK in masked
     if form != "basic":
@@ -158,7 +158,7 @@ def test_what_was_revealed_is_masked_in_every_coding(form: str) -> None:
 def test_values_under_telling_names_are_masked(name: str) -> None:
     """SEC-94: whatever the value looks like, at any depth."""
     assert is_secret_key(name)
-    assert redact({"a": [{name: "short"}]}) == {"a": [{name: MASK}]}
+    assert redact({"a": [{name: "short"}]}, workspace_id=None) == {"a": [{name: MASK}]}
 
 
 @pytest.mark.parametrize(

@@ -164,7 +164,10 @@ def test_what_strangers_send_decides_nothing(tenant: Tenant) -> None:
     """SEC-94: a made-up token is not remembered as a secret, so it masks and evicts nothing."""
     for junk in ("github-action", "trl_made-up-by-a-stranger"):
         assert authenticate(junk) is None
-        assert redact_text(f"about {junk} itself") == f"about {junk} itself"
+        assert (
+            redact_text(f"about {junk} itself", workspace_id=tenant.workspace.pk)
+            == f"about {junk} itself"
+        )
 
 
 def test_only_an_owner_decides_who_is_an_auditor(tenant: Tenant) -> None:

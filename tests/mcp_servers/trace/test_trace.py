@@ -131,7 +131,7 @@ def test_that_what_a_server_says_about_itself_is_shown_whole(server: McpServer) 
 
 def test_that_secrets_reach_no_row(tenant: Tenant, server: McpServer) -> None:
     """By value, by name and by shape; an auditor does not see them either."""
-    remember_secret("s3cret-of-the-server")
+    remember_secret("s3cret-of-the-server", workspace_id=tenant.workspace.pk)
     (row,) = stored(
         server,
         a_record(
