@@ -13,6 +13,7 @@ import mcp_types
 from mcp_servers.connections import runtime
 from mcp_servers.connections.requests import perform
 from mcp_servers.inputs import CallLimits
+from workspaces.redaction import redact_known
 
 if TYPE_CHECKING:
     from mcp.client.session import ClientSession
@@ -62,7 +63,10 @@ async def complete(
         result = await session.send_request(
             mcp_types.CompleteRequest(params=params), mcp_types.CompleteResult
         )
-        return [text[:MAX_VALUE_LENGTH] for text in result.completion.values[:MAX_VALUES]]
+        told = result.completion.values[:MAX_VALUES]
+        return [
+            redact_known(text, workspace_id=spec.workspace_id)[:MAX_VALUE_LENGTH] for text in told
+        ]
 
     limits = CallLimits(seconds=seconds, hard_seconds=seconds)
     return await runtime.run(

@@ -21,7 +21,13 @@ import mcp_types
 from mcp import MCPError
 
 from mcp_servers.connections.facts import ServerFacts
-from mcp_servers.connections.failures import CallFailed, call_failure, connect_failure, leaf_of
+from mcp_servers.connections.failures import (
+    CallFailed,
+    RpcError,
+    call_failure,
+    connect_failure,
+    leaf_of,
+)
 from mcp_servers.connections.flights import CURRENT, CallRef, Flight
 from mcp_servers.connections.opening import Opener
 from mcp_servers.connections.questions import Questions
@@ -220,6 +226,8 @@ class Connection:
             failure = call_failure(error)
             if failure is None:
                 raise
+            if isinstance(failure, RpcError):
+                failure = failure.without_secrets(self.spec.workspace_id)
             raise failure from error
         finally:
             CURRENT.reset(marked)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any, Final
+from uuid import UUID
 
 import httpx2
 import pydantic
@@ -19,6 +20,7 @@ from mcp_servers.errors import (
     NotAnMcpServer,
 )
 from workspaces.outbound import NetworkRefused, Withheld
+from workspaces.redaction import redact_known
 
 CONNECTION_CLOSED: Final = -32000
 _INVALID_REQUEST: Final = -32600
@@ -106,6 +108,11 @@ class RpcError(McpServersError):
         self.rpc_code = rpc_code
         self.data = data
         """What the server added; unchecked, and for nobody's eyes as it is."""
+
+    def without_secrets(self, workspace_id: UUID) -> RpcError:
+        """The same with the server's words masked."""
+        told = redact_known(self.message, workspace_id=workspace_id)
+        return RpcError(told, rpc_code=self.rpc_code, data=self.data)
 
 
 def leaf_of(error: BaseException) -> BaseException:

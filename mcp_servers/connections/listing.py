@@ -13,8 +13,11 @@ import mcp_types
 from mcp_servers.connections.facts import Listing, RawItem
 from mcp_servers.connections.failures import CallFailed, RpcError
 from mcp_servers.errors import ConnectionFailed, ConnectTimedOut, NotAnMcpServer
+from mcp_servers.self_description import clean_offers
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from mcp.client.session import ClientSession
 
     from mcp_servers.connections.connection import Connection
@@ -102,6 +105,8 @@ async def read_lists(connection: Connection, *, tools_only: bool = False) -> Lis
     except TimeoutError as error:
         raise ConnectTimedOut("The server did not list its tools in time.") from error
     reads = [tools, *others.values()]
+    # In a thread, because lists may be long.
+    await asyncio.to_thread(_clean, reads, connection.spec.workspace_id)
     ttl = min(read.ttl_seconds for read in reads)
     return Listing(
         facts=connection.facts,
@@ -118,6 +123,14 @@ async def read_lists(connection: Connection, *, tools_only: bool = False) -> Lis
         cache_scope="public" if all(read.is_public for read in reads) else "private",
         latency_ms=round((time.monotonic() - started) * 1000),
     )
+
+
+def _clean(reads: list[_Read], workspace_id: UUID) -> None:
+    """Take secrets of the workspace out of what the server says about itself."""
+    for read in reads:
+        read.items, left_out = clean_offers(read.items, workspace_id)
+        if left_out:
+            read.warning = f"{read.warning} {left_out} left out: the name holds a secret.".strip()
 
 
 async def _read_tools(connection: Connection, capabilities: dict[str, Any]) -> _Read:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import mcp_types
@@ -16,6 +17,7 @@ from mcp_servers.connections.negotiation import negotiate
 from mcp_servers.connections.tap import Tap, TapRead, TapWrite
 from mcp_servers.connections.transports import OpenTransport, kinds_for, open_streams
 from mcp_servers.values import Protocol
+from workspaces.redaction import redact_known
 
 if TYPE_CHECKING:
     from mcp.client.session import MessageHandlerFnT
@@ -63,7 +65,7 @@ class Opener:
                     raise
                 self.trace.event(f"The server answered HTTP {status}; trying the next transport.")
             else:
-                facts = _facts_of(session, kind, was_negotiated=self.spec.protocol is Protocol.AUTO)
+                facts = _facts_of(session, kind, self.spec)
                 self.trace.event(f"Connected, revision {facts.protocol_revision}.")
                 return session, facts
         raise AssertionError("unreachable")
@@ -97,17 +99,18 @@ def _status_of(error: BaseException) -> int | None:
     return status if isinstance(status, int) else None
 
 
-def _facts_of(session: ClientSession, transport: str, *, was_negotiated: bool) -> ServerFacts:
+def _facts_of(session: ClientSession, transport: str, spec: ConnectionSpec) -> ServerFacts:
     info, capabilities = session.server_info, session.server_capabilities
+    clean = partial(redact_known, workspace_id=spec.workspace_id)
     return ServerFacts(
         protocol_revision=str(session.protocol_version),
         transport=transport,
-        was_negotiated=was_negotiated,
-        name=info.name if info else "",
-        title=(info.title or "") if info else "",
-        version=info.version if info else "",
-        instructions=session.instructions or "",
-        capabilities=_dumped(capabilities),
+        was_negotiated=spec.protocol is Protocol.AUTO,
+        name=clean(info.name) if info else "",
+        title=clean(info.title or "") if info else "",
+        version=clean(info.version) if info else "",
+        instructions=clean(session.instructions or ""),
+        capabilities=clean(_dumped(capabilities)),
     )
 
 

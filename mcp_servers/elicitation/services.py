@@ -35,7 +35,7 @@ from mcp_servers.models import InputRequest, InputStatus
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
-from workspaces.redaction import MASK
+from workspaces.redaction import MASK, redact_known
 from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:
@@ -103,12 +103,12 @@ def open_input(
         server_name=origin.server.name,
         tool_name=origin.tool_name,
         kind=asked.kind.value,
-        key=clean_text(asked.key)[:200],
+        key=_masked(asked.key, origin),
         fingerprint=fingerprint,
         message=clean_text(asked.message),
         schema=dict(asked.schema),
         url=asked.url,
-        elicitation_id=clean_text(asked.elicitation_id)[:200],
+        elicitation_id=_masked(asked.elicitation_id, origin),
         params=dict(asked.params),
         warnings=checks.warnings_of(asked),
         status=InputStatus.ACCEPTED if is_settled else InputStatus.PENDING,
@@ -117,6 +117,12 @@ def open_input(
     record(draft_of(row, Action.INPUT_REQUESTED, origin.actor, details=facts_of(row)))
     announce_row(row)
     return row
+
+
+def _masked(name: str, origin: Origin) -> str:
+    """A server's own name for a question, as it is kept."""
+    masked: str = redact_known(clean_text(name), workspace_id=origin.server.workspace_id)
+    return masked[:200]
 
 
 def turn_away(asked: AskedInput, origin: Origin, reason: str) -> None:

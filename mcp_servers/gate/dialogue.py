@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -35,8 +35,10 @@ from mcp_servers.inputs import (
     InputRequired,
 )
 from mcp_servers.models import InputRequest, InputStatus, SamplingPolicy
+from mcp_servers.self_description import clean_question, names_a_secret
 from workspaces.database import in_database
 from workspaces.errors import DomainError
+from workspaces.redaction import redact_known
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MOST_ROUNDS: Final = 10
+_LONGEST_PROGRESS: Final = 4_000
 
 _CANCELLED: Final = InputAnswer(action=InputAction.CANCEL)
 
@@ -85,8 +88,10 @@ class Dialogue:
         """What the call brings may rest on somebody's answers."""
 
     def progressed(self, progress: Progress) -> None:
-        """Pass the server's progress on to whoever called."""
-        self._port.progressed(progress)
+        """Pass the server's progress on to whoever called, without secrets."""
+        told = (progress.message or "")[:_LONGEST_PROGRESS]
+        masked = redact_known(told, workspace_id=self._spec.workspace_id)
+        self._port.progressed(replace(progress, message=masked or None))
 
     async def answer(self, asked: AskedInput) -> InputAnswer:
         """Answer one question over an open connection; waits for a person if need be, and never raises."""
@@ -182,7 +187,11 @@ class Dialogue:
             return _Put(
                 asked=asked, answer=InputAnswer(action=InputAction.ACCEPT, content={"roots": roots})
             )
+        workspace_id = self._spec.workspace_id
+        asked = await asyncio.to_thread(clean_question, asked, workspace_id)
         try:
+            if names_a_secret(asked.url, workspace_id):
+                raise Unaskable("its link holds a secret of this workspace.")
             if asked.kind is InputKind.SAMPLING:
                 return await self._put_sampling(asked)
             return _Put(asked=asked, row=await self._open(asked))

@@ -51,6 +51,7 @@ from mcp_servers.values import (
     ResourceRequest,
 )
 from workspaces.database import in_database
+from workspaces.redaction import redact_known
 from workspaces.waiting_times import told_duration
 
 if TYPE_CHECKING:
@@ -157,7 +158,8 @@ async def get_prompt(request: PromptRequest, *, port: CallPort | None = None) ->
             workspace_id=request.workspace_id,
             limit_bytes=plan.server.config.result_bytes,
         )
-        description = clean_text(result.description or "")[:2000]
+        told = redact_known(result.description or "", workspace_id=request.workspace_id)
+        description = clean_text(told)[:2000]
         body = [message.as_json() for message in messages]
         return _Ended(outcome=Outcome.OK, body=body, truncated=truncated)
 

@@ -22,10 +22,12 @@ from mcp_servers.models import (
     KlavisInstance,
 )
 from mcp_servers.models.klavis import DEFAULT_BASE_URL
+from mcp_servers.self_description import names_a_secret
 from workspaces import outbound
 from workspaces.actors import Actor
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import Conflict, InvalidEndpoint, InvalidInput, NotFound
+from workspaces.redaction import redact_known
 from workspaces.roles import Permission, require
 
 MAX_KEY_LENGTH: Final = 1000
@@ -116,7 +118,11 @@ def read_catalogue(account: KlavisAccount) -> int:
         KlavisError: it could not be read; what was read before stays.
     """
     offers = ask(account, lambda api: api.catalogue())
-    entries = [_entry(offer) for offer in offers[:MAX_OFFERS]]
+    entries = [
+        _entry(offer, account.workspace_id)
+        for offer in offers[:MAX_OFFERS]
+        if not names_a_secret(offer.name, account.workspace_id)
+    ]
     now = timezone.now()
     KlavisAccount.objects.for_workspace(account.workspace_id).filter(pk=account.pk).update(
         catalogue=entries, catalogue_read_at=now, checked_at=now, problem=""
@@ -197,10 +203,10 @@ def _read_key(text: str | None) -> str | None:
     return key
 
 
-def _entry(offer: OfferedServer) -> dict[str, Any]:
+def _entry(offer: OfferedServer, workspace_id: UUID) -> dict[str, Any]:
     return {
         "name": clean_text(offer.name)[:200],
-        "description": clean_text(offer.description)[:500],
+        "description": clean_text(redact_known(offer.description, workspace_id=workspace_id))[:500],
         "needs_sign_in": offer.auth_needed,
         "tools": len(offer.tools),
     }

@@ -19,7 +19,7 @@ from mcp_servers.oauth.identity import PRIVATE_KEY, Identity
 from mcp_servers.oauth.reasons import Reason, SignInFailed
 from mcp_servers.oauth.requests import Answer, post_form
 from mcp_servers.oauth.values import IssuerMetadata, Tokens, scopes_of
-from workspaces.secret_memory import remember_secret
+from workspaces.redaction import redact_known, remember_secret
 
 _BASIC: Final = "client_secret_basic"
 _POST: Final = "client_secret_post"
@@ -213,7 +213,7 @@ def _read(answer: Answer, workspace_id: UUID) -> Tokens:
         refresh_token=given.refresh_token or "",
         expires_in=given.expires_in,
         scope=" ".join(scopes_of(given.scope)) if given.scope is not None else None,
-        account=_account_of(given.id_token),
+        account=redact_known(_account_of(given.id_token), workspace_id=workspace_id),
     )
 
 

@@ -309,9 +309,7 @@ def _report_failure(
         ok=False,
         message=error.message,
         status=ServerStatus.AUTH_REQUIRED if is_auth else ServerStatus.ERROR,
-        details=redact_text(
-            _told_to_managers(error, stderr), workspace_id=server.workspace_id
-        ),
+        details=redact_text(_told_to_managers(error, stderr), workspace_id=server.workspace_id),
     )
 
 
