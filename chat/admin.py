@@ -17,11 +17,14 @@ from unfold.widgets import (
 )
 
 from chat.models import Bud, ModelProvider, ProviderModel
+from chat.services.buds import FIELDS, check_bud, create_bud, offered_servers, update_bud
 from chat.services.providers import prepare_provider
 from chat.values import ToolExposure
+from mcp_servers.forms.common import add_domain_error
 from mcp_servers.models import McpServer
 from workspaces.admin import WorkspaceModelAdmin
 from workspaces.changes import record_created, record_deleted, tracked_change
+from workspaces.errors import InvalidInput
 from workspaces.redaction import MASK
 from workspaces.roles import Permission, has_permission
 
@@ -72,8 +75,14 @@ class BudForm(forms.ModelForm):
             "is_archived",
         ]
 
+    workspace_id: Any = None
+    """Set by the admin class."""
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        if self.workspace_id is not None:
+            offered = offered_servers(self.workspace_id).order_by("name")
+            cast("forms.ModelMultipleChoiceField", self.fields["servers"]).queryset = offered
         config = self.instance.mcp_config if isinstance(self.instance.mcp_config, dict) else {}
         self.fields["servers"].initial = config.get("servers", [])
         is_looked_up = config.get("tool_exposure") == ToolExposure.ON_DEMAND
@@ -84,6 +93,9 @@ class BudForm(forms.ModelForm):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
+        for name in ("parameters", "mcp_config"):
+            if name in cleaned and cleaned[name] is None:  # an empty field
+                cleaned[name] = {}
         config = cleaned.get("mcp_config")
         if isinstance(config, dict):
             chosen = cleaned.get("servers") or []
@@ -93,8 +105,23 @@ class BudForm(forms.ModelForm):
                 config["tool_exposure"] = ToolExposure.ON_DEMAND.value
             cleaned["mcp_config"] = config
         lines = (cleaned.get("starter_prompts_text") or "").splitlines()
-        self.instance.starter_prompts = [line.strip() for line in lines if line.strip()]
+        cleaned["starter_prompts"] = [line.strip() for line in lines if line.strip()]
+        if not self.errors and self.workspace_id is not None:
+            try:
+                check_bud(
+                    workspace_id=self.workspace_id,
+                    bud=None if self.instance._state.adding else self.instance,
+                    **self.values(),
+                )
+            except InvalidInput as error:
+                add_domain_error(self, error)
         return cleaned
+
+    def values(self) -> dict[str, Any]:
+        """What the form says, as the services take it."""
+        provider = self.cleaned_data.get("provider")
+        given = {name: self.cleaned_data[name] for name in FIELDS if name in self.cleaned_data}
+        return {"values": given, "provider_id": provider.pk if provider else None}
 
 
 @admin.register(Bud)
@@ -126,11 +153,19 @@ class BudAdmin(WorkspaceModelAdmin):
 
     def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
         form = super().get_form(request, obj, **kwargs)
-        workspace = getattr(request, "workspace", None)
-        if workspace is not None:
-            servers = McpServer.objects.for_workspace(workspace).order_by("name")
-            form.base_fields["servers"].queryset = servers
-        return form
+        workspace = cast("WorkspaceRequest", request).workspace
+        return type("BoundBudForm", (form,), {"workspace_id": workspace.pk if workspace else None})
+
+    def save_model(self, request: HttpRequest, obj: Bud, form: BudForm, change: bool) -> None:
+        """Save through the service, as the REST interface does."""
+        bound = cast("WorkspaceRequest", request)
+        assert bound.workspace is not None
+        if change:
+            kept = Bud.objects.for_workspace(bound.workspace).fetch(obj.pk)
+            saved = update_bud(bud=kept, actor=bound.actor, has_provider=True, **form.values())
+        else:
+            saved = create_bud(workspace_id=bound.workspace.pk, actor=bound.actor, **form.values())
+        obj.__dict__.update(saved.__dict__)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False  # archived instead, so that its conversations stay

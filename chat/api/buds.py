@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from chat.api.offers import ServersOutput, servers_json
 from chat.models import Bud
 from chat.providers.choosing import model_of
-from chat.services.buds import create_bud, update_bud
+from chat.services.buds import create_bud, offered_servers, update_bud
 from chat.values import ToolProtocol
 from mcp_servers.models import McpServer
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
@@ -133,7 +133,7 @@ class BudViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     def get_serializer_context(self) -> dict[str, Any]:
         context = dict(super().get_serializer_context())
         if not getattr(self, "swagger_fake_view", False) and self.request is not None:
-            rows = McpServer.objects.for_workspace(self.workspace)
+            rows = offered_servers(self.workspace.pk)
             context["servers"] = {str(server.pk): server for server in rows}
         return context
 

@@ -74,6 +74,23 @@ def update_bud(
     return bud
 
 
+def offered_servers(workspace_id: UUID) -> WorkspaceQuerySet[McpServer]:
+    """The servers that a bud may name: a person's own are nobody else's to hand out."""
+    return McpServer.objects.for_workspace(workspace_id).shared()
+
+
+def check_bud(
+    *, workspace_id: UUID, values: dict[str, Any], provider_id: UUID | None, bud: Bud | None = None
+) -> None:
+    """See whether values would be taken, without saving anything.
+
+    Raises:
+        InvalidInput: as in `create_bud`.
+    """
+    rows = Bud.objects.for_workspace(workspace_id)
+    _assign(rows.fetch(bud.pk) if bud else Bud(workspace_id=workspace_id), values, provider_id)
+
+
 def _assign(bud: Bud, values: dict[str, Any], provider_id: UUID | None) -> None:
     for name in FIELDS:
         if name in values:
@@ -88,8 +105,8 @@ def _assign(bud: Bud, values: dict[str, Any], provider_id: UUID | None) -> None:
         bud.validate_constraints()
     except ValidationError as error:
         raise InvalidInput(fields=error.message_dict) from error
-    rows = McpServer.objects.for_workspace(bud.workspace_id).shared()
-    check_servers(bud.mcp.servers, rows, field="mcp_config")
+    if "mcp_config" in values:
+        check_servers(bud.mcp.servers, offered_servers(bud.workspace_id), field="mcp_config")
 
 
 def check_servers(

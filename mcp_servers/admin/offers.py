@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
-from django.db import models
+from django.db import models, transaction
 from django.http import HttpRequest
 
 from mcp_servers import services
 from mcp_servers.admin.common import OfServerAdmin, actor_of, tool_state
 from mcp_servers.cards import badges_of
-from mcp_servers.models import HealthCheck, McpPrompt, McpResource, McpTool
+from mcp_servers.models import ApprovalOverride, HealthCheck, McpPrompt, McpResource, McpTool
 from workspaces.admin import telling
 from workspaces.roles import Permission
 
@@ -60,6 +60,22 @@ class McpToolAdmin(OfServerAdmin):
     )
     actions = ("switch_on", "switch_off", "accept_definitions")
 
+    def save_model(self, request: HttpRequest, obj: McpTool, form: Any, change: bool) -> None:
+        tool = (
+            McpTool.objects.for_workspace(obj.workspace_id).select_related("server").get(pk=obj.pk)
+        )
+        with telling(request), transaction.atomic():
+            if "is_enabled" in form.changed_data:
+                services.set_tool_enabled(
+                    tool=tool, is_enabled=obj.is_enabled, actor=actor_of(request)
+                )
+            if "approval_override" in form.changed_data:
+                services.set_approval_override(
+                    tool=tool,
+                    override=ApprovalOverride(obj.approval_override),
+                    actor=actor_of(request),
+                )
+
     @admin.display(description="Says of itself")
     def badges(self, tool: McpTool) -> str:
         return ", ".join(badge.label for badge in badges_of(tool.typed_annotations))
@@ -103,6 +119,13 @@ class McpResourceAdmin(OfServerAdmin):
     fields = (*readonly_fields, "is_enabled")
     actions = ("switch_on", "switch_off")
 
+    def save_model(self, request: HttpRequest, obj: McpResource, form: Any, change: bool) -> None:
+        row = McpResource.objects.for_workspace(obj.workspace_id).fetch(obj.pk)
+        with telling(request):
+            services.set_resource_enabled(
+                resource=row, is_enabled=obj.is_enabled, actor=actor_of(request)
+            )
+
     @admin.action(description="Switch on")
     def switch_on(self, request: HttpRequest, queryset: models.QuerySet[McpResource]) -> None:
         for row in queryset:
@@ -135,6 +158,13 @@ class McpPromptAdmin(OfServerAdmin):
     )
     fields = (*readonly_fields, "is_enabled")
     actions = ("switch_on", "switch_off")
+
+    def save_model(self, request: HttpRequest, obj: McpPrompt, form: Any, change: bool) -> None:
+        row = McpPrompt.objects.for_workspace(obj.workspace_id).fetch(obj.pk)
+        with telling(request):
+            services.set_prompt_enabled(
+                prompt=row, is_enabled=obj.is_enabled, actor=actor_of(request)
+            )
 
     @admin.action(description="Switch on")
     def switch_on(self, request: HttpRequest, queryset: models.QuerySet[McpPrompt]) -> None:

@@ -1,0 +1,143 @@
+"""Buds, tools and offers in the admin: the same rules as everywhere else."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.forms.models import model_to_dict
+from django.urls import reverse
+
+from audit.models import AuditEntry, OutsideWrite
+from chat.admin import BudForm
+from chat.models import Bud
+from chat.services.buds import update_bud
+from mcp_servers.models import ApprovalOverride, McpPrompt, McpResource, McpServer, ServerScope
+from tests.factories import Tenant
+from tests.mcp_servers.factories import stored_tool
+from workspaces.errors import InvalidInput
+
+pytestmark = pytest.mark.django_db
+
+
+def a_server(tenant: Tenant, name: str, **fields: Any) -> McpServer:
+    return McpServer.objects.create(
+        workspace=tenant.workspace,
+        name=name,
+        transport="streamable_http",
+        url="https://x.example.org/mcp",
+        is_active=False,
+        **fields,
+    )
+
+
+@pytest.fixture
+def personal(tenant: Tenant) -> McpServer:
+    """A member's own server."""
+    return a_server(tenant, "Slack", owner=tenant.member, scope=ServerScope.PERSONAL)
+
+
+@pytest.fixture
+def bud(tenant: Tenant) -> Bud:
+    return Bud.objects.create(workspace=tenant.workspace, slug="helper", name="Helper")
+
+
+def form_data(bud: Bud, **changes: Any) -> dict[str, Any]:
+    values = model_to_dict(bud, fields=BudForm.Meta.fields)
+    values |= {name: json.dumps(values[name]) for name in ("parameters", "mcp_config")}
+    values |= {"provider": "", "starter_prompts_text": "", **changes}
+    return {name: value for name, value in values.items() if value not in (False, None)}
+
+
+def change_page(row: Any) -> str:
+    name = f"{row._meta.app_label}_{row._meta.model_name}"
+    return reverse(f"admin:{name}_change", args=[row.pk])
+
+
+@pytest.mark.parametrize("where", ["servers", "mcp_config"])
+def test_nobody_puts_another_persons_server_into_a_bud(
+    tenant: Tenant, bud: Bud, personal: McpServer, where: str
+) -> None:
+    """SEC-226: neither by the form's choice nor by its JSON; the form says why."""
+    client = tenant.client("admin")
+    page = client.get(change_page(bud)).content.decode()
+    assert str(personal.pk) not in page
+    assert "Slack" not in page
+    given: dict[str, Any] = {"servers": [str(personal.pk)]}
+    if where == "mcp_config":
+        given = {"mcp_config": json.dumps({"available_tools": [], "servers": [str(personal.pk)]})}
+    answer = client.post(change_page(bud), form_data(bud, **given))
+    bud.refresh_from_db()
+    assert str(personal.pk) not in json.dumps(bud.mcp_config)
+    if where == "servers":
+        assert answer.status_code == 200  # the form again
+        assert "Select a valid choice" in answer.content.decode()
+
+
+def test_the_rule_is_the_services(tenant: Tenant, bud: Bud, personal: McpServer) -> None:
+    """SEC-226: whoever calls; and what an old bud names hinders no other change of it."""
+    config = {"servers": [str(personal.pk)]}
+    with pytest.raises(InvalidInput):
+        update_bud(bud=bud, actor=tenant.actor("admin"), values={"mcp_config": config})
+    Bud.objects.for_workspace(tenant.workspace).filter(pk=bud.pk).update(mcp_config=config)
+    bud.refresh_from_db()
+    update_bud(bud=bud, actor=tenant.actor("admin"), values={"description": "x"})
+    api = tenant.client("admin", headers={"X-Workspace": tenant.workspace.slug})
+    answer = api.get(f"/api/buds/{bud.pk}/")
+    assert answer.status_code == 200
+    assert "Slack" not in answer.content.decode()
+
+
+def test_a_bud_is_made_and_changed_by_the_form(tenant: Tenant) -> None:
+    """SEC-226: through the service, so that it is recorded once, and no write passes it."""
+    shared = a_server(tenant, "shared")
+    client = tenant.client("admin")
+    OutsideWrite.objects.all().delete()
+    draft = Bud(slug="new", name="New", mcp_config={})
+    given = {"servers": [str(shared.pk)], "starter_prompts_text": "Hello\n\nHow are you?"}
+    answer = client.post(
+        reverse("admin:chat_bud_add"), form_data(draft, **given, parameters="", mcp_config="")
+    )
+    assert answer.status_code == 302, answer.content.decode()
+    made = Bud.objects.for_workspace(tenant.workspace).get(slug="new")
+    assert made.mcp_config == {"servers": [str(shared.pk)]}
+    assert made.starter_prompts == ["Hello", "How are you?"]
+    assert made.parameters == {}
+    answer = client.post(change_page(made), form_data(made, name="Renamed", servers=[]))
+    assert answer.status_code == 302, answer.content.decode()
+    made.refresh_from_db()
+    assert (made.name, made.mcp_config) == ("Renamed", {"servers": []})
+    entries = AuditEntry.objects.for_workspace(tenant.workspace).filter(action="config.changed")
+    assert entries.filter(actor_id=tenant.admin.pk).count() == 2
+    assert not OutsideWrite.objects.exists()
+
+
+def test_a_value_that_does_not_fit_is_told_on_the_form(tenant: Tenant, bud: Bud) -> None:
+    """Ours: the service's refusal is a sentence at its field, and no error page."""
+    config = json.dumps({"tool_choice": "whatever"})
+    answer = tenant.client("admin").post(change_page(bud), form_data(bud, mcp_config=config))
+    assert answer.status_code == 200
+    assert "errorlist" in answer.content.decode() or "text-red" in answer.content.decode()
+
+
+def test_offers_are_switched_by_their_services(tenant: Tenant) -> None:
+    """SEC-226: tools, resources and prompts on their pages in the admin."""
+    server = a_server(tenant, "shared")
+    now = server.created_at
+    tool = stored_tool(server)
+    resource = McpResource.objects.create(
+        workspace=tenant.workspace, server=server, uri="note://x", last_seen_at=now
+    )
+    prompt = McpPrompt.objects.create(
+        workspace=tenant.workspace, server=server, name="x", last_seen_at=now
+    )
+    client = tenant.client("admin")
+    OutsideWrite.objects.all().delete()
+    for row in (tool, resource, prompt):
+        data = {"approval_override": "deny"} if row is tool else {}
+        assert client.post(change_page(row), data).status_code == 302
+        row.refresh_from_db()
+        assert row.is_enabled is False
+    assert tool.approval_override == ApprovalOverride.DENY
+    assert not OutsideWrite.objects.exists()
