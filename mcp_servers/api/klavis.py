@@ -64,7 +64,7 @@ class HostedViewSet(WorkspaceViewSet):
     pagination_class = None  # type: ignore[assignment]  # a short list, given whole
     serializer_class = HostedOutput
     # An address there names the instance, from which its own, secret one can be made.
-    unkept_lists = frozenset({"windows"})
+    shown_once = frozenset({"windows"})
 
     def get_queryset(self) -> WorkspaceQuerySet[Any]:
         """Those that the caller may see, with what their cards need."""

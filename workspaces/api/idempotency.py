@@ -1,7 +1,8 @@
 """``Idempotency-Key`` on POST: a repeated request gets the first one's answer and does nothing again.
 
 The key is stored before the work begins. Same key and same request: the same answer; another request: 422; still at
-work: 409. An answer of 5xx is not kept, so that a repeat tries again.
+work: 409. An answer of 5xx is not kept, so that a repeat tries again. A secret that an answer shows once is not kept
+either: a repeat says null in its place.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from django.core.files.uploadedfile import UploadedFile
 from django.db import IntegrityError, transaction
@@ -19,8 +20,11 @@ from rest_framework.response import Response
 
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.models import IdempotentRequest
+from workspaces.redaction import is_secret_key, redact_known
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from rest_framework.request import Request
 
     from workspaces.middleware import WorkspaceRequest
@@ -79,21 +83,32 @@ def begin(request: Request) -> IdempotentRequest | None:
 
 
 def finish(
-    row: IdempotentRequest, response: Response, *, without: Collection[str] = frozenset()
+    row: IdempotentRequest, response: Response, *, shown_once: Collection[str] = frozenset()
 ) -> None:
-    """Store the answer, or forget the key if the server failed.
+    """Store the answer without secrets, or forget the key if the server failed.
 
     Args:
-        without: lists of the answer that are stored empty.
+        shown_once: what else of the answer is not stored, besides what its name or its value tells to be a secret.
     """
     mine = IdempotentRequest.objects.for_workspace(row.workspace_id).filter(pk=row.pk)
     if response.status_code >= 500:
         mine.delete()
         return
     body = None if response.data is None else json.loads(JSONRenderer().render(response.data))
-    if isinstance(body, dict):
-        body |= {name: [] for name in without if name in body}
-    mine.update(status_code=response.status_code, body=body)
+    mine.update(status_code=response.status_code, body=_kept(body, row.workspace_id, shown_once))
+
+
+def _kept(value: Any, workspace_id: UUID, shown_once: Collection[str]) -> Any:
+    """What is stored of an answer, or of a part of it."""
+    if isinstance(value, list):
+        return [_kept(one, workspace_id, shown_once) for one in value]
+    if not isinstance(value, dict):
+        return redact_known(value, workspace_id=workspace_id)
+    kept = {name: _kept(part, workspace_id, shown_once) for name, part in value.items()}
+    for name, part in value.items():
+        if name in shown_once or (is_secret_key(name) and isinstance(part, str)):
+            kept[name] = [] if isinstance(part, list) else None
+    return kept
 
 
 def _fingerprint(request: Request) -> str:

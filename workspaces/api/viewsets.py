@@ -62,8 +62,8 @@ class WorkspaceViewSet(GenericViewSet[Any]):
     """Fields by which a list may be ordered; the first is the default. They must not be null."""
     parameters: ClassVar[Mapping[str, Sequence[str]]] = {}
     """Further query parameters of an action, by the action's name."""
-    unkept_lists: ClassVar[frozenset[str]] = frozenset()
-    """Lists in answers that are secrets, and stored for no repeated request; such a request is given them empty."""
+    shown_once: ClassVar[frozenset[str]] = frozenset()
+    """Fields of answers that are secrets although their names do not say so: stored for no repeated request."""
 
     authentication_classes = (ApiTokenAuthentication, CookieAuthentication)
     permission_classes = (InWorkspace,)
@@ -131,7 +131,7 @@ class WorkspaceViewSet(GenericViewSet[Any]):
         """Store the answer under its key before it is given."""
         row, self._idempotent = self._idempotent, None
         if row is not None and isinstance(response, Response):
-            idempotency.finish(row, response, without=self.unkept_lists)
+            idempotency.finish(row, response, shown_once=self.shown_once)
         return super().finalize_response(request, response, *args, **kwargs)
 
     def read(
