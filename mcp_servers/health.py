@@ -42,6 +42,14 @@ START_SECONDS: Final = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ListsRead:
+    """When a server's lists were read, and until when they hold by its own word."""
+
+    at: datetime
+    stale_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """What one look at a server showed."""
 
@@ -51,6 +59,8 @@ class Reading:
     """What a program wrote to its error stream, for the administrator."""
     waits_for_sign_in: bool = False
     """It answered, and nobody's account is connected to it."""
+    lists: ListsRead | None = None
+    """Where they were read in full."""
 
     @property
     def is_ok(self) -> bool:
@@ -109,6 +119,9 @@ def note_reading(
         error=_reason(server, reading),
     )
     server.last_checked_at = now
+    if reading.lists is not None:
+        server.tools_listed_at = reading.lists.at
+        server.lists_stale_at = reading.lists.stale_at
     if reading.error is None:
         waits = reading.waits_for_sign_in
         server.status = ServerStatus.AUTH_REQUIRED if waits else ServerStatus.CONNECTED
@@ -139,6 +152,7 @@ def note_reading(
                 "next_check_at",
             ),
             *("last_connected_at", "latency_ms"),
+            *(("tools_listed_at", "lists_stale_at") if reading.lists is not None else ()),
         ]
     )
     if server.status != before:

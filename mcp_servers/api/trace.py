@@ -63,6 +63,18 @@ class TraceFilters(RowFilterSet):
     method = django_filters.CharFilter(max_length=100)
     rpc_id = django_filters.CharFilter(max_length=100)
     call_id = django_filters.UUIDFilter()
+    checks = django_filters.BooleanFilter(
+        method="with_checks", help_text="Show regular health checks that went well, too."
+    )
+
+    def with_checks(self, rows: Any, name: str, value: bool) -> Any:
+        """Narrow nothing: without it they are hidden, see filter_queryset()."""
+        return rows
+
+    def filter_queryset(self, queryset: Any) -> Any:
+        """Hide regular checks unless they are asked for."""
+        rows = super().filter_queryset(queryset)
+        return rows if self.form.cleaned_data.get("checks") else rows.filter(is_check=False)
 
 
 class TraceViewSet(ListRows, RetrieveRow, WorkspaceViewSet):

@@ -28,7 +28,7 @@ from mcp_servers.connections.failures import (
     connect_failure,
     leaf_of,
 )
-from mcp_servers.connections.flights import CURRENT, CallRef, Flight
+from mcp_servers.connections.flights import CHECKING, CURRENT, CallRef, Flight
 from mcp_servers.connections.opening import Opener
 from mcp_servers.connections.questions import Questions
 from mcp_servers.connections.spec import ConnectionSpec
@@ -91,6 +91,7 @@ class Connection:
         self.facts: ServerFacts | None = None
         self.trace = ConnectionTrace(spec, buffer)
         self.trace.bystander = self.bystander
+        self.trace.is_check = CHECKING.get()
         self.tap = Tap(
             self.trace, sole_flight=self._sole_flight, bystander=self.bystander, on_end=self.stop
         )
@@ -207,7 +208,9 @@ class Connection:
             raise CallFailed("closed")  # so it may be sent on another connection
         task = asyncio.current_task()
         assert task is not None
-        flight = Flight(task=task, call=call, deadline=deadline, as_task=as_task)
+        is_check = CHECKING.get()
+        flight = Flight(task=task, call=call, deadline=deadline, as_task=as_task, is_check=is_check)
+        self.trace.is_check = self.trace.is_check and is_check
         # Before anything is awaited: a connection with a request under way is not idle.
         self.flights.add(flight)
         marked = CURRENT.set(flight)

@@ -35,6 +35,8 @@ class Flight:
     deadline: Deadline | None = None
     as_task: bool = False
     """The server may answer with a task instead of a result."""
+    is_check: bool = False
+    """It belongs to a regular check, which nobody asked for."""
     task_result: dict[str, Any] | None = None
     """That answer, as it came."""
     is_lost: bool = False
@@ -52,5 +54,7 @@ class Flight:
             question.cancel()
 
 
+CHECKING: Final[ContextVar[bool]] = ContextVar("mcp_checking", default=False)
+"""What the running task does is a regular check."""
 CURRENT: Final[ContextVar[Flight | None]] = ContextVar("mcp_flight", default=None)
 """The flight of the running task; transports that keep their callers' context show it to callbacks."""

@@ -342,6 +342,7 @@ class Pool:
 
     def _back_off(self, connection: Connection, *, counts: bool) -> None:
         spec = connection.spec
+        connection.trace.is_check = False  # what went wrong is worth seeing
         state = self._backoffs.get(spec.key, Backoff()).after_failure(
             time.monotonic(),
             # Checks use nobody's account, so a person's connection is never left alone for good.

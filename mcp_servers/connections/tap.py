@@ -102,7 +102,13 @@ class Tap:
             method, asker = self._asked_of_us.pop(rpc_id, ("", None))
             call = asker.call if asker is not None else call
         self._trace.message(
-            "sent", kind, _payload(message), method=method, rpc_id=rpc_id, call=call
+            "sent",
+            kind,
+            _payload(message),
+            method=method,
+            rpc_id=rpc_id,
+            call=call,
+            is_check=_is_check(flight),
         )
 
     def received(self, item: object, flight: Flight | None = None) -> None:
@@ -144,6 +150,7 @@ class Tap:
             rpc_id=rpc_id,
             call=call,
             duration_ms=round((time.monotonic() - sent.at) * 1000) if sent is not None else None,
+            is_check=_is_check(flight),
         )
 
     def _take_out(self, message: JSONRPCResponse, sent: _Sent) -> None:
@@ -171,6 +178,10 @@ class Tap:
         if key is not None and isinstance(parts, list) and len(parts) > MAX_CONTENT_PARTS:
             message.result = {**message.result, key: parts[:MAX_CONTENT_PARTS]}
             self._trace.event(f"Of {len(parts)} parts, {MAX_CONTENT_PARTS} were kept.")
+
+
+def _is_check(flight: Flight | None) -> bool | None:
+    return flight.is_check if flight is not None else None
 
 
 def _marked_tools(page: list[Any]) -> list[dict[str, Any]]:

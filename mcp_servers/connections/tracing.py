@@ -74,6 +74,8 @@ class TraceRecord:
     """Bytes of the message as compact JSON; for a cut one an estimate from what was looked at, at least."""
     duration_ms: int | None = None
     """Of a response: since its request was sent."""
+    is_check: bool = False
+    """It belongs to a regular check that went well."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -90,6 +92,7 @@ class _Note:
     payload: dict[str, Any] | None
     text: str
     duration_ms: int | None
+    is_check: bool = False
     is_heavy: bool = False
 
 
@@ -102,6 +105,8 @@ class ConnectionTrace:
     name: str = field(default_factory=lambda: f"c{next(_numbers)}")
     bystander: Callable[[], CallRef | None] = lambda: None
     """The call that something without an address may be about."""
+    is_check: bool = False
+    """Nothing but regular checks has used the connection so far."""
     _second: int = 0
     _lines: int = 0
 
@@ -115,8 +120,15 @@ class ConnectionTrace:
         rpc_id: str = "",
         call: CallRef | None = None,
         duration_ms: int | None = None,
+        is_check: bool | None = None,
     ) -> None:
-        """Note one JSON-RPC message. The payload must not be changed afterwards, at least not in depth."""
+        """Note one JSON-RPC message. The payload must not be changed afterwards, at least not in depth.
+
+        Args:
+            is_check: whether it belongs to a regular check; None: whether the connection is there for nothing else.
+        """
+        if is_check is None:
+            is_check = self.is_check and call is None
         if hooks.traced is not None:
             self.buffer.add(
                 _Note(
@@ -130,6 +142,7 @@ class ConnectionTrace:
                     payload=payload,
                     text="",
                     duration_ms=duration_ms,
+                    is_check=is_check and kind != "error",
                 )
             )
 
@@ -148,6 +161,7 @@ class ConnectionTrace:
                     payload=None,
                     text=text,
                     duration_ms=None,
+                    is_check=self.is_check and call is None,
                 )
             )
 
@@ -251,6 +265,7 @@ def _record(note: _Note) -> TraceRecord:
         text=(note.text or _words_of(note))[:4000],
         size=size or len(note.text),
         duration_ms=note.duration_ms,
+        is_check=note.is_check,
     )
 
 

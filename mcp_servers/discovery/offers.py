@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from mcp_servers.canonical import clean_text
 from mcp_servers.definitions import read_icons, storable
+from mcp_servers.discovery.sightings import SEEN_EVERY
 from mcp_servers.models import McpPrompt, McpResource, McpServer
 from mcp_servers.models.resources import MAX_NAME_LENGTH, MAX_URI_LENGTH
 
@@ -132,7 +133,7 @@ def _store(
             getattr(row, field) != value for field, value in values.items()
         ):
             changed.append(_filled(row, values, now))
-        else:
+        elif now - row.last_seen_at >= SEEN_EVERY:
             touched.append(row.pk)
     gone = [row.pk for name, row in known.items() if name not in seen and row.removed_at is None]
     model = rows.model

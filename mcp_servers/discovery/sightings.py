@@ -6,7 +6,8 @@ Somebody for whom nothing was listed yet is offered what the workspace accepted;
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from django.db.models import Exists, OuterRef, Q
@@ -21,20 +22,30 @@ if TYPE_CHECKING:
     from workspaces.actors import Actor
 
 
+SEEN_EVERY: Final = timedelta(hours=1)
+"""How exactly it is kept when something that has not changed was last seen: each look would write it otherwise."""
+
+
 def keep(server: McpServer, viewer: UUID, tools: Iterable[McpTool]) -> None:
     """What this person was shown, and nothing else any more; in the caller's transaction."""
-    rows = ToolSighting.objects.for_workspace(server.workspace_id)
-    rows.filter(server=server, user_id=viewer).delete()
-    ToolSighting.objects.bulk_create(
-        ToolSighting(
-            workspace_id=server.workspace_id,
-            server=server,
-            user_id=viewer,
-            tool=tool,
-            definition_hash=tool.definition_hash,
-        )
-        for tool in tools
+    rows = ToolSighting.objects.for_workspace(server.workspace_id).filter(
+        server=server, user_id=viewer
     )
+    seen = {tool.pk: tool for tool in tools}
+    if set(rows.values_list("tool_id", "definition_hash")) != {
+        (tool.pk, tool.definition_hash) for tool in seen.values()
+    }:
+        rows.delete()
+        ToolSighting.objects.bulk_create(
+            ToolSighting(
+                workspace_id=server.workspace_id,
+                server=server,
+                user_id=viewer,
+                tool=tool,
+                definition_hash=tool.definition_hash,
+            )
+            for tool in seen.values()
+        )
     grants = OAuthGrant.objects.for_workspace(server.workspace_id).of(viewer)
     grants.filter(server=server).update(looked_at=database_now())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from django.db import transaction
@@ -15,6 +15,7 @@ from django.utils import timezone
 from mcp_servers.canonical import clean_text
 from mcp_servers.definitions import Definition, read_definition, supports_tasks
 from mcp_servers.discovery import sightings
+from mcp_servers.discovery.sightings import SEEN_EVERY
 from mcp_servers.discovery.warnings import Neighbours, warnings_of
 from mcp_servers.models import ApprovalOverride, McpServer, McpTool
 from mcp_servers.rights import may_manage
@@ -23,6 +24,19 @@ from workspaces.changes import record_created, tracked_change
 
 if TYPE_CHECKING:
     from workspaces.actors import Actor
+
+_DEFINED: Final = (
+    "title",
+    "description",
+    "input_schema",
+    "output_schema",
+    "annotations",
+    "meta",
+    "icons",
+    "task_support",
+    "warnings",
+    "definition_hash",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,8 +116,7 @@ def store_tools(
                 _take_over(tool, definition, warnings, now)
                 _save(tool)
         else:
-            _take_over(tool, definition, warnings, now)
-            _save(tool)
+            _refresh(tool, definition, warnings, now)
         if accepts_new and is_first_look and not warnings and tool.is_quarantined:
             _accept(tool)
             _save(tool)
@@ -201,6 +214,19 @@ def _take_over(tool: McpTool, definition: Definition, warnings: list[str], now: 
     tool.removed_at = None
 
 
+def _refresh(tool: McpTool, definition: Definition, warnings: list[str], now: datetime) -> None:
+    """Take over a definition that is the same; write only what is new."""
+    before, is_stale = _state_of(tool), now - tool.last_seen_at >= SEEN_EVERY
+    _take_over(tool, definition, warnings, now)
+    if is_stale or _state_of(tool) != before:
+        _save(tool)
+
+
+def _state_of(tool: McpTool) -> tuple[object, ...]:
+    """Everything that a look may change, but for when it was seen."""
+    return tuple(getattr(tool, name) for name in (*_DEFINED, "problem", "removed_at"))
+
+
 def _accept(tool: McpTool) -> None:
     tool.approved_hash = tool.definition_hash
     tool.approved_definition = tool.definition
@@ -209,18 +235,7 @@ def _accept(tool: McpTool) -> None:
 def _save(tool: McpTool) -> None:
     tool.save(
         update_fields=[
-            *(
-                "title",
-                "description",
-                "input_schema",
-                "output_schema",
-                "annotations",
-                "meta",
-                "icons",
-                "task_support",
-                "warnings",
-                "definition_hash",
-            ),
+            *_DEFINED,
             *(
                 "problem",
                 "last_seen_at",

@@ -74,6 +74,8 @@ class TraceMessage(WorkspaceModel):
     """An event, an error or a line of the server's log, in plain words."""
     size = models.PositiveIntegerField(default=0, editable=False)
     duration_ms = models.PositiveIntegerField(null=True, editable=False)
+    is_check = models.BooleanField(default=False, db_default=False, editable=False)
+    """It belongs to a regular check that went well."""
 
     objects = models.Manager.from_queryset(OfServerQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
 

@@ -34,7 +34,7 @@ from workspaces.redaction import redact_text
 from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:
-    from mcp_servers.connections.facts import Listing
+    from mcp_servers.connections.facts import Listing, ServerFacts
     from mcp_servers.connections.spec import ConnectionSpec
 
 LOOK_SECONDS: Final = 75.0
@@ -118,7 +118,7 @@ def look_as(*, server: McpServer, actor: Actor, seconds: float = LOOK_SECONDS) -
 def check_server(*, server: McpServer) -> None:
     """The regular check: connect if need be, read the tool list, keep what comes out. Never calls a tool."""
     actor = Actor.system(label="health", source=Source.TASK, workspace_id=server.workspace_id)
-    _look(server, actor=actor, is_asked_for=False, anew=False)
+    _look(server, actor=actor, is_asked_for=False, anew=False, is_check=True)
 
 
 def _look(
@@ -128,6 +128,7 @@ def _look(
     is_asked_for: bool,
     anew: bool = True,
     seconds: float = LOOK_SECONDS,
+    is_check: bool = False,
 ) -> ConnectionReport:
     server = (
         McpServer.objects.for_workspace(server.workspace_id)
@@ -145,7 +146,7 @@ def _look(
         if spec.needs_sign_in:
             return _knock(server, actor, is_asked_for=is_asked_for)
         try:
-            listing = _list_offers(spec, anew=anew, seconds=seconds)
+            listing = _list_offers(spec, anew=anew, seconds=seconds, is_check=is_check)
         finally:
             stderr = _stderr_of(spec)
     except ConnectionFailed as error:
@@ -170,12 +171,12 @@ def _look(
     # Of a server that belongs to somebody, all that it says is for that person alone anyway.
     is_shared = server.owner_id is None
     viewer = viewer if uses_own_accounts(server) and is_shared else None
-    _keep_facts(server, listing, viewer)
+    _keep_facts(server, listing.facts, viewer)
     if _keep_lists(server, listing, actor, viewer):
         tell(server, kind="tools.changed")
     health.note_reading(
         server,
-        health.Reading(latency_ms=listing.latency_ms),
+        health.Reading(latency_ms=listing.latency_ms, lists=_lists_of(listing)),
         actor=actor,
         is_asked_for=is_asked_for,
     )
@@ -205,9 +206,9 @@ def _knock(server: McpServer, actor: Actor, *, is_asked_for: bool) -> Connection
     )
 
 
-def _keep_facts(server: McpServer, listing: Listing, viewer: UUID | None) -> None:
-    facts = listing.facts
-    now = timezone.now()
+def _keep_facts(server: McpServer, facts: ServerFacts, viewer: UUID | None) -> None:
+    """Keep what a server says about itself, if that has changed."""
+    before = [getattr(server, name) for name in _FACTS]
     server.server_info = {
         "name": clean_text(facts.name)[:200],
         "title": clean_text(facts.title)[:200],
@@ -220,14 +221,19 @@ def _keep_facts(server: McpServer, listing: Listing, viewer: UUID | None) -> Non
     # What a server says to one person's account may be about that person.
     told = facts.instructions if viewer is None else ""
     server.instructions = clean_text(told)[:MAX_INSTRUCTIONS]
-    server.tools_listed_at = now
-    server.lists_stale_at = _stale_at(now, listing.ttl_seconds)
-    server.save(
-        update_fields=[
-            *("server_info", "protocol_revision", "resolved_transport", "capabilities"),
-            *("instructions", "tools_listed_at", "lists_stale_at"),
-        ]
-    )
+    if [getattr(server, name) for name in _FACTS] != before:
+        server.save(update_fields=_FACTS)
+
+
+_FACTS: Final = (
+    *("server_info", "protocol_revision", "resolved_transport", "capabilities"),
+    "instructions",
+)
+
+
+def _lists_of(listing: Listing) -> health.ListsRead:
+    now = timezone.now()
+    return health.ListsRead(at=now, stale_at=_stale_at(now, listing.ttl_seconds))
 
 
 def _stale_at(now: datetime, ttl_seconds: float | None) -> datetime | None:
@@ -262,12 +268,16 @@ def _keep_lists(server: McpServer, listing: Listing, actor: Actor, viewer: UUID 
     return any(news)
 
 
-def _list_offers(spec: ConnectionSpec, *, anew: bool, seconds: float = LOOK_SECONDS) -> Listing:
+def _list_offers(
+    spec: ConnectionSpec, *, anew: bool, seconds: float = LOOK_SECONDS, is_check: bool = False
+) -> Listing:
     # Late: the SDK takes a second to import, and most commands never connect.
     from mcp_servers.connections import runtime
+    from mcp_servers.connections.flights import CHECKING
     from mcp_servers.connections.pool import pool
 
     async def look() -> Listing:
+        CHECKING.set(is_check)
         if anew:
             await pool.drop(spec.server_id, principal=spec.principal)
         return await pool.list_offers(spec, at_once=True)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from workspaces.scoping import WorkspaceQuerySet
 
 PAGE: Final = 100
+MOST_METHODS: Final = 100
 DIRECTIONS: Final = ("sent", "received", "event")
 
 
@@ -36,6 +37,8 @@ class TraceFilter:
     text: str = ""
     call_id: UUID | None = None
     errors_only: bool = False
+    with_checks: bool = False
+    """Show the regular checks too, which say nothing new."""
 
     @classmethod
     def read(cls, values: Mapping[str, str]) -> TraceFilter:
@@ -58,6 +61,7 @@ class TraceFilter:
             text=_line(values.get("text", "")),
             call_id=call_id,
             errors_only=values.get("errors", "") in ("on", "true", "1"),
+            with_checks=values.get("checks", "") in ("on", "true", "1"),
         )
 
     def as_query(self) -> dict[str, str]:
@@ -69,6 +73,7 @@ class TraceFilter:
             "text": self.text,
             "call_id": str(self.call_id or ""),
             "errors": "on" if self.errors_only else "",
+            "checks": "on" if self.with_checks else "",
         }
         return {name: value for name, value in given.items() if value}
 
@@ -98,10 +103,19 @@ def messages_of(server: McpServer, *, actor: Actor) -> WorkspaceQuerySet[TraceMe
     return rows
 
 
+def methods_of(server: McpServer) -> list[str]:
+    """The methods that occur in the server's trace, for a choice."""
+    rows = TraceMessage.objects.for_workspace(server.workspace_id).filter(server=server)
+    named = rows.exclude(method="").order_by("method").values_list("method", flat=True)
+    return list(named.distinct()[:MOST_METHODS])
+
+
 def matching(
     rows: WorkspaceQuerySet[TraceMessage], wanted: TraceFilter
 ) -> WorkspaceQuerySet[TraceMessage]:
     """Those that fit the filter."""
+    if not wanted.with_checks:
+        rows = rows.filter(is_check=False)
     if wanted.direction:
         rows = rows.filter(direction=wanted.direction)
     if wanted.method:

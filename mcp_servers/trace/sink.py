@@ -28,6 +28,8 @@ logger = logging.getLogger(__name__)
 
 MAX_ROWS: Final = 2_000
 """Of one server."""
+MAX_CHECK_ROWS: Final = 200
+"""Of its regular checks, which take no room from the others."""
 KEPT_FOR: Final = timedelta(hours=24)
 _TRIM_AFTER: Final = 500
 """New rows of one server after which the oldest go at once, so that a storm fills no disk between two tasks."""
@@ -125,13 +127,18 @@ def trim() -> int:
 
 
 def trim_server(server_id: UUID) -> int:
-    """Delete the oldest messages of one server beyond MAX_ROWS; how many went."""
-    rows = TraceMessage.objects.across_workspaces().filter(server=server_id).order_by("-pk")
-    newest_gone = rows.values_list("pk", flat=True)[MAX_ROWS : MAX_ROWS + 1].first()
+    """Delete the oldest messages of one server beyond its limits; how many went."""
+    limits = ((False, MAX_ROWS), (True, MAX_CHECK_ROWS))
+    return sum(_trim_rows(server_id, is_check=is_check, most=most) for is_check, most in limits)
+
+
+def _trim_rows(server_id: UUID, *, is_check: bool, most: int) -> int:
+    rows = TraceMessage.objects.across_workspaces().filter(server=server_id, is_check=is_check)
+    newest_gone = rows.order_by("-pk").values_list("pk", flat=True)[most : most + 1].first()
     if newest_gone is None:
         return 0
     gone = 0
-    too_old = TraceMessage.objects.across_workspaces().filter(server=server_id, pk__lte=newest_gone)
+    too_old = rows.filter(pk__lte=newest_gone)
     while batch := list(too_old.order_by("pk").values_list("pk", flat=True)[:_BATCH]):
         gone += TraceMessage.objects.across_workspaces().filter(pk__in=batch).delete()[0]
     return gone
@@ -160,6 +167,7 @@ def _row(record: TraceRecord) -> TraceMessage:
         body=clean_text(json.dumps(body, ensure_ascii=False)) if body is not None else "",
         text=_text(record, is_of_call=is_of_call),
         size=min(record.size, _LARGEST),
+        is_check=record.is_check,
         duration_ms=None if record.duration_ms is None else min(record.duration_ms, _LARGEST),
     )
 

@@ -51,6 +51,7 @@ def trace(request: WorkspaceRequest, workspace_slug: str, server_id: UUID) -> Ht
         "query": urlencode(wanted.as_query()),
         "now": timezone.now().isoformat(),
         "directions": reading.DIRECTIONS,
+        "methods": sorted({*reading.methods_of(row), *filter(None, [wanted.method])}),
     }
     template = "mcp_servers/_trace_rows.html" if before else "mcp_servers/trace.html"
     return render(request, template, context)

@@ -6,20 +6,25 @@ import asyncio
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from audit.actions import Action
 from audit.models import AuditEntry
+from mcp_servers import services
 from mcp_servers.connections import runtime
 from mcp_servers.connections.hooks import hooks
-from mcp_servers.connections.tracing import TraceRecord, buffer
+from mcp_servers.connections.tracing import ConnectionTrace, TraceRecord, buffer
 from mcp_servers.gate import call_tool
 from mcp_servers.models import ApprovalOverride, McpServer, TraceMessage
+from mcp_servers.specs import connection_spec
 from mcp_servers.trace import download, reading, sink
 from mcp_servers.trace.reading import TraceFilter
 from tests.factories import Tenant, TwoTenants
@@ -344,3 +349,95 @@ def test_that_a_row_which_is_refused_costs_one_row(
     assert kept == 3
     rows = TraceMessage.objects.for_workspace(tenant.workspace)
     assert (rows.filter(server=server).count(), rows.filter(server=other).count()) == (2, 1)
+
+
+def test_regular_checks_have_a_budget_of_their_own(
+    server: McpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-220: however many there are, what people did stays; and the other way round."""
+    monkeypatch.setattr(sink, "MAX_ROWS", 5)
+    monkeypatch.setattr(sink, "MAX_CHECK_ROWS", 3)
+    sink.store([a_record(server, method="mine") for _ in range(4)])
+    sink.store([a_record(server, method="check", is_check=True) for _ in range(20)])
+    sink.trim_server(server.pk)
+    rows = TraceMessage.objects.for_workspace(server.workspace_id).filter(server=server)
+    assert (rows.filter(is_check=False).count(), rows.filter(is_check=True).count()) == (4, 3)
+    sink.store([a_record(server, method="mine") for _ in range(20)])
+    sink.trim_server(server.pk)
+    assert (rows.filter(is_check=False).count(), rows.filter(is_check=True).count()) == (5, 3)
+
+
+def test_the_page_hides_regular_checks_and_lists_the_methods(
+    tenant: Tenant, server: McpServer
+) -> None:
+    """REL-220: a switch shows them, on the page and over REST; the methods that occur can be picked."""
+    stored(
+        server,
+        a_record(server, method="tools/call"),
+        a_record(server, method="tools/list", is_check=True),
+    )
+    client = tenant.client("admin", headers={"X-Workspace": tenant.workspace.slug})
+    page = reverse("mcp_servers:trace", args=[tenant.workspace.slug, server.pk])
+    text = client.get(page).content.decode()
+    assert '<option value="tools/list" >tools/list</option>' in text
+    assert text.count('class="trace-row"') == 1
+    assert client.get(f"{page}?checks=on").content.decode().count('class="trace-row"') == 2
+    picked = client.get(f"{page}?method=tools/list&checks=on").content.decode()
+    assert '<option value="tools/list" selected>' in picked
+    assert picked.count('class="trace-row"') == 1
+
+    def methods(query: str) -> list[str]:
+        return [row["method"] for row in client.get(f"/api/trace/?{query}").json()["results"]]
+
+    assert methods("") == ["tools/call"]
+    assert methods("checks=true") == ["tools/list", "tools/call"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_regular_check_is_marked_and_a_persons_look_is_not(
+    tenant: Tenant, counting: CountingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-220: a check writes its own row and the server's times, and no row of what the server offers."""
+    monkeypatch.setattr(hooks, "traced", sink.traced)
+    row = http_server(tenant, counting.url)
+    services.check_server(server=row)
+    runtime.run_sync(buffer.close(), 10)
+    rows = TraceMessage.objects.for_workspace(tenant.workspace).filter(server=row)
+    assert rows.exists()
+    assert not rows.filter(is_check=False).exists()
+    looked_at(tenant, row)
+    runtime.run_sync(buffer.close(), 10)
+    assert rows.filter(is_check=False, method="tools/list").exists()
+
+    with CaptureQueriesContext(connection) as done:
+        services.check_server(server=row)
+    written = {
+        query["sql"].split('"')[1]
+        for query in done.captured_queries
+        if query["sql"].startswith(("INSERT", "UPDATE", "DELETE"))
+    }
+    assert written == {"mcp_servers_healthcheck", "mcp_servers_mcpserver"}
+
+
+def test_a_check_that_fails_is_seen(
+    tenant: Tenant, server: McpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-220: an error is hidden by nothing, nor is what somebody does meanwhile."""
+    monkeypatch.setattr(hooks, "traced", sink.traced)
+    notes: list[Any] = []
+    trace = ConnectionTrace(connection_spec(server), buffer=cast("Any", _Notes(notes)))
+    trace.is_check = True
+    trace.message("sent", "request", {}, method="tools/list")
+    trace.message("received", "error", {"error": {}}, method="tools/list")
+    trace.message("received", "response", {}, method="tools/call", is_check=False)
+    assert [note.is_check for note in notes] == [True, False, False]
+
+
+class _Notes:
+    """A buffer that keeps what it is given."""
+
+    def __init__(self, notes: list[Any]) -> None:
+        self._notes = notes
+
+    def add(self, note: Any) -> None:
+        self._notes.append(note)

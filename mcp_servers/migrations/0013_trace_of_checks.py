@@ -1,0 +1,15 @@
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [
+        ("mcp_servers", "0012_grants_looked_at"),
+    ]
+
+    operations = [
+        migrations.AddField(
+            model_name="tracemessage",
+            name="is_check",
+            field=models.BooleanField(db_default=False, default=False, editable=False),
+        ),
+    ]
