@@ -22,7 +22,7 @@ from mcp_servers.results import read_contents, read_prompt, read_result
 from mcp_servers.specs import connection_spec
 from mcp_servers.trace import sink
 from tests.factories import CANARY
-from tests.isolation.world import Side, World, make_world, tenant_models
+from tests.isolation.world import Side, World, tenant_models
 from workspaces import secret_memory
 from workspaces.redaction import MASK, remember_secret
 from workspaces.secrets import EncryptedJSONField, EncryptedTextField, Secret, encrypted_fields
@@ -43,9 +43,11 @@ def secret_fields() -> Iterator[tuple[type[models.Model], EncryptedTextField]]:
 FIELDS = {f"{model._meta.label}.{field.name}": (model, field) for model, field in secret_fields()}
 
 
-@pytest.fixture
-def world() -> World:
-    return make_world()
+@pytest.fixture(autouse=True)
+def memories(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memories of the test's own: the world outlives it, and secrets are kept by workspace."""
+    monkeypatch.setattr(secret_memory, "_memories", {})
+    monkeypatch.setattr(secret_memory, "_everything", secret_memory._Index())
 
 
 def in_result(side: Side) -> str:

@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("mcp_servers", "0012_grants_looked_at"),
+        ("mcp_servers", "0001_initial"),
     ]
 
     operations = [
