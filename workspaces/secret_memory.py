@@ -53,6 +53,7 @@ _NOT_SECRET_KEYS: Final = frozenset(
         "max_tokens",
         "token_id",
         "csrf_token_id",
+        "needs_secret",
     }
 )
 _SECRET_PARAMETERS: Final = frozenset(

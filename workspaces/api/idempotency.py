@@ -106,7 +106,7 @@ def _kept(value: Any, workspace_id: UUID, shown_once: Collection[str]) -> Any:
         return redact_known(value, workspace_id=workspace_id)
     kept = {name: _kept(part, workspace_id, shown_once) for name, part in value.items()}
     for name, part in value.items():
-        if name in shown_once or (is_secret_key(name) and isinstance(part, str)):
+        if name in shown_once or (is_secret_key(name) and isinstance(part, str) and part):
             kept[name] = [] if isinstance(part, list) else None
     return kept
 
