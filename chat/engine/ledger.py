@@ -300,7 +300,7 @@ def finish_step(lease: Lease, message_id: UUID, answer: AnsweredStep) -> None:
         message = fetch_message(lease.workspace_id, message_id)
         message.text, message.reasoning = _masked(lease, answer)
         message.status = MessageStatus.COMPLETE.value
-        message.json_meta = _meta_of(answer)
+        message.json_meta = _meta_of(answer, lease.workspace_id)
         count(changes, turn, message, answer.usage, answer.prices)
         message.save(
             update_fields=["text", "reasoning", "status", "json_meta", *COUNTED, "updated_at"]
@@ -325,7 +325,7 @@ def finish_step(lease: Lease, message_id: UUID, answer: AnsweredStep) -> None:
     failpoint(Failpoint.STEP_AFTER_COMMIT)
 
 
-def _meta_of(answer: AnsweredStep) -> dict[str, Any]:
+def _meta_of(answer: AnsweredStep, workspace_id: UUID) -> dict[str, Any]:
     """What the model asked for in its own words, and what helps to size the next request."""
     meta: dict[str, Any] = {
         "tool_calls": [
@@ -342,7 +342,7 @@ def _meta_of(answer: AnsweredStep) -> dict[str, Any]:
         "context": {"used": answer.context_used, "limit": answer.context_limit},
     }
     if answer.blocks:
-        meta["blocks"] = [redact_known(block) for block in answer.blocks]
+        meta["blocks"] = redact_known(answer.blocks, workspace_id=workspace_id)
     if answer.usage.prompt:
         meta["measured"] = [answer.estimated_tokens, answer.usage.prompt]
     if any(proposal.is_broken for proposal in answer.proposals):
