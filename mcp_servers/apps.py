@@ -10,6 +10,7 @@ class McpServersConfig(AppConfig):
 
     def ready(self) -> None:
         from mcp_servers import metrics, reporting, services
+        from mcp_servers.klavis import host
         from mcp_servers.klavis.lasting import listen_to_changes
         from mcp_servers.klavis.removals import listen_to_deletions
         from mcp_servers.klavis.source import KlavisSource
@@ -51,6 +52,7 @@ class McpServersConfig(AppConfig):
         reporting.tell_reports()
         services.listen_to_servers()
         listen_to_leaving()
+        host.register()
         listen_to_changes()
         listen_to_deletions()
         listen_to_traces()

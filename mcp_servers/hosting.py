@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from workspaces.errors import InvalidInput
 
@@ -13,6 +13,45 @@ if TYPE_CHECKING:
 KLAVIS: Final = "klavis"
 
 _LABELS: Final = {KLAVIS: "Klavis"}
+
+
+class Host(Protocol):
+    """What a provider is asked about the servers that it runs."""
+
+    def waits_for_sign_in(self, server: McpServer) -> bool:
+        """Whether somebody has to sign in at the provider before the server can be used."""
+
+    def note_lost_sign_in(self, server: McpServer) -> None:
+        """The server refused a call for want of an account: from now on it waits for a sign-in."""
+
+    def sign_in_path(self, server: McpServer) -> str | None:
+        """The page on which people sign in; None if the provider no longer runs the server."""
+
+
+_hosts: dict[str, Host] = {}
+
+
+def register_host(name: str, host: Host) -> None:
+    """Make a provider known, under the name that stands in ``McpServer.hosted_by``. Called once at start."""
+    _hosts[name] = host
+
+
+def waits_for_sign_in(server: McpServer) -> bool:
+    """Whether a hosted server cannot be used before somebody signs in; False for every other server."""
+    host = _hosts.get(server.hosted_by)
+    return host is not None and host.waits_for_sign_in(server)
+
+
+def note_lost_sign_in(server: McpServer) -> None:
+    """Tell a hosted server's provider that it refused a call for want of an account."""
+    if (host := _hosts.get(server.hosted_by)) is not None:
+        host.note_lost_sign_in(server)
+
+
+def sign_in_path(server: McpServer) -> str | None:
+    """Where people sign in to a hosted server."""
+    host = _hosts.get(server.hosted_by)
+    return host.sign_in_path(server) if host is not None else None
 
 
 def check_values(server: McpServer) -> None:
@@ -43,8 +82,13 @@ def refuse_target(draft: ServerDraft) -> None:
         raise InvalidInput("The provider says where this server is, and keeps its sign-ins.")
 
 
+def provider_of(server: McpServer) -> str:
+    """The name of the provider that runs a server."""
+    return _LABELS.get(server.hosted_by, server.hosted_by)
+
+
 def label_of(server: McpServer) -> str:
     """Whose it is and what it was when it was made, without its address."""
     instance = getattr(server, "klavis", None)
-    provider = _LABELS.get(server.hosted_by, server.hosted_by)
+    provider = provider_of(server)
     return f"{provider}: {instance.title}" if instance is not None else provider

@@ -54,6 +54,8 @@ def require_to_own(actor: Actor, workspace: Workspace) -> None:
 
 def may_sign_in(actor: Actor, server: McpServer) -> bool:
     """Whether the actor may connect the account that this server is used with: their own, or the workspace's."""
+    if server.hosted_by:
+        return may_manage(actor, server)
     if server.auth_type != AuthType.OAUTH:
         return False
     if server.owner_id is None and server.account_use == AccountUse.WORKSPACE:

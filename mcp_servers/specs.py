@@ -13,6 +13,7 @@ from django.conf import settings
 from mcp_servers import catalogue, pins
 from mcp_servers.canonical import canonical_json
 from mcp_servers.connections.spec import ConnectionSpec, HttpSpec, RemoteTransport, StdioSpec
+from mcp_servers.hosting import waits_for_sign_in
 from mcp_servers.klavis import targets
 from mcp_servers.models import McpResource, SamplingPolicy, ServerScope
 from mcp_servers.models.servers import OAUTH_TYPES, AuthType, McpServer, Transport, schemes_of
@@ -58,7 +59,8 @@ def connection_spec(server: McpServer, *, user_id: UUID | None = None) -> Connec
         server_name=server.name,
         target=target,
         fingerprint=_fingerprint(server, definition, grant),
-        needs_sign_in=server.auth_type == AuthType.OAUTH and grant is None,
+        needs_sign_in=(server.auth_type == AuthType.OAUTH and grant is None)
+        or waits_for_sign_in(server),
         protocol=definition.entry.protocol if definition else Protocol(server.protocol),
         connect_seconds=config.connect_seconds,
         idle_seconds=config.idle_seconds,

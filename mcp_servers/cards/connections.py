@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db.models import Q
 from django.urls import reverse
 
-from mcp_servers.models import AuthType, McpServer, OAuthGrant
+from mcp_servers.models import AuthType, McpServer, OAuthGrant, ServerStatus
 from mcp_servers.oauth.grants import serves, uses_own_accounts
 from mcp_servers.rights import may_manage, may_sign_in
 
@@ -90,9 +90,15 @@ def people_of(server: McpServer) -> list[ConnectedAccount]:
 
 def missing_sign_ins(servers: Iterable[McpServer], user_id: UUID | None) -> set[UUID]:
     """Those of these servers that this person cannot use before somebody signs in. One query for all."""
-    asked = {server.pk: server for server in servers if server.auth_type == AuthType.OAUTH}
+    listed = list(servers)
+    hosted = {
+        server.pk
+        for server in listed
+        if server.hosted_by and server.status == ServerStatus.AUTH_REQUIRED
+    }
+    asked = {server.pk: server for server in listed if server.auth_type == AuthType.OAUTH}
     if not asked:
-        return set()
+        return hosted
     workspace_id = next(iter(asked.values())).workspace_id
     grants = (
         OAuthGrant.objects.for_workspace(workspace_id)
@@ -100,7 +106,7 @@ def missing_sign_ins(servers: Iterable[McpServer], user_id: UUID | None) -> set[
         .select_related("server")
     )
     holders = {(grant.server_id, grant.user_id) for grant in grants if serves(grant)}
-    return {
+    return hosted | {
         pk
         for pk, server in asked.items()
         if (pk, user_id if uses_own_accounts(server) else None) not in holders

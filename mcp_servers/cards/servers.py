@@ -196,6 +196,7 @@ def _card(
     can_manage = may_manage(actor, server)
     uses_sign_in = server.auth_type == AuthType.OAUTH
     is_shared = uses_sign_in and not uses_own_accounts(server)
+    is_shared = is_shared or (bool(server.hosted_by) and server.owner_id is None)
     rows = tuple(
         tool_row(tool) for tool in sorted(tools, key=lambda tool: (tool.is_removed, tool.name))
     )

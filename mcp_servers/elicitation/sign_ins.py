@@ -32,6 +32,7 @@ from mcp_servers.elicitation.rows import (
     settle,
     tell_listener,
 )
+from mcp_servers.hosting import waits_for_sign_in
 from mcp_servers.inputs import InputKind
 from mcp_servers.models import InputRequest, InputStatus, McpServer, OAuthGrant
 from mcp_servers.oauth.grants import usable_grant, uses_own_accounts
@@ -69,6 +70,8 @@ class WantedSignIn:
 
 def account_of(server: McpServer) -> str:
     """Whose account a server is used with: user, each person's own; workspace, one for everybody."""
+    if server.hosted_by:
+        return OWN if server.owner_id is not None else SHARED
     return OWN if uses_own_accounts(server) else SHARED
 
 
@@ -93,6 +96,8 @@ def open_sign_in(wanted: WantedSignIn, origin: Origin, *, since: datetime) -> In
     open_one: InputRequest | None = earlier.filter(status=InputStatus.PENDING).first()
     if open_one is not None:
         return open_one
+    if server.hosted_by and not waits_for_sign_in(server):
+        return None  # somebody signed in at the provider meanwhile
     grant = usable_grant(server, user_id)
     if grant is not None and (wanted.reason is SignInReason.MISSING or grant.granted_at > since):
         return None

@@ -23,7 +23,8 @@ from mcp_servers.elicitation.sign_ins import (
     sign_ins_of,
 )
 from mcp_servers.errors import AuthenticationRequired, InputMissing, McpServersError
-from mcp_servers.models import AuthType, InputStatus
+from mcp_servers.hosting import note_lost_sign_in, provider_of
+from mcp_servers.models import OAUTH_TYPES, AuthType, InputStatus
 from mcp_servers.oauth.grants import is_renewed_since, person_of, want_scope
 from mcp_servers.oauth.values import Challenge, scopes_of
 from workspaces.database import database_now, in_database
@@ -115,6 +116,8 @@ class SigningIn:
                 wanted = self._wanted(error)
                 if wanted is None or since is None:
                     raise
+            if wanted.reason is SignInReason.REFUSED:
+                await in_database(partial(note_lost_sign_in, self._origin.server))
             if wanted.reason is SignInReason.SCOPE:
                 # Whoever signs in next, here or elsewhere, is asked for it.
                 scope = " ".join(wanted.scopes)
@@ -128,7 +131,8 @@ class SigningIn:
 
     async def _now(self) -> datetime | None:
         """By the clock that grants are dated by; None where nobody signs in."""
-        if self._origin.server.auth_type not in (AuthType.OAUTH, AuthType.OAUTH_CLIENT):
+        server = self._origin.server
+        if not server.hosted_by and server.auth_type not in OAUTH_TYPES:
             return None
         return await in_database(database_now)
 
@@ -196,10 +200,14 @@ class SigningIn:
     def _wanted(self, error: CallFailed | AuthenticationRequired) -> WantedSignIn | None:
         """The sign-in that would help; None if none would, as after a plain 403."""
         server = self._origin.server
-        if error.kind != "auth_required" or server.auth_type != AuthType.OAUTH:
+        if error.kind != "auth_required":
+            return None
+        if server.auth_type != AuthType.OAUTH and not server.hosted_by:
             return None
         if self.spec.needs_sign_in:
             return self._want(SignInReason.MISSING)
+        if server.hosted_by:
+            return self._want(SignInReason.REFUSED)
         status = error.details.get("http_status")
         challenge = Challenge.read(status if isinstance(status, int) else 0, error.challenge)
         if not challenge.asks_for_sign_in:
@@ -210,6 +218,8 @@ class SigningIn:
     def _want(self, reason: SignInReason, scopes: tuple[str, ...] = ()) -> WantedSignIn:
         target = self.spec.target
         host = target.endpoint.host if isinstance(target, HttpSpec) else ""
+        if self._origin.server.hosted_by:
+            host = provider_of(self._origin.server)  # where it is, is a secret
         scopes = scopes or scopes_of(self._origin.server.oauth_scope)
         return WantedSignIn(reason=reason, host=host, scopes=scopes)
 

@@ -54,10 +54,6 @@ class KlavisApi(Protocol):
         """Sign it out."""
         ...
 
-    async def signed_in(self, user_id: str) -> dict[str, bool]:
-        """Of each service of a person, by its name in small letters, whether they are signed in."""
-        ...
-
     async def delete_user(self, user_id: str) -> None:
         """Delete all that it keeps of a person."""
         ...
@@ -76,16 +72,6 @@ class KlavisApi(Protocol):
 
     async def remove_from_strata(self, strata_id: str, servers: Sequence[str]) -> None:
         """Take services away."""
-        ...
-
-    async def list_tools(self, server_url: str) -> list[Any]:
-        """The tools behind a URL, as MCP defines them."""
-        ...
-
-    async def call_tool(
-        self, server_url: str, *, name: str, arguments: Mapping[str, Any]
-    ) -> shapes.CalledTool:
-        """Call one of them. Never repeated."""
         ...
 
 
@@ -121,29 +107,6 @@ class _Common:
         body = {"instanceId": instance_id, "authData": dict(credential)}
         _check_done(await self._http.ask("POST", "/mcp-server/instance/set-auth", body=body))
 
-    async def list_tools(self, server_url: str) -> list[Any]:
-        body = {"serverUrl": server_url, "connectionType": TRANSPORT, "format": "mcp_native"}
-        answer = await self._http.ask(
-            "POST", "/mcp-server/list-tools", body=body, is_repeatable=True
-        )
-        found = _read(shapes.ListedTools, answer)
-        if not found.success:
-            raise KlavisError("Klavis could not list the tools of this server.")
-        return found.tools
-
-    async def call_tool(
-        self, server_url: str, *, name: str, arguments: Mapping[str, Any]
-    ) -> shapes.CalledTool:
-        body = {
-            "serverUrl": server_url,
-            "toolName": name,
-            "toolArgs": dict(arguments),
-            "connectionType": TRANSPORT,
-        }
-        return _read(
-            shapes.CalledTool, await self._http.ask("POST", "/mcp-server/call-tool", body=body)
-        )
-
 
 class CurrentApi(_Common):
     """From 2.8 on: paths by resource, several services behind one server."""
@@ -162,12 +125,6 @@ class CurrentApi(_Common):
 
     async def delete_credential(self, instance_id: str) -> None:
         _check_done(await self._http.ask("DELETE", f"{_instance(instance_id)}/auth"))
-
-    async def signed_in(self, user_id: str) -> dict[str, bool]:
-        answer = await self._http.ask("GET", f"/user/{_part(user_id)}/integrations")
-        found = _read(shapes.Integrations, answer)
-        listed = _readable(shapes.Integration, found.integrations)
-        return {one.name.casefold(): one.is_authenticated for one in listed}
 
     async def delete_user(self, user_id: str) -> None:
         _check_done(await self._http.ask("DELETE", f"/user/{_part(user_id)}"))
@@ -214,13 +171,6 @@ class OlderApi(_Common):
     async def delete_credential(self, instance_id: str) -> None:
         path = f"/mcp-server/instance/delete-auth/{_part(instance_id)}"
         _check_done(await self._http.ask("DELETE", path))
-
-    async def signed_in(self, user_id: str) -> dict[str, bool]:
-        query = {"user_id": user_id, "platform_name": PLATFORM}
-        answer = await self._http.ask("GET", "/user/instances", query=query)
-        found = _read(shapes.OlderInstances, answer)
-        listed = _readable(shapes.OlderInstance, found.instances)
-        return {one.name.casefold(): one.is_authenticated or not one.auth_needed for one in listed}
 
     async def delete_user(self, user_id: str) -> None:
         _check_done(await self._http.ask("DELETE", f"/user/delete/{_part(user_id)}"))

@@ -10,6 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from mcp_servers import health
+from mcp_servers.elicitation.sign_ins import complete_sign_ins
 from mcp_servers.errors import AuthenticationRequired, ConnectionFailed
 from mcp_servers.hosting import KLAVIS
 from mcp_servers.klavis import removals
@@ -53,6 +54,8 @@ def set_state(
     if instance.server_id is not None:
         refresh_connection(instance.workspace_id, instance.server_id)
         _show_on_server(instance)
+        if state == InstanceState.READY:
+            complete_sign_ins(instance.server_id, instance.user_id)
 
 
 def _show_on_server(instance: KlavisInstance) -> None:

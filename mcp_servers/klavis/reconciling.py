@@ -115,6 +115,11 @@ def _is_signed_in(instance: KlavisInstance, account: KlavisAccount) -> bool:
     return ask(account, lambda api: api.get_instance(remote_id)).may_be_used
 
 
+def note_signed_out(instance: KlavisInstance) -> None:
+    """The server refused a call for want of an account: it waits for a sign-in from now on."""
+    _settle(instance, InstanceState.WAITING_FOR_SIGN_IN, SIGNED_OUT)
+
+
 @transaction.atomic
 def _settle(instance: KlavisInstance, state: InstanceState, reason: str) -> None:
     """Unless a person was at work on it meanwhile."""

@@ -90,32 +90,6 @@ class Instance(Shape):
         return self.is_authenticated or not self.auth_needed
 
 
-class OlderInstance(Shape):
-    """An entry of a person's instances, in the older form."""
-
-    id: Text = ""
-    name: Text = ""
-    auth_needed: Flag = False
-    is_authenticated: Flag = False
-
-
-class OlderInstances(Shape):
-    instances: list[Any]
-
-
-class Integration(BaseModel):
-    """Whether one person is signed in to one service. Its names are in snake_case."""
-
-    model_config = ConfigDict(extra="allow")
-
-    name: Text = ""
-    is_authenticated: Flag = False
-
-
-class Integrations(Shape):
-    integrations: list[Any]
-
-
 class Done(Shape):
     success: Flag = True
     message: Text = ""

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def target_of(server: McpServer) -> HttpSpec:
-    """What it takes to reach a hosted server.
+    """What it takes to reach a hosted server, also while it waits for a sign-in: `connection_spec()` says that it does.
 
     Raises:
-        AuthenticationRequired: somebody has to sign in at the provider first.
+        AuthenticationRequired: nobody has signed in at the provider yet.
         InvalidInput: the provider is switched off here, or does not have the server any more.
         SecretUnreadable: what is stored cannot be decrypted.
     """
@@ -29,9 +29,10 @@ def target_of(server: McpServer) -> HttpSpec:
     account = KlavisAccount.objects.for_workspace(server.workspace_id).first()
     if account is None or not account.is_active:
         raise InvalidInput("Klavis is switched off in this workspace.")
-    if instance.state == InstanceState.WAITING_FOR_SIGN_IN:
+    waits = instance.state == InstanceState.WAITING_FOR_SIGN_IN
+    if waits and not instance.server_url:
         raise AuthenticationRequired(f"Somebody has to sign in to {instance.title} at Klavis.")
-    if instance.state != InstanceState.READY or not instance.server_url:
+    if not (waits or instance.state == InstanceState.READY) or not instance.server_url:
         raise InvalidInput(instance.reason or "Klavis is not ready to run this server.")
     url = reveal_url(instance)
     endpoint = outbound.parse_endpoint(url)

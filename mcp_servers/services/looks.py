@@ -143,6 +143,10 @@ def _look(
     try:
         viewer = person_of(actor)
         spec = connection_spec(server, user_id=viewer)
+        if spec.needs_sign_in and server.hosted_by:
+            raise AuthenticationRequired(
+                f"Somebody has to sign in to {server.name} at its provider."
+            )
         if spec.needs_sign_in:
             return _knock(server, actor, is_asked_for=is_asked_for)
         try:

@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods
 
 from mcp_servers.cards import host_of
+from mcp_servers.hosting import sign_in_path
 from mcp_servers.models import AccountUse, AuthType, McpServer
 from mcp_servers.oauth.identity import client_document
 from mcp_servers.oauth.reasons import SignInFailed
@@ -34,6 +35,8 @@ INTERRUPTED = "You were not signed in to Trellis when you came back, so nothing 
 def sign_in(request: WorkspaceRequest, workspace_slug: str, server_id: UUID) -> HttpResponse:
     """Ask whether to sign in; after the answer, send the browser to where that is done."""
     row = server_of(request, server_id)
+    if (elsewhere := sign_in_path(row)) is not None:
+        return redirect(elsewhere)
     context: dict[str, Any] = {**_about(row), "may_sign_in": may_sign_in(request.actor, row)}
     if request.method != "POST":
         # Only a page of ours may have the question answered by having it opened.

@@ -52,21 +52,19 @@ async def life_of_one(api: KlavisApi) -> tuple[Any, ...]:
     before = await api.get_instance(made.instance_id)
     await api.set_credential(made.instance_id, {"token": "t-1"})
     after = await api.get_instance(made.instance_id)
-    names = await api.signed_in("u1")
     await api.delete_credential(made.instance_id)
     out = await api.get_instance(made.instance_id)
     await api.delete_instance(made.instance_id)
-    return made, again, before, after, names, out
+    return made, again, before, after, out
 
 
 def test_both_forms_make_an_instance_sign_in_and_delete_it(either: FakeKlavis) -> None:
     """Ours: one interface, and making is idempotent."""
-    made, again, before, after, names, out = ask(either, life_of_one)
+    made, again, before, after, out = ask(either, life_of_one)
     assert made.server_url == again.server_url
     assert made.oauth_url
     assert not before.may_be_used
     assert after.may_be_used
-    assert names == {"gmail": True}
     assert not out.may_be_used
     assert not either.instances
     assert {one.headers["authorization"] for one in either.requests} == {f"Bearer {KEY}"}
@@ -189,10 +187,10 @@ def test_what_does_no_more_twice_is_asked_again(provider: FakeKlavis, status: in
 
 
 def test_what_may_have_been_done_is_not_asked_again(provider: FakeKlavis) -> None:
-    """Ours: a call of a tool has effects."""
-    provider.fail("POST", "/mcp-server/call-tool", status=500, times=1)
+    """Ours: several services behind one server would be made twice."""
+    provider.fail("POST", "/mcp-server/strata/create", status=500, times=1)
     with pytest.raises(errors.Unavailable):
-        ask(provider, lambda api: api.call_tool("https://x/", name="search", arguments={}))
+        ask(provider, lambda api: api.create_strata(user_id="u", servers=["Gmail"]))
     assert len(provider.paths("POST")) == 1
 
 
