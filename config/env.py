@@ -307,6 +307,11 @@ class Environment(BaseSettings):
         validation_alias="OPENAI_API_KEY",
         description="Key of the default model provider. Absent: see `OPENAI_BASE_URL`.",
     )
+    klavis_api_key: SecretStr | None = Field(
+        None,
+        validation_alias="KLAVIS_API_KEY",
+        description="Key for Klavis' hosted MCP servers. A workspace that switches Klavis on without a key of its own gets it; people never see it.",
+    )
     openai_base_url: str | None = Field(
         None,
         validation_alias="OPENAI_BASE_URL",

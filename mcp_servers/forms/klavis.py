@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 
 from mcp_servers.forms.common import SECRET_HELP
-from mcp_servers.klavis.accounts import MAX_KEY_LENGTH, AccountDraft
+from mcp_servers.klavis.accounts import MAX_KEY_LENGTH, AccountDraft, platform_key
 from mcp_servers.models import KlavisAccount, KlavisDialect
 from mcp_servers.models.klavis import DEFAULT_BASE_URL
 from mcp_servers.values import Effect
@@ -48,6 +48,10 @@ class KlavisAccountForm(forms.Form):
         super().__init__(*args, **kwargs)
         if account is not None and account.api_key:
             self.fields["api_key"].help_text = f"Empty: it stays as it is. {SECRET_HELP}"
+        elif platform_key():
+            self.fields[
+                "api_key"
+            ].help_text = "Leave this empty to use the key that the platform's owner has set."
 
     def draft(self) -> AccountDraft:
         """What the form says."""

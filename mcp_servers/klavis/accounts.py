@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
+from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
@@ -174,12 +175,21 @@ def _leave_behind(account: KlavisAccount, actor: Actor) -> None:
 def _apply(account: KlavisAccount, draft: AccountDraft, api_key: str | None) -> None:
     if api_key:
         account.api_key = api_key
+    elif not account.api_key and account.base_url == DEFAULT_BASE_URL:
+        # Only for the provider itself: whoever names another address must not be sent the platform's key.
+        account.api_key = platform_key() or None
         account.problem = ""
     if draft.dialect is not None:
         account.dialect = draft.dialect
         account.found_dialect = ""
     if draft.is_active is not None:
         account.is_active = draft.is_active
+
+
+def platform_key() -> str:
+    """The key that the platform's owner set for every workspace; empty if there is none."""
+    key = settings.TRELLIS.klavis_api_key
+    return key.get_secret_value() if key is not None else ""
 
 
 def _read_url(text: str | None) -> str | None:

@@ -38,6 +38,12 @@ def account_of(workspace_id: UUID) -> KlavisAccount | None:
     return KlavisAccount.objects.for_workspace(workspace_id).first()
 
 
+def is_set_up(workspace_id: UUID) -> bool:
+    """Whether the workspace's account is switched on and has a key."""
+    account = account_of(workspace_id)
+    return account is not None and account.is_usable
+
+
 def usable_account(workspace_id: UUID) -> KlavisAccount:
     """The workspace's account, ready to be used.
 

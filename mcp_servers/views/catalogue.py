@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from mcp_servers.hosting import KLAVIS
+from mcp_servers.klavis.asking import is_set_up
 from mcp_servers.known import services
 from mcp_servers.known.listing import list_entries
 from mcp_servers.known.values import AUTH_LABELS
@@ -111,6 +112,7 @@ def _page(request: WorkspaceRequest, *, error: str = "", status: int = 200) -> H
         "category": category,
         "can_manage": can_manage(request),
         "allows_personal": workspace.allows_personal_servers,
+        "offers_hosted": not is_set_up(workspace.pk),
         "error": error,
     }
     return render(request, "mcp_servers/catalogue.html", context, status=status)
