@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -26,7 +27,7 @@ def platform_key() -> Iterator[None]:
         yield
 
 
-def saved(tenant: Tenant, **draft: str) -> KlavisAccount:
+def saved(tenant: Tenant, **draft: Any) -> KlavisAccount:
     return save_account(
         workspace_id=tenant.workspace.pk, draft=AccountDraft(**draft), actor=tenant.actor("admin")
     )
