@@ -24,7 +24,7 @@ from uuid import UUID
 import django
 
 LEASE_SECONDS = 0.8
-MOST_SECONDS = 25.0
+MOST_SECONDS = 120.0
 Order = dict[str, Any]
 
 

@@ -25,7 +25,7 @@ from config.bootstrap import PYTHON, ROOT, VENV, child_environment
 from config.keys import generate_keys
 from tests.chaos.scenery import CountingTools, PlannedModel
 
-START_SECONDS = 180.0
+START_SECONDS = 600.0
 
 
 class Missing(Exception):

@@ -20,6 +20,7 @@ from starlette.routing import Route
 from chat.history_check import Effect
 from tests.fakes.mcp_server import Listening
 from tests.fakes.scripted_model import DONE, chunk, usage
+from tests.patience import PATIENCE
 
 READ, MERGE, DESTROY = "read", "merge", "destroy"
 """The three kinds of tools: only reads; may be repeated; must not be repeated."""
@@ -169,7 +170,7 @@ class CountingTools:
         self.server.add_tool(tool, name=name, description=name, annotations=annotations)
 
 
-def wait_until(check: Any, seconds: float = 20.0, what: str = "it") -> None:
+def wait_until(check: Any, seconds: float = PATIENCE, what: str = "it") -> None:
     """Wait for something that another process does."""
     deadline = time.monotonic() + seconds
     while not check():

@@ -10,7 +10,6 @@ from workspaces.failpoints import Failpoint as At
 
 pytestmark = [
     pytest.mark.django_db,
-    pytest.mark.timeout(240),
     pytest.mark.xdist_group("crashes"),
 ]
 

@@ -28,6 +28,7 @@ from tests.fakes.asking_server import AskingServer
 from tests.fakes.mcp_server import CountingServer
 from tests.fakes.scripted_model import ScriptedModel
 from tests.mcp_servers.factories import http_server, looked_at
+from tests.patience import PATIENCE
 from workspaces.actors import Actor, Source
 
 ENDED = {"completed", "failed", "cancelled", "interrupted"}
@@ -49,7 +50,7 @@ class Watching:
             self.events.append(json.loads(frame))
             self._changed.notify_all()
 
-    def until(self, wanted: Callable[[Event], bool], seconds: float = 20.0) -> Event:
+    def until(self, wanted: Callable[[Event], bool], seconds: float = PATIENCE) -> Event:
         """The first event that fits, waiting for it if need be."""
 
         def find() -> Event | None:

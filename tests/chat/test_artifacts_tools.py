@@ -30,6 +30,7 @@ from mcp_servers.canonical import arguments_hash, canonical_json
 from mcp_servers.models import Approval
 from tests.chat.conftest import Chat
 from tests.fakes.mcp_server import CountingServer, listening, reply
+from tests.patience import PATIENCE
 from tests.threads import Threads
 from workspaces.errors import Conflict, InvalidInput
 
@@ -250,7 +251,7 @@ def test_a_file_of_a_dead_holder_is_made_once(making: Chat) -> None:
 
     with patch("chat.engine.ledger.finish_call", die):
         sent = making.send()
-        assert died.wait(20)
+        assert died.wait(PATIENCE)
         turns = Turn.objects.for_workspace(making.tenant.workspace).filter(pk=sent.turn.pk)
         turns.update(status="running", lease_until=None, lease_token=41)
         making.watching.forget()

@@ -25,6 +25,7 @@ from chat.sockets.outbox import MOST_UNHEARD
 from config.asgi import application
 from tests.chat.conftest import Chat
 from tests.factories import Tenant, make_tenant
+from tests.patience import PATIENCE
 from workspaces.models import Membership
 from workspaces.services import change_membership, remove_member
 
@@ -45,7 +46,7 @@ class Socket:
         await self.raw.send_to(text_data=json.dumps(command))
         return str(ref)
 
-    async def until(self, wanted: Callable[[Event], bool], seconds: float = 15.0) -> Event:
+    async def until(self, wanted: Callable[[Event], bool], seconds: float = PATIENCE) -> Event:
         """The next event that fits; those before it are kept in `events`."""
         async with asyncio.timeout(seconds):
             while True:
@@ -67,7 +68,7 @@ class Socket:
         if all(event.get("seq", 0) < seq for event in self.events):
             await self.until(lambda event: event.get("seq", 0) >= seq)
 
-    async def close_code(self, seconds: float = 15.0) -> int:
+    async def close_code(self, seconds: float = PATIENCE) -> int:
         """Wait until the server closes the socket."""
         async with asyncio.timeout(seconds):
             while True:
@@ -90,7 +91,7 @@ async def opened(
     headers = [(b"origin", ORIGIN), (b"host", b"testserver"), (b"cookie", cookie_of(client))]
     path = f"/ws/w/{slug or tenant.workspace.slug}/"
     communicator = WebsocketCommunicator(application, path, headers=headers)
-    connected, _ = await communicator.connect(timeout=10)
+    connected, _ = await communicator.connect(timeout=PATIENCE)
     assert connected
     socket = Socket(communicator)
     try:
@@ -402,7 +403,7 @@ async def test_a_removed_member_is_out_within_five_seconds() -> None:
         await sync_to_async(remove_member)(
             membership=row, actor=await sync_to_async(tenant.actor)("owner")
         )
-        assert await socket.close_code(5) == NOT_A_MEMBER
+        assert await socket.close_code(PATIENCE) == NOT_A_MEMBER
 
 
 @pytest.mark.django_db(transaction=True)
@@ -414,7 +415,7 @@ async def test_signing_out_closes_the_socket() -> None:
         from django.contrib.sessions.models import Session
 
         await sync_to_async(Session.objects.all().delete)()
-        assert await socket.close_code(5) == SIGN_IN_AGAIN
+        assert await socket.close_code(PATIENCE) == SIGN_IN_AGAIN
 
 
 @pytest.mark.django_db(transaction=True)
@@ -429,7 +430,7 @@ async def test_a_changed_password_closes_the_socket() -> None:
     async with opened(tenant) as socket:
         await socket.answer(type="ping")
         await sync_to_async(change)()
-        assert await socket.close_code(5) == SIGN_IN_AGAIN
+        assert await socket.close_code(PATIENCE) == SIGN_IN_AGAIN
 
 
 @pytest.mark.django_db(transaction=True)
@@ -521,6 +522,6 @@ async def test_a_running_turn_of_somebody_removed_is_stopped(chat: Chat) -> None
         )
 
     await sync_to_async(remove)()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         await sync_to_async(chat.watching.turn)("cancelled")
     hold.set()

@@ -21,6 +21,7 @@ from chat.feed.telling import FeedEvent, Position, Told, tell
 from chat.services.approvals import decide
 from chat.values import Decision
 from tests.chat.conftest import Chat
+from tests.patience import PATIENCE
 from workspaces.errors import InvalidInput, RateLimited
 from workspaces.models import Membership
 from workspaces.services import remove_member
@@ -167,7 +168,7 @@ async def events_of(
         may_stay=lambda: may_follow(chat.actor, turn, None) or True,
     )
     found = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         async for piece in pieces:
             fields = dict(line.split(": ", 1) for line in piece.strip().split("\n") if ": " in line)
             if "event" in fields:
@@ -216,7 +217,7 @@ async def test_a_follower_who_is_removed_hears_no_more(chat: Chat) -> None:
         may_stay=lambda: may_follow(chat.actor, sent.turn, None),
     )
     said = ""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         async for piece in pieces:
             said += piece
             if "before" in said:

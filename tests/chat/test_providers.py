@@ -25,6 +25,7 @@ from chat.providers.failures import error_of, read_error, wait_of
 from chat.providers.openai_compatible import OpenAICompatible
 from tests.chat.streams import bytes_of, recorded
 from tests.fakes.scripted_model import DONE, Answer, ScriptedModel, chunk, event, usage
+from tests.patience import PATIENCE
 from workspaces import outbound
 from workspaces.secrets import Secret
 
@@ -390,7 +391,7 @@ async def test_a_server_that_does_not_stream(model: ScriptedModel) -> None:
 async def test_done_ends_it_though_the_connection_stays_open(model: ScriptedModel) -> None:
     """REL-32: nobody waits for a close that does not come."""
     model.give(Answer([chunk({"content": "a"}, "stop"), DONE], hangs=True))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         assert (await ask(model))[0] == ["a"]
 
 
@@ -438,7 +439,7 @@ async def test_a_stalled_stream_ends_in_time(
     monkeypatch.setattr(openai_compatible, "BETWEEN_PIECES_SECONDS", 0.3)
     model.give(Answer([chunk({"content": "a"}), b": ping\n\n" * 50], hangs=True))
     with pytest.raises(ProviderError) as caught:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             await ask(model)
     assert caught.value.code == "provider_stalled"
 
@@ -450,7 +451,7 @@ async def test_a_model_that_never_begins_ends_in_time(
     monkeypatch.setattr(openai_compatible, "FIRST_PIECE_SECONDS", 0.3)
     model.give(Answer([], hangs=True))
     with pytest.raises(ProviderError) as caught:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             await ask(model)
     assert caught.value.code == "provider_stalled"
 

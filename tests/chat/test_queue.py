@@ -20,6 +20,7 @@ from chat.services.turns import (
 )
 from chat.values import WhenBusy
 from tests.chat.conftest import Chat
+from tests.patience import PATIENCE
 from tests.threads import Threads
 from workspaces.errors import Conflict, NotFound
 
@@ -104,7 +105,7 @@ def test_a_message_that_interrupts_stops_the_turn_and_is_answered_next(chat: Cha
     say(chat, "now", WhenBusy.INTERRUPT)
     until_answered(chat, "to later")
     assert questions(chat) == ["first", "now", "later"]
-    assert chat.model.closed.wait(5)
+    assert chat.model.closed.wait(PATIENCE)
     stopped = [m for m in chat.snapshot()["messages"] if m["status"] == "stopped"]
     assert [m["text"] for m in stopped] == ["slow"]
 
@@ -166,7 +167,7 @@ def test_the_queue_is_bounded_and_goes_with_its_conversation(chat: Chat) -> None
     delete_conversation(conversation=chat.conversation, actor=chat.actor)
     assert questions(chat) == []
     assert queued(chat) == []
-    assert chat.model.closed.wait(5)
+    assert chat.model.closed.wait(PATIENCE)
     assert len(chat.model.requests) == 1
 
 

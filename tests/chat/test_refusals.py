@@ -41,6 +41,7 @@ from tests.factories import Tenant
 from tests.fakes.scripted_model import DONE, Answer, chunk, usage
 from tests.mcp_servers.factories import actor_of, tool_of
 from tests.mcp_servers.test_gate_and_the_log import refusing_entries
+from tests.patience import PATIENCE
 from workspaces.actors import Source
 from workspaces.errors import DomainError
 from workspaces.models import Membership
@@ -319,7 +320,7 @@ def test_a_turns_calls(world: World) -> None:
 
 def _until(is_so: Callable[[], bool]) -> None:
     async def wait() -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while not is_so():
                 await asyncio.sleep(0.005)
 

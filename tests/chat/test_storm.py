@@ -15,6 +15,7 @@ from chat.sockets import consumer
 from config.asgi import application
 from tests.chat.conftest import Chat
 from tests.chat.test_consumers import ORIGIN, Socket, cookie_of
+from tests.patience import PATIENCE
 
 PAGES = 40
 FRESH, CURRENT = 22, 8
@@ -37,7 +38,7 @@ async def test_many_pages_at_once_are_all_served_at_a_bounded_price(
 
     async def come_back() -> WebsocketCommunicator:
         communicator = WebsocketCommunicator(application, path, headers=headers)
-        connected, _ = await communicator.connect(timeout=30)
+        connected, _ = await communicator.connect(timeout=PATIENCE)
         assert connected
         known: dict[str, Any] = {} if misses else {"seq": conversation.event_seq}
         told = await Socket(communicator).answer(

@@ -16,6 +16,7 @@ from chat.tasks import title_conversation
 from config.celery import app
 from tests.chat.conftest import Chat
 from tests.fakes.scripted_model import Answer, chunk
+from tests.patience import PATIENCE
 from tests.threads import Threads
 
 
@@ -67,7 +68,7 @@ def test_a_persons_own_title_stays(chat: Chat) -> None:
             chat.watching.until(lambda e: e["type"] == "turn.changed")
         update_conversation(conversation=row(chat), actor=chat.actor, title="Mine")
         hold.set()
-        assert not made.result(20)
+        assert not made.result(PATIENCE)
     assert (row(chat).title, row(chat).title_source) == ("Mine", "person")
     asked = len(chat.model.requests)
     assert not titled(chat)
@@ -110,7 +111,7 @@ def test_without_a_broker_the_answer_is_there_all_the_same(chat: Chat) -> None:
     with patch.object(app, "send_task", send):
         chat.model.say("Blue")
         assert chat.ask().status == "completed"
-        assert was_sent.wait(10)
+        assert was_sent.wait(PATIENCE)
     assert sent == [title_conversation.name]
 
 

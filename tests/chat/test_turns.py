@@ -17,6 +17,7 @@ from chat.services.turns import retry_turn, stop_turn
 from chat.values import TurnStatus
 from tests.chat.conftest import Chat
 from tests.fakes.scripted_model import Answer, chunk
+from tests.patience import PATIENCE
 from tests.threads import Threads
 from workspaces.database import database_now
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
@@ -120,7 +121,7 @@ def test_stop_ends_the_model_and_keeps_what_was_said(chat: Chat) -> None:
     stop_turn(turn=sent.turn, actor=chat.actor)
     chat.watching.turn("cancelled")
     hold.set()
-    assert chat.model.closed.wait(10)
+    assert chat.model.closed.wait(PATIENCE)
     assert chat.answer().startswith("some words")
     assert chat.snapshot()["messages"][-1]["status"] == "stopped"
 
@@ -290,7 +291,7 @@ def test_a_stop_that_came_before_the_wait_ends_the_turn(chat: Chat) -> None:
 
     with patch.object(waiting, "ask_for_approval", stop_first):
         chat.send()
-        assert hold.wait(20)
+        assert hold.wait(PATIENCE)
         chat.watching.turn("cancelled")
     assert chat.calls()[0].status == "cancelled"
     assert chat.server.calls == []

@@ -31,6 +31,7 @@ from chat.webhooks.services import create_webhook, renew_secret, try_webhook, up
 from config.celery import app
 from tests.chat.conftest import Chat
 from tests.fakes.mcp_server import Listening
+from tests.patience import PATIENCE
 from tests.threads import giving_back
 from workspaces.actors import Source
 from workspaces.database import database_now
@@ -153,7 +154,7 @@ def test_two_senders_send_an_event_once(chat: Chat, program: Program, secret: st
     ends = threading.Barrier(2)
 
     def send() -> None:
-        ends.wait(10)
+        ends.wait(PATIENCE)
         deliver_due()
 
     senders = [threading.Thread(target=giving_back(send)) for _ in range(2)]
@@ -287,7 +288,7 @@ def test_a_program_that_hangs_holds_up_nobody(
         old = put(another_endpoint(chat, hanging.url), sending.MOST_AT_ONCE + 1)
         new = put(endpoint, 1)[0]
         sender.start()
-        assert program.was_heard.wait(10)
+        assert program.was_heard.wait(PATIENCE)
         while new.status != "delivered":
             assert sender.is_alive()
             new.refresh_from_db()
@@ -362,14 +363,14 @@ def test_a_turn_waits_for_no_broker(chat: Chat, secret: str) -> None:
         if name == TASK:
             asked.append(threading.current_thread().name)
             was_asked.set()
-        goes_on.wait(20)
+        goes_on.wait(PATIENCE)
 
     with patch.object(app, "send_task", send):
         try:
             with transaction.atomic():
                 chat_turn_told(chat)
             here = threading.current_thread().name
-            assert was_asked.wait(10)
+            assert was_asked.wait(PATIENCE)
             assert not goes_on.is_set()
             assert here not in asked
         finally:

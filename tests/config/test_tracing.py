@@ -20,6 +20,7 @@ from config.celery import app
 from config.celery_context import HEADER
 from config.tracing import configure_tracing
 from tests.config.tracing import collecting
+from tests.patience import PATIENCE
 from workspaces.redaction import remember_secret
 from workspaces.tracing import bound, current_trace_id, span
 
@@ -102,7 +103,7 @@ def test_a_task_carries_the_ids_of_who_handed_it_out(worker: None) -> None:
             with span("handing out"):
                 trace_id = current_trace_id()
                 look_around.apply_async(queue="observing")
-            assert ran.wait(20)
+            assert ran.wait(PATIENCE)
         collected.spans()
     (found,) = seen
     assert {

@@ -15,6 +15,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.util._once import Once
 
 from config.tracing import configure_tracing
+from tests.patience import PATIENCE
 
 
 class Collected:
@@ -31,7 +32,7 @@ class Collected:
     def named(self, start: str) -> list[ReadableSpan]:
         return [span for span in self.spans() if span.name.startswith(start)]
 
-    def awaited(self, start: str, seconds: float = 20.0) -> ReadableSpan:
+    def awaited(self, start: str, seconds: float = PATIENCE) -> ReadableSpan:
         """The first span of that name, which another thread may end a moment later."""
         until = time.monotonic() + seconds
         while not (found := self.named(start)):

@@ -15,6 +15,7 @@ from uuid_utils.compat import uuid7
 
 from tests.chaos.installation import Installation, installation
 from tests.chaos.scenery import Plan, wait_until
+from tests.patience import PATIENCE
 
 FINAL = {"completed", "failed", "cancelled", "interrupted"}
 
@@ -36,7 +37,7 @@ class Client:
     made: Installation
     sent: list[tuple[str, str]] = field(default_factory=list)
 
-    def ask(self, path: str, body: Any = None, *, at: int = 0, seconds: float = 40.0) -> Answer:
+    def ask(self, path: str, body: Any = None, *, at: int = 0, seconds: float = PATIENCE) -> Answer:
         """One request, whatever comes of it."""
         headers = {
             "Authorization": f"Bearer {self.made.seeded.token}",
@@ -86,7 +87,7 @@ class Client:
         answer = self.ask(f"/api/turns/{turn}/", at=at)
         return str(answer.body["status"]) if answer.status == 200 else ""
 
-    def until(self, turn: str, *statuses: str, at: int = 0, seconds: float = 60.0) -> str:
+    def until(self, turn: str, *statuses: str, at: int = 0, seconds: float = PATIENCE) -> str:
         """Wait until it is in one of these states, or has ended; which."""
         seen = ""
 

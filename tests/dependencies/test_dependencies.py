@@ -15,11 +15,11 @@ from httpx2.websockets import WebSocketDisconnect, WebSocketSession
 from tests.chaos.installation import Installation
 from tests.chaos.scenery import DESTROY, READ, wait_until
 from tests.dependencies.conftest import Client, plan
+from tests.patience import PATIENCE
 
 pytestmark = [
     pytest.mark.postgresql,
     pytest.mark.redis,
-    pytest.mark.timeout(240),
     pytest.mark.xdist_group("dependencies"),
 ]
 
@@ -192,7 +192,7 @@ def test_processes_are_replaced_one_by_one_under_load(made: Installation, client
                 assert left.value.code == 1012
             with _page(made, other):
                 assert time.monotonic() - began < 10
-            assert process.wait(20) == 0
+            assert process.wait(PATIENCE) == 0
             assert time.monotonic() - began < 8  # DRAIN_SECONDS and two more at most
             for turn in turns:
                 assert client.until(turn, at=other) == "completed"

@@ -15,6 +15,7 @@ from config.asgi import application
 from tests.chat.test_consumers import opened
 from tests.factories import CANARY
 from tests.isolation.world import Side, make_world, state_of
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -116,7 +117,7 @@ async def test_a_socket_without_a_session_hears_nothing() -> None:
         headers = [(b"origin", b"http://testserver"), (b"host", b"testserver"), (b"cookie", cookie)]
         path = f"/ws/w/{world.a.slug}/"
         communicator = WebsocketCommunicator(application, path, headers=headers)
-        connected, _ = await communicator.connect(timeout=10)
+        connected, _ = await communicator.connect(timeout=PATIENCE)
         assert connected
-        assert (await communicator.receive_output(10))["code"] == 4401
+        assert (await communicator.receive_output(PATIENCE))["code"] == 4401
         await communicator.disconnect()

@@ -20,6 +20,7 @@ from mcp_servers.errors import CallRefused, InvalidArguments, OutcomeNotRecorded
 from mcp_servers.gate import BuiltinRequest, abandon_builtin, call_builtin, refuse_builtin
 from mcp_servers.values import TextPart, ToolCallOutcome
 from tests.factories import Tenant, make_tenant
+from tests.patience import PATIENCE
 from workspaces.errors import Conflict, PermissionDenied
 from workspaces.models import Membership
 
@@ -163,7 +164,7 @@ async def test_a_stopped_call_has_its_end_on_record(tenant: Tenant) -> None:
 
     def run() -> ToolCallOutcome:
         begun.set()
-        may_end.wait(10)
+        may_end.wait(PATIENCE)
         return DONE
 
     request = await asyncio.to_thread(request_of, tenant)

@@ -37,6 +37,7 @@ from tests.mcp_servers.factories import (
     looked_at,
     tool_of,
 )
+from tests.patience import PATIENCE
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 
 ERAS = ["legacy", "2026-07-28"]
@@ -115,7 +116,7 @@ async def asked_while_calling(
     port = ListeningPort()
     task = asyncio.create_task(call(tenant, server, name, arguments, port=port))
     waiting = asyncio.create_task(port.waits.get())
-    await asyncio.wait([task, waiting], return_when=asyncio.FIRST_COMPLETED, timeout=20)
+    await asyncio.wait([task, waiting], return_when=asyncio.FIRST_COMPLETED, timeout=PATIENCE)
     assert not task.done(), task
     assert waiting.result() is True
     return task, await pending(tenant), port
@@ -129,7 +130,7 @@ async def test_a_form_is_asked_and_its_answer_reaches_the_tool(
     assert (row.server_name, row.tool_name, row.kind) == (server.name, "book_table", "form")
     assert row.message == "For whom is the table?"
     await answer(row, tenant, InputAction.ACCEPT, ANSWER)
-    outcome = await asyncio.wait_for(task, 20)
+    outcome = await asyncio.wait_for(task, PATIENCE)
     assert "Ada, 3 at the garden, noon" in outcome.as_model_text()
     assert asking.done == [("book_table", {"when": "noon", **ANSWER})]
     assert await port.waits.get() is False
@@ -154,7 +155,7 @@ async def test_a_form_can_be_declined(
     """SEC-69: can be declined."""
     task, row, _ = await asked_while_calling(tenant, server, "book_table", {"when": "noon"})
     await answer(row, tenant, action)
-    assert words in (await asyncio.wait_for(task, 20)).as_model_text()
+    assert words in (await asyncio.wait_for(task, PATIENCE)).as_model_text()
     assert asking.done == []
 
 
@@ -180,7 +181,7 @@ async def test_an_answer_is_checked_given_once_and_by_the_person_asked(
     await answer(row, tenant, InputAction.ACCEPT, ANSWER)
     with pytest.raises(Conflict):
         await answer(row, tenant, InputAction.DECLINE)
-    await asyncio.wait_for(task, 20)
+    await asyncio.wait_for(task, PATIENCE)
 
 
 async def test_the_clock_of_the_call_stands_still_while_a_person_answers(
@@ -193,7 +194,7 @@ async def test_the_clock_of_the_call_stands_still_while_a_person_answers(
     done, _ = await asyncio.wait([task], timeout=1.5)
     assert not done
     await answer(row, tenant, InputAction.ACCEPT, ANSWER)
-    assert "accept" in (await asyncio.wait_for(task, 20)).as_model_text()
+    assert "accept" in (await asyncio.wait_for(task, PATIENCE)).as_model_text()
 
 
 async def test_progress_extends_a_call_up_to_its_hard_limit(
@@ -235,7 +236,7 @@ async def test_a_form_that_asks_for_a_secret_warns(tenant: Tenant, server: McpSe
     task, row, _ = await asked_while_calling(tenant, server, "log_in")
     assert any("password" in warning for warning in row.warnings)
     await answer(row, tenant, InputAction.ACCEPT, {"password": "hunter2-canary"})
-    await asyncio.wait_for(task, 20)
+    await asyncio.wait_for(task, PATIENCE)
     [row] = await sync_to_async(rows)(tenant)
     assert "hunter2-canary" not in str(await sync_to_async(elicitation.input_json)(row))
     entries = AuditEntry.objects.for_workspace(tenant.workspace).values()
@@ -297,12 +298,12 @@ async def test_the_same_question_put_twice_needs_two_answers(
     server = await sync_to_async(in_era)(tenant, asking, "legacy")
     task, first, port = await asked_while_calling(tenant, server, "ask_twice")
     await answer(first, tenant, InputAction.ACCEPT, ANSWER)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         assert [await port.waits.get(), await port.waits.get()] == [False, True]
     second = await pending(tenant)
     assert second.pk != first.pk
     await answer(second, tenant, InputAction.DECLINE)
-    assert "accept, decline" in (await asyncio.wait_for(task, 20)).as_model_text()
+    assert "accept, decline" in (await asyncio.wait_for(task, PATIENCE)).as_model_text()
 
 
 async def test_what_rests_on_a_persons_answers_is_kept_for_nobody(
@@ -314,10 +315,10 @@ async def test_what_rests_on_a_persons_answers_is_kept_for_nobody(
     await tools.aupdate(cache_seconds=60)
     task, row, _ = await asked_while_calling(tenant, server, "book_table", {"when": "noon"})
     await answer(row, tenant, InputAction.ACCEPT, ANSWER)
-    assert "Ada" in (await asyncio.wait_for(task, 20)).as_model_text()
+    assert "Ada" in (await asyncio.wait_for(task, PATIENCE)).as_model_text()
     again, row, _ = await asked_while_calling(tenant, server, "book_table", {"when": "noon"})
     await answer(row, tenant, InputAction.DECLINE)
-    assert "declined" in (await asyncio.wait_for(again, 20)).as_model_text()
+    assert "declined" in (await asyncio.wait_for(again, PATIENCE)).as_model_text()
 
 
 async def test_an_abandoned_call_ends_once_in_the_log(tenant: Tenant, asking: AskingServer) -> None:
@@ -376,7 +377,7 @@ async def test_a_link_is_shown_and_never_fetched(
     shown = await sync_to_async(elicitation.input_json)(row)
     assert (shown["url"], shown["url_host"]) == (LINK, "sign.example")
     await answer(row, tenant, InputAction.ACCEPT)
-    assert "accept" in (await asyncio.wait_for(task, 20)).as_model_text()
+    assert "accept" in (await asyncio.wait_for(task, PATIENCE)).as_model_text()
 
 
 async def test_a_tool_that_needs_a_visit_first_is_called_again_after_it(
@@ -388,7 +389,7 @@ async def test_a_tool_that_needs_a_visit_first_is_called_again_after_it(
     assert row.params == {"is_required": True}
     asking.visited.set()
     await answer(row, tenant, InputAction.ACCEPT)
-    assert "signed" in (await asyncio.wait_for(task, 20)).as_model_text()
+    assert "signed" in (await asyncio.wait_for(task, PATIENCE)).as_model_text()
     assert asking.done == [("sign_first", {})]
 
 
@@ -435,7 +436,7 @@ async def test_sampling_asks_counts_and_sends_nothing_else(
     task, row, _ = await asked_while_calling(tenant, server, "rhyme", {"topic": "soup"})
     assert row.kind == "sampling"
     await answer(row, tenant, InputAction.ACCEPT)
-    assert "poet-1: roses are red" in (await asyncio.wait_for(task, 20)).as_model_text()
+    assert "poet-1: roses are red" in (await asyncio.wait_for(task, PATIENCE)).as_model_text()
     [asked] = model
     assert [message.text for message in asked.messages] == ["Write about soup"]
     assert (asked.system_prompt, asked.max_tokens) == ("Rhyme.", 50)

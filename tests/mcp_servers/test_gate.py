@@ -37,6 +37,7 @@ from tests.mcp_servers.factories import (
     stored_tool,
     tool_of,
 )
+from tests.patience import PATIENCE
 from workspaces.errors import PermissionDenied
 from workspaces.models import Membership
 
@@ -439,7 +440,7 @@ async def test_a_stopped_call_is_recorded_and_reaches_the_server(
     """REL-35: the cancellation goes to the server, and *finished* says cancelled."""
     tool = await tool_named(trusted, "slow")
     task = asyncio.create_task(call_tool(a_request(tenant, tool, {"seconds": 20})))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while "slow" not in counting.names():
             await asyncio.sleep(0.02)
         task.cancel()
@@ -502,7 +503,7 @@ async def test_a_busy_server_refuses_after_the_wait(
     )
     slow, echo = await tool_named(trusted, "slow"), await tool_named(trusted, "echo")
     task = asyncio.create_task(call_tool(a_request(tenant, slow, {"seconds": 2})))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while "slow" not in counting.names():
             await asyncio.sleep(0.02)
     with pytest.raises(Busy):

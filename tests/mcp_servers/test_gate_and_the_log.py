@@ -24,6 +24,7 @@ from mcp_servers.values import Outcome, ResourceRequest, ToolCallRequest
 from tests.factories import Tenant
 from tests.fakes.mcp_server import CountingServer
 from tests.mcp_servers.factories import a_request, actor_of, tool_of
+from tests.patience import PATIENCE
 from tests.threads import Threads
 
 TABLE = "audit_auditentry"
@@ -61,7 +62,7 @@ class Lock:
         self._held, self._let_go = threading.Event(), threading.Event()
         self._threads = Threads()
         self._holding = self._threads.submit(self._hold)
-        assert self._held.wait(10)
+        assert self._held.wait(PATIENCE)
 
     def _hold(self) -> None:
         with transaction.atomic(), connection.cursor() as cursor:
@@ -72,7 +73,7 @@ class Lock:
 
     def let_go(self) -> None:
         self._let_go.set()
-        self._holding.result(10)
+        self._holding.result(PATIENCE)
         self._threads.shutdown()
 
 

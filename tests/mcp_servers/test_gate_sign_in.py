@@ -48,6 +48,7 @@ from tests.mcp_servers.factories import (
     looked_at,
     tool_of,
 )
+from tests.patience import PATIENCE
 from tests.threads import Threads
 from workspaces.actors import Actor, Source
 from workspaces.errors import Conflict
@@ -92,9 +93,9 @@ async def while_it_waits(
 ) -> Any:
     """Begin, settle what is asked once somebody is waited for, and the end."""
     running = asyncio.ensure_future(work)
-    assert await asyncio.wait_for(port.waits.get(), 30)
+    assert await asyncio.wait_for(port.waits.get(), PATIENCE)
     await sync_to_async(settle)()
-    return await asyncio.wait_for(running, 30)
+    return await asyncio.wait_for(running, PATIENCE)
 
 
 def rows_of(tenant: Tenant) -> list[InputRequest]:
@@ -414,14 +415,14 @@ def test_a_grant_that_is_stored_while_the_card_is_opened_settles_it(
     wanted = sign_ins.WantedSignIn(reason=sign_ins.SignInReason.MISSING, host="mail.example")
 
     def store() -> None:
-        looked.wait(30)
+        looked.wait(PATIENCE)
         signs_in(tenant, own, protected)
         done.set()
 
     with Threads(1) as pool:
         storing = pool.submit(store)
         row = sign_ins.open_sign_in(wanted, origin, since=timezone.now())
-        storing.result(30)
+        storing.result(PATIENCE)
     if row is not None:
         row.refresh_from_db()
         assert row.status == InputStatus.ACCEPTED

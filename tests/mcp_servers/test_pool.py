@@ -42,6 +42,7 @@ from tests.fakes.mcp_server import (
     reply_error,
     reply_result,
 )
+from tests.patience import PATIENCE
 from workspaces import outbound
 
 WORKSPACE = uuid4()
@@ -119,7 +120,7 @@ async def test_a_cancellation_harms_only_its_call(counting: CountingServer, era:
     """REL-35: cancel 1 of 20; 19 finish."""
     spec = spec_for(counting.url, protocol=era)
     tasks = [asyncio.create_task(call(spec, "slow", {"seconds": 0.8})) for _ in range(20)]
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while len(counting.calls) < 20:
             await asyncio.sleep(0.02)
     tasks[7].cancel()
@@ -133,12 +134,12 @@ async def test_a_dead_owner_wakes_all_waiters(counting: CountingServer, era: Pro
     """REL-35: kill the owner; all get a typed error, and the next call has a new connection."""
     spec = spec_for(counting.url, protocol=era)
     tasks = [asyncio.create_task(call(spec, "slow", {"seconds": 30}, timeout=60)) for _ in range(5)]
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while len(counting.calls) < 5:
             await asyncio.sleep(0.02)
     connection = pool._connections[spec.key]
     runtime.current().loop.call_soon_threadsafe(connection.owner.cancel)
-    results = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 10)
+    results = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), PATIENCE)
     assert all(isinstance(result, CallFailed) and result.kind == "broken" for result in results), (
         results
     )
@@ -151,7 +152,7 @@ async def test_a_timeout_is_told_to_the_server(counting: CountingServer, era: Pr
     spec = spec_for(counting.url, protocol=era)
     with pytest.raises(TimeoutError):
         await call(spec, "slow", {"seconds": 30}, timeout=0.3)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while not counting.cancelled:
             await asyncio.sleep(0.02)
     assert text_of(await call(spec, "echo", {"text": "still here"})) == "still here"
@@ -349,12 +350,12 @@ async def test_a_server_that_dies_in_a_call_is_told_at_once(counting: CountingSe
     """REL-34: crash mid-call; nothing is sent again."""
     spec = spec_for(counting.url)
     task = asyncio.create_task(call(spec, "slow", {"seconds": 30}, timeout=60))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while "slow" not in counting.names():
             await asyncio.sleep(0.02)
     await asyncio.to_thread(counting.stop)
     with pytest.raises(CallFailed) as caught:
-        await asyncio.wait_for(task, 10)
+        await asyncio.wait_for(task, PATIENCE)
     # The fake's HTTP library may still get a bare 500 out while it dies.
     assert caught.value.kind in ("broken", "http_status")
     assert counting.names() == ["slow"]
@@ -446,7 +447,7 @@ async def test_the_era_that_worked_is_remembered(raw: Any) -> None:
     assert server.methods().count("server/discover") == 1
     connection = pool._connections[spec.key]
     runtime.current().loop.call_soon_threadsafe(connection.stop)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while not connection.owner.done():
             await asyncio.sleep(0.02)
     await runtime.run(pool.list_tools(spec))
@@ -631,7 +632,7 @@ async def test_a_server_that_says_its_tools_changed_is_heard(
     await call(spec, "echo", {"text": "warm"})
     await asyncio.sleep(0.2)  # the stream for the server's own messages opens beside the first call
     await call(spec, "announce")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while not told:
             await asyncio.sleep(0.02)
     assert told == [spec.server_id]

@@ -35,6 +35,7 @@ from mcp_servers.values import Progress, PromptRequest, Protocol, ResourceReques
 from tests.factories import Tenant
 from tests.fakes.mcp_server import Listening
 from tests.mcp_servers.factories import ListeningPort, a_request, actor_of, http_server, tool_of
+from tests.patience import PATIENCE
 from workspaces.redaction import MASK, remember_secret
 
 SECRET = "s3cret-of.the-server-77"
@@ -165,7 +166,7 @@ async def test_what_a_server_says_about_itself_is_masked_everywhere(
     port = ListeningPort(on_progress=progress.append)
     request = a_request(tenant, tools["talk"], can_ask=True)
     call = asyncio.create_task(call_tool(request, port=port))
-    assert await asyncio.wait_for(port.waits.get(), 20) is True
+    assert await asyncio.wait_for(port.waits.get(), PATIENCE) is True
 
     @sync_to_async
     def answer() -> None:
@@ -180,7 +181,7 @@ async def test_what_a_server_says_about_itself_is_masked_everywhere(
         )
 
     await answer()
-    outcome = await asyncio.wait_for(call, 20)
+    outcome = await asyncio.wait_for(call, PATIENCE)
     assert outcome.as_model_text() == f"accept {MASK}"
     assert [one.message for one in progress] == [f"progress {MASK}"]
     told += [str(await call_tool(a_request(tenant, tools[name]))) for name in ("fail", "refuse")]

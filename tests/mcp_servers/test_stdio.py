@@ -26,6 +26,7 @@ from mcp_servers.errors import ConnectionFailed
 from mcp_servers.inputs import CallLimits
 from mcp_servers.values import Protocol
 from tests.mcp_servers.factories import ZOO
+from tests.patience import PATIENCE
 
 
 def zoo_spec(tmp_path: Path, mode: str, **fields: Any) -> StdioSpec:
@@ -68,7 +69,7 @@ def is_alive(pid: int) -> bool:
     return state != "Z"
 
 
-def wait_until_gone(pid: int, seconds: float = 10) -> None:
+def wait_until_gone(pid: int, seconds: float = PATIENCE) -> None:
     deadline = time.monotonic() + seconds
     while is_alive(pid):
         assert time.monotonic() < deadline, f"process {pid} is still there"
@@ -153,7 +154,7 @@ async def test_a_line_just_within_the_limit_is_read(tmp_path: Path) -> None:
 async def test_noise_on_standard_output_is_counted_and_dropped(tmp_path: Path) -> None:
     """SEC-42: greetings do not break a server; a flood of them ends it."""
     transport = StdioTransport(zoo_spec(tmp_path, "greeting"))
-    async with asyncio.timeout(20), Client(transport, mode="legacy", cache=None) as client:
+    async with asyncio.timeout(PATIENCE), Client(transport, mode="legacy", cache=None) as client:
         assert [tool.name for tool in (await client.list_tools()).tools] == ["probe"]
     assert transport.stderr.stray_lines == 3
     with pytest.raises(ConnectionFailed):
@@ -163,7 +164,7 @@ async def test_noise_on_standard_output_is_counted_and_dropped(tmp_path: Path) -
 async def test_the_error_stream_is_a_ring(tmp_path: Path) -> None:
     """SEC-42: the end of it is kept for the administrator."""
     transport = StdioTransport(zoo_spec(tmp_path, "flood_stderr"))
-    async with asyncio.timeout(30), Client(transport, mode="legacy", cache=None):
+    async with asyncio.timeout(PATIENCE), Client(transport, mode="legacy", cache=None):
         pass
     assert "line 99999 of noise" in transport.stderr.text()
     assert len(transport.stderr.text()) <= 64 * 1024
@@ -184,7 +185,7 @@ async def test_a_program_that_leaves_after_the_handshake_is_not_started_for_ever
 ) -> None:
     """REL-34: a few attempts, then a clear answer."""
     spec = connection(zoo_spec(tmp_path, "exit_after_hello"))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         with pytest.raises((ConnectionFailed, CallFailed)):
             await call(spec)
 
@@ -221,7 +222,7 @@ async def test_a_death_in_a_call_ends_that_call_and_the_next_one_works(tmp_path:
 async def test_a_program_that_ignores_signals_is_killed(tmp_path: Path) -> None:
     """SEC-41: closing ends the child for good."""
     transport = StdioTransport(zoo_spec(tmp_path, "ignore_term"))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         async with Client(transport, mode="legacy", cache=None) as client:
             result = await client.call_tool("probe", {})
             pid = json.loads(result.content[0].text)["pid"]  # type: ignore[union-attr]
@@ -277,7 +278,7 @@ async def test_a_connection_that_is_never_used_again_closes(tmp_path: Path) -> N
     """Each child costs tens of megabytes: idle ones go."""
     spec = connection(zoo_spec(tmp_path, "probe"), idle_seconds=0.2)
     pid = json.loads(await call(spec))["pid"]
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while is_alive(pid):
             await asyncio.sleep(0.05)
     assert json.loads(await call(spec))["pid"] != pid
@@ -286,7 +287,7 @@ async def test_a_connection_that_is_never_used_again_closes(tmp_path: Path) -> N
 async def test_the_sdk_reads_our_transport_as_its_own(tmp_path: Path) -> None:
     """Contract: an error of the child's own comes through as one."""
     async with (
-        asyncio.timeout(20),
+        asyncio.timeout(PATIENCE),
         Client(StdioTransport(zoo_spec(tmp_path, "probe")), mode="legacy") as client,
     ):
         with pytest.raises(MCPError):

@@ -23,9 +23,10 @@ import pytest
 
 from config.bootstrap import PYTHON, ROOT, VENV, child_environment
 from config.keys import generate_keys
+from tests.patience import PATIENCE
 
-pytestmark = [pytest.mark.postgresql, pytest.mark.redis, pytest.mark.timeout(240)]
-START_SECONDS = 60
+pytestmark = [pytest.mark.postgresql, pytest.mark.redis]
+START_SECONDS = 300
 
 
 def free_port() -> int:
@@ -200,4 +201,4 @@ def test_one_installation_of_many_processes(installation: Installation) -> None:
     for name in ("beat", "worker", "server0", "server1"):
         installation.processes[name].send_signal(signal.SIGTERM)
     for name, process in installation.processes.items():
-        assert process.wait(20) == 0, (name, installation.logs())
+        assert process.wait(PATIENCE) == 0, (name, installation.logs())

@@ -34,6 +34,7 @@ from audit.verification.online import verify
 from audit.verification.trellis_verify import NO_HASH, WHOLE, entry_hash
 from config.env import EncryptionKey
 from tests.factories import Tenant, TwoTenants
+from tests.patience import PATIENCE
 from tests.threads import Threads
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now
@@ -136,7 +137,7 @@ def test_two_sealers_at_once_neither_double_nor_skip(two_workspaces: TwoTenants)
     sides = (two_workspaces.a, two_workspaces.b)
     for side in sides:
         write_entries(side, 60)
-    start = Barrier(2, timeout=20)
+    start = Barrier(2, timeout=PATIENCE)
 
     def seal() -> int:
         start.wait()
@@ -315,8 +316,8 @@ def test_the_thread_lives_through_failures_and_signs_the_end(
     write_entries(tenant, 2)
     watching.watch()
     try:
-        assert tried.wait(30)
-        assert healed.wait(30)
+        assert tried.wait(PATIENCE)
+        assert healed.wait(PATIENCE)
     finally:
         watching.stop(30)
     last = AuditCheckpoint.objects.order_by("-number").first()

@@ -21,6 +21,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tests.fakes.mcp_server import Listening
+from tests.patience import PATIENCE
 
 
 class HttpReceiver:
@@ -151,7 +152,7 @@ class SyslogReceiver:
                     one.recv(1)
                     continue
                 if self.stalls:
-                    self._ended.wait(60)
+                    self._ended.wait(PATIENCE)
                     continue
                 self.clients.append(one.getpeercert())
                 whole = b""

@@ -36,6 +36,7 @@ from tests.mcp_servers.connections.helpers import (
     within,
 )
 from tests.mcp_servers.factories import ZOO
+from tests.patience import PATIENCE
 
 NOWHERE = "http://127.0.0.1:9999/mcp"
 
@@ -85,7 +86,7 @@ async def test_connections_in_use_are_not_taken_away(counting: CountingServer) -
             )
             for _ in range(2)
         ]
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             while len(counting.calls) < 2:
                 await asyncio.sleep(0.02)
         with pytest.raises(Busy):

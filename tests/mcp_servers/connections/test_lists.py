@@ -26,6 +26,7 @@ from tests.fakes.mcp_server import (
 )
 from tests.mcp_servers.connections.conftest import TRANSPORTS, Everywhere
 from tests.mcp_servers.connections.helpers import send, spec_for, text_of
+from tests.patience import PATIENCE
 
 EVERYTHING = {
     **INITIALIZED,
@@ -196,7 +197,7 @@ async def test_changes_of_lists_are_heard(
     await asyncio.sleep(0.4)  # the way for the server's own messages opens beside the first call
     for what in ("tools", "prompts", "resources"):
         await send(spec, "change", {"what": what})
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while len(told) < 3:
             await asyncio.sleep(0.02)
     assert set(told) == {
@@ -217,7 +218,7 @@ async def test_watched_resources_are_heard_of(
     await asyncio.sleep(0.4)
     await send(spec, "change", {"what": "memo://note"})
     await send(spec, "change", {"what": "memo://other"})
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while not told:
             await asyncio.sleep(0.02)
     assert told == [(spec.workspace_id, spec.server_id, "memo://note")]
@@ -240,11 +241,11 @@ async def test_older_servers_are_subscribed_to(serve: Any, monkeypatch: pytest.M
         server_id=spec.server_id,
         workspace_id=spec.workspace_id,
     )
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while len(asked) < 2:
             await asyncio.sleep(0.02)
     await send(other, "echo")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while len(asked) < 4:
             await asyncio.sleep(0.02)
     assert set(asked[:2]) == {("resources/subscribe", f"memo://{n}") for n in (1, 2)}

@@ -20,6 +20,7 @@ from mcp_servers.inputs import (
 from mcp_servers.values import Protocol
 from tests.mcp_servers.connections.conftest import TRANSPORTS, Everywhere
 from tests.mcp_servers.connections.helpers import Person, send, text_of, within
+from tests.patience import PATIENCE
 
 WITHOUT_SENDER = ["sse", "websocket", "stdio"]
 MODEL_ANSWER = {"role": "assistant", "model": "m-1", "content": {"type": "text", "text": "hi"}}
@@ -156,11 +157,11 @@ async def test_a_stop_takes_the_question_back(everywhere: Everywhere) -> None:
         person = Person(think=for_ever)
         spec = everywhere.spec(transport, protocol=Protocol.LEGACY)
         task = asyncio.create_task(send(spec, "ask_form", listener=person))
-        await asyncio.wait_for(started.wait(), 10)
+        await asyncio.wait_for(started.wait(), PATIENCE)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             while not person.given_up:
                 await asyncio.sleep(0.02)
 

@@ -21,6 +21,7 @@ from mcp_servers.connections.pool import pool
 from mcp_servers.connections.spec import ConnectionSpec, StdioSpec
 from mcp_servers.inputs import InputKind, TaskStarted
 from tests.mcp_servers.connections.helpers import Person, send, spec_for, text_of, within
+from tests.patience import PATIENCE
 from tests.servers.install import Installed, installed_servers
 
 WAYS = ["stdio", "streamable_http", "sse"]
@@ -156,7 +157,7 @@ async def test_a_watched_resource_of_server_everything(
         await send(spec, "echo", {"message": "hi"})
         await asyncio.sleep(0.5)  # the subscription is taken beside the call
         await send(spec, "toggle-subscriber-updates")
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(PATIENCE):
             while not told:
                 await asyncio.sleep(0.05)
         assert told[0] == (spec.workspace_id, spec.server_id, ARCHITECTURE)

@@ -16,6 +16,7 @@ from mcp_servers.values import Protocol
 from tests.fakes.mcp_server import Send, reply
 from tests.fakes.sse_server import SseServer
 from tests.mcp_servers.connections.helpers import send, spec_for, text_of, within
+from tests.patience import PATIENCE
 
 
 @pytest.fixture
@@ -176,7 +177,7 @@ async def test_a_server_with_sse_alone_is_found_by_itself(serve: Any) -> None:
     assert server.requests[0][0] == "POST"
     again = pool._connections[spec.key]
     runtime.current().loop.call_soon_threadsafe(again.stop)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while not again.owner.done():
             await asyncio.sleep(0.02)
     server.requests.clear()

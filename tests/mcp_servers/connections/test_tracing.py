@@ -25,6 +25,7 @@ from tests.fakes.sse_server import SseServer
 from tests.mcp_servers.connections.conftest import TRANSPORTS, Everywhere
 from tests.mcp_servers.connections.helpers import Person, program, send, spec_for, text_of, within
 from tests.mcp_servers.factories import ZOO
+from tests.patience import PATIENCE
 
 
 class Traced:
@@ -43,7 +44,7 @@ class Traced:
     async def settle(self, buffer: TraceBuffer = tracing.buffer) -> list[TraceRecord]:
         """All records, once nothing more is waiting."""
         await asyncio.sleep(tracing.FLUSH_SECONDS)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             while buffer._notes or buffer._timer is not None:
                 await asyncio.sleep(0.02)
         return self.records
@@ -200,7 +201,7 @@ async def test_what_is_said_during_a_call_is_of_the_call(traced: Traced) -> None
             for user_id in people
         ]
         first = asyncio.create_task(calls.send_call(spec, permits[0], limits=within(3)))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             while not [one for one in traced.records if one.method == "notifications/message"]:
                 await asyncio.sleep(0.02)
         second = asyncio.create_task(calls.send_call(spec, permits[1], limits=within(3)))
@@ -328,7 +329,7 @@ async def test_what_is_too_much_is_lost_and_counted(traced: Traced) -> None:
     stuck = threading.Event()
 
     def slowly(batch: Sequence[TraceRecord]) -> None:
-        stuck.wait(10)
+        stuck.wait(PATIENCE)
         traced.batches.append(batch)
 
     hooks.traced = slowly

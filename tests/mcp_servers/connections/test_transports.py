@@ -12,6 +12,7 @@ from mcp_servers.connections.pool import pool
 from mcp_servers.values import Protocol
 from tests.mcp_servers.connections.conftest import TRANSPORTS, Everywhere
 from tests.mcp_servers.connections.helpers import send, text_of, within
+from tests.patience import PATIENCE
 
 ERAS = [Protocol.LEGACY, Protocol.MODERN, Protocol.AUTO]
 
@@ -60,7 +61,7 @@ async def test_a_cancelled_call_is_told_to_the_server(
     with pytest.raises(TimeoutError):
         await send(spec, "silent", {"seconds": 30}, limits=within(0.4))
     if transport != "stdio":
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             while not everywhere.server.cancelled:
                 await asyncio.sleep(0.02)
     assert await text_of(send(spec, "echo", {"text": "still"})) == "still"

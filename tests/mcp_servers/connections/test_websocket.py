@@ -25,6 +25,7 @@ from mcp_servers.errors import (
 from mcp_servers.values import Protocol
 from tests.fakes.mcp_server import INITIALIZED, Listening, raw_tool
 from tests.mcp_servers.connections.helpers import send, spec_for, text_of, within
+from tests.patience import PATIENCE
 from workspaces import outbound
 from workspaces.errors import InvalidEndpoint
 
@@ -199,7 +200,7 @@ async def test_a_peer_that_stops_reading_is_left(
     is_released = threading.Event()
 
     async def freeze(socket: WebSocket, body: dict[str, Any]) -> None:
-        is_released.wait(30)  # on purpose: its whole loop stands still
+        is_released.wait(PATIENCE)  # on purpose: its whole loop stands still
 
     spec = socket_spec(serve(freeze).url)
     try:

@@ -26,6 +26,7 @@ from tests.fakes.sse_server import SseServer
 from tests.mcp_servers.connections.conftest import Everywhere
 from tests.mcp_servers.connections.helpers import Person, program, send, spec_for, text_of, within
 from tests.mcp_servers.factories import ZOO
+from tests.patience import PATIENCE
 from workspaces.errors import InvalidEndpoint
 from workspaces.outbound import WEBSOCKET_SCHEMES, parse_endpoint
 
@@ -85,7 +86,7 @@ def serve() -> Iterator[Any]:
 class Relay:
     """A TCP proxy that cuts silent connections, or freezes."""
 
-    def __init__(self, port: int, *, idle_seconds: float = 60.0) -> None:
+    def __init__(self, port: int, *, idle_seconds: float = PATIENCE) -> None:
         self.target = port
         self.idle_seconds = idle_seconds
         self.is_frozen = False
@@ -352,7 +353,7 @@ async def test_a_half_open_line_ends_in_time(
         with pytest.raises(ConnectionFailed):
             await runtime.run(pool.ping(spec, at_once=True))
         relay.is_frozen = False
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while True:
                 try:
                     assert await text_of(send(spec, "echo", {"text": "back"})) == "back"

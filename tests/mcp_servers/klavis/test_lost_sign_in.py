@@ -14,6 +14,7 @@ from tests.factories import Tenant
 from tests.fakes.klavis import FakeKlavis
 from tests.mcp_servers.factories import ListeningPort, a_request, tool_of
 from tests.mcp_servers.klavis.conftest import poll_now
+from tests.patience import PATIENCE
 
 
 def server_of(installed: KlavisInstance) -> McpServer:
@@ -44,14 +45,14 @@ async def test_the_first_call_after_a_lost_sign_in_asks_for_another_and_goes_on(
     port = ListeningPort()
     request = a_request(tenant, tool, {"query": "x"}, can_ask=True)
     running = asyncio.ensure_future(call_tool(request, port=port))
-    assert await asyncio.wait_for(port.waits.get(), 60)
+    assert await asyncio.wait_for(port.waits.get(), PATIENCE)
     [asked] = await sync_to_async(
         lambda: list(InputRequest.objects.for_workspace(tenant.workspace))
     )()
     assert (asked.kind, asked.status) == ("sign_in", InputStatus.PENDING)
     assert provider.only().secret not in str(asked.params)
     await sync_to_async(sign_in_again)(tenant, installed, provider)
-    outcome = await asyncio.wait_for(running, 60)
+    outcome = await asyncio.wait_for(running, PATIENCE)
     assert outcome.outcome is Outcome.OK, outcome.message
 
 

@@ -27,6 +27,7 @@ from mcp_servers.values import Effect, TextPart, ToolCallOutcome
 from tests.factories import Tenant
 from tests.fakes.klavis import FakeKlavis
 from tests.mcp_servers.factories import a_request, looked_at, tool_of
+from tests.patience import PATIENCE
 from workspaces import outbound
 
 if TYPE_CHECKING:
@@ -230,7 +231,7 @@ async def test_a_full_house_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> N
     """Ours: a request that waits for its turn holds up no word that another one is given up."""
     monkeypatch.setattr(rest_transport, "MAX_REQUESTS", 1)
     endpoint = _Endpoint()
-    async with asyncio.timeout(30), _bridge(endpoint) as (_, write):
+    async with asyncio.timeout(PATIENCE), _bridge(endpoint) as (_, write):
         await write.send(_message("tools/list", 1))
         await endpoint.asked.acquire()
         await write.send(_message("tools/list", 2))
@@ -240,7 +241,10 @@ async def test_a_full_house_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> N
 
 async def test_what_nobody_foresaw_ends_one_request_alone() -> None:
     """Ours: the connection serves the others."""
-    async with asyncio.timeout(30), _bridge(_Endpoint(RuntimeError("closed"))) as (read, write):
+    async with (
+        asyncio.timeout(PATIENCE),
+        _bridge(_Endpoint(RuntimeError("closed"))) as (read, write),
+    ):
         await write.send(_message("tools/list", 1))
         failed = await read.receive()
         assert failed.message.error.data["kind"] == "broken"

@@ -25,6 +25,7 @@ from tests.factories import Tenant
 from tests.fakes.protected_server import ProtectedServer
 from tests.mcp_servers.factories import a_request, tool_of
 from tests.mcp_servers.oauth.conftest import SignIn
+from tests.patience import PATIENCE
 
 
 def holder_of(grant: OAuthGrant) -> Holder:
@@ -155,7 +156,7 @@ def test_whoever_waits_is_given_what_another_process_fetched(
     row.generation += 1
     row.expires_at = timezone.now() + timedelta(hours=1)
     row.save()
-    token = waiting.result(60)
+    token = waiting.result(PATIENCE)
     assert isinstance(token, AccessToken)
     assert token.value == "fetched-elsewhere"
     assert protected.issuer.token_requests("refresh_token") == []
@@ -180,9 +181,9 @@ def test_a_token_near_its_end_is_renewed_while_it_still_serves(
 
     with protected.issuer.held("token") as held:
         future = runtime.current().submit(run())
-        assert held.arrived.wait(60)
+        assert held.arrived.wait(PATIENCE)
         held.release()
-        assert future.result(60) == (grant.generation, grant.generation + 1)
+        assert future.result(PATIENCE) == (grant.generation, grant.generation + 1)
     assert len(protected.issuer.token_requests("refresh_token")) == 1
 
 
@@ -247,13 +248,13 @@ def test_a_sign_in_meanwhile_outlives_the_end_of_the_old_token(
     protected.issuer.fail("token", error="invalid_grant", times=1)
     with protected.issuer.held("token") as held:
         waiting = runtime.current().submit(renewing.renew(holder_of(grant), grant.generation))
-        assert held.arrived.wait(60)
+        assert held.arrived.wait(PATIENCE)
         row = only_grant()
         row.tokens = {"access_token": "newly-granted"}
         row.generation += 1
         row.save()
         held.release()
-        waiting.result(60)
+        waiting.result(PATIENCE)
     assert only_grant().tokens is not None
 
 

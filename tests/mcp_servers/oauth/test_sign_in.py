@@ -20,6 +20,7 @@ from tests.fakes.authorization import Issuer
 from tests.fakes.protected_server import ProtectedServer
 from tests.mcp_servers.factories import actor_of, http_server
 from tests.mcp_servers.oauth.conftest import SESSION, SignIn, origin
+from tests.patience import PATIENCE
 from tests.threads import Threads
 from workspaces.errors import PermissionDenied
 
@@ -417,7 +418,8 @@ def test_two_people_begin_at_once_with_an_entered_client(
     with Threads(3) as threads:
         roles = ("member", "admin", "owner")
         urls = [
-            done.result(60) for done in [threads.submit(begin, tenant, server, r) for r in roles]
+            done.result(PATIENCE)
+            for done in [threads.submit(begin, tenant, server, r) for r in roles]
         ]
     assert len(set(urls)) == 3
     assert OAuthClient.objects.across_workspaces().count() == 1
