@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -154,6 +157,19 @@ def find_chromium() -> str:
     for name in ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome"):
         if found := shutil.which(name):
             return found
+    with _unpacking():
+        return _unpacked_chromium()
+
+
+@contextmanager
+def _unpacking() -> Iterator[None]:
+    """Let one process unpack the browser; the others find it there, and do not start it half written."""
+    with (Path(tempfile.gettempdir()) / "trellis-chromium.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _unpacked_chromium() -> str:
     script = "import('@sparticuz/chromium').then(async (m) => console.log(await m.default.executablePath()))"
     done = subprocess.run(
         ["node", "-e", script],
