@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 
 from celery import Celery
@@ -56,9 +55,10 @@ def _hand_over(**_kwargs: object) -> None:
     from chat.engine import runner
     from mcp_servers.connections import runtime
     from workspaces import leaving
+    from workspaces.database import wait_for
 
     leaving.leave()
-    asyncio.run(runner.hand_over(_HAND_OVER_SECONDS))
+    wait_for(runner.hand_over, _HAND_OVER_SECONDS)
     runtime.shutdown(_HAND_OVER_SECONDS)
     watching.stop(1.0)
 

@@ -13,6 +13,7 @@ from servestatic.middleware import ServeStaticMiddleware
 from uuid_utils.compat import uuid7
 
 from config import errors
+from workspaces.database import give_back_connections
 from workspaces.errors import DomainError
 
 if TYPE_CHECKING:
@@ -47,6 +48,18 @@ class ResponseHeadersMiddleware(MiddlewareMixin):
         response.headers.setdefault("Cross-Origin-Resource-Policy", "same-origin")
         if not request.path_info.startswith(settings.STATIC_URL):
             response.headers.setdefault("Cache-Control", "no-store")
+        return response
+
+
+class StreamMiddleware(MiddlewareMixin):
+    """A stream holds no database connection while somebody reads it; what it reads, it reads by `in_database`."""
+
+    def process_response(
+        self, request: HttpRequest, response: HttpResponseBase
+    ) -> HttpResponseBase:
+        """Give back what the view has used."""
+        if response.streaming:
+            give_back_connections()
         return response
 
 

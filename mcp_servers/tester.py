@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from asgiref.sync import async_to_sync
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
@@ -19,6 +18,7 @@ from mcp_servers.gate import call_tool
 from mcp_servers.gate.entries import refuse
 from mcp_servers.rights import require_to_manage
 from mcp_servers.values import Effect, ToolCallOutcome, ToolCallRequest
+from workspaces.database import wait_for
 from workspaces.errors import PermissionDenied
 
 if TYPE_CHECKING:
@@ -63,4 +63,4 @@ def try_tool(
             expires_at=timezone.now() + _CONFIRMED_FOR,
         )
         request = replace(request, approval_id=approval.pk)
-    return async_to_sync(call_tool)(request)
+    return wait_for(call_tool, request)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
 
-from asgiref.sync import async_to_sync
 from channels.layers import InMemoryChannelLayer, get_channel_layer
 from django.db import transaction
+
+from workspaces.database import wait_for
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +67,7 @@ def send_to_group(group: str, message: dict[str, object]) -> None:
     try:
         running = asyncio.get_running_loop()
     except RuntimeError:
-        async_to_sync(_send)(group, message)
+        wait_for(_send, group, message)
     else:
         task = running.create_task(_send(group, message))
         _pending.add(task)

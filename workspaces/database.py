@@ -1,8 +1,13 @@
-"""From async code to the database: one synchronous function at a time, on a small pool of threads.
+"""Between async code and the database, both ways.
 
+From async code to the database: one synchronous function at a time, on a small pool of threads.
 Transactions do not work in async Django, so what needs one is a synchronous function that is
 crossed into once. asgiref's thread-sensitive mode would put all callers of a loop behind one
-thread; these threads serve side by side, and each keeps its connection.
+thread; these threads serve side by side.
+
+From a thread into async code: `wait_for`. A thread that waits for something other than the database
+gives its connection back first. Otherwise waiting requests take all connections of the process, and
+what they wait for finds none.
 """
 
 from __future__ import annotations
@@ -10,12 +15,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
-from collections.abc import Callable
+import threading
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from functools import partial
-from typing import ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
+from asgiref.sync import async_to_sync
 from django.db import (
     DatabaseError,
     InterfaceError,
@@ -29,8 +36,20 @@ from django.utils import timezone
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_THREADS = 8
-_pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="database")
+THREADS: Final = 8
+_marks = threading.local()
+
+
+def _mark_thread() -> None:
+    _marks.is_ours = True
+
+
+_pool = ThreadPoolExecutor(THREADS, thread_name_prefix="database", initializer=_mark_thread)
+
+
+def is_database_thread() -> bool:
+    """Whether this thread works for `in_database`: it holds a connection briefly, and others wait for it."""
+    return getattr(_marks, "is_ours", False)
 
 
 async def in_database(function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -41,6 +60,33 @@ async def in_database(function: Callable[P, R], /, *args: P.args, **kwargs: P.kw
     context = contextvars.copy_context()
     work = partial(context.run, _with_fresh_connections, partial(function, *args, **kwargs))
     return await asyncio.get_running_loop().run_in_executor(_pool, work)
+
+
+def leave_database() -> None:
+    """Give this thread's connections back, before it waits for a gate, a server, a model or a person.
+
+    Raises:
+        RuntimeError: a transaction is open; it would stay open, and hold its locks, for as long.
+    """
+    if any(not block._from_testcase for block in connection.atomic_blocks):  # type: ignore[attr-defined]  # as Django does for durable blocks
+        raise RuntimeError("A transaction is open: commit it before you wait for something else.")
+    give_back_connections()
+
+
+def give_back_connections() -> None:
+    """Give this thread's connections back, unless a transaction is open. The next query takes one again."""
+    if not connection.in_atomic_block:
+        close_old_connections()
+
+
+def wait_for(function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs) -> R:
+    """Run a coroutine function from a thread and wait for it, without holding a connection meanwhile.
+
+    Raises:
+        RuntimeError: a transaction is open.
+    """
+    leave_database()
+    return async_to_sync(function)(*args, **kwargs)
 
 
 def _with_fresh_connections(work: Callable[[], R]) -> R:
@@ -72,6 +118,19 @@ def drop_dead_connections() -> None:
     if pool is not None:
         with contextlib.suppress(Exception):  # closed under us, or the database is still away
             pool.check()
+
+
+def commit_durably() -> None:
+    """Have the transaction that is open on the disk when its commit returns, whatever the server's default is.
+
+    For what a file outside of the database speaks of: after a crash that file must not be ahead.
+    """
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT set_config('synchronous_commit', 'on', true)"
+                " WHERE current_setting('synchronous_commit') = 'off'"
+            )
 
 
 def database_now() -> datetime:

@@ -15,7 +15,7 @@ from pathlib import Path
 from django.conf import settings
 from django.db import transaction
 
-from workspaces.database import database_now
+from workspaces.database import commit_durably, database_now
 from workspaces.models import Installation
 
 logger = logging.getLogger(__name__)
@@ -38,7 +38,8 @@ def beat() -> Restored | None:
     Raises:
         OSError: the file cannot be written; the number has grown all the same.
     """
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
+        commit_durably()
         row = Installation.objects.select_for_update().first()
         if row is None:
             row = Installation.objects.create()

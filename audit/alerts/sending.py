@@ -21,7 +21,7 @@ from audit.models import AlertDelivery
 from audit.streams.http_sinks import post
 from audit.streams.sinks import CONNECT_SECONDS, SinkFailed
 from workspaces import outbound
-from workspaces.database import database_now
+from workspaces.database import database_now, wait_for
 from workspaces.errors import DomainError
 from workspaces.webhook_signatures import signed_headers
 
@@ -78,7 +78,7 @@ def _send(delivery: AlertDelivery) -> str:
         if delivery.channel == AlertDelivery.Channel.EMAIL:
             _send_mail(delivery)
         else:
-            asyncio.run(_send_webhook(delivery))
+            wait_for(_send_webhook, delivery)
     except SinkFailed as error:
         return error.message
     except DomainError as error:

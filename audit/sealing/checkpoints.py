@@ -26,7 +26,7 @@ from audit.verification.trellis_verify import (
     head_digest,
     head_label,
 )
-from workspaces.database import database_now
+from workspaces.database import commit_durably, database_now
 
 BUSY_SECONDS: Final = 5.0
 IDLE_SECONDS: Final = 60.0
@@ -69,6 +69,7 @@ def make_checkpoint(
     with sealing_lock() as has_lock:
         if not has_lock or (only_if_due and not is_due()):
             return None
+        commit_durably()
         misfit = restores.find_misfit()
         if misfit is not None:
             restores.declare(misfit)
@@ -77,6 +78,7 @@ def make_checkpoint(
     with sealing_lock() as has_lock:
         if not has_lock or (only_if_due and not is_due()):
             return None
+        commit_durably()
         _rotate_if_needed()
         explained = _explain_restores()
         made = _write(kind)

@@ -46,8 +46,11 @@ class SealedBatch:
 
 @contextmanager
 def sealing_lock() -> Iterator[bool]:
-    """A transaction under the lock; False: another process holds it. SQLite's transactions are the lock."""
-    with transaction.atomic():
+    """A transaction under the lock; False: another process holds it. SQLite's transactions are the lock.
+
+    Never within another one: what follows it in files outside relies on its commit.
+    """
+    with transaction.atomic(durable=True):
         if connection.vendor == "sqlite":
             yield True
             return

@@ -22,7 +22,7 @@ from audit.streams.building import sink_of
 from audit.streams.events import Event, event_for_test
 from audit.streams.reading import Batch, behind, current_heads, cursors_of, next_batch
 from audit.streams.sinks import SEND_SECONDS, Sink, SinkFailed, Taken
-from workspaces.database import database_now
+from workspaces.database import database_now, leave_database, wait_for
 from workspaces.errors import DomainError
 
 logger = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ def send_test(stream: AuditStream) -> str:
             await sink.aclose()
         return ""
 
-    told = asyncio.run(send())
+    told = wait_for(send)
     if not told:
         # It answers: what waits need not wait out its pause.
         StreamState.objects.filter(stream=stream).update(next_attempt_at=database_now())
@@ -88,6 +88,7 @@ def _send_all(runner: asyncio.Runner, streams: Iterable[AuditStream], until: flo
                 ours.append(one)
                 _go_on(runner, tasks, one)
         while tasks:
+            leave_database()
             done, _ = runner.run(_first_of(tasks))
             for task in done:
                 one = tasks.pop(task)

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any, Literal
 from uuid import UUID
 
-from asgiref.sync import async_to_sync
 from django.db.models import Q
 from uuid_utils.compat import uuid7
 
@@ -25,6 +24,7 @@ from mcp_servers.services.own_lists import look_again_if_old
 from mcp_servers.specs import connection_spec
 from mcp_servers.values import PromptOutcome, PromptRequest
 from workspaces.actors import Actor
+from workspaces.database import wait_for
 from workspaces.errors import DomainError, InvalidInput, NotFound
 from workspaces.roles import Permission, require
 
@@ -77,7 +77,7 @@ def fetch_prompt(
         bud=Ref(id=conversation.bud.pk, name=conversation.bud.name),
         conversation_id=conversation.pk,
     )
-    return async_to_sync(get_prompt)(request)
+    return wait_for(get_prompt, request)
 
 
 def suggest(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import django_filters
-from asgiref.sync import async_to_sync
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
@@ -20,6 +19,7 @@ from mcp_servers.models.resources import MAX_URI_LENGTH
 from mcp_servers.rights import require_to_manage
 from mcp_servers.values import Outcome, PromptMessage, PromptRequest, ResourceRequest
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
+from workspaces.database import wait_for
 from workspaces.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ class ResourceViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
             uri=uri or row.uri,
             actor=self.actor,
         )
-        return Response(ReadOutput(async_to_sync(read_resource)(wanted)).data)
+        return Response(ReadOutput(wait_for(read_resource, wanted)).data)
 
 
 class PromptViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
@@ -207,4 +207,4 @@ class PromptViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
             arguments=self.read(FillInput).get("arguments", {}),
             actor=self.actor,
         )
-        return Response(ServerFilledPromptOutput(async_to_sync(get_prompt)(wanted)).data)
+        return Response(ServerFilledPromptOutput(wait_for(get_prompt, wanted)).data)

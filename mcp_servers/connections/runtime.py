@@ -18,6 +18,8 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final, TypeVar
 
+from workspaces.database import leave_database
+
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
@@ -123,11 +125,17 @@ async def run(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 def run_sync(coroutine: Coroutine[Any, Any, T], timeout_seconds: float | None = None) -> T:
-    """Run a coroutine on the loop thread from a thread without a loop.
+    """Run a coroutine on the loop thread from a thread without a loop, which holds no connection meanwhile.
 
     Raises:
+        RuntimeError: a transaction is open.
         TimeoutError: it did not finish in time; it is cancelled.
     """
+    try:
+        leave_database()
+    except RuntimeError:
+        coroutine.close()
+        raise
     future = current().submit(coroutine)
     try:
         return future.result(timeout_seconds)

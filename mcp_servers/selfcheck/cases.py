@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from asgiref.sync import async_to_sync
 from uuid_utils.compat import uuid7
 
 from audit.actions import RefusedBy
@@ -15,6 +14,7 @@ from mcp_servers import tester
 from mcp_servers.gate import BuiltinRequest, call_builtin, call_tool, read_resource
 from mcp_servers.values import Outcome, ResourceRequest, TextPart, ToolCallOutcome, ToolCallRequest
 from workspaces.actors import Source
+from workspaces.database import wait_for
 
 if TYPE_CHECKING:
     from mcp_servers.selfcheck.ground import Ground
@@ -105,7 +105,7 @@ def _through_gate(ground: Ground, source: Source, wanted: _Wanted) -> object:
         arguments=wanted.arguments,
         actor=ground.actor(source, is_stranger=wanted.is_stranger),
     )
-    return async_to_sync(call_tool)(request)
+    return wait_for(call_tool, request)
 
 
 def _through_tester(ground: Ground, source: Source, wanted: _Wanted) -> object:
@@ -125,7 +125,7 @@ def _reads(ground: Ground) -> Iterator[Case]:
             uri=f"selfcheck://{case}" if uri is None else uri,
             actor=ground.actor(Source.TASK, is_stranger=is_stranger),
         )
-        return async_to_sync(read_resource)(request)
+        return wait_for(read_resource, request)
 
     base = Case(name="read", source=Source.TASK, kind="resource_read", run=lambda: read("read"))
     yield base
@@ -158,7 +158,7 @@ def _builtins(ground: Ground) -> Iterator[Case]:
             is_enabled=is_enabled,
         )
         said = ToolCallOutcome(outcome=Outcome.OK, content=(TextPart(text="done"),))
-        return async_to_sync(call_builtin)(request, lambda: said)
+        return wait_for(call_builtin, request, lambda: said)
 
     base = Case(
         name="built-in tool",

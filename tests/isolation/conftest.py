@@ -18,6 +18,8 @@ def world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator
     """Both sides, in a transaction around the module's tests; each of them is rolled back to here."""
     with django_db_blocker.unblock():
         around = transaction.atomic()
+        # The tests' own, like those that Django puts around them: no code under test opened it.
+        around._from_testcase = True  # type: ignore[attr-defined]
         around.__enter__()
         made = make_world()
     yield made

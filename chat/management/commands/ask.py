@@ -29,7 +29,7 @@ from mcp_servers.connections import runtime
 from mcp_servers.inputs import InputAction, InputKind
 from mcp_servers.models import InputRequest, InputStatus
 from workspaces.actors import Actor, Source
-from workspaces.database import in_database
+from workspaces.database import in_database, wait_for
 from workspaces.errors import DomainError, InvalidInput
 from workspaces.middleware import actor_for
 from workspaces.models import Membership, User, Workspace
@@ -65,7 +65,7 @@ class Command(BaseCommand):
         try:
             conversation, actor = _open(options)
             try:
-                status = asyncio.run(_follow(conversation, actor, options))
+                status = wait_for(_follow, conversation, actor, options)
             finally:
                 runtime.shutdown(2.0)
         except DomainError as error:
