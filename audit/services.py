@@ -68,17 +68,38 @@ class EntryDraft:
     credential_id: str = ""
 
 
-def record(draft: EntryDraft) -> AuditEntry:
+@dataclass(frozen=True, slots=True)
+class PreparedEntry:
+    """A draft whose texts are masked, compressed and encrypted, so that writing it takes no time."""
+
+    entry: AuditEntry
+    body: AuditBody | None
+
+
+def prepare(draft: EntryDraft) -> PreparedEntry:
+    """Do what takes long for a large body. Before a transaction begins: within one, others wait for its locks.
+
+    Raises:
+        AuditUnavailable: the workspace's policy could not be read.
+    """
+    try:
+        return PreparedEntry(*drafted(draft, policy_of(draft.workspace_id)))
+    except DatabaseError as error:
+        raise AuditUnavailable(details={"action": draft.action.value}) from error
+
+
+def record(draft: EntryDraft | PreparedEntry) -> AuditEntry:
     """Write one entry, in the caller's transaction or in its own.
 
     Raises:
         AuditUnavailable: it could not be written.
     """
+    prepared = prepare(draft) if isinstance(draft, EntryDraft) else draft
+    entry = prepared.entry
     try:
-        entry, body = drafted(draft, policy_of(draft.workspace_id))
-        write(entry, body)
+        write(entry, prepared.body)
     except DatabaseError as error:
-        raise AuditUnavailable(details={"action": draft.action.value}) from error
+        raise AuditUnavailable(details={"action": entry.action}) from error
     try:
         count_entry(entry)
     except DatabaseError:  # the entry stands; a number that nobody counted does not undo it

@@ -120,11 +120,19 @@ def read_result(
     )
 
 
+_MOST_TEXT_AT_ONCE: Final = 64 * 1024
+
+
 def is_heavy(result: mcp_types.CallToolResult) -> bool:
     """Whether reading it takes long enough to keep an event loop waiting."""
-    return any(
-        isinstance(block, mcp_types.ImageContent | mcp_types.EmbeddedResource)
-        for block in result.content
+    texts = (block.text for block in result.content if isinstance(block, mcp_types.TextContent))
+    return (
+        result.structured_content is not None
+        or sum(map(len, texts)) > _MOST_TEXT_AT_ONCE
+        or any(
+            isinstance(block, mcp_types.ImageContent | mcp_types.EmbeddedResource)
+            for block in result.content
+        )
     )
 
 

@@ -25,7 +25,7 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from config.keys import generate_keys
 from mcp_servers.connections.hooks import hooks
-from tests import templates
+from tests import idle_transactions, templates
 from tests.engines import runs_on_both
 
 
@@ -199,6 +199,21 @@ def flush_past_triggers() -> Iterator[None]:
     yield
     BaseDatabaseOperations.execute_sql_flush = plain  # type: ignore[method-assign]
     command.emit_post_migrate_signal = emit  # type: ignore[attr-defined]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def watched_transactions() -> Iterator[None]:
+    """Note transactions that stay open over heavy work, whatever test they are in."""
+    with idle_transactions.watching():
+        yield
+
+
+@pytest.fixture(autouse=True)
+def no_idle_transaction(watched_transactions: None) -> Iterator[None]:
+    """REL-262: no code under test computes for long between BEGIN and COMMIT."""
+    idle_transactions.take_found()
+    yield
+    assert not (found := idle_transactions.take_found()), found[0]
 
 
 @pytest.fixture(autouse=True)

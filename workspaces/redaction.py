@@ -8,6 +8,7 @@ formats). Values are masked, keys of objects never: two of them must not become 
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any
 
@@ -32,17 +33,30 @@ __all__ = [
     "remember_secret",
 ]
 
+# Each begins with letters, and looks back to the word's beginning only then: so the search for it takes no longer than
+# reading the text, while a pattern that begins with a boundary is tried at every character.
 _SHAPES = (
-    re.compile(r"\bsk-[A-Za-z0-9_\-]{16,}"),
-    re.compile(r"\b(?:ghp|gho|ghu|ghs|ghr)_[A-Za-z0-9]{20,}"),
-    re.compile(r"\bgithub_pat_[A-Za-z0-9_]{20,}"),
-    re.compile(r"\bxox[abposr]-[A-Za-z0-9-]{10,}"),
-    re.compile(r"\bAKIA[0-9A-Z]{16}\b"),
-    re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
-    re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----", re.DOTALL),
+    ("sk-", re.compile(r"sk-(?<!\wsk-)[A-Za-z0-9_\-]{16,}")),
+    ("gh", re.compile(r"gh(?<!\wgh)[pousr]_[A-Za-z0-9]{20,}")),
+    ("github_pat_", re.compile(r"github_pat_(?<!\wgithub_pat_)[A-Za-z0-9_]{20,}")),
+    ("xox", re.compile(r"xox(?<!\wxox)[abposr]-[A-Za-z0-9-]{10,}")),
+    ("AKIA", re.compile(r"AKIA(?<!\wAKIA)[0-9A-Z]{16}\b")),
+    (
+        "eyJ",
+        re.compile(
+            r"eyJ(?<!\weyJ)[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}",
+        ),
+    ),
+    (
+        "-----BEGIN ",
+        re.compile(
+            r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----", re.DOTALL
+        ),
+    ),
 )
-_AUTH_HEADER = re.compile(r"\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE)
-_URL_USER = re.compile(r"(\b[a-z][a-z0-9+.-]*://)[^/\s:@]+:[^/\s@]+@", re.IGNORECASE)
+_AUTH_HEADER = re.compile(r"(b(?<!\wb)(?:earer|asic))\s+[a-z0-9._~+/=-]{8,}")
+"""In small letters: ignoring case would be tried at every character, too."""
+_URL_USER = re.compile(r"(://)[^/\s:@]+:[^/\s@]+@")
 
 Note = Callable[[tuple[str | int, ...], str], None]
 """Is told the place of each masked value and the rule that masked it."""
@@ -75,13 +89,32 @@ def _redact_text(text: str, workspace_id: WorkspaceId) -> tuple[str, str]:
     """The text, and the first rule that masked something in it; "" if none did."""
     plain, text = text, mask_known(text, workspace_id=workspace_id)
     rule = "known" if text != plain else ""
-    for shape in _SHAPES:
-        text = shape.sub(MASK, text)
-    text = _AUTH_HEADER.sub(rf"\1 {MASK}", text)
-    text = _URL_USER.sub(rf"\1{MASK}@", text)
+    text = _mask_shapes(text)
     if not rule and text != plain:
         rule = "shape"
     return text, rule
+
+
+def _mask_shapes(text: str) -> str:
+    for beginning, shape in _SHAPES:
+        if beginning in text:
+            text = shape.sub(MASK, text)
+    text = _mask_auth(text)
+    return _URL_USER.sub(rf"\1{MASK}@", text) if "://" in text else text
+
+
+def _mask_auth(text: str) -> str:
+    lower = text.lower() if text.isascii() else text.translate(_LOWER)
+    kept: list[str] = []
+    end = 0
+    for found in _AUTH_HEADER.finditer(lower):
+        kept += (text[end : found.end(1)], f" {MASK}")
+        end = found.end()
+    return "".join((*kept, text[end:])) if kept else text
+
+
+_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+"""For other texts: their own small letters may be longer, and places would no longer fit."""
 
 
 def redact(value: Any, note: Note | None = None, *, workspace_id: WorkspaceId) -> Any:

@@ -9,7 +9,8 @@ import base64
 import re
 import threading
 import weakref
-from collections import OrderedDict, defaultdict
+from array import array
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -36,6 +37,14 @@ _SURPLUS: Final = 100
 _GRAM: Final = 4
 _STRIDE: Final = _SHORTEST - _GRAM + 1
 """However a form lies in a text, one of its first grams begins at a multiple of this."""
+_WORD: Final = 4
+"""Bytes of an `array("I")`'s items."""
+_SHORTEST_OF_WORDS: Final = 2 * _WORD - 1
+"""Wherever a form of so many bytes lies, it has a whole word at a multiple of a word's length."""
+_WINDOW: Final = 64 * 1024
+"""How much of a text is looked at in one go; in between other threads run."""
+_MOST_SHORT: Final = 8
+"""More forms that are shorter than that are not looked for one by one."""
 
 _SECRET_KEY: Final = re.compile(
     r"(?:^|[_\-.\s])(?:authorization|proxy[-_]?authorization|cookie|set[-_]?cookie|password|passwd|pwd"
@@ -140,6 +149,8 @@ class _Index:
         self._grams: dict[str, int] = {}
         self._by_head: dict[str, Mapping[int, dict[str, int]]] = {}
         """First characters → length → forms; a form counts once for each secret that has it."""
+        self._words: Counter[int] = Counter()
+        self._short: Counter[str] = Counter()
 
     def __len__(self) -> int:
         return len(self._by_head)
@@ -148,6 +159,8 @@ class _Index:
         for start in range(_STRIDE):
             gram = form[start : start + _GRAM]
             self._grams[gram] = self._grams.get(gram, 0) + 1
+        self._short.update(_short_of(form))
+        self._words.update(_words_of(form))
         lengths = self._by_head.get(form[:_SHORTEST])
         forms = lengths.get(len(form)) if lengths else None
         if forms is not None:
@@ -160,6 +173,11 @@ class _Index:
             }
 
     def remove(self, form: str) -> None:
+        for counter, ones in ((self._short, _short_of(form)), (self._words, _words_of(form))):
+            for one in ones:
+                counter[one] -= 1  # type: ignore[index]  # each counts what it is given
+                if not counter[one]:  # type: ignore[index]
+                    del counter[one]  # type: ignore[arg-type]
         for start in range(_STRIDE):
             gram = form[start : start + _GRAM]
             left = self._grams[gram] - 1
@@ -178,6 +196,16 @@ class _Index:
             self._by_head[head] = {at: others for at, others in lengths.items() if others}
         elif not forms:
             del self._by_head[head]
+
+    def may_begin_in(self, window: str, words: array[int]) -> bool:
+        """Whether a form may begin in a window of a text; if not, none does. Much faster than looking for each.
+
+        Args:
+            words: of the window's bytes.
+        """
+        if len(self._short) > _MOST_SHORT or any(form in window for form in tuple(self._short)):
+            return True
+        return not self._words.keys().isdisjoint(words)
 
     def length_at(self, text: str, start: int) -> int:
         """The length of the longest form that lies there; 0 if none does."""
@@ -274,13 +302,9 @@ def mask_known(text: str, *, workspace_id: WorkspaceId) -> str:
 
 
 def _masked(text: str, first: _Index, second: _Index | None) -> str:
-    starts = range(0, len(text) - _GRAM + 1, _STRIDE)
-    grams = first.grams
-    if second is None or not second.grams:
-        places = [at for at in starts if text[at : at + _GRAM] in grams]
-    else:
-        others = second.grams
-        places = [at for at in starts if (gram := text[at : at + _GRAM]) in grams or gram in others]
+    places: list[int] = []
+    for begin in range(0, len(text), _WINDOW):
+        places += _places(text, begin, first, second)
     if not places:
         return text
     kept: list[str] = []
@@ -296,6 +320,42 @@ def _masked(text: str, first: _Index, second: _Index | None) -> str:
                 break
     kept.append(text[end:])
     return "".join(kept)
+
+
+def _places(text: str, begin: int, first: _Index, second: _Index | None) -> list[int]:
+    """Where in a text's window something stands that a form may begin with."""
+    window = text[begin : begin + _WINDOW + _SHORTEST_OF_WORDS]
+    words = _as_words(window.encode("utf-8", "surrogatepass"))
+    # One look for all memories; what is only another workspace's is not found by what follows.
+    if not _everything.may_begin_in(window, words):
+        return []
+    starts = range(
+        -(-begin // _STRIDE) * _STRIDE,
+        min(begin + _WINDOW + _STRIDE, len(text) - _GRAM + 1),
+        _STRIDE,
+    )
+    grams = first.grams
+    if second is None or not second.grams:
+        return [at for at in starts if text[at : at + _GRAM] in grams]
+    others = second.grams
+    return [at for at in starts if (gram := text[at : at + _GRAM]) in grams or gram in others]
+
+
+def _as_words(raw: bytes) -> array[int]:
+    words = array("I")
+    words.frombytes(raw[: len(raw) // _WORD * _WORD])
+    return words
+
+
+def _words_of(form: str) -> list[int]:
+    raw = form.encode("utf-8", "surrogatepass")
+    if len(raw) < _SHORTEST_OF_WORDS:
+        return []
+    return [word for at in range(_WORD) for word in _as_words(raw[at : at + _WORD])]
+
+
+def _short_of(form: str) -> list[str]:
+    return [] if _words_of(form) else [form]
 
 
 def _codings(plain: str) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from chat.engine.context import LimitReached
 from chat.engine.counting import COUNTED, believed_usage, count
 from chat.engine.endings import end_turn, record_end, settle_calls
 from chat.engine.leases import Lease, LeaseClock, LeaseLost, acquire
-from chat.engine.on_record import apply_outcome
+from chat.engine.on_record import apply_outcome, texts_of
 from chat.engine.reading import (
     fetch_message,
     fetch_turn,
@@ -282,11 +282,12 @@ def _masked(lease: Lease, answer: AnsweredStep) -> tuple[str, str]:
 
 def leave_step(lease: Lease, message_id: UUID, answer: AnsweredStep) -> None:
     """Keep what has been said and what it cost when an answer is cut off; whoever settles the turn decides the rest."""
+    kept = _masked(lease, answer)
     with held(lease) as (changes, turn):
         message = fetch_message(lease.workspace_id, message_id)
         if message.status != MessageStatus.STREAMING:
             return
-        message.text, message.reasoning = _masked(lease, answer)
+        message.text, message.reasoning = kept
         message.json_meta = {**message.json_meta, "is_counted": True}
         count(changes, turn, message, answer.usage, answer.prices)
         message.save(update_fields=["text", "reasoning", "json_meta", *COUNTED, "updated_at"])
@@ -296,9 +297,10 @@ def leave_step(lease: Lease, message_id: UUID, answer: AnsweredStep) -> None:
 
 def finish_step(lease: Lease, message_id: UUID, answer: AnsweredStep) -> None:
     """Commit an answer of the model with the calls it asks for, before any of them runs."""
+    kept = _masked(lease, answer)
     with held(lease) as (changes, turn):
         message = fetch_message(lease.workspace_id, message_id)
-        message.text, message.reasoning = _masked(lease, answer)
+        message.text, message.reasoning = kept
         message.status = MessageStatus.COMPLETE.value
         message.json_meta = _meta_of(answer, lease.workspace_id)
         count(changes, turn, message, answer.usage, answer.prices)
@@ -357,9 +359,10 @@ def _allowed_name(name: str) -> str:
 
 def fail_step(lease: Lease, message_id: UUID, answer: AnsweredStep) -> None:
     """Keep the beginning of an answer that broke off, and what it cost."""
+    kept = _masked(lease, answer)
     with held(lease) as (changes, turn):
         message = fetch_message(lease.workspace_id, message_id)
-        message.text, message.reasoning = _masked(lease, answer)
+        message.text, message.reasoning = kept
         message.status = MessageStatus.FAILED.value
         if answer.too_long:
             message.json_meta = {**message.json_meta, "too_long": answer.too_long}
@@ -388,9 +391,10 @@ def start_call(lease: Lease, call_id: UUID) -> ToolCall:
 
 def finish_call(lease: Lease, call_id: UUID, outcome: ToolCallOutcome, *, work_ms: int) -> None:
     """Commit how a call ended, before the model hears of it."""
+    texts = texts_of(outcome)
     with held(lease) as (changes, turn):
         call = fetch_call(lease.workspace_id, call_id)
-        apply_outcome(call, outcome)
+        apply_outcome(call, outcome, texts)
         call.save()
         changes.tool_call(call)
         turn.work_ms += work_ms

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 from chat.engine.rows import await_word, move_call
 from chat.engine.trust import shown
@@ -31,19 +32,39 @@ def settle_from_log(call: ToolCall, *, only_whole: bool = False) -> bool:
     if call.builtin and not outcome.is_error:
         # What goes between a file and a server is neither the model's nor the card's to show.
         outcome = replace(outcome, content=(TextPart(text=RESULT_GONE),), structured=None)
-    apply_outcome(call, outcome)
+    apply_outcome(call, outcome, texts_of(outcome))
     call.save()
     return True
 
 
-def apply_outcome(call: ToolCall, outcome: ToolCallOutcome) -> None:
+@dataclass(frozen=True, slots=True)
+class OutcomeTexts:
+    """What people and the model read of an outcome."""
+
+    content: Any
+    structured: Any
+    model_text: str
+    error: str
+
+
+def texts_of(outcome: ToolCallOutcome) -> OutcomeTexts:
+    """Make an outcome fit to be read. Takes long for a large one, so before the transaction that stores it."""
+    return OutcomeTexts(
+        content=shown(outcome.content_as_json()),
+        structured=shown(outcome.structured),
+        model_text=strip_hidden(outcome.as_model_text()),
+        error=show_hidden(outcome.message) if outcome.is_error else "",
+    )
+
+
+def apply_outcome(call: ToolCall, outcome: ToolCallOutcome, texts: OutcomeTexts) -> None:
     """Bring a call to how it ended; the caller saves."""
     status = _STATUS_OF_OUTCOME.get(outcome.outcome.value, ToolCallStatus.FAILED)
     move_call(call, status)
     call.result = {
-        "content": shown(outcome.content_as_json()),
+        "content": texts.content,
         "truncated": outcome.truncated,
-        "structured": shown(outcome.structured),
+        "structured": texts.structured,
         "structured_problem": outcome.details.get("structured"),
         "cached_at": outcome.cached_at.isoformat() if outcome.cached_at else None,
     }
@@ -53,8 +74,8 @@ def apply_outcome(call: ToolCall, outcome: ToolCallOutcome) -> None:
         # A file that was fetched or uploaded may hold anybody's words.
         call.annotations = {**call.annotations, "open_world": None}
     call.checkpoint = None
-    call.model_text = strip_hidden(outcome.as_model_text())
-    call.error = show_hidden(outcome.message) if outcome.is_error else ""
+    call.model_text = texts.model_text
+    call.error = texts.error
     call.duration_ms = outcome.duration_ms
     call.finished_at = database_now()
     if status is ToolCallStatus.OUTCOME_UNKNOWN:

@@ -12,6 +12,7 @@ from django.db import DatabaseError, transaction
 
 from audit.actions import Action, RefusedBy
 from audit.errors import AuditUnavailable
+from audit.services import prepare as prepare_entry
 from audit.services import record
 from mcp_servers import approvals, permissions, policy, schemas
 from mcp_servers.canonical import MAX_ARGUMENTS_BYTES, canonical_json
@@ -345,6 +346,14 @@ def commit_requested(plan: Plan, clock: CommitClock, *, is_sent: bool = True) ->
     """
     server = plan.tool.server
     has_quota = is_sent and server.config.calls_per_day is not None
+    entry = prepare_entry(
+        replace(
+            draft(plan.request, plan.tool, Action.TOOL_CALL_REQUESTED, plan.arguments),
+            rule=plan.decision.rule,
+            queue_ms=plan.queue_ms,
+            approval=told(plan.approval),
+        )
+    )
     clock.begin()
     try:
         with transaction.atomic():
@@ -353,14 +362,7 @@ def commit_requested(plan: Plan, clock: CommitClock, *, is_sent: bool = True) ->
             if has_quota and not take_from_quota(server, plan.request.workspace_id):
                 raise _QuotaUsedUp
             failpoint(Failpoint.GATE_APPROVAL_USED)
-            record(
-                replace(
-                    draft(plan.request, plan.tool, Action.TOOL_CALL_REQUESTED, plan.arguments),
-                    rule=plan.decision.rule,
-                    queue_ms=plan.queue_ms,
-                    approval=told(plan.approval),
-                )
-            )
+            record(entry)
             clock.check()
     except _ApprovalGone:
         refuse_because(

@@ -18,7 +18,7 @@ from django.db import DatabaseError, transaction
 
 from audit.actions import Action, Outcome, RefusedBy
 from audit.errors import AuditUnavailable
-from audit.services import EntryDraft, Ref, is_call_open, record, was_requested
+from audit.services import EntryDraft, Ref, is_call_open, prepare, record, was_requested
 from mcp_servers import schemas
 from mcp_servers.canonical import as_sent, canonical_json
 from mcp_servers.errors import CallRefused, InvalidArguments, InvalidJson
@@ -143,9 +143,10 @@ def _admit(request: BuiltinRequest, clock: CommitClock) -> None:
     try:
         # A call that is made again after a crash was let through before, and may have ended on record.
         if not was_requested(request.workspace_id, request.call_id):
+            entry = prepare(_draft(request, Action.TOOL_CALL_REQUESTED))
             clock.begin()
             with transaction.atomic():
-                record(_draft(request, Action.TOOL_CALL_REQUESTED))
+                record(entry)
                 clock.check()
     except DatabaseError as error:
         raise AuditUnavailable(details={"action": Action.TOOL_CALL_REQUESTED.value}) from error

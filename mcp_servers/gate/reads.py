@@ -14,7 +14,7 @@ from django.db import DatabaseError, transaction
 
 from audit.actions import Outcome, RefusedBy
 from audit.errors import AuditUnavailable
-from audit.services import EntryDraft, record, was_recorded
+from audit.services import EntryDraft, prepare, record, was_recorded
 from mcp_servers import elicitation, results
 from mcp_servers.canonical import JsonValue, canonical_json, clean_text
 from mcp_servers.connections import calls
@@ -320,14 +320,13 @@ async def _commit_requested(plan: ReadPlan) -> None:
 
 
 def _write_requested(plan: ReadPlan, clock: CommitClock) -> None:
+    entry = prepare(
+        draft_read(plan.kind.requested, plan.request, plan.server, plan.name, plan.arguments)
+    )
     clock.begin()
     try:
         with transaction.atomic():
-            record(
-                draft_read(
-                    plan.kind.requested, plan.request, plan.server, plan.name, plan.arguments
-                )
-            )
+            record(entry)
             clock.check()
     except DatabaseError as error:
         raise AuditUnavailable(details={"action": plan.kind.requested.value}) from error
