@@ -1,17 +1,25 @@
-"""``/healthz``: the process lives. ``/readyz``: it can serve, that is, database, schema and Redis answer."""
+"""``/healthz``: the process lives. ``/readyz``: it can serve: database, schema and Redis answer, and writes are taken."""
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+import math
+import os
+import threading
+import time
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
 
 from channels.layers import get_channel_layer
 from django.conf import settings
+from django.contrib.sessions.models import Session
 from django.core.cache import cache
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, JsonResponse
+from django.utils import timezone
 from django.views.decorators.http import require_safe
+from uuid_utils.compat import uuid7
 
 from audit.sealing.rotation import find_missing_key
 from audit.sealing.signing import SigningKeyMissing
@@ -22,6 +30,75 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 logger = logging.getLogger(__name__)
+
+PROOF_SECONDS: Final = 3.0
+"""How long a proven write counts, and one that failed."""
+_PROOF_BYTES: Final = 64 * 1024
+"""More than one page, so that a database that is full has no room for it."""
+
+
+class WriteProof:
+    """Whether something can be written, tried at most every few seconds however often somebody asks."""
+
+    def __init__(self, write: Callable[[], None]) -> None:
+        self._write = write
+        self._lock = threading.Lock()
+        self._tried_at = -math.inf
+        self._problem: Exception | None = None
+
+    def check(self) -> None:
+        """Raise what kept the newest write from succeeding."""
+        with self._lock:
+            if time.monotonic() - self._tried_at >= PROOF_SECONDS:
+                try:
+                    self._write()
+                except Exception as error:  # noqa: BLE001  raised below
+                    self._problem = error
+                else:
+                    self._problem = None
+                self._tried_at = time.monotonic()
+            problem = self._problem
+        if problem is not None:
+            raise problem.with_traceback(None)
+
+    def forget(self) -> None:
+        """Have the next check write."""
+        self._tried_at = -math.inf
+
+
+def _write_to_database() -> None:
+    key = f"write-proof-{uuid7().hex}"[:40]
+    # A row that means nothing, already over: if it cannot be deleted, it goes with the sessions that have ended.
+    Session.objects.create(
+        session_key=key,
+        session_data="x" * _PROOF_BYTES,
+        expire_date=timezone.now() - timedelta(days=1),
+    )
+    Session.objects.filter(session_key=key).delete()
+
+
+def _write_to_data_folder() -> None:
+    path = settings.TRELLIS.data_dir / f".write-proof-{os.getpid()}"
+    try:
+        with path.open("wb") as file:
+            file.write(bytes(_PROOF_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+    finally:
+        path.unlink(missing_ok=True)
+
+
+database_writes: Final = WriteProof(_write_to_database)
+data_folder_writes: Final = WriteProof(_write_to_data_folder)
+
+_ADVICE: Final = {
+    "database": "The database does not answer, or its migrations are missing.",
+    "database_writes": "The database takes no writes. Look whether its disk is full or it is read-only.",
+    "data_folder": "Nothing can be written to the data folder. Look whether its disk is full.",
+    "cache": "The cache (Redis) does not answer.",
+    "layer": "Nudges between processes (Redis) do not work.",
+    "log_signing": "A signing key of the audit log is missing.",
+}
 
 
 @require_safe
@@ -39,6 +116,9 @@ def readyz(request: HttpRequest) -> JsonResponse:
         "layer": _check_layer,
     }
     results = {name: _run(name, check) for name, check in checks.items()}
+    if results["database"] == "ok":
+        results["database_writes"] = _run("database_writes", database_writes.check)
+    results["data_folder"] = _run("data_folder", data_folder_writes.check)
     if is_leaving():
         results["process"] = "stopping"
     is_ready = all(result == "ok" for result in results.values())
@@ -50,6 +130,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
     told: dict[str, object] = {"status": status, "checks": results}
     if results["database"] == "ok" and request.user.is_authenticated and request.user.is_superuser:
         told["restore"] = "unconfirmed" if restoring.is_unconfirmed() else "none"
+        told["problems"] = [_ADVICE[name] for name, result in results.items() if result == "failed"]
     return JsonResponse(told, status=200 if is_ready else 503)
 
 

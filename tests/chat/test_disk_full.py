@@ -5,14 +5,18 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
+from django.contrib.sessions.models import Session
 from django.db import OperationalError, connection
 from django.test import Client
 
 from chat.models import Message, Turn
+from config import health
 from tests.chat.conftest import Chat
+from workspaces.models import User
 
 MOST_FILLED: Final = 10_000
 """Rows of one size; more than any test's file has room for."""
@@ -58,3 +62,46 @@ def test_what_does_not_fit_is_refused_whole(chat: Chat) -> None:
     taken = client.post(path, body, content_type="application/json", headers=headers)
     assert taken.status_code == 202
     chat.watching.turn("completed")
+
+
+@pytest.mark.sqlite
+def test_readiness_proves_a_write(chat: Chat, superuser: User) -> None:
+    """REL-263, REL-31: while the disk is full the process is not ready, its owner reads why, and it recovers by itself."""
+    client = Client()
+    client.force_login(superuser, backend="allauth.account.auth_backends.AuthenticationBackend")
+
+    def ask(by: Client) -> tuple[int, dict[str, Any]]:
+        health.database_writes.forget()
+        answer = by.get("/readyz")
+        return answer.status_code, answer.json()
+
+    status, told = ask(client)
+    assert (status, told["checks"]["database_writes"], told["problems"]) == (200, "ok", [])
+    with full_disk():
+        status, told = ask(client)
+        assert (status, told["status"]) == (503, "unavailable")
+        assert told["checks"]["database"] == "ok"
+        assert told["checks"]["database_writes"] == "failed"
+        assert "disk is full" in told["problems"][0]
+        status, told = ask(Client())
+        assert status == 503
+        assert "problems" not in told
+    assert ask(client)[0] == 200
+    assert not Session.objects.filter(session_key__startswith="write-proof").exists()
+
+
+def test_a_data_folder_that_takes_nothing_is_told(
+    db: None, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-263: files are proven as well, and at most once in a few seconds."""
+    folder = tmp_path / "gone"
+    config = settings.TRELLIS.model_copy(update={"data_dir": folder})
+    settings.TRELLIS = config
+    monkeypatch.setattr(health, "PROOF_SECONDS", 60.0)
+    health.data_folder_writes.forget()
+    assert Client().get("/readyz").json()["checks"]["data_folder"] == "failed"
+    folder.mkdir()
+    assert Client().get("/readyz").status_code == 503
+    health.data_folder_writes.forget()
+    assert Client().get("/readyz").json()["checks"]["data_folder"] == "ok"
+    assert not list(folder.iterdir())
