@@ -16,6 +16,7 @@ from uuid import UUID
 
 from django.db.models import Exists, OuterRef, Q
 
+from chat.engine.predecessors import show_alive
 from chat.hub import PROCESS_ID
 from chat.models import Turn
 from chat.values import TurnStatus
@@ -87,6 +88,7 @@ def acquire(turn: Turn) -> bool:
 
     The conversation is locked, and the turn was read under that lock.
     """
+    show_alive()
     now = database_now()
     taken = {
         "lease_owner": PROCESS_ID,

@@ -16,8 +16,8 @@ from uuid import UUID
 
 from django.db import InterfaceError, OperationalError
 
-from chat.engine import leases, ledger
-from chat.engine.leases import Lease, LeaseLost, Orphanage
+from chat.engine import leases, ledger, predecessors
+from chat.engine.leases import Lease, LeaseLost, Orphan, Orphanage
 from chat.engine.loop import run_turn
 from chat.engine.observing import turn_observed
 from chat.values import TurnStatus
@@ -93,10 +93,15 @@ _watches: list[asyncio.Task[None]] = []
 
 def recover() -> int:
     """Take over turns that nobody works on; returns how many were found."""
-    orphans = _orphanage.look()
+    orphans = _find_orphans()
     for orphan in orphans:
         wake(orphan.turn_id, orphan.workspace_id)
     return len(orphans)
+
+
+def _find_orphans(limit: int = leases.MOST_ORPHANS) -> list[Orphan]:
+    predecessors.free_turns_of_the_dead()
+    return _orphanage.look(limit)
 
 
 def conversations() -> set[UUID]:
@@ -205,17 +210,16 @@ async def _keep(lease: Lease) -> None:
 
 
 async def _watch() -> None:
-    """Look for orphans now and then, each process at moments of its own."""
+    """Look for orphans at once, then now and then, each process at moments of its own."""
     while True:
-        await asyncio.sleep(WATCH_SECONDS * random.uniform(0.7, 1.3))  # noqa: S311 - no secret
         room = MOST_TURNS - len(_running)
-        if room <= 0 or is_leaving():
-            continue
-        try:
-            for orphan in await in_database(_orphanage.look, min(room, leases.MOST_ORPHANS)):
-                _start(orphan.turn_id, orphan.workspace_id)
-        except Exception:  # noqa: BLE001
-            logger.warning("orphans_not_looked_for")
+        if room > 0 and not is_leaving():
+            try:
+                for orphan in await in_database(_find_orphans, min(room, leases.MOST_ORPHANS)):
+                    _start(orphan.turn_id, orphan.workspace_id)
+            except Exception:  # noqa: BLE001
+                logger.warning("orphans_not_looked_for")
+        await asyncio.sleep(WATCH_SECONDS * random.uniform(0.7, 1.3))  # noqa: S311 - no secret
 
 
 async def _settle(lease: Lease, reason: _Reason | None) -> None:
