@@ -35,8 +35,18 @@ def main(argv: list[str]) -> int:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     from django.core.management import execute_from_command_line
 
-    execute_from_command_line(argv)
+    try:
+        execute_from_command_line(argv)
+    finally:
+        _close_connections()
     return 0
+
+
+def _close_connections() -> None:
+    """End what a command has opened, while the interpreter still has threads to do it with."""
+    runtime = sys.modules.get("mcp_servers.connections.runtime")
+    if runtime is not None:
+        runtime.shutdown()
 
 
 def _announce_address(options: list[str]) -> None:

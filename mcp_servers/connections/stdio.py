@@ -247,6 +247,8 @@ class StdioTransport:
         finally:
             if lifeline >= 0:
                 os.close(lifeline)
+                # Also when we are cut off: a loop that closes before its child has ended complains of it.
+                await _ended(process, _KILL_SECONDS)
             _close_pipes(process)
 
 
