@@ -74,7 +74,7 @@ django.setup()  # the factories below are models' builders, and are imported bef
 settings.SERVESTATIC_USE_FINDERS = settings.SERVESTATIC_USE_STATIC_ROOT = False
 # What a power cut leaves has a test of its own; the others need not wait for the disk.
 if "DATABASE_URL" not in os.environ:
-    _options = settings.DATABASES["default"]["OPTIONS"]
+    _options: dict[str, Any] = settings.DATABASES["default"]["OPTIONS"]  # type: ignore[assignment]
     _options["init_command"] = _options["init_command"].replace("=FULL", "=OFF")
 # Tasks that a test sends go to its own broker; without the app each would look for one on this machine, for seconds.
 import_module("config.celery")

@@ -55,7 +55,7 @@ def watching() -> Iterator[None]:
 
         return run
 
-    Atomic.__enter__, Atomic.__exit__ = watched_enter, watched_leave  # type: ignore[method-assign,assignment]
+    Atomic.__enter__, Atomic.__exit__ = watched_enter, watched_leave  # type: ignore[method-assign]
     for name, function in plain.items():
         setattr(CursorWrapper, name, watched(function))
     try:

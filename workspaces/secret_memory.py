@@ -149,7 +149,8 @@ class _Index:
         self._grams: dict[str, int] = {}
         self._by_head: dict[str, Mapping[int, dict[str, int]]] = {}
         """First characters → length → forms; a form counts once for each secret that has it."""
-        self._words: Counter[int] = Counter()
+        self._words: dict[int, Counter[str]] = {}
+        """Words that a form has at its beginning → such beginnings."""
         self._short: Counter[str] = Counter()
 
     def __len__(self) -> int:
@@ -159,8 +160,11 @@ class _Index:
         for start in range(_STRIDE):
             gram = form[start : start + _GRAM]
             self._grams[gram] = self._grams.get(gram, 0) + 1
-        self._short.update(_short_of(form))
-        self._words.update(_words_of(form))
+        words = _words_of(form)
+        if not words:
+            self._short[form] += 1
+        for word in words:
+            self._words.setdefault(word, Counter())[form[:_SHORTEST_OF_WORDS]] += 1
         lengths = self._by_head.get(form[:_SHORTEST])
         forms = lengths.get(len(form)) if lengths else None
         if forms is not None:
@@ -173,11 +177,13 @@ class _Index:
             }
 
     def remove(self, form: str) -> None:
-        for counter, ones in ((self._short, _short_of(form)), (self._words, _words_of(form))):
-            for one in ones:
-                counter[one] -= 1  # type: ignore[index]  # each counts what it is given
-                if not counter[one]:  # type: ignore[index]
-                    del counter[one]  # type: ignore[arg-type]
+        words = _words_of(form)
+        if not words:
+            _take_one(self._short, form)
+        for word in words:
+            _take_one(self._words[word], form[:_SHORTEST_OF_WORDS])
+            if not self._words[word]:
+                del self._words[word]
         for start in range(_STRIDE):
             gram = form[start : start + _GRAM]
             left = self._grams[gram] - 1
@@ -205,7 +211,12 @@ class _Index:
         """
         if len(self._short) > _MOST_SHORT or any(form in window for form in tuple(self._short)):
             return True
-        return not self._words.keys().isdisjoint(words)
+        known = self._words
+        if known.keys().isdisjoint(words):
+            return False
+        # A word may be there by chance, where there are many secrets; a whole beginning hardly is.
+        hits = {word for word in words if word in known}
+        return any(form in window for word in hits for form in tuple(known.get(word, ())))
 
     def length_at(self, text: str, start: int) -> int:
         """The length of the longest form that lies there; 0 if none does."""
@@ -354,8 +365,10 @@ def _words_of(form: str) -> list[int]:
     return [word for at in range(_WORD) for word in _as_words(raw[at : at + _WORD])]
 
 
-def _short_of(form: str) -> list[str]:
-    return [] if _words_of(form) else [form]
+def _take_one(counter: Counter[str], one: str) -> None:
+    counter[one] -= 1
+    if not counter[one]:
+        del counter[one]
 
 
 def _codings(plain: str) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ _lanes: dict[tuple[int, str], threading.Semaphore] = {}
 _lock = threading.Lock()
 
 
-class DatabaseWrapper(base.DatabaseWrapper):  # type: ignore[misc]
+class DatabaseWrapper(base.DatabaseWrapper):
     """A connection that holds a lane from when it is taken out of the pool until it is given back."""
 
     _leave_lane: Callable[[], object] | None = None
@@ -46,7 +46,7 @@ class DatabaseWrapper(base.DatabaseWrapper):  # type: ignore[misc]
 
     def _close(self) -> None:
         try:
-            super()._close()
+            super()._close()  # type: ignore[misc]  # the stubs leave it out
         finally:
             self._leave()
 
