@@ -6,9 +6,13 @@ administrator trusts the server. Names and descriptions never decide.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from mcp_servers.values import Effect, ToolAnnotations
+
+_MOST_NAMES: Final = 3
+_LONGEST_NAME: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +35,11 @@ class ToolFacts:
     action_effect: Effect | None = None
     """What an administrator set for that action; None: nothing."""
     has_read_untrusted: bool = False
-    """Something from outside has reached the model that asks for this call."""
+    """What the model reads holds something from outside."""
+    untrusted_source: str = ""
+    """What that was, as a clause: "the page … was read"."""
+    unknown_destinations: tuple[str, ...] = ()
+    """Where the call can carry its arguments, other than where a person or the assistant's author wants them."""
 
     @property
     def only_reads(self) -> bool:
@@ -44,13 +52,18 @@ class ToolFacts:
         )
 
     @property
-    def sends_out(self) -> bool:
+    def reaches_outside(self) -> bool:
         """The tool may carry what it is given to the outside: nobody whose word counts says otherwise."""
-        if self.only_reads:
+        return self.is_indirect or not (
+            self.trusts_annotations and self.annotations.open_world is False
+        )
+
+    @property
+    def is_steerable(self) -> bool:
+        """Words from outside could have the model send something out with this call, unseen."""
+        if not self.has_read_untrusted or not self.reaches_outside:
             return False
-        if self.is_indirect:
-            return True
-        return not (self.trusts_annotations and self.annotations.open_world is False)
+        return not self.only_reads or bool(self.unknown_destinations)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +75,21 @@ class PolicyDecision:
     reason: str
 
 
+UNTRUSTED_CONTENT: Final = "turn.untrusted_content"
+OUTSIDE_WAS_READ: Final = "content from outside was read"
+
+
 def decide(facts: ToolFacts) -> PolicyDecision:
     """Decide on a call of this tool. Rules are tried from the strictest down; the first that fits decides."""
+    decision = _decide(facts)
+    if decision.effect is Effect.DENY or not facts.is_steerable:
+        return decision
+    if decision.effect is Effect.AUTO:
+        return _untrusted(facts)
+    return replace(decision, reason=f"{decision.reason} {_source(facts)}")
+
+
+def _decide(facts: ToolFacts) -> PolicyDecision:
     refusal = _refusal(facts)
     if refusal is not None:
         return refusal
@@ -71,11 +97,6 @@ def decide(facts: ToolFacts) -> PolicyDecision:
         return _confirm("tool.confirm", "An administrator wants this tool to ask first.")
     if facts.is_indirect:
         return _by_action(facts)
-    if facts.has_read_untrusted and facts.sends_out and facts.override is Effect.AUTO:
-        return _confirm(
-            "turn.untrusted_content",
-            "The assistant has read something from outside, and this tool could send things out.",
-        )
     if facts.override is Effect.AUTO:
         return _auto("tool.auto", "An administrator lets this tool run by itself.")
     return _by_annotations(facts)
@@ -85,11 +106,8 @@ def relax(decision: PolicyDecision, facts: ToolFacts, *, is_remembered: bool) ->
     """Take a person's own "always" into account; it answers for them only where they would have been asked as a matter of course."""
     if not is_remembered or not may_remember(decision):
         return decision
-    if facts.has_read_untrusted and facts.sends_out:
-        return _confirm(
-            "turn.untrusted_content",
-            "The assistant has read something from outside, and this tool could send things out.",
-        )
+    if facts.is_steerable:
+        return _untrusted(facts)
     return _auto("user.always", "You said that this tool need not ask.")
 
 
@@ -133,11 +151,6 @@ def _by_action(facts: ToolFacts) -> PolicyDecision:
         return _confirm("action.confirm", f"{runs} An administrator wants it to ask first.")
     if facts.action_effect is not Effect.AUTO:
         return _confirm("hints.action", f"{runs} What it does to its data is not said.")
-    if facts.has_read_untrusted:
-        return _confirm(
-            "turn.untrusted_content",
-            f"{runs} The assistant has read something from outside, and it could send things out.",
-        )
     return _auto("action.auto", f"{runs} An administrator lets it run by itself.")
 
 
@@ -161,6 +174,29 @@ def _by_annotations(facts: ToolFacts) -> PolicyDecision:
             "The server says that this tool only reads, but it is not trusted to say so.",
         )
     return _auto("hints.read_only", "This tool only reads.")
+
+
+def _untrusted(facts: ToolFacts) -> PolicyDecision:
+    if facts.only_reads:
+        could = f"This call can send data to {_listed(facts.unknown_destinations)}."
+    elif facts.is_indirect:
+        could = (
+            f"This call runs the action {facts.action}, which can change things or send data out."
+        )
+    else:
+        could = "This tool can change things or send data out."
+    return _confirm(UNTRUSTED_CONTENT, f"{could} {_source(facts)}")
+
+
+def _source(facts: ToolFacts) -> str:
+    source = facts.untrusted_source or OUTSIDE_WAS_READ
+    return f"You are asked because {source}: words from outside can steer the assistant."
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    shown = ", ".join(name[:_LONGEST_NAME] for name in names[:_MOST_NAMES])
+    left = len(names) - _MOST_NAMES
+    return f"{shown} and {left} more" if left > 0 else shown
 
 
 def _auto(rule: str, reason: str) -> PolicyDecision:

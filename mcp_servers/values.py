@@ -126,7 +126,11 @@ class ToolCallRequest:
     timeout_seconds: float | None = None
     """For the call alone; waiting for a free slot is not counted. None: the server's own setting."""
     has_read_untrusted: bool = False
-    """Something from outside has reached the model that asks for this call."""
+    """What the model that asks for this call reads holds something from outside."""
+    untrusted_source: str = ""
+    """What that was, as a clause for people: "the page … was read"."""
+    known_destinations: frozenset[str] = frozenset()
+    """Where this call may carry data although the model has read words from outside; see mcp_servers.destinations."""
     can_wait_elsewhere: bool = False
     """True: when the server wants an answer first, the caller can be put aside and come back with the checkpoint."""
     checkpoint: str | None = None

@@ -16,7 +16,7 @@ class WorkspacesConfig(AppConfig):
             Workspace,
             (
                 *("name", "slug", "is_active", "approves_new_tools"),
-                *("allows_personal_servers", "remembers_permissions"),
+                *("allows_personal_servers", "remembers_permissions", "reads_outside_unasked"),
             ),
         )
         watch(Membership, ("role", "is_auditor"))

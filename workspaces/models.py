@@ -120,6 +120,11 @@ class Workspace(models.Model):
         default=True,
         help_text="Members may let a tool run without being asked again.",
     )
+    reads_outside_unasked = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="After content from outside was read, tools that only read may reach outside without asking.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from django.db.models import Q
+
 from audit.actions import Outcome
 from chat.artifacts import storage
 from chat.artifacts.kinds import as_text, is_text, kind_of
@@ -19,8 +21,17 @@ from workspaces.errors import Conflict, InvalidInput, NotFound
 
 MOST_READ_CHARACTERS: Final = 60_000
 """Of one reading by a model; it can ask for the lines that follow."""
-# What came from a server or a person's disk may hold anybody's words.
-_FROM_OUTSIDE: Final = [ArtifactOrigin.TOOL.value, ArtifactOrigin.UPLOAD.value]
+# What came from a server or a person's disk may hold anybody's words, and so may what the model wrote after it read some.
+# A copy in a fork does not say which call wrote it.
+_MAY_BE_FROM_OUTSIDE: Final = (
+    Q(origin__in=[ArtifactOrigin.TOOL.value, ArtifactOrigin.UPLOAD.value])
+    | Q(tool_call__turn__has_read_untrusted=True)
+    | Q(
+        origin=ArtifactOrigin.MODEL.value,
+        tool_call__isnull=True,
+        artifact__conversation__turns__has_read_untrusted=True,
+    )
+)
 
 
 def run_builtin(call: ToolCall, conversation: Conversation, actor: Actor) -> ToolCallOutcome:
@@ -144,7 +155,7 @@ def _read(call: ToolCall, conversation: Conversation, actor: Actor) -> ToolCallO
         note = "\n[cut here]"
     head = f"{artifact.name}, version {version.number} of {artifact.newest}, lines {first} to {last} of {len(lines)}:\n"
     outside = ArtifactVersion.objects.for_workspace(call.workspace_id).filter(
-        artifact=artifact, number__lte=version.number, origin__in=_FROM_OUTSIDE
+        _MAY_BE_FROM_OUTSIDE, artifact=artifact, number__lte=version.number
     )
     return ToolCallOutcome(
         outcome=Outcome.OK,

@@ -185,6 +185,7 @@ def _begin_step(lease: Lease, step: int) -> tuple[StepTask, Message]:
         notices=task.notices,
         prompt_tokens=task.fitted.tokens,
         prices=task.facts.prices,
+        untrusted_source=task.untrusted_source,
     )
     return task, message
 

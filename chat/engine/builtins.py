@@ -14,8 +14,9 @@ from chat.artifacts.tools import RESOURCE, TRANSFERS, is_sending
 from chat.artifacts.transfers import arguments_for_gate, keep_received, pin
 from chat.engine.context import TurnContext
 from chat.engine.leases import Lease
-from chat.engine.requests import builtin_request, request_of
+from chat.engine.requests import builtin_request, request_to_send
 from chat.engine.rows import fetch_call, held
+from chat.engine.trust import may_read_resource
 from chat.models import ToolCall
 from chat.toolset import resolve_toolset
 from chat.values import BuiltinTool
@@ -27,7 +28,8 @@ from mcp_servers.gate import (
     read_resource,
     refuse_builtin,
 )
-from mcp_servers.values import ResourceRequest, TextPart, ToolCallOutcome
+from mcp_servers.policy import OUTSIDE_WAS_READ
+from mcp_servers.values import ResourceRequest, TextPart, ToolCallOutcome, ToolCallRequest
 from workspaces.database import in_database
 from workspaces.errors import DomainError
 
@@ -67,6 +69,12 @@ def _prepare(lease: Lease, call: ToolCall, task: TurnContext, request: BuiltinRe
     """Settle what is sent, and keep it in the row before anybody is asked."""
     if not task.bud.makes_artifacts:
         refuse_builtin(request, "This assistant makes no files.")
+    if call.tool_id is None and not may_read_resource(call, task.turn, task.bud):
+        refuse_builtin(
+            request,
+            f"This address could carry data out, and {task.turn.untrusted_source or OUTSIDE_WAS_READ}. Only addresses that the "
+            "server has named can be read now. Ask the user to name the address or the server.",
+        )
     if call.artifact is not None or not is_sending(call):
         return call
     try:
@@ -82,9 +90,7 @@ def _prepare(lease: Lease, call: ToolCall, task: TurnContext, request: BuiltinRe
 
 async def _transfer(call: ToolCall, task: TurnContext, port: CallPort) -> ToolCallOutcome:
     if call.tool_id is not None:
-        request = request_of(call, task.turn, task.bud, task.actor)
-        arguments = await in_database(arguments_for_gate, call)
-        return await call_tool(replace(request, arguments=arguments), port=port)
+        return await call_tool(await in_database(_server_request, call, task), port=port)
     assert call.server_id is not None
     assert call.tool_name == RESOURCE
     read = await read_resource(
@@ -108,6 +114,12 @@ async def _transfer(call: ToolCall, task: TurnContext, port: CallPort) -> ToolCa
         truncated=read.truncated,
         details=read.details,
     )
+
+
+def _server_request(call: ToolCall, task: TurnContext) -> ToolCallRequest:
+    """The call of the server's tool, with the content of the file in it."""
+    request = request_to_send(call, task.turn, task.bud, task.actor)
+    return replace(request, arguments=arguments_for_gate(call))
 
 
 def _keep(call: ToolCall, task: TurnContext, outcome: ToolCallOutcome) -> ToolCallOutcome:

@@ -13,7 +13,7 @@ from chat.engine.context import read_context
 from chat.engine.identical import IdenticalResults
 from chat.engine.leases import Lease
 from chat.engine.port import TurnPort
-from chat.engine.requests import request_of
+from chat.engine.requests import request_to_send
 from mcp_servers.errors import ApprovalMissing, InputMissing, InvalidArguments, OutcomeNotRecorded
 from mcp_servers.gate import call_tool
 from workspaces.database import in_database
@@ -75,7 +75,7 @@ async def _call_one(lease: Lease, call_id: UUID, port: TurnPort, results: Identi
         if call.builtin:
             outcome = await call_built_in(lease, call, task, port)
         else:
-            request = request_of(call, task.turn, task.bud, task.actor)
+            request = await in_database(request_to_send, call, task.turn, task.bud, task.actor)
             outcome = await results.call_once(
                 call,
                 task.turn,

@@ -8,14 +8,26 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Q
+
 from chat.engine.context_window import PastCall, PastStep, PastTurn, measured_factor, shorten
 from chat.engine.reading import attachments_of_conversation, messages_of
+from chat.engine.trust import find_source
 from chat.models import Attachment, Message, ToolCall, Turn
 from chat.values import AttachmentStatus, MessageRole, MessageStatus
 from mcp_servers.hidden_text import strip_hidden
 
 OLD_ATTACHMENT_CHARACTERS = 4_000
 """Attachments of earlier questions are shortened to this."""
+_OF_SOURCES = (
+    "annotations",
+    "arguments",
+    "builtin",
+    "server_id",
+    "server_name",
+    "tool_name",
+    "artifact",
+)
 MOST_CHARACTERS = 60_000
 """Of one result, and of the attachments of the newest question."""
 
@@ -28,6 +40,8 @@ class History:
     """The last one is the turn itself, as far as it has come."""
     factor: float = 1.0
     """Real tokens for each estimated one, as the newest counted answer shows."""
+    untrusted_source: str = ""
+    """The newest words from outside among it, as a clause for people; empty: there are none."""
     too_long: int | None = None
     """How much was sent when the model could not read it all, as it was estimated."""
 
@@ -36,12 +50,16 @@ def read_history(turn: Turn) -> History:
     """The path that ends with this turn."""
     rows = messages_of(turn.workspace_id, turn.conversation_id)
     calls: defaultdict[UUID, list[ToolCall]] = defaultdict(list)
+    results: defaultdict[UUID, list[ToolCall]] = defaultdict(list)
     asking = [row.pk for row in rows if row.json_meta.get("tool_calls")]
     if asking:
         found = ToolCall.objects.for_workspace(turn.workspace_id).filter(message__in=asking)
         # What people are shown of results may be megabytes.
-        for call in found.only("message_id", "provider_call_id", "model_text"):
+        found = found.annotate(has_result=Q(result__isnull=False))
+        for call in found.only("message_id", "provider_call_id", "model_text", *_OF_SOURCES):
             calls[call.message_id].append(call)
+            if call.has_result:  # type: ignore[attr-defined]  # annotated above
+                results[call.message_id].append(call)
     path = active_path(rows, turn)
     attached: defaultdict[UUID, list[Attachment]] = defaultdict(list)
     for one in attachments_of_conversation(turn.workspace_id, turn.conversation_id):
@@ -65,6 +83,7 @@ def read_history(turn: Turn) -> History:
             PastTurn(question, tuple(said)) for question, said in zip(questions, steps, strict=True)
         ),
         factor=factor,
+        untrusted_source=find_source(path, results, attached),
     )
 
 

@@ -42,7 +42,6 @@ from chat.engine.rows import (
     move_turn,
 )
 from chat.engine.states import WAITING_CALLS
-from chat.engine.trust import reads_untrusted
 from chat.models import Message, ToolCall, Turn
 from chat.providers.base import TokenCount
 from chat.providers.known_models import Prices
@@ -201,12 +200,14 @@ def start_step(
     notices: Sequence[str] = (),
     prompt_tokens: int = 0,
     prices: Prices | None = None,
+    untrusted_source: str = "",
 ) -> Message:
     """The message that the model's answer goes into; one that was cut off begins anew.
 
     Args:
         notices: what the person should know of what is sent; they take the place of earlier ones.
         prompt_tokens: about how many are sent, and so were by an attempt whose process died.
+        untrusted_source: what the model reads from outside, as a clause; empty: nothing.
     """
     with held(lease) as (changes, turn):
         last = find_last_answer(lease.workspace_id, lease.turn_id)
@@ -247,9 +248,9 @@ def start_step(
         if not is_told:
             turn.notice = " ".join(notices)
             changed.add("notice")
-        if not turn.has_read_untrusted and reads_untrusted(turn, step):
-            turn.has_read_untrusted = True
-            changed.add("has_read_untrusted")
+        if untrusted_source and turn.untrusted_source != untrusted_source:
+            turn.has_read_untrusted, turn.untrusted_source = True, untrusted_source
+            changed |= {"has_read_untrusted", "untrusted_source"}
         if changed:
             turn.save(update_fields=[*changed, "updated_at"])
         if not is_told:

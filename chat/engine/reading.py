@@ -95,11 +95,6 @@ def unread_attachments(workspace_id: UUID, message_id: UUID) -> tuple[UUID, ...]
     return tuple(row.pk for row in _UNREAD.all(workspace_id, message_id))
 
 
-def servers_of_attachments(workspace_id: UUID, message_id: UUID) -> set[UUID]:
-    """The servers that have answered for what is attached to a message, also those that could not."""
-    return {row.server_id for row in _READ.all(workspace_id, message_id)}
-
-
 def _turn(workspace_id: UUID, turn_id: UUID) -> Any:
     return Turn.objects.for_workspace(workspace_id).filter(pk=turn_id).order_by()
 
@@ -159,12 +154,6 @@ def _unread(workspace_id: UUID, message_id: UUID) -> Any:
     return rows.filter(message_id=message_id, status=AttachmentStatus.QUEUED.value)
 
 
-def _read(workspace_id: UUID, message_id: UUID) -> Any:
-    rows = Attachment.objects.for_workspace(workspace_id).only("server_id")
-    read = [AttachmentStatus.READY.value, AttachmentStatus.FAILED.value]
-    return rows.filter(message_id=message_id, status__in=read)
-
-
 _TURN = PreparedRows[Turn](_turn, UUID, UUID)
 _TURN_WITH_PEOPLE = PreparedRows[Turn](_turn_with_people, UUID, UUID)
 _ACTIVE_TURN = PreparedRows[Turn](_active_turn, UUID, UUID)
@@ -176,4 +165,3 @@ _LAST_ANSWER = PreparedRows[Message](_last_answer, UUID, UUID)
 _MESSAGES = PreparedRows[Message](_messages, UUID, UUID)
 _ATTACHMENTS = PreparedRows[Attachment](_attachments, UUID, UUID)
 _UNREAD = PreparedRows[Attachment](_unread, UUID, UUID)
-_READ = PreparedRows[Attachment](_read, UUID, UUID)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from audit.services import Ref
 from chat import on_demand
 from chat.artifacts.tools import SPEC_OF
+from chat.engine.trust import known_destinations
 from chat.models import Bud, ToolCall, Turn
 from chat.values import ToolExposure
 from mcp_servers.gate import BuiltinRequest
@@ -43,9 +44,18 @@ def request_of(call: ToolCall, turn: Turn, bud: Bud, actor: Actor) -> ToolCallRe
         model=turn.model,
         offered_definition_hash=call.definition_hash,
         has_read_untrusted=turn.has_read_untrusted,
+        untrusted_source=turn.untrusted_source,
         can_wait_elsewhere=True,
         checkpoint=checkpoint_of(call),
     )
+
+
+def request_to_send(call: ToolCall, turn: Turn, bud: Bud, actor: Actor) -> ToolCallRequest:
+    """The same for a call that is about to be made, with where it may carry data."""
+    request = request_of(call, turn, bud, actor)
+    if not turn.has_read_untrusted:
+        return request
+    return replace(request, known_destinations=known_destinations(call, turn, bud))
 
 
 def builtin_request(call: ToolCall, turn: Turn, bud: Bud, actor: Actor) -> BuiltinRequest:

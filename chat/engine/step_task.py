@@ -41,6 +41,7 @@ class StepTask:
     prompt: str
     fitted: Fitted
     earlier: EarlierCalls
+    untrusted_source: str
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -115,6 +116,7 @@ def read_task(lease: Lease, step: int) -> StepTask:
         prompt=prompt,
         fitted=fit(history.turns, window, fixed=_fixed_size(prompt, toolset)),
         earlier=read_earlier(turn) if step else EarlierCalls(Counter()),
+        untrusted_source=history.untrusted_source,
     )
 
 

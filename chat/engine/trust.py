@@ -1,21 +1,28 @@
-"""Words from outside: whether the model is about to read some, and how people are shown them.
+"""Words from outside: whether the model reads some, where they came from, and how people are shown them.
 
-What is said there may be meant to steer the model; from then on tools that could carry something out ask first,
-whatever an administrator or a person has allowed, until the turn ends and the person speaks again.
+What is said there may be meant to steer the model. As long as it is on the path that the model reads, tools that could
+carry something out ask first, whatever an administrator or a person has allowed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import UUID
 
-from chat.engine.reading import servers_of_attachments
-from chat.engine.rows import calls_of
-from chat.models import Turn
+from chat.artifacts.tools import RESOURCE, arguments_for_people
+from chat.engine.reading import messages_of
+from chat.models import Attachment, Bud, Message, ToolCall, Turn
+from chat.paths import path_to
+from chat.values import AttachmentStatus, Decision, MessageRole
+from mcp_servers.destinations import destinations_of, names_host, names_server, server_key
 from mcp_servers.hidden_text import show_hidden
-from mcp_servers.models import McpTool
+from mcp_servers.models import McpResource, McpTool
+from mcp_servers.policy import UNTRUSTED_CONTENT
 from mcp_servers.values import ToolAnnotations
+
+_LONGEST_SOURCE = 200
 
 
 def is_from_outside(annotations: Mapping[str, Any]) -> bool:
@@ -23,14 +30,104 @@ def is_from_outside(annotations: Mapping[str, Any]) -> bool:
     return not (annotations.get("is_trusted") and annotations.get("open_world") is False)
 
 
-def reads_untrusted(turn: Turn, step: int) -> bool:
-    """Whether what this turn's model reads for this step holds anything from outside."""
-    if _attached(turn):
+def find_source(
+    path: Sequence[Message],
+    calls: Mapping[UUID, Iterable[ToolCall]],
+    attached: Mapping[UUID, Iterable[Attachment]],
+) -> str:
+    """The newest words from outside on the path that a model reads, as a clause; empty if there are none.
+
+    Args:
+        calls: those that have brought something, by their messages.
+    """
+    closed: dict[UUID, bool] = {}
+    for message in reversed(path):
+        for call in reversed(list(calls.get(message.pk, ()))):
+            if is_from_outside(call.annotations):
+                return told_call(call)
+        for one in attached.get(message.pk, ()):
+            if one.status == AttachmentStatus.QUEUED:
+                continue
+            # Also what could not be read counts: the server has answered.
+            if one.server_id not in closed:
+                closed[one.server_id] = _reaches_nothing(one.server_id, one.workspace_id)
+            if not closed[one.server_id]:
+                return f"{_quoted(one.uri)} of the server {_quoted(one.server_name)} was attached"
+    return ""
+
+
+def told_call(call: ToolCall) -> str:
+    """What a call has brought before the model, as a clause for people."""
+    if call.builtin and call.server_id is None:
+        return f"the file {_quoted(str(call.arguments.get('name', '')))} was read"
+    given = arguments_for_people(call) if call.builtin else call.arguments
+    for value in (given or {}).values():
+        if isinstance(value, str) and (page := _page(value)):
+            return f"the page {_quoted(page)} was read"
+    return f"a result of {_quoted(f'{call.server_name}.{call.tool_name}')} was read"
+
+
+def known_destinations(call: ToolCall, turn: Turn, bud: Bud) -> frozenset[str]:
+    """Where a call may carry data although words from outside were read.
+
+    Those are the servers that the bud or the conversation lists, the hosts and servers that the bud's prompt or the
+    person's messages name, and what the person has approved in this conversation.
+    """
+    if call.server_id is None:
+        return frozenset()
+    here = server_key(call.server_id)
+    approved: set[str] = set()
+    rows = ToolCall.objects.for_workspace(turn.workspace_id).filter(
+        turn__conversation_id=turn.conversation_id,
+        server_id__isnull=False,
+        approval_rule=UNTRUSTED_CONTENT,
+        decision=Decision.APPROVED.value,
+        approval_id__isnull=False,  # the calls of a fork are copies, of what was approved elsewhere
+    )
+    for row in rows.only(
+        "server_id", "server_name", "tool_name", "builtin", "arguments", "annotations"
+    ):
+        if row.annotations.get("is_trusted") and row.annotations.get("read_only"):
+            approved |= set(_reached_by(row))
+    listed = {*bud.mcp.servers, *turn.conversation.overrides.additional_servers}
+    texts = [bud.system_prompt, *_said_by_person(turn)]
+
+    def is_known(key: str) -> bool:
+        if key in approved:
+            return True
+        if key == here:
+            is_named = any(names_server(text, call.server_name) for text in texts)
+            return is_named or call.server_id in listed
+        return any(names_host(text, key) for text in texts)
+
+    return frozenset(key for key in _reached_by(call) if is_known(key))
+
+
+def may_read_resource(call: ToolCall, turn: Turn, bud: Bud) -> bool:
+    """Whether the model may have its server read an address, although the address could carry something out.
+
+    It may if everything that the address reaches is known, or if the server itself lists it or has named it.
+    """
+    if not turn.has_read_untrusted or turn.workspace.reads_outside_unasked:
         return True
-    if step == 0:
-        return False  # no call of this turn comes before its first answer
-    results = calls_of(turn).filter(result__isnull=False).values_list("annotations", flat=True)
-    return any(is_from_outside(one) for one in results)
+    assert call.server_id is not None
+    uri = str(call.arguments["resource"])
+    listed = McpResource.objects.for_workspace(turn.workspace_id).filter(
+        server_id=call.server_id, uri=uri, is_template=False
+    )
+    given = ToolCall.objects.for_workspace(turn.workspace_id).filter(
+        turn__conversation_id=turn.conversation_id,
+        server_id=call.server_id,
+        model_text__contains=uri,
+        result__isnull=False,
+    )
+    is_known = set(_reached_by(call)) <= known_destinations(call, turn, bud)
+    return (
+        is_known
+        or listed.exists()
+        or given.exists()
+        or _reaches_nothing(call.server_id, turn.workspace_id)
+    )
 
 
 def shown(value: Any) -> Any:
@@ -42,10 +139,38 @@ def shown(value: Any) -> Any:
     return [shown(part) for part in value] if isinstance(value, list) else value
 
 
-def _attached(turn: Turn) -> bool:
-    """Also what could not be read counts: the server has answered."""
-    servers = servers_of_attachments(turn.workspace_id, turn.user_message_id)
-    return any(not _reaches_nothing(one, turn.workspace_id) for one in servers)
+def _said_by_person(turn: Turn) -> list[str]:
+    """Their own messages on the path of the turn; what they attached is not among their words."""
+    path = path_to(messages_of(turn.workspace_id, turn.conversation_id), turn.user_message_id)
+    return [row.text for row in path if row.role == MessageRole.USER]
+
+
+def _reached_by(call: ToolCall) -> dict[str, str]:
+    """Where a call can carry its arguments; what is in a file that it sends is not looked at."""
+    assert call.server_id is not None
+    arguments = dict(call.arguments)
+    if call.builtin:
+        uri = call.arguments.get("resource")
+        # Other addresses are names that mean something to the server alone.
+        is_web = call.tool_name == RESOURCE and _page(str(uri))
+        arguments = {"uri": uri} if is_web else dict(call.arguments.get("arguments") or {})
+    return destinations_of(call.server_id, call.server_name, arguments)
+
+
+def _page(value: str) -> str:
+    """An address of the web without what may be secret in it; empty if it is none."""
+    try:
+        parts = urlsplit(value.strip())
+    except ValueError:
+        return ""
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        return ""
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def _quoted(text: str) -> str:
+    text = show_hidden(text)
+    return f"“{text[:_LONGEST_SOURCE]}…”" if len(text) > _LONGEST_SOURCE else f"“{text}”"
 
 
 def _reaches_nothing(server_id: UUID, workspace_id: UUID) -> bool:

@@ -54,7 +54,10 @@ class Turn(WorkspaceModel):
     can_retry = models.BooleanField(default=False)
     notice = models.TextField(blank=True)
     has_read_untrusted = models.BooleanField(
-        default=False, help_text="Something from outside reached the model in this turn."
+        default=False, help_text="What the model reads in this turn holds something from outside."
+    )
+    untrusted_source = models.TextField(
+        blank=True, default="", db_default="", help_text="The newest of it, as the card names it."
     )
     trims_history = models.BooleanField(
         default=False, help_text="The model could not read it all: send it less of what is older."

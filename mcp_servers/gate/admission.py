@@ -17,6 +17,7 @@ from audit.services import record
 from mcp_servers import approvals, permissions, policy, schemas
 from mcp_servers.canonical import MAX_ARGUMENTS_BYTES, canonical_json
 from mcp_servers.connections import calls
+from mcp_servers.destinations import destinations_of
 from mcp_servers.discovery import is_shown_to
 from mcp_servers.effective import facts_of_call
 from mcp_servers.errors import ApprovalMissing, InvalidArguments, InvalidJson, ToolNotFound
@@ -147,7 +148,7 @@ def _asks_by_now(decision: PolicyDecision, *, is_unsent: bool) -> bool:
         return False
     # What was read meanwhile is in none of the call's arguments.
     return decision.rule in _ASKED_BY_ADMINISTRATORS or (
-        is_unsent and decision.rule != "turn.untrusted_content"
+        is_unsent and decision.rule != policy.UNTRUSTED_CONTENT
     )
 
 
@@ -245,9 +246,14 @@ def _canonical(request: ToolCallRequest, tool: McpTool) -> bytes:
 
 
 def _decide(request: ToolCallRequest, tool: McpTool, arguments: bytes) -> PolicyDecision:
-    known = replace(
-        facts_of_call(tool, request.arguments), has_read_untrusted=request.has_read_untrusted
-    )
+    known = facts_of_call(tool, request.arguments)
+    if request.has_read_untrusted:
+        known = replace(
+            known,
+            has_read_untrusted=True,
+            untrusted_source=request.untrusted_source,
+            unknown_destinations=_unknown_destinations(request, tool),
+        )
     decision = policy.decide(known)
     if decision.effect is Effect.CONFIRM and request.approval_id is None:
         is_remembered = permissions.is_remembered(
@@ -275,6 +281,14 @@ def _decide(request: ToolCallRequest, tool: McpTool, arguments: bytes) -> Policy
             reason=reason,
         )
     return decision
+
+
+def _unknown_destinations(request: ToolCallRequest, tool: McpTool) -> tuple[str, ...]:
+    """Where the call can carry its arguments without anybody having said so."""
+    if tool.workspace.reads_outside_unasked:
+        return ()
+    reached = destinations_of(tool.server_id, tool.server.name, request.arguments)
+    return tuple(name for key, name in reached.items() if key not in request.known_destinations)
 
 
 def _check_approval(

@@ -21,6 +21,10 @@ RULES: Final = {
         "Members may let a tool run without being asked again",
         "Where no administrator wants to be asked, and only for the definition they saw.",
     ),
+    "reads_outside_unasked": (
+        "Let reading tools reach outside without asking, even after content from outside was read",
+        "A page or mail could then steer the assistant to send data out. Tools that change things still ask.",
+    ),
     "approves_new_tools": (
         "Use new tools of every server at once",
         "Without somebody accepting them first. What hides something always rests.",
