@@ -9,6 +9,7 @@ class AuditConfig(AppConfig):
 
     def ready(self) -> None:
         from audit import metrics, receivers  # noqa: F401 - connects the receivers
+        from audit.leaving import listen_to_leaving
         from audit.models import AlertRule, AuditPolicy, AuditStream, LegalHold, ReportSchedule
         from workspaces.watched import watch
 
@@ -38,4 +39,5 @@ class AuditConfig(AppConfig):
                 *("server_name", "tool_name", "emails", "webhook_url", "webhook_secret"),
             ),
         )
+        listen_to_leaving()
         metrics.register()

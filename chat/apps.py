@@ -19,6 +19,7 @@ class ChatConfig(AppConfig):
     def ready(self) -> None:
         from chat import metrics, reporting
         from chat.models import Bud, ModelProvider, WebhookEndpoint
+        from chat.services.leaving import listen_to_leaving
         from mcp_servers.elicitation import register_listener
         from mcp_servers.model_choices import register_providers
         from mcp_servers.sampling import register_model
@@ -37,6 +38,7 @@ class ChatConfig(AppConfig):
         register_model(_ask_model)
         register_providers(_providers_of)
         register_listener(_tell_of_input)
+        listen_to_leaving()
         metrics.register()
 
 

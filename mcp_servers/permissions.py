@@ -79,6 +79,14 @@ def forget_permission(*, permission: ToolPermission, actor: Actor) -> None:
     permission.delete()
 
 
+def forget_permissions_of(workspace_id: UUID, user_id: UUID, actor: Actor) -> None:
+    """Take back all that a person allowed in a workspace that they leave, in the caller's transaction."""
+    rows = ToolPermission.objects.for_workspace(workspace_id).filter(user_id=user_id)
+    for permission in rows.select_related("tool__server"):
+        record(_draft(permission, permission.tool, Action.PERMISSION_FORGOTTEN, actor))
+        permission.delete()
+
+
 def valid_permissions(workspace_id: UUID) -> WorkspaceQuerySet[ToolPermission]:
     """Those that still stand: their tool is defined as it was, and the workspace remembers."""
     return ToolPermission.objects.for_workspace(workspace_id).filter(

@@ -9,6 +9,7 @@ class WorkspacesConfig(AppConfig):
 
     def ready(self) -> None:
         from workspaces import checks  # noqa: F401 - registers the system checks
+        from workspaces.memberships import listen_to_parting
         from workspaces.models import ApiToken, Membership, Workspace
         from workspaces.watched import watch
 
@@ -21,3 +22,4 @@ class WorkspacesConfig(AppConfig):
         )
         watch(Membership, ("role", "is_auditor"))
         watch(ApiToken, ("user", "scopes", "expires_at"))
+        listen_to_parting()

@@ -14,6 +14,7 @@ import logging
 import time
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable
+from typing import Final
 from uuid import UUID
 
 from channels.layers import get_channel_layer
@@ -117,7 +118,7 @@ async def _pieces(
         if now - looked >= LOOK_SECONDS:
             looked = now
             if not await in_database(may_stay):
-                yield _encode("error", {"code": "forbidden", "message": "You may not follow this."})
+                yield _FORBIDDEN
                 return
             picture.is_stale |= await in_database(_newest, turn) > picture.seq
         if picture.is_stale:
@@ -128,6 +129,10 @@ async def _pieces(
             picture.apply(snapshot)
         listening.apply_to(picture)
         for event in tell(picture, str(turn.pk), position):
+            # A turn that ends because the person has left is not theirs to hear of.
+            if event.name == "done" and not await in_database(may_stay):
+                yield _FORBIDDEN
+                return
             position = event.position
             piece = _encode_event(event)
             size += len(piece)
@@ -176,3 +181,6 @@ def _encode_event(event: FeedEvent) -> str:
 def _encode(name: str, data: object, *, event_id: str = "") -> str:
     head = f"id: {event_id}\n" if event_id else ""
     return f"event: {name}\n{head}data: {encode(data)}\n\n"  # type: ignore[arg-type]  # any JSON
+
+
+_FORBIDDEN: Final = _encode("error", {"code": "forbidden", "message": "You may not follow this."})

@@ -21,6 +21,7 @@ from mcp_servers.services.servers import remove_row
 from workspaces.actors import Actor, Source
 from workspaces.announcements import Announcement, announce
 from workspaces.changes import ConfigurationChange, configuration_changed, record_deleted
+from workspaces.memberships import person_parted
 from workspaces.middleware import actor_for as person_in
 from workspaces.models import Membership
 
@@ -148,12 +149,13 @@ def _server_changed(sender: type[McpServer], change: ConfigurationChange, **_: A
 
 
 def _membership_changed(sender: type[Membership], change: ConfigurationChange, **_: Any) -> None:
-    if change.verb != "deleted" or change.workspace_id is None:
+    parted = person_parted(change)
+    if parted is None:
         return
-    user_id = UUID(str(change.before["user"]))
-    account = account_of(change.workspace_id)
-    if account is None:
-        return
-    for instance in KlavisInstance.objects.for_workspace(change.workspace_id).filter(user=user_id):
+    workspace_id, user_id = parted
+    instances = list(KlavisInstance.objects.for_workspace(workspace_id).filter(user=user_id))
+    for instance in instances:
         let_go(instance, actor=change.actor)
-    removals.note_user(account, user_id, "A member's account")
+    account = account_of(workspace_id)
+    if account is not None and (instances or change.verb == "deleted"):
+        removals.note_user(account, user_id, "A member's account")

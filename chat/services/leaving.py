@@ -1,0 +1,62 @@
+"""When a membership ends, the person's turns end, and what waits to be sent is not sent."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from chat.engine import runner
+from chat.engine.endings import end_turn
+from chat.engine.states import ACTIVE_TURNS
+from chat.models import QueuedMessage, Turn
+from chat.models.turns import ACTIVE
+from chat.recording import changing
+from chat.values import TurnStatus
+from workspaces.changes import ConfigurationChange, configuration_changed
+from workspaces.database import database_now
+from workspaces.errors import NotFound
+from workspaces.memberships import person_parted
+from workspaces.models import Membership
+
+LEFT = "Stopped because you left the workspace."
+
+
+def listen_to_leaving() -> None:
+    """Called once at start."""
+    configuration_changed.connect(
+        _membership_changed, sender=Membership, dispatch_uid="chat.leaving"
+    )
+
+
+def _membership_changed(sender: type[Membership], change: ConfigurationChange, **_: Any) -> None:
+    parted = person_parted(change)
+    if parted is None:
+        return
+    workspace_id, user_id = parted
+    QueuedMessage.objects.for_workspace(workspace_id).filter(asked_by_id=user_id).delete()
+    turns = Turn.objects.for_workspace(workspace_id).filter(asked_by_id=user_id, status__in=ACTIVE)
+    found = list(turns.values_list("pk", "conversation_id"))
+    # From here on whoever takes one of them ends it, even if this process dies before it has.
+    turns.update(stop_requested_at=Now())
+    # Conversations are locked before a transaction begins, see chat.recording.
+    for turn_id, conversation_id in found:
+        transaction.on_commit(partial(_end, workspace_id, turn_id, conversation_id), robust=True)
+
+
+def _end(workspace_id: UUID, turn_id: UUID, conversation_id: UUID) -> None:
+    try:
+        with changing(conversation_id, workspace_id) as changes:
+            turn = Turn.objects.for_workspace(workspace_id).fetch(turn_id)
+            changes.queue()
+            if TurnStatus(turn.status) not in ACTIVE_TURNS:
+                return
+            if turn.lease_until is not None and turn.lease_until > database_now():
+                transaction.on_commit(partial(runner.stop, turn_id))
+            else:
+                end_turn(turn, TurnStatus.CANCELLED, changes, notice=LEFT)
+    except NotFound:
+        return  # deleted meanwhile
