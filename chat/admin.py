@@ -19,6 +19,7 @@ from unfold.widgets import (
 from chat.models import Bud, ModelProvider, ProviderModel
 from chat.services.buds import FIELDS, check_bud, create_bud, offered_servers, update_bud
 from chat.services.providers import prepare_provider
+from chat.toolset import resolve_toolset
 from chat.values import ToolExposure
 from mcp_servers.forms.common import add_domain_error
 from mcp_servers.models import McpServer
@@ -133,8 +134,9 @@ class BudAdmin(WorkspaceModelAdmin):
     list_select_related = ["provider"]
     search_fields = ["name", "slug", "description"]
     prepopulated_fields: ClassVar[Any] = {"slug": ["name"]}
+    readonly_fields: ClassVar[Any] = ["problems"]
     fieldsets = [
-        (None, {"fields": ["name", "slug", "avatar", "description", "is_archived"]}),
+        (None, {"fields": ["problems", "name", "slug", "avatar", "description", "is_archived"]}),
         ("What it says", {"fields": ["system_prompt", "starter_prompts_text"]}),
         ("Model", {"fields": ["provider", "model", "parameters"]}),
         (
@@ -166,6 +168,11 @@ class BudAdmin(WorkspaceModelAdmin):
         else:
             saved = create_bud(workspace_id=bound.workspace.pk, actor=bound.actor, **form.values())
         obj.__dict__.update(saved.__dict__)
+
+    @admin.display(description="Problems", empty_value="None")
+    def problems(self, bud: Bud) -> str:
+        """Why some of its servers or tools cannot be used now."""
+        return "" if bud._state.adding else "\n".join(resolve_toolset(bud, None).notices)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False  # archived instead, so that its conversations stay

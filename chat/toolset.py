@@ -16,6 +16,7 @@ from uuid import UUID
 from chat.artifacts.tools import SPECS, TRANSFERS, BuiltinSpec
 from chat.effective import servers_of
 from chat.models import Bud, Conversation
+from chat.named_tools import missing_tools
 from chat.on_demand import SPECS as ON_DEMAND
 from chat.tool_names import NamedTool, name_tools
 from chat.values import (
@@ -35,6 +36,8 @@ from workspaces.prepared import PreparedRows
 NOBODY = UUID(int=0)
 MOST_INSTRUCTIONS = 2_000
 """Characters of one server's own instructions that the model reads."""
+
+_MOST_LOST = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +167,9 @@ def resolve_toolset(bud: Bud, conversation: Conversation | None) -> Toolset:
     choice = overrides.tool_choice or config.tool_choice or "auto"
     if not servers:
         tools = built_in_tools(bud, [])
-        return _toolset(tools, choice, config, notices=tuple(_notices([], choice, tools)))
+        lost = _lost_tools(bud.workspace_id, config, [])
+        notices = (*lost, *_notices([], choice, tools))
+        return _toolset(tools, choice, config, notices=notices)
     usable = usable_ids(servers)
     person = conversation.owner_id if conversation is not None else NOBODY
     rows = _callable_tools(len(usable)).all(bud.workspace_id, person, *usable) if usable else []
@@ -175,7 +180,8 @@ def resolve_toolset(bud: Bud, conversation: Conversation | None) -> Toolset:
     by_tool = {tool_id: name for name, tool_id in names.items()}
     offered = [_offer(row, by_tool[row.pk]) for row in chosen]
     built_in = built_in_tools(bud, offered)
-    notices = tuple(_notices(servers, choice, [*offered, *built_in]))
+    lost = _lost_tools(bud.workspace_id, config, rows)
+    notices = (*lost, *_notices(servers, choice, [*offered, *built_in]))
     instructions = tuple(_instructions(servers))
     if config.tool_exposure is ToolExposure.ON_DEMAND and offered:
         # One that has to be called has to be told of.
@@ -255,6 +261,16 @@ def select_tools(
         row
         for row in rows
         if (allowed is None or _is_named(row, allowed)) and not _is_named(row, refused)
+    ]
+
+
+def _lost_tools(workspace_id: UUID, config: McpConfig, rows: Sequence[McpTool]) -> list[str]:
+    """What to tell of tools that the bud offers by name and that are gone."""
+    here = {one for row in rows for one in (f"{row.server_id}.{row.name}", str(row.pk))}
+    unseen = [name for name in config.available_tools or () if name not in here]
+    return [
+        f"This bud's tool “{name}” no longer exists."
+        for name in (missing_tools(workspace_id, unseen) if unseen else [])[:_MOST_LOST]
     ]
 
 

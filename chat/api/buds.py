@@ -15,6 +15,7 @@ from chat.api.offers import ServersOutput, servers_json
 from chat.models import Bud
 from chat.providers.choosing import model_of
 from chat.services.buds import create_bud, offered_servers, update_bud
+from chat.toolset import resolve_toolset
 from chat.values import ToolProtocol
 from mcp_servers.models import McpServer
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
@@ -41,6 +42,9 @@ class BudOutput(serializers.ModelSerializer[Bud]):
     starter_prompts = serializers.ListField(child=serializers.CharField())
     mcp_config = serializers.DictField()
     parameters = serializers.DictField()
+    problems = serializers.SerializerMethodField(
+        help_text="Why some of its servers or tools cannot be used now, in sentences; null in lists."
+    )
 
     class Meta:
         model = Bud
@@ -57,6 +61,7 @@ class BudOutput(serializers.ModelSerializer[Bud]):
             "parameters",
             "mcp_config",
             "servers",
+            "problems",
             "tool_protocol",
             "makes_artifacts",
             "is_archived",
@@ -68,6 +73,12 @@ class BudOutput(serializers.ModelSerializer[Bud]):
     def get_model(self, bud: Bud) -> dict[str, Any]:
         name, is_demo = model_of(bud)
         return {"name": name, "is_demo": is_demo}
+
+    @extend_schema_field(serializers.ListField(child=serializers.CharField(), allow_null=True))
+    def get_problems(self, bud: Bud) -> list[str] | None:
+        if getattr(self.context.get("view"), "action", "list") == "list":
+            return None  # each bud costs several queries
+        return list(resolve_toolset(bud, None).notices)
 
     @extend_schema_field(BudServerOutput(many=True))
     def get_servers(self, bud: Bud) -> list[dict[str, Any]]:

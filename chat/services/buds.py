@@ -10,6 +10,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from chat.models import Bud, ModelProvider
+from chat.named_tools import find_faults
 from mcp_servers.models import McpServer
 from workspaces.actors import Actor
 from workspaces.announcements import Announcement, announce
@@ -105,8 +106,11 @@ def _assign(bud: Bud, values: dict[str, Any], provider_id: UUID | None) -> None:
         bud.validate_constraints()
     except ValidationError as error:
         raise InvalidInput(fields=error.message_dict) from error
-    if "mcp_config" in values:
-        check_servers(bud.mcp.servers, offered_servers(bud.workspace_id), field="mcp_config")
+    if "mcp_config" not in values:
+        return  # a bud that has lost a tool can still be renamed or archived
+    check_servers(bud.mcp.servers, offered_servers(bud.workspace_id), field="mcp_config")
+    if faults := find_faults(bud):
+        raise InvalidInput(fields={"mcp_config": faults})
 
 
 def check_servers(
