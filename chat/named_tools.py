@@ -24,7 +24,7 @@ def missing_tools(workspace_id: UUID, names: Iterable[str]) -> list[str]:
         .shared()
         .values_list("pk", "name")
     }
-    of_servers = {name.partition(".")[0] for name in wanted} & set(servers)
+    of_servers = [UUID(pk) for pk in {name.partition(".")[0] for name in wanted} & set(servers)]
     ids = [name for name in wanted if _is_id(name)]
     tools = McpTool.objects.for_workspace(workspace_id).offered()
     known = {
@@ -33,7 +33,9 @@ def missing_tools(workspace_id: UUID, names: Iterable[str]) -> list[str]:
     }
     known |= {
         str(pk)
-        for pk in tools.filter(pk__in=ids, server_id__in=servers).values_list("pk", flat=True)
+        for pk in tools.filter(pk__in=ids, server_id__in=[UUID(pk) for pk in servers]).values_list(
+            "pk", flat=True
+        )
     }
     return [_told(name, servers) for name in wanted if name not in known]
 

@@ -78,8 +78,7 @@ def test_a_bud_that_lost_a_tool_says_so(chat: Chat) -> None:
     told = "This bud's tool “counting.echo” no longer exists."
     assert told in chat.ask().notice
     client = chat.tenant.client()
-    workspace = {"headers": {"X-Workspace": chat.tenant.workspace.slug}}
-    page = client.get(f"/api/buds/{bud.pk}/", **workspace)
+    page = client.get(f"/api/buds/{bud.pk}/", headers={"X-Workspace": chat.tenant.workspace.slug})
     assert page.json()["problems"] == [told]
     form = client.get(f"/admin/chat/bud/{bud.pk}/change/").content.decode()
     assert told in unescape(form)
