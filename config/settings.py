@@ -213,10 +213,17 @@ LOGOUT_REDIRECT_URL = reverse_lazy("account_login")
 ACCOUNT_ADAPTER = "workspaces.accounts.AccountAdapter"
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_LOGIN_METHODS = {"email"}
-ACCOUNT_FORMS = {"signup": "workspaces.forms.InvitedSignupForm"}
+ACCOUNT_FORMS = {
+    "signup": "workspaces.forms.InvitedSignupForm",
+    "add_email": "workspaces.forms.ChangeAddressForm",
+    "reset_password": "workspaces.forms.ResetForm",
+}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
-# An invitation is sent to the address and bound to it, so whoever opens it has shown that the address is his.
+# People may sign in before they answered the mail to their address: without a mail server nobody could.
 ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_CHANGE_EMAIL = (
+    True  # an account has one address; another takes its place once its mail was answered
+)
 ACCOUNT_PREVENT_ENUMERATION = True
 ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 ACCOUNT_LOGOUT_ON_PASSWORD_CHANGE = True

@@ -7,6 +7,7 @@ from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 
 from config import errors, health, metrics
+from workspaces.accounts import AddressView
 
 # Before ``admin.site.urls`` is read; the admin's own login form knows neither rate limits nor a second factor.
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
@@ -16,6 +17,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("readyz", health.readyz, name="readyz"),
     path("metrics", metrics.show, name="metrics"),
     path("admin/", admin.site.urls),
+    path("accounts/email/", AddressView.as_view(), name="account_email"),  # before allauth's own
     path("accounts/", include("allauth.urls")),
     path("api/", include("config.api")),
     path("", include("workspaces.urls")),

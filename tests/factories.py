@@ -10,7 +10,6 @@ from typing import Any
 
 import factory
 import pytest
-from allauth.account.models import EmailAddress
 from django.test import Client
 
 from workspaces.actors import Actor, Source
@@ -35,9 +34,8 @@ class UserFactory(factory.django.DjangoModelFactory[User]):
 
     @classmethod
     def _create(cls, model_class: type[User], *args: Any, **kwargs: Any) -> User:
-        user = User.objects.create_user(password=kwargs.pop("password", PASSWORD), **kwargs)
-        EmailAddress.objects.create(user=user, email=user.email, verified=True, primary=True)
-        return user
+        values = {"password": PASSWORD, "is_confirmed": True, **kwargs}
+        return User.objects.create_user(**values)
 
 
 class WorkspaceFactory(factory.django.DjangoModelFactory[Workspace]):

@@ -1,13 +1,19 @@
-"""Our rules for django-allauth: accounts come into being by invitation only."""
+"""Our rules for django-allauth: accounts come into being by invitation only, and an address counts once its mail was answered."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.models import EmailAddress
+from allauth.account.views import EmailView
+from django.contrib import messages
+from django.db import IntegrityError, transaction
 from django.http import HttpRequest
 from django.urls import reverse
 
+from workspaces.email_addresses import is_address_of
 from workspaces.errors import NotFound
 from workspaces.models import Invitation
 from workspaces.services import find_invitation
@@ -40,9 +46,37 @@ class AccountAdapter(DefaultAccountAdapter):
         invitation = invitation_of(request)
         return invitation is not None and invitation.email.lower() == email.lower()
 
+    def authenticate(self, request: HttpRequest, **credentials: Any) -> Any:
+        user = super().authenticate(request, **credentials)
+        if user is not None and not is_address_of(user, str(credentials.get("email", ""))):
+            return None
+        return user
+
+    def confirm_email(self, request: HttpRequest, email_address: EmailAddress) -> bool:
+        try:
+            with transaction.atomic():
+                return bool(super().confirm_email(request, email_address))
+        except IntegrityError:  # an account that nobody has confirmed signs in with it
+            words = {"email": email_address.email}
+            template = "account/messages/email_confirmation_failed.txt"
+            self.add_message(request, messages.ERROR, template, words)
+            return False
+
+    def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
+        # Outside of any transaction; a mail server that is away looks the same for taken and free addresses.
+        send = partial(super().send_mail, template_prefix, email, context)
+        transaction.on_commit(send, robust=True)
+
     def get_signup_redirect_url(self, request: HttpRequest) -> str:
         token = request.session.get(SESSION_KEY)
         return reverse("workspaces:invitation", args=[token]) if token else "/"
+
+
+class AddressView(EmailView):
+    """The page of one's address: another one takes its place by answering its mail, and in no other way."""
+
+    def _action_primary(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
+        return None
 
 
 def invitation_of(request: HttpRequest) -> Invitation | None:

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
+from allauth.account.internal.flows.email_verification import send_verification_email_to_address
+from allauth.account.models import EmailAddress
 from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group
@@ -21,6 +23,7 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 
 from workspaces.actors import Role
 from workspaces.changes import record_created, record_deleted, tracked_change
+from workspaces.email_addresses import keep_address
 from workspaces.errors import Conflict, DomainError
 from workspaces.middleware import enterable_workspaces, signed_in_user
 from workspaces.models import ApiToken, Invitation, Membership, User, Workspace
@@ -38,6 +41,9 @@ if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
 
 admin.site.unregister(Group)
+admin.site.unregister(
+    EmailAddress
+)  # an address is confirmed by answering its mail, and in no other way
 
 
 @contextmanager
@@ -359,6 +365,11 @@ class UserAdmin(PlatformModelAdmin, DjangoUserAdmin):
     ]
     readonly_fields = ["last_login", "created_at"]
     add_fieldsets = [(None, {"fields": ["email", "name", "password1", "password2"]})]
+
+    def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        if "email" in form.changed_data:
+            send_verification_email_to_address(request, keep_address(obj))
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False  # switched off instead: what a person did stays

@@ -5,10 +5,16 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from allauth.account.forms import SignupForm
+from allauth.account.adapter import get_adapter
+from allauth.account.forms import AddEmailForm, ResetPasswordForm, SignupForm
+from allauth.account.internal.flows.email_verification import send_verification_email_to_address
+from allauth.account.models import EmailAddress
 from django import forms
+from django.http import HttpRequest
 from django.utils import timezone
 
+from workspaces.email_addresses import is_address_of, is_taken
+from workspaces.models import User
 from workspaces.tokens import SCOPES
 
 LIFETIMES = [("7", "7 days"), ("30", "30 days"), ("90", "90 days"), ("365", "1 year")]
@@ -33,3 +39,46 @@ class InvitedSignupForm(SignupForm):
 
     name = forms.CharField(max_length=150, required=False, label="Your name")
     field_order = ["email", "name", "password1", "password2"]
+
+    def validate_unique_email(self, value: str) -> str:
+        self.account_already_exists = False
+        if is_taken(value):
+            raise forms.ValidationError(
+                "This address has an account already. Sign in to accept the invitation."
+            )
+        return value
+
+    def save(self, request: HttpRequest) -> Any:
+        # What others have claimed without answering the mail does not stand in the way of who was invited.
+        email = self.cleaned_data["email"]
+        EmailAddress.objects.filter(email=email, verified=False).delete()
+        return super().save(request)
+
+
+class ChangeAddressForm(AddEmailForm):
+    """Another address for the account: noted, until its mail is answered."""
+
+    def clean_email(self) -> str:
+        email = get_adapter().clean_email(self.cleaned_data["email"].lower())
+        if is_address_of(self.user, email):
+            raise forms.ValidationError("This is your address already.")
+        return str(email)
+
+    def save(self, request: HttpRequest) -> EmailAddress:
+        mine = EmailAddress.objects.filter(user=self.user)
+        email = self.cleaned_data["email"]
+        mine.filter(primary=False, verified=False).exclude(email=email).delete()
+        row, _ = mine.get_or_create(user=self.user, email=email)
+        send_verification_email_to_address(request, row)
+        return row
+
+
+class ResetForm(ResetPasswordForm):
+    """A link for a new password goes only to an address that counts."""
+
+    users: list[User]
+
+    def clean_email(self) -> str:
+        email = str(super().clean_email())
+        self.users = [user for user in self.users if is_address_of(user, email)]
+        return email

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.models import PermissionsMixin
-from django.db import models
+from django.db import models, transaction
 from django.db.models.functions import Lower
 from django.utils import timezone
 from uuid_utils.compat import uuid7
@@ -24,12 +24,19 @@ class UserManager(BaseUserManager["User"]):
     def get_by_natural_key(self, username: str | None) -> User:
         return self.get(email__iexact=username)
 
-    def create_user(self, email: str, password: str | None = None, **fields: Any) -> User:
+    @transaction.atomic
+    def create_user(
+        self, email: str, password: str | None = None, *, is_confirmed: bool = False, **fields: Any
+    ) -> User:
+        """Make an account; `is_confirmed` says that a mail to its address was answered."""
         if not email:
             raise ValueError("an e-mail address is needed")
         user = self.model(email=self.normalize_email(email).lower(), **fields)
         user.set_password(password)
         user.save(using=self._db)
+        from workspaces.email_addresses import keep_address  # allauth's models need ours first
+
+        keep_address(user, is_confirmed=is_confirmed)
         return user
 
     def create_superuser(self, email: str, password: str | None = None, **fields: Any) -> User:
@@ -60,6 +67,10 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     def __str__(self) -> str:
         return self.email
+
+    def clean(self) -> None:
+        super().clean()
+        self.email = self.email.lower()
 
     @property
     def is_staff(self) -> bool:

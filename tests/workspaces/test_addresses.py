@@ -1,0 +1,170 @@
+"""An address counts once its mail was answered, whoever made the account."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from allauth.account.models import EmailAddress
+from django.core import mail
+from django.core.management import call_command
+from django.test import Client
+
+from tests.factories import PASSWORD, Tenant, UserFactory, make_tenant
+from workspaces.actors import Role
+from workspaces.models import User
+from workspaces.services import invite_member
+
+pytestmark = pytest.mark.django_db(transaction=True)
+PAGE = "/accounts/email/"
+BACKEND = "allauth.account.auth_backends.AuthenticationBackend"
+
+
+def by_factory() -> User:
+    return UserFactory.create(email="ada@example.org")
+
+
+def by_command() -> User:
+    call_command("createsuperuser", "--noinput", "--email=ada@example.org")
+    return _with_password()
+
+
+def in_the_admin() -> User:
+    root = UserFactory.create(email="root@example.org", is_superuser=True)
+    form = {"email": "Ada@example.org", "name": "Ada", "password1": PASSWORD, "password2": PASSWORD}
+    answer = browser(root).post("/admin/workspaces/user/add/", form)
+    assert answer.status_code == 302
+    mail.outbox.clear()
+    return _with_password()
+
+
+def in_the_admin_under_another_address() -> User:
+    root = UserFactory.create(email="root@example.org", is_superuser=True)
+    person = UserFactory.create(email="before@example.org")
+    form = {"email": "ada@example.org", "name": "Ada", "is_active": "on"}
+    answer = browser(root).post(f"/admin/workspaces/user/{person.pk}/change/", form)
+    assert answer.status_code == 302
+    mail.outbox.clear()
+    return _with_password()
+
+
+def _with_password() -> User:
+    person = User.objects.get(email="ada@example.org")
+    person.set_password(PASSWORD)
+    person.save()
+    return person
+
+
+def browser(user: User | None = None) -> Client:
+    client = Client()
+    if user is not None:
+        client.force_login(user, backend=BACKEND)
+    return client
+
+
+def can_sign_in(email: str) -> bool:
+    client = browser()
+    client.post("/accounts/login/", {"login": email, "password": PASSWORD})
+    return "_auth_user_id" in client.session
+
+
+def answer_the_mail(to: str, client: Client) -> None:
+    sent = [one for one in mail.outbox if one.to == [to]][-1]
+    found = re.search(r"(/accounts/confirm-email/[^/\s]+/)", str(sent.body))
+    assert found is not None, sent.body
+    client.get(found[1])
+    client.post(found[1])
+
+
+WAYS = [by_factory, by_command, in_the_admin, in_the_admin_under_another_address]
+
+
+@pytest.mark.parametrize("make", WAYS)
+def test_every_account_has_a_proper_row(make: Callable[[], User]) -> None:
+    """SEC-280: one primary row; it is confirmed only if a mail was answered."""
+    rows = EmailAddress.objects.filter(user=make())
+    told = [(row.email, row.primary, row.verified) for row in rows]
+    assert told == [("ada@example.org", True, make is by_factory)]
+
+
+@pytest.mark.parametrize("make", WAYS)
+def test_another_address_counts_once_its_mail_was_answered(make: Callable[[], User]) -> None:
+    """SEC-280: until then it opens nothing, resets nothing and is nobody's; no form hurries it."""
+    person = make()
+    client = browser(person)
+    client.post(PAGE, {"email": "new@example.org", "action_add": ""})
+    for action in ("action_primary", "action_add", "action_send"):
+        assert client.post(PAGE, {"email": "new@example.org", action: ""}).status_code in (200, 302)
+    client.post(PAGE, {"email": "ada@example.org", "action_remove": ""})
+    person.refresh_from_db()
+    assert person.email == "ada@example.org"
+    assert not can_sign_in("new@example.org")
+    assert can_sign_in("ada@example.org")
+    link = [one for one in mail.outbox if one.to == ["new@example.org"]]
+    browser().post("/accounts/password/reset/", {"email": "new@example.org"})
+    assert [one for one in mail.outbox if one.to == ["new@example.org"]] == link
+    answer_the_mail("new@example.org", client)
+    person.refresh_from_db()
+    assert person.email == "new@example.org"
+    rows = EmailAddress.objects.filter(user=person)
+    assert [(row.email, row.primary, row.verified) for row in rows] == [
+        ("new@example.org", True, True)
+    ]
+    assert can_sign_in("new@example.org")
+    assert not can_sign_in("ada@example.org")
+
+
+@pytest.mark.parametrize("make", WAYS)
+@pytest.mark.parametrize("is_confirmed", [True, False])
+def test_taken_and_free_addresses_look_alike(make: Callable[[], User], is_confirmed: bool) -> None:
+    """SEC-280: the same answer and the same mail; a taken address stays with its account and is no error page."""
+    other = User.objects.create_user("taken@example.org", PASSWORD, is_confirmed=is_confirmed)
+    person = make()
+    client = browser(person)
+    told = []
+    for email in ("free@example.org", "taken@example.org"):
+        page = client.post(PAGE, {"email": email, "action_add": ""}, follow=True)
+        text = re.sub(r'value="[A-Za-z0-9]{64}"|nonce="[^"]*"', "", page.content.decode())
+        told.append((page.status_code, text.replace(email, "it")))
+        client.post(PAGE, {"email": email, "action_primary": ""})
+    assert told[0] == told[1]
+    assert [one.to for one in mail.outbox] == [["free@example.org"], ["taken@example.org"]]
+    assert mail.outbox[0].subject == mail.outbox[1].subject
+    answer_the_mail("taken@example.org", browser())
+    person.refresh_from_db()
+    other.refresh_from_db()
+    assert (person.email, other.email) == ("ada@example.org", "taken@example.org")
+
+
+def test_a_claim_does_not_keep_out_whoever_is_invited() -> None:
+    """SEC-280: somebody who merely wrote down an address cannot stop its owner from having an account."""
+    tenant: Tenant = make_tenant("a")
+    tenant.client("member").post(PAGE, {"email": "new@example.org", "action_add": ""})
+    _, token = invite_member(
+        workspace=tenant.workspace,
+        email="new@example.org",
+        role=Role.MEMBER,
+        is_auditor=False,
+        actor=tenant.actor("admin"),
+        accept_url="http://testserver/invitations/{token}/",
+    )
+    client = browser()
+    client.get(f"/invitations/{token}/", follow=True)
+    form = {"email": "new@example.org", "password1": PASSWORD, "password2": PASSWORD}
+    client.post("/accounts/signup/", form)
+    person = User.objects.get(email="new@example.org")
+    assert EmailAddress.objects.get(email="new@example.org").user == person
+    assert can_sign_in("new@example.org")
+
+
+def test_nobody_confirms_an_address_by_hand() -> None:
+    """SEC-280: the admin has no table of addresses, and refuses a taken one in words."""
+    root = UserFactory.create(email="root@example.org", is_superuser=True)
+    UserFactory.create(email="taken@example.org")
+    client = browser(root)
+    assert client.get("/admin/account/emailaddress/").status_code == 404
+    form = {"email": "Taken@example.org", "password1": PASSWORD, "password2": PASSWORD}
+    page = client.post("/admin/workspaces/user/add/", form)
+    assert page.status_code == 200
+    assert "already exists" in page.content.decode()
