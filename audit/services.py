@@ -200,7 +200,10 @@ def drafted(draft: EntryDraft, policy: Policy) -> tuple[AuditEntry, AuditBody | 
         duration_ms=draft.duration_ms,
         queue_ms=draft.queue_ms,
         approval=storable(masked(draft.approval)) if draft.approval is not None else None,
-        details=storable(masked(draft.details or {})),
+        details=storable(
+            masked(draft.details or {})
+            | ({} if actor.is_address_confirmed else {"address": "not confirmed"})
+        ),
     )
     # With a result come the arguments once more; their body is that of *requested*.
     body = make_body(

@@ -42,9 +42,13 @@ class AccountAdapter(DefaultAccountAdapter):
         return super().save_user(request, user, form, commit)
 
     def is_email_verified(self, request: HttpRequest, email: str) -> bool:
-        # The link came to that mailbox, so having it proves the address.
+        # The link came to that mailbox, so having it proves the address; unless the inviter saw it.
         invitation = invitation_of(request)
-        return invitation is not None and invitation.email.lower() == email.lower()
+        return (
+            invitation is not None
+            and not invitation.is_link_shown
+            and invitation.email.lower() == email.lower()
+        )
 
     def authenticate(self, request: HttpRequest, **credentials: Any) -> Any:
         user = super().authenticate(request, **credentials)

@@ -248,12 +248,16 @@ class MembershipAdmin(WorkspaceModelAdmin):
     """Members of the workspace: their roles, and who may audit."""
 
     manage_permission = Permission.MANAGE_MEMBERS
-    list_display = ["user", "role", "is_auditor", "created_at"]
+    list_display = ["user", "address_confirmed", "role", "is_auditor", "created_at"]
     list_filter = ["role", "is_auditor"]
     list_select_related = ["user"]
     search_fields = ["user__email", "user__name"]
     fields = ["user", "role", "is_auditor"]
     readonly_fields = ["user"]
+
+    @admin.display(description="Address")
+    def address_confirmed(self, membership: Membership) -> str:
+        return "confirmed" if membership.user.is_address_confirmed else "address not confirmed"
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False  # people join by invitation
@@ -275,7 +279,7 @@ class MembershipAdmin(WorkspaceModelAdmin):
 
 @admin.register(Invitation)
 class InvitationAdmin(WorkspaceModelAdmin):
-    """Invitations by e-mail; the link is shown once."""
+    """Invitations by e-mail; the link is shown, once, only where no mail server is configured."""
 
     manage_permission = Permission.MANAGE_MEMBERS
     list_display = ["email", "role", "is_auditor", "state", "expires_at", "invited_by"]
@@ -313,8 +317,16 @@ class InvitationAdmin(WorkspaceModelAdmin):
                 accept_url=request.build_absolute_uri(path).replace("TOKEN", "{token}"),
             )
             obj.pk = invitation.pk
+            if not invitation.is_link_shown:
+                messages.info(request, f"The invitation was mailed to {invitation.email}.")
+                return
             link = request.build_absolute_uri(path).replace("TOKEN", token)
-            messages.info(request, f"Sent. The link, shown only now: {link}")
+            messages.warning(
+                request,
+                f"No mail server is configured, so give {invitation.email} this link yourself. "
+                f"It is shown only now: {link} A new account that comes by it is marked "
+                "“address not confirmed” until the mail to its address is answered.",
+            )
 
     @admin.action(description="Revoke the selected invitations", permissions=["add"])
     def revoke(self, request: HttpRequest, queryset: WorkspaceQuerySet[Invitation]) -> None:
@@ -353,8 +365,10 @@ class UserAdmin(PlatformModelAdmin, DjangoUserAdmin):
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
-    list_display = ["email", "name", "is_active", "is_superuser", "last_login"]
-    list_filter = ["is_active", "is_superuser"]
+    list_display = [
+        *("email", "is_address_confirmed", "name", "is_active", "is_superuser", "last_login"),
+    ]
+    list_filter = ["is_active", "is_superuser", "is_address_confirmed"]
     search_fields = ["email", "name"]
     ordering = ["email"]
     filter_horizontal = []

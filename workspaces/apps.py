@@ -8,7 +8,10 @@ class WorkspacesConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from workspaces import checks  # noqa: F401 - registers the system checks
+        from workspaces import (
+            checks,  # noqa: F401 - registers the system checks
+            email_addresses,  # noqa: F401 - follows the rows of addresses
+        )
         from workspaces.memberships import listen_to_parting
         from workspaces.models import ApiToken, Membership, Workspace
         from workspaces.watched import watch

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from allauth.account.models import EmailAddress
 from django.db import transaction
+from django.db.models.signals import post_delete, post_save
+from django.dispatch import receiver
 
 if TYPE_CHECKING:
     from workspaces.models import User
@@ -25,7 +27,23 @@ def keep_address(user: User, *, is_confirmed: bool = False) -> EmailAddress:
     if not row.primary:
         row.primary = True
         row.save(update_fields=["primary"])
+    user.is_address_confirmed = row.verified
     return row
+
+
+def confirm_address(user: User) -> None:
+    """Note that the person has answered a mail to the address that they sign in with."""
+    if keep_address(user).set_verified():
+        user.is_address_confirmed = True
+
+
+@receiver([post_save, post_delete], sender=EmailAddress)
+def follow_address(sender: object, instance: EmailAddress, **kwargs: object) -> None:
+    """Keep with the account, which every request reads, whether its address is confirmed."""
+    from workspaces.models import User
+
+    mine = EmailAddress.objects.filter(user=instance.user_id, primary=True, verified=True)
+    User.objects.filter(pk=instance.user_id).update(is_address_confirmed=mine.exists())
 
 
 def is_address_of(user: User, email: str) -> bool:

@@ -141,6 +141,7 @@ def actor_for(
         request_id=request_id,
         on_behalf_of=user.email if source is Source.TASK else "",
         sign_in="token" if token else _SIGN_IN.get(source, "session"),
+        is_address_confirmed=user.is_address_confirmed,
         token_id=token.pk if token else None,
         scopes=frozenset(token.scopes) if token else None,
     )

@@ -53,6 +53,13 @@ class User(AbstractBaseUser, PermissionsMixin):
     is_active = models.BooleanField(
         default=True, help_text="Switch off instead of deleting: the person can no longer sign in."
     )
+    is_address_confirmed = models.BooleanField(
+        "address confirmed",
+        default=False,
+        db_default=False,
+        editable=False,
+        help_text="A mail to the address was answered. Follows the rows of `EmailAddress`.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -180,6 +187,12 @@ class Invitation(WorkspaceModel):
     role = models.CharField(max_length=10, choices=ROLE_CHOICES, default=Role.MEMBER.value)
     is_auditor = models.BooleanField("auditor", default=False)
     token_hash = models.CharField(max_length=64, unique=True, editable=False)
+    is_link_shown = models.BooleanField(
+        default=False,
+        db_default=False,
+        editable=False,
+        help_text="The inviter saw the link, so whoever uses it has not shown that the address is theirs.",
+    )
     invited_by = models.ForeignKey(
         User, on_delete=models.SET_NULL, null=True, related_name="+", editable=False
     )

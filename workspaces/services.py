@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import secrets
 from datetime import timedelta
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.mail import send_mail
 from django.core.validators import validate_email
@@ -15,12 +17,14 @@ from django.utils import timezone
 
 from workspaces.actors import Actor, Role
 from workspaces.changes import record_created, record_deleted, tracked_change
+from workspaces.email_addresses import confirm_address
 from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
 from workspaces.models import Invitation, Membership, User, Workspace
 from workspaces.roles import Permission, require
 from workspaces.secret_memory import remember_secret
 from workspaces.sessions import end_access
 
+logger = logging.getLogger(__name__)
 _STRENGTH = {Role.MEMBER: 0, Role.ADMIN: 1, Role.OWNER: 2}
 INVITATION_LIFE = timedelta(days=7)
 
@@ -53,7 +57,8 @@ def invite_member(
 ) -> tuple[Invitation, str]:
     """Offer a membership by e-mail; returns the invitation and its link's plain token.
 
-    `accept_url` holds `{token}` where the token goes.
+    `accept_url` holds `{token}` where the token goes. The inviter may see the link only if
+    `is_link_shown`, that is where no mail server is configured.
 
     Raises:
         PermissionDenied: the role is above the inviter's own.
@@ -82,6 +87,7 @@ def invite_member(
             role=role.value,
             is_auditor=is_auditor,
             token_hash=_hash(token),
+            is_link_shown=settings.TRELLIS.email_host is None,
             invited_by_id=actor.user_id,
             expires_at=timezone.now() + INVITATION_LIFE,
         )
@@ -93,12 +99,17 @@ def invite_member(
         "link": accept_url.replace("{token}", token),
         "days": INVITATION_LIFE.days,
     }
-    send_mail(
-        subject=f"Join {workspace.name} on Trellis",
-        message=render_to_string("workspaces/email/invitation.txt", context),
-        from_email=None,
-        recipient_list=[email],
-    )
+    try:
+        send_mail(
+            subject=f"Join {workspace.name} on Trellis",
+            message=render_to_string("workspaces/email/invitation.txt", context),
+            from_email=None,
+            recipient_list=[email],
+        )
+    except OSError as error:  # SMTP's errors are some of these
+        logger.warning("invitation_mail_failed", exc_info=True)
+        revoke_invitation(invitation=invitation, actor=actor)
+        raise Conflict("The mail server did not take the invitation. Try again later.") from error
     return invitation, token
 
 
@@ -144,6 +155,8 @@ def accept_invitation(*, token: str, user: User, actor: Actor) -> Membership:
     )
     if created:
         record_created(membership, actor=actor)
+    if not found.is_link_shown:
+        confirm_address(user)
     return membership
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from allauth.account.models import EmailAddress
@@ -11,10 +12,11 @@ from django.core import mail
 from django.core.management import call_command
 from django.test import Client
 
+from audit.models import AuditEntry
 from tests.factories import PASSWORD, Tenant, UserFactory, make_tenant
 from workspaces.actors import Role
-from workspaces.models import User
-from workspaces.services import invite_member
+from workspaces.models import Invitation, User
+from workspaces.services import accept_invitation, invite_member
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PAGE = "/accounts/email/"
@@ -137,10 +139,7 @@ def test_taken_and_free_addresses_look_alike(make: Callable[[], User], is_confir
     assert (person.email, other.email) == ("ada@example.org", "taken@example.org")
 
 
-def test_a_claim_does_not_keep_out_whoever_is_invited() -> None:
-    """SEC-280: somebody who merely wrote down an address cannot stop its owner from having an account."""
-    tenant: Tenant = make_tenant("a")
-    tenant.client("member").post(PAGE, {"email": "new@example.org", "action_add": ""})
+def come_by_invitation(tenant: Tenant) -> Client:
     _, token = invite_member(
         workspace=tenant.workspace,
         email="new@example.org",
@@ -153,6 +152,15 @@ def test_a_claim_does_not_keep_out_whoever_is_invited() -> None:
     client.get(f"/invitations/{token}/", follow=True)
     form = {"email": "new@example.org", "password1": PASSWORD, "password2": PASSWORD}
     client.post("/accounts/signup/", form)
+    client.post("/invitations/accept/")
+    return client
+
+
+def test_a_claim_does_not_keep_out_whoever_is_invited() -> None:
+    """SEC-280: somebody who merely wrote down an address cannot stop its owner from having an account."""
+    tenant: Tenant = make_tenant("a")
+    tenant.client("member").post(PAGE, {"email": "new@example.org", "action_add": ""})
+    come_by_invitation(tenant)
     person = User.objects.get(email="new@example.org")
     assert EmailAddress.objects.get(email="new@example.org").user == person
     assert can_sign_in("new@example.org")
@@ -168,3 +176,69 @@ def test_nobody_confirms_an_address_by_hand() -> None:
     page = client.post("/admin/workspaces/user/add/", form)
     assert page.status_code == 200
     assert "already exists" in page.content.decode()
+
+
+@pytest.mark.parametrize("has_mail_server", [True, False])
+def test_a_link_that_the_inviter_saw_confirms_no_address(
+    settings: Any, has_mail_server: bool
+) -> None:
+    """SEC-281: the account is marked on pages and in the log until its mail is answered."""
+    host = "smtp.example.org" if has_mail_server else None
+    settings.TRELLIS = settings.TRELLIS.model_copy(update={"email_host": host})
+    tenant = make_tenant("a")
+    client = come_by_invitation(tenant)
+    admins = tenant.client("owner")
+
+    def marks() -> list[bool]:
+        members = admins.get("/admin/workspaces/membership/").content.decode()
+        own = client.get(PAGE).content.decode()
+        joined = AuditEntry.objects.for_workspace(tenant.workspace).filter(
+            actor_label="new@example.org"
+        )
+        entry = joined.order_by("-created_at", "-pk")[0]
+        page = admins.get(f"/w/{tenant.workspace.slug}/audit/{entry.pk}/").content.decode()
+        return ["not confirmed" in text for text in (members, own, page)]
+
+    assert marks() == [not has_mail_server] * 3
+    assert User.objects.get(email="new@example.org").is_address_confirmed is has_mail_server
+    if not has_mail_server:
+        client.post(PAGE, {"email": "new@example.org", "action_send": ""})
+        answer_the_mail("new@example.org", client)
+        client.post("/accounts/logout/")
+        browser_again = {"login": "new@example.org", "password": PASSWORD}
+        client.post("/accounts/login/", browser_again)
+        assert marks() == [False] * 3
+
+
+def test_who_is_invited_by_mail_has_answered_it() -> None:
+    """SEC-281: joining by a mailed link confirms the address of an account that was there."""
+    tenant = make_tenant("a")
+    person = by_command()
+    invitation, token = invite_member(
+        workspace=tenant.workspace,
+        email=person.email,
+        role=Role.MEMBER,
+        is_auditor=False,
+        actor=tenant.actor("admin"),
+        accept_url="http://testserver/invitations/{token}/",
+    )
+    Invitation.unscoped.filter(pk=invitation.pk).update(is_link_shown=False)
+    accept_invitation(token=token, user=person, actor=tenant.actor("member"))
+    person.refresh_from_db()
+    assert person.is_address_confirmed
+
+
+def test_a_mail_server_that_is_away_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SEC-281: an invitation that was not mailed is not called mailed, and is no error page."""
+    tenant = make_tenant("a")
+    monkeypatch.setattr(mail.backends.locmem.EmailBackend, "send_messages", refuse)
+    form = {"email": "new@example.org", "role": "member", "_save": "Save"}
+    page = tenant.client("admin").post("/admin/workspaces/invitation/add/", form, follow=True)
+    assert [str(message) for message in page.context["messages"]] == [
+        "The mail server did not take the invitation. Try again later."
+    ]
+    assert not any(one.is_open for one in Invitation.objects.for_workspace(tenant.workspace))
+
+
+def refuse(*args: object) -> int:
+    raise ConnectionRefusedError

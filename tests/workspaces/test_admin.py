@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from django.core import mail
+
 from chat.models import Bud, ModelProvider
 from tests.factories import Tenant, make_tenant
 from workspaces.models import Invitation, Membership
@@ -17,8 +21,22 @@ def test_a_refused_invitation_is_not_called_sent(tenant: Tenant) -> None:
     assert Invitation.objects.for_workspace(tenant.workspace).count() == 0
 
 
+def test_an_invitations_link_is_shown_only_where_no_mail_server_is(
+    tenant: Tenant, settings: Any
+) -> None:
+    """SEC-281: with a mail server the link goes by mail alone."""
+    settings.TRELLIS = settings.TRELLIS.model_copy(update={"email_host": "smtp.example.org"})
+    form = {"email": "new@example.org", "role": "member", "_save": "Save"}
+    client = tenant.client("admin")
+    page = client.post("/admin/workspaces/invitation/add/", form, follow=True)
+    shown = [str(message) for message in page.context["messages"]]
+    assert shown[0] == "The invitation was mailed to new@example.org."
+    assert "/invitations/" not in " ".join(shown)
+    assert "/invitations/" in mail.outbox[0].body
+
+
 def test_an_invitation_is_sent_and_its_link_shown_once(tenant: Tenant) -> None:
-    """Ours: the link is on the page after saving, and nowhere else."""
+    """Ours: without a mail server the link is on the page after saving, and nowhere else."""
     client = tenant.client("admin")
     form = {"email": "new@example.org", "role": "member", "_save": "Save"}
     page = client.post("/admin/workspaces/invitation/add/", form, follow=True)

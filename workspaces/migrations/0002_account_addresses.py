@@ -1,6 +1,6 @@
-"""Give every account the row of the address that it signs in with."""
+"""Give every account the row of its address, and note whether a mail to it was answered."""
 
-from django.db import migrations
+from django.db import migrations, models
 
 
 def add_rows(apps, schema_editor):
@@ -12,6 +12,8 @@ def add_rows(apps, schema_editor):
             continue
         mine.filter(primary=True).update(primary=False)
         rows.update_or_create(user_id=pk, email=email.lower(), defaults={"primary": True})
+    confirmed = rows.filter(primary=True, verified=True).values("user_id")
+    users.filter(pk__in=confirmed).update(is_address_confirmed=True)
 
 
 class Migration(migrations.Migration):
@@ -20,4 +22,27 @@ class Migration(migrations.Migration):
         ("account", "0009_emailaddress_unique_primary_email"),
     ]
 
-    operations = [migrations.RunPython(add_rows, migrations.RunPython.noop)]
+    operations = [
+        migrations.AddField(
+            model_name="user",
+            name="is_address_confirmed",
+            field=models.BooleanField(
+                db_default=False,
+                default=False,
+                editable=False,
+                help_text="A mail to the address was answered. Follows the rows of `EmailAddress`.",
+                verbose_name="address confirmed",
+            ),
+        ),
+        migrations.AddField(
+            model_name="invitation",
+            name="is_link_shown",
+            field=models.BooleanField(
+                db_default=False,
+                default=False,
+                editable=False,
+                help_text="The inviter saw the link, so whoever uses it has not shown that the address is theirs.",
+            ),
+        ),
+        migrations.RunPython(add_rows, migrations.RunPython.noop),
+    ]
