@@ -225,7 +225,7 @@ class Environment(BaseSettings):
     public_origins: Annotated[tuple[str, ...], NoDecode] = Field(
         (),
         validation_alias="TRELLIS_PUBLIC_ORIGINS",
-        description="Full origins under which browsers reach Trellis, comma-separated. Decides CSRF, sockets and secure cookies.",
+        description="Full origins under which browsers reach Trellis, comma-separated. Decides CSRF, sockets and secure cookies. Links in mails use the first.",
     )
     allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
         (),

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from functools import partial
 from typing import Any
+from urllib.parse import urlsplit
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.models import EmailAddress
 from allauth.account.views import EmailView
 from django.contrib import messages
+from django.core.mail import EmailMultiAlternatives
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest
 from django.urls import reverse
 
 from workspaces.email_addresses import is_address_of
 from workspaces.errors import NotFound
+from workspaces.mails import compose, public_url
 from workspaces.models import Invitation
 from workspaces.services import find_invitation
 
@@ -65,6 +68,30 @@ class AccountAdapter(DefaultAccountAdapter):
             template = "account/messages/email_confirmation_failed.txt"
             self.add_message(request, messages.ERROR, template, words)
             return False
+
+    def get_reset_password_from_key_url(self, key: str) -> str:
+        return self._public(super().get_reset_password_from_key_url(key))
+
+    def get_email_confirmation_url(self, request: HttpRequest, emailconfirmation: Any) -> str:
+        return self._public(super().get_email_confirmation_url(request, emailconfirmation))
+
+    @staticmethod
+    def _public(url: str) -> str:
+        """The same page under the public address: whoever asks for a mail chooses the request's host."""
+        parts = urlsplit(url)
+        return public_url(parts._replace(scheme="", netloc="").geturl())
+
+    def render_mail(
+        self, template_prefix: str, email: Any, context: Any, headers: Any = None
+    ) -> EmailMultiAlternatives:
+        told = {**context, "home": public_url("/")}
+        plain = super().render_mail(template_prefix, email, told, headers)
+        return compose(
+            subject=plain.subject,
+            text=str(plain.body),
+            to=plain.to,
+            headers={**plain.extra_headers, "Auto-Submitted": "auto-generated"},
+        )
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
         # Outside of any transaction; a mail server that is away looks the same for taken and free addresses.

@@ -25,6 +25,7 @@ from workspaces.actors import Role
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.email_addresses import keep_address
 from workspaces.errors import Conflict, DomainError
+from workspaces.mails import public_url
 from workspaces.middleware import enterable_workspaces, signed_in_user
 from workspaces.models import ApiToken, Invitation, Membership, User, Workspace
 from workspaces.roles import Permission, has_permission
@@ -314,13 +315,13 @@ class InvitationAdmin(WorkspaceModelAdmin):
                 role=Role(obj.role),
                 is_auditor=obj.is_auditor,
                 actor=bound.actor,
-                accept_url=request.build_absolute_uri(path).replace("TOKEN", "{token}"),
+                accept_url=public_url(path).replace("TOKEN", "{token}"),
             )
             obj.pk = invitation.pk
             if not invitation.is_link_shown:
                 messages.info(request, f"The invitation was mailed to {invitation.email}.")
                 return
-            link = request.build_absolute_uri(path).replace("TOKEN", token)
+            link = public_url(path).replace("TOKEN", token)
             messages.warning(
                 request,
                 f"No mail server is configured, so give {invitation.email} this link yourself. "

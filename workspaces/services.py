@@ -9,7 +9,6 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.core.mail import send_mail
 from django.core.validators import validate_email
 from django.db import transaction
 from django.template.loader import render_to_string
@@ -19,6 +18,7 @@ from workspaces.actors import Actor, Role
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.email_addresses import confirm_address
 from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
+from workspaces.mails import compose
 from workspaces.models import Invitation, Membership, User, Workspace
 from workspaces.roles import Permission, require
 from workspaces.secret_memory import remember_secret
@@ -100,12 +100,11 @@ def invite_member(
         "days": INVITATION_LIFE.days,
     }
     try:
-        send_mail(
+        compose(
             subject=f"Join {workspace.name} on Trellis",
-            message=render_to_string("workspaces/email/invitation.txt", context),
-            from_email=None,
-            recipient_list=[email],
-        )
+            text=render_to_string("workspaces/email/invitation.txt", context),
+            to=[email],
+        ).send()
     except OSError as error:  # SMTP's errors are some of these
         logger.warning("invitation_mail_failed", exc_info=True)
         revoke_invitation(invitation=invitation, actor=actor)

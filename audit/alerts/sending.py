@@ -14,7 +14,6 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.core.mail import EmailMessage
 from django.db.models import F
 
 from audit.models import AlertDelivery
@@ -23,6 +22,7 @@ from audit.streams.sinks import CONNECT_SECONDS, SinkFailed
 from workspaces import outbound
 from workspaces.database import database_now, wait_for
 from workspaces.errors import DomainError
+from workspaces.mails import compose
 from workspaces.webhook_signatures import signed_headers
 
 logger = logging.getLogger(__name__)
@@ -94,9 +94,9 @@ def _send(delivery: AlertDelivery) -> str:
 
 def _send_mail(delivery: AlertDelivery) -> None:
     host = urlsplit(settings.TRELLIS.public_origins[0]).hostname
-    EmailMessage(
+    compose(
         subject=delivery.payload["subject"],
-        body=delivery.payload["text"],
+        text=delivery.payload["text"],
         to=[delivery.target],
         headers={"Message-ID": f"<{delivery.pk}@{host}>", "Auto-Submitted": "auto-generated"},
     ).send()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from django.conf import settings
 from django.urls import reverse
 
 from audit.alerts.notices import notify, readers_of
 from audit.alerts.words import condition_of, told
 from audit.models import Alert, AlertDelivery, AlertRule
 from workspaces.database import database_now
+from workspaces.mails import public_url
 
 
 def tell(rule: AlertRule, alert: Alert, *, kind: str) -> None:
@@ -16,7 +16,7 @@ def tell(rule: AlertRule, alert: Alert, *, kind: str) -> None:
     workspace = rule.workspace
     message = told(rule, workspace.name, kind=kind, value=alert.value)
     path = reverse("audit:alerts", args=[workspace.slug])
-    url = f"{settings.TRELLIS.public_origins[0]}{path}"
+    url = public_url(path)
     if rule.tells_bell:
         notify(
             workspace_id=rule.workspace_id,

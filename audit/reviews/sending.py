@@ -13,7 +13,6 @@ from uuid import UUID
 from django.conf import settings
 from django.core.files import File
 from django.core.files.storage import storages
-from django.core.mail import EmailMessage
 from django.db import DatabaseError
 from django.db.models import Q
 
@@ -26,6 +25,7 @@ from audit.reviews.schedules import filter_of, may_export, next_run, period_befo
 from workspaces.actors import Actor
 from workspaces.database import database_now
 from workspaces.errors import DomainError, InvalidInput
+from workspaces.mails import compose
 from workspaces.models import User, Workspace
 from workspaces.roles import Permission, require
 
@@ -168,9 +168,9 @@ def _mail(
         if settings.TRELLIS.public_origins
         else "trellis"
     )
-    message = EmailMessage(
+    message = compose(
         subject=f"Audit log: {schedule.name}",
-        body=(
+        text=(
             f"The audit log from {since:%Y-%m-%d} to {until:%Y-%m-%d} (UTC, the last day not included) is attached.\n\n"
             f"It was scheduled {schedule.get_cadence_display()} as “{schedule.name}”.\n"
         ),

@@ -15,6 +15,7 @@ from django.test import Client
 from audit.models import AuditEntry
 from tests.factories import PASSWORD, Tenant, UserFactory, make_tenant
 from workspaces.actors import Role
+from workspaces.mails import compose
 from workspaces.models import Invitation, User
 from workspaces.services import accept_invitation, invite_member
 
@@ -242,3 +243,49 @@ def test_a_mail_server_that_is_away_is_said(monkeypatch: pytest.MonkeyPatch) -> 
 
 def refuse(*args: object) -> int:
     raise ConnectionRefusedError
+
+
+def mails_of_every_kind() -> list[Any]:
+    """Ask for each mail under a host name that is answered, but is not the public address."""
+    tenant = make_tenant("a")
+    elsewhere = {"HTTP_HOST": "127.0.0.1:8102"}
+    person = by_factory()
+    client = browser(person)
+    mail.outbox.clear()
+    form = {"email": "new@example.org", "role": "member", "_save": "Save"}
+    tenant.client("admin").post("/admin/workspaces/invitation/add/", form, **elsewhere)
+    client.post("/accounts/password/reset/", {"email": "ada@example.org"}, **elsewhere)
+    client.post(PAGE, {"email": "other@example.org", "action_add": ""}, **elsewhere)
+    answer_the_mail("other@example.org", client)
+    change = {"oldpassword": PASSWORD, "password1": PASSWORD + "!", "password2": PASSWORD + "!"}
+    client.post("/accounts/password/change/", change, **elsewhere)
+    return list(mail.outbox)
+
+
+def test_mails_carry_the_products_name_and_its_public_address(settings: Any) -> None:
+    """SEC-282: each link leads to the first public origin with its port, each mail is Trellis's in word and look."""
+    settings.ALLOWED_HOSTS = ["127.0.0.1", "testserver", "chat.example.org"]
+    update = {"public_origins": ("https://chat.example.org:8443", "https://second.example.org")}
+    settings.TRELLIS = settings.TRELLIS.model_copy(update=update)
+    sent = mails_of_every_kind()
+    assert len(sent) == 5
+    for one in sent:
+        [(look, kind)] = one.alternatives
+        assert kind == "text/html"
+        for text in (one.body, look):
+            links = set(re.findall(r"https?://[^/\s\"<]+", text))
+            assert links == {"https://chat.example.org:8443"}, text
+            assert "127.0.0.1:8102" not in text
+            assert "Thank you for using" not in text
+        assert "Trellis" in one.subject
+        assert ">Trellis<" in look
+
+
+def test_a_mail_links_only_to_our_own_pages() -> None:
+    """SEC-282: text of others stays text in the mail's look."""
+    one = compose(
+        subject="x", text="<b>hi</b>\nhttp://evil.example/\nhttp://testserver/a", to=["a@b.c"]
+    )
+    [(look, _)] = one.alternatives
+    assert "&lt;b&gt;hi" in look
+    assert set(re.findall(r'href="([^"]+)"', look)) == {"http://testserver/a", "http://testserver/"}
