@@ -232,8 +232,12 @@ ACCOUNT_EMAIL_SUBJECT_PREFIX = "Trellis: "
 ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if TRELLIS.is_https else "http"
 ACCOUNT_RATE_LIMITS = {
-    "login": "30/m/ip",
-    "login_failed": "10/m/ip,5/5m/key",
+    # Of each account from each network (`workspaces.login_limits`). What strangers on the same network try must
+    # not stop a browser that the account knows, so there is no limit of all sign-ins from one address.
+    "login": "",
+    "login_failed": "10/m/ip,5/5m/key,20/h/key",
+    "login_failed_known_browser": "5/5m/key,20/h/key",
+    "login_failed_everywhere": "200/h/key",
     "reset_password": "20/m/ip,5/m/key",
     "reset_password_from_key": "20/m/ip",
     "signup": "20/m/ip",

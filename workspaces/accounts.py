@@ -10,13 +10,15 @@ from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.models import EmailAddress
 from allauth.account.views import EmailView
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.core.mail import EmailMultiAlternatives
 from django.db import IntegrityError, transaction
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from workspaces.email_addresses import is_address_of
 from workspaces.errors import NotFound
+from workspaces.login_limits import forget_tries, remember_browser, take_a_try
 from workspaces.mails import compose, public_url
 from workspaces.models import Invitation
 from workspaces.services import find_invitation
@@ -35,8 +37,6 @@ class AccountAdapter(DefaultAccountAdapter):
         request = self.request
         invitation = invitation_of(request) if request and _is_signup(request) else None
         if invitation is not None and invitation.email.lower() != email:
-            from django.core.exceptions import ValidationError
-
             raise ValidationError("Please use the address the invitation was sent to.")
         return email
 
@@ -52,6 +52,21 @@ class AccountAdapter(DefaultAccountAdapter):
             and not invitation.is_link_shown
             and invitation.email.lower() == email.lower()
         )
+
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
+        self._login_failed_rl_usage = take_a_try(request, str(credentials.get("email", "")))
+        if self._login_failed_rl_usage is None:
+            raise ValidationError(
+                "Too many wrong passwords. Try again in a few minutes, or reset your password."
+            )
+
+    def _delete_login_attempts_cached_email(self, request: HttpRequest, **credentials: Any) -> None:
+        forget_tries(request, str(credentials.get("email", "")))
+
+    def post_login(self, request: HttpRequest, user: Any, **kwargs: Any) -> HttpResponse:
+        response: HttpResponse = super().post_login(request, user, **kwargs)
+        remember_browser(request, response, user)
+        return response
 
     def authenticate(self, request: HttpRequest, **credentials: Any) -> Any:
         user = super().authenticate(request, **credentials)
