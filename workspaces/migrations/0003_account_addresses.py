@@ -18,7 +18,7 @@ def add_rows(apps, schema_editor):
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("workspaces", "0001_initial"),
+        ("workspaces", "0002_let_reading_tools_reach_outside"),
         ("account", "0009_emailaddress_unique_primary_email"),
     ]
 
