@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -9,7 +10,7 @@ from hashlib import sha256
 from typing import Any
 
 from django.apps import apps
-from django.db import models
+from django.db import connection, models
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
@@ -573,6 +574,8 @@ def tenant_models() -> Iterator[type[models.Model]]:
 
 def state_of(side: Side) -> dict[str, list[dict[str, Any]]]:
     """All rows of one side, people and workspace included, as values that can be compared."""
+    if connection.vendor == "postgresql":
+        return _state_in_one_statement(side)
     workspace = side.tenant.workspace
     state: dict[str, list[Any]] = {
         model._meta.label: list(
@@ -585,6 +588,30 @@ def state_of(side: Side) -> dict[str, list[dict[str, Any]]]:
     state["people"] = [{**row, "last_login": None} for row in users]
     state["workspace"] = list(type(workspace).objects.filter(pk=workspace.pk).values())
     return state
+
+
+def _state_in_one_statement(side: Side) -> dict[str, list[dict[str, Any]]]:
+    """The same as PostgreSQL writes it: the walks compare so often that a statement for each table is half their time."""
+    workspace = side.tenant.workspace
+    people = [person.pk for person in side.tenant.people.values()]
+    wanted: list[tuple[str, str, str, list[Any]]] = [
+        (model._meta.label, model._meta.db_table, "workspace_id = %s", [workspace.pk])
+        for model in tenant_models()
+    ]
+    wanted += [
+        ("people", User._meta.db_table, "id = ANY(%s)", [people]),
+        ("workspace", type(workspace)._meta.db_table, "id = %s", [workspace.pk]),
+    ]
+    rows = "(SELECT jsonb_agg(to_jsonb(t) - 'last_login' ORDER BY to_jsonb(t)::text) FROM {} t WHERE {})"
+    statement = "SELECT " + ", ".join(rows.format(table, where) for _, table, where, _ in wanted)
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [value for *_, values in wanted for value in values])
+        found = cursor.fetchone()
+    labels = [label for label, *_ in wanted]
+    return {
+        label: json.loads(texts) if isinstance(texts, str) else texts or []
+        for label, texts in zip(labels, found, strict=True)
+    }
 
 
 def audit_rows(side: Side) -> int:
