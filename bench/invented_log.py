@@ -25,7 +25,7 @@ if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     django.setup()
 
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models import NOT_PROVIDED
 from django.utils import timezone
 
@@ -228,15 +228,14 @@ def generate(workspace_id: UUID, number: int, *, since: datetime, until: datetim
 
 @contextmanager
 def _alone() -> Iterator[None]:
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '10s'")
     for _ in range(100):
-        with transaction.atomic():
-            if connection.vendor == "postgresql":
-                with connection.cursor() as cursor:
-                    cursor.execute("SET LOCAL lock_timeout = '10s'")
-            with sealing_lock() as has_lock:
-                if has_lock:
-                    yield
-                    return
+        with sealing_lock() as has_lock:
+            if has_lock:
+                yield
+                return
     raise Conflict("Another process is sealing the log all the time.")
 
 

@@ -38,6 +38,9 @@ def clean_offers(
     """Tools, resources or prompts without secrets, and how many were left out because of their names."""
     kept, left_out = [], 0
     for item in items:
+        if not isinstance(item, Mapping):  # which discovery tells of
+            kept.append(redact_known(item, workspace_id=workspace_id))
+            continue
         names = [name for key in _NAMES if isinstance(name := item.get(key), str)]
         if any(names_a_secret(name, workspace_id) for name in names):
             left_out += 1
