@@ -32,9 +32,7 @@ def names_a_secret(name: str, workspace_id: UUID) -> bool:
     return not is_plain(name) and redact_known(name, workspace_id=workspace_id) != name
 
 
-def clean_offers(
-    items: Iterable[dict[str, Any]], workspace_id: UUID
-) -> tuple[list[dict[str, Any]], int]:
+def clean_offers(items: Iterable[Any], workspace_id: UUID) -> tuple[list[dict[str, Any]], int]:
     """Tools, resources or prompts without secrets, and how many were left out because of their names."""
     kept, left_out = [], 0
     for item in items:
