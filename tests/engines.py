@@ -13,6 +13,7 @@ BOTH_ENGINES: Final = (
     "tests/audit/sealing/",
     "tests/audit/test_net.py",
     "tests/audit/test_services.py",
+    "tests/audit/verification/test_hidden.py",
     "tests/audit/verification/test_online.py",
     "tests/config/test_migrations.py",
     # Transactions that fail, are lost, or are restored.

@@ -20,9 +20,8 @@ from tests.factories import Tenant
 
 pytestmark = pytest.mark.usefixtures("checkpoint_file")
 ENTRY = "audit_auditentry"
-only_sqlite = pytest.mark.skipif(
-    connection.vendor != "sqlite", reason="other databases have one form of each value"
-)
+only_sqlite = pytest.mark.sqlite
+"""Other databases have one form of each value."""
 
 
 def check_export(workspace_id: UUID | None) -> Report:
