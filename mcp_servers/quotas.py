@@ -38,6 +38,15 @@ def take_from_quota(server: McpServer, workspace_id: UUID) -> bool:
     return True
 
 
+def is_quota_used_up(server: McpServer, workspace_id: UUID) -> bool:
+    """Whether the server gets no more calls today; counts none."""
+    limit = server.config.calls_per_day
+    if limit is None:
+        return False
+    counts = CallCount.objects.for_workspace(workspace_id).filter(server_id=server.pk)
+    return counts.filter(day=database_now().date(), used__gte=limit).exists()
+
+
 def trim_counts() -> int:
     """Forget the counts of days long gone."""
     old = database_now().date() - timedelta(days=KEPT_DAYS)

@@ -51,6 +51,7 @@ urlpatterns = [
     path("oauth/mcp/<uuid:server_id>/client.json", oauth.document, name="oauth_client_document"),
     path(f"{_ONE}sign-in/", oauth.sign_in, name="sign_in"),
     path(f"{_ONE}people/", connections.people, name="server_people"),
+    path("oauth/hosted/signed-in", klavis.signed_in, name="klavis_signed_in"),
     path(_KLAVIS, klavis.klavis, name="klavis"),
     path(f"{_KLAVIS}save/", klavis.save, name="klavis_save"),
     path(f"{_KLAVIS}test/", klavis.test, name="klavis_test"),

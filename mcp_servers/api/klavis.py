@@ -11,10 +11,15 @@ from rest_framework.response import Response
 
 from mcp_servers.api.common import StrictSerializer
 from mcp_servers.cards.klavis import instance_card, instance_cards
-from mcp_servers.klavis import instances, polling
-from mcp_servers.models import InstanceState, KlavisInstance
+from mcp_servers.klavis import accounts, instances, polling
+from mcp_servers.klavis.accounts import MAX_KEY_LENGTH, AccountDraft
+from mcp_servers.klavis.asking import account_of
+from mcp_servers.models import InstanceState, KlavisAccount, KlavisDialect, KlavisInstance
 from mcp_servers.views.limits import count_hosted, count_poll
 from workspaces.api import Scopes, WorkspaceViewSet
+from workspaces.errors import NotFound
+from workspaces.outbound import MAX_URL_LENGTH
+from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -54,6 +59,54 @@ class HostedInput(StrictSerializer):
 
     is_read_only = serializers.BooleanField(required=False)
     uses_rest = serializers.BooleanField(required=False)
+
+
+class HostedAccountOutput(serializers.Serializer[Any]):
+    """The workspace's account at Klavis; never its key."""
+
+    base_url = serializers.CharField()
+    dialect = serializers.ChoiceField(choices=KlavisDialect.choices)
+    is_active = serializers.BooleanField()
+    has_key = serializers.SerializerMethodField()
+    problem = serializers.CharField(help_text="Why Klavis cannot be used; empty if it can.")
+    checked_at = serializers.DateTimeField(allow_null=True)
+    services = serializers.SerializerMethodField(
+        help_text="How many services Klavis offered when it was last asked."
+    )
+
+    def get_has_key(self, account: KlavisAccount) -> bool:
+        """Whether a key is stored."""
+        return bool(account.api_key)
+
+    def get_services(self, account: KlavisAccount) -> int:
+        """The length of the kept catalogue."""
+        return len(account.catalogue)
+
+
+class HostedAccountInput(StrictSerializer):
+    """What may be set; a field that is left out stays as it is."""
+
+    base_url = serializers.CharField(
+        required=False,
+        max_length=MAX_URL_LENGTH,
+        help_text="At another address the stored key is dropped, and what is installed has to be installed again.",
+    )
+    api_key = serializers.CharField(
+        required=False,
+        write_only=True,
+        max_length=MAX_KEY_LENGTH,
+        help_text="No answer gives it back.",
+    )
+    dialect = serializers.ChoiceField(required=False, choices=KlavisDialect.choices)
+    is_active = serializers.BooleanField(required=False)
+
+
+class HostedAccountReport(serializers.Serializer[Any]):
+    """What came of asking Klavis for its services."""
+
+    ok = serializers.BooleanField()
+    message = serializers.CharField()
+    offers = serializers.IntegerField(help_text="How many services it offers.")
 
 
 class HostedViewSet(WorkspaceViewSet):
@@ -117,6 +170,43 @@ class HostedViewSet(WorkspaceViewSet):
         count_poll(self.actor)
         polling.poll_for(instance=self.get_object(), actor=self.actor)
         return self._answer(self.get_object())
+
+    @extend_schema(responses=HostedAccountOutput)
+    @action(detail=False, methods=["get"])
+    def account(self, request: Request) -> Response:
+        """The workspace's account at Klavis, for those who manage servers; 404 if it has none."""
+        require(self.actor, Permission.MANAGE_SERVERS, workspace_id=self.workspace.pk)
+        account = account_of(self.workspace.pk)
+        if account is None:
+            raise NotFound("Klavis is not set up in this workspace.")
+        return Response(HostedAccountOutput(account).data)
+
+    @extend_schema(request=HostedAccountInput, responses=HostedAccountOutput)
+    @account.mapping.patch
+    def change_account(self, request: Request) -> Response:
+        """Set the account up, or change it."""
+        values = self.read(HostedAccountInput)
+        if "dialect" in values:
+            values["dialect"] = KlavisDialect(values["dialect"])
+        account = accounts.save_account(
+            workspace_id=self.workspace.pk, draft=AccountDraft(**values), actor=self.actor
+        )
+        return Response(HostedAccountOutput(account).data)
+
+    @extend_schema(responses={204: None})
+    @account.mapping.delete
+    def remove_account(self, request: Request) -> Response:
+        """Take the account away, with every server that came from it."""
+        accounts.remove_account(workspace_id=self.workspace.pk, actor=self.actor)
+        return Response(status=204)
+
+    @extend_schema(request=None, responses=HostedAccountReport)
+    @action(detail=False, methods=["post"], url_path="account/test")
+    def test_account(self, request: Request) -> Response:
+        """Ask Klavis for its services, with the stored key."""
+        count_hosted(self.actor)
+        report = accounts.try_account(workspace_id=self.workspace.pk, actor=self.actor)
+        return Response(HostedAccountReport(report).data)
 
     def _answer(self, instance: KlavisInstance) -> Response:
         return Response(HostedOutput(instance_card(instance, actor=self.actor)).data)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 from uuid import UUID
+
+from django.conf import settings
+from django.urls import reverse
 
 from mcp_servers.hidden_text import show_hidden
 from mcp_servers.klavis.instances import is_web_address
@@ -104,10 +107,28 @@ def _windows(row: KlavisInstance) -> tuple[SignInWindow, ...]:
     except SecretUnreadable:  # begun anew, there are others
         return ()
     return tuple(
-        SignInWindow(service=show_hidden(name), url=url, host=urlsplit(url).hostname or "")
+        SignInWindow(
+            service=show_hidden(name),
+            url=_coming_back(url),
+            host=urlsplit(url).hostname or "",
+        )
         for name, url in sorted(urls.items())
         if is_web_address(url)
     )
+
+
+def _coming_back(url: str) -> str:
+    """A sign-in's address that ends at a page of ours, which closes the window; other addresses stay as they are.
+
+    Source: the provider's API, `GET /oauth/{service}/authorize`, parameter `redirect_url`.
+    """
+    parts = urlsplit(url)
+    is_known = parts.path.startswith("/oauth/") and parts.path.endswith("/authorize")
+    if not is_known or "redirect_url" in parse_qs(parts.query):
+        return url
+    ours = settings.TRELLIS.public_origins[0] + reverse("mcp_servers:klavis_signed_in")
+    added = urlencode({"redirect_url": ours})
+    return parts._replace(query=f"{parts.query}&{added}" if parts.query else added).geturl()
 
 
 def _may_remove(actor: Actor, row: KlavisInstance) -> bool:

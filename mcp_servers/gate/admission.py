@@ -20,13 +20,15 @@ from mcp_servers.connections import calls
 from mcp_servers.destinations import destinations_of
 from mcp_servers.discovery import is_shown_to
 from mcp_servers.effective import facts_of_call
+from mcp_servers.elicitation import Origin
 from mcp_servers.errors import ApprovalMissing, InvalidArguments, InvalidJson, ToolNotFound
 from mcp_servers.gate.entries import draft, refuse, refuse_because, told
 from mcp_servers.gate.resolving import ResolvedTool, may_still_enter, resolve_tool
+from mcp_servers.gate.signing_in import why_nobody_signed_in, words_unasked
 from mcp_servers.inputs import CallLimits
 from mcp_servers.models import Approval, McpServer, McpTool
 from mcp_servers.oauth.grants import person_of, principal_of
-from mcp_servers.quotas import take_from_quota
+from mcp_servers.quotas import is_quota_used_up, take_from_quota
 from mcp_servers.values import Effect, ToolCallOutcome, ToolCallRequest
 from workspaces.errors import DomainError, PermissionDenied
 from workspaces.failpoints import Failpoint, failpoint
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
 
 _PROGRESS_FACTOR: Final = 10
 """By how much progress may extend a call at most, where nothing is set."""
+
+SIGN_IN_RULE: Final = "server.sign_in_missing"
 
 # Who refused, for a policy decision; everything else that policy says is "policy".
 _LAYER_OF_RULE: Final = {
@@ -77,7 +81,7 @@ def prepare(request: ToolCallRequest) -> Plan:
     tool = resolved.tool
     arguments = _canonical(request, tool)
     decision = _decide(request, tool, arguments)
-    approval = _check_approval(request, tool, arguments, decision)
+    # Nobody is asked to approve a call that cannot run, so the rest comes before the question.
     _check_arguments(request, tool, arguments)
     spec = _spec_of(request, resolved, arguments)
     # Without an account nothing is sent, whatever the server did a moment ago.
@@ -91,12 +95,14 @@ def prepare(request: ToolCallRequest) -> Plan:
             rule="server.backing_off",
             reason=why_left_alone(tool.server, wait),
         )
+    if request.approval_id is None and decision.effect is not Effect.AUTO:
+        _check_can_be_approved(request, tool, arguments, spec)
     return Plan(
         request=request,
         tool=tool,
         arguments=arguments,
         decision=decision,
-        approval=approval,
+        approval=_check_approval(request, tool, arguments, decision),
         spec=spec,
         limits=limits_of(tool.server, request.timeout_seconds),
     )
@@ -283,6 +289,66 @@ def _decide(request: ToolCallRequest, tool: McpTool, arguments: bytes) -> Policy
     return decision
 
 
+def _check_can_be_approved(
+    request: ToolCallRequest, tool: McpTool, arguments: bytes, spec: ConnectionSpec
+) -> None:
+    """Make sure that the call could run once somebody has approved it.
+
+    Raises:
+        SignInFirst: somebody has to sign in, and can be asked to.
+        CallRefused: nobody can be asked, or they did not; or the day's calls are used up.
+    """
+    server = tool.server
+    if is_quota_used_up(server, request.workspace_id):
+        refuse_because(
+            request,
+            tool,
+            arguments,
+            layer=RefusedBy.QUOTA,
+            rule=_QUOTA_RULE,
+            reason=_quota_words(server),
+        )
+    if not spec.needs_sign_in:
+        return
+    is_there = person_of(request.actor) is not None
+    reason = (
+        why_nobody_signed_in(origin_of(request, tool))
+        if request.can_ask and request.can_wait_elsewhere and is_there
+        else words_unasked(server, is_there=is_there)
+    )
+    if reason is None:
+        raise SignInFirst(tool, spec)
+    refuse_because(
+        request,
+        tool,
+        arguments,
+        layer=RefusedBy.PERMISSION,
+        rule=SIGN_IN_RULE,
+        reason=reason,
+    )
+
+
+class SignInFirst(Exception):
+    """A person has to sign in before anybody is asked to approve the call."""
+
+    def __init__(self, tool: McpTool, spec: ConnectionSpec) -> None:
+        super().__init__(tool.server.name)
+        self.tool = tool
+        self.spec = spec
+
+
+def origin_of(request: ToolCallRequest, tool: McpTool) -> Origin:
+    """For whom, and for which call, people are asked."""
+    return Origin(
+        call_id=request.call_id,
+        server=tool.server,
+        tool_name=tool.name,
+        actor=request.actor,
+        conversation_id=request.conversation_id,
+        turn_id=request.turn_id,
+    )
+
+
 def _unknown_destinations(request: ToolCallRequest, tool: McpTool) -> tuple[str, ...]:
     """Where the call can carry its arguments without anybody having said so."""
     if tool.workspace.reads_outside_unasked:
@@ -393,12 +459,19 @@ def commit_requested(plan: Plan, clock: CommitClock, *, is_sent: bool = True) ->
             plan.tool,
             plan.arguments,
             layer=RefusedBy.QUOTA,
-            rule="server.calls_per_day",
-            reason=f"{server.name} has had its calls for today. The count begins anew at midnight UTC.",
+            rule=_QUOTA_RULE,
+            reason=_quota_words(server),
         )
     except DatabaseError as error:
         raise AuditUnavailable(details={"action": Action.TOOL_CALL_REQUESTED.value}) from error
     return replace(plan, is_committed=True)
+
+
+_QUOTA_RULE: Final = "server.calls_per_day"
+
+
+def _quota_words(server: McpServer) -> str:
+    return f"{server.name} has had its calls for today. The count begins anew at midnight UTC."
 
 
 class _ApprovalGone(Exception):

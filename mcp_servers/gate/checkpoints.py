@@ -111,14 +111,28 @@ class SignInCheckpoint(BaseModel):
         return self.model_dump_json()
 
 
-Checkpoint = InputCheckpoint | TaskCheckpoint | SignInCheckpoint
+class SignInFirstCheckpoint(BaseModel):
+    """Somebody has to sign in before anybody is asked to approve; then the call is admitted like a new one."""
 
-_CHECKPOINT: pydantic.TypeAdapter[Checkpoint] = pydantic.TypeAdapter(
-    Annotated[Checkpoint, Field(discriminator="kind")]
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Literal["sign_in_first"] = "sign_in_first"
+
+    def as_text(self) -> str:
+        """What the caller keeps."""
+        return self.model_dump_json()
+
+
+Checkpoint = InputCheckpoint | TaskCheckpoint | SignInCheckpoint
+"""Where a call stands that was let through."""
+KeptCheckpoint = Checkpoint | SignInFirstCheckpoint
+
+_CHECKPOINT: pydantic.TypeAdapter[KeptCheckpoint] = pydantic.TypeAdapter(
+    Annotated[KeptCheckpoint, Field(discriminator="kind")]
 )
 
 
-def read_checkpoint(text: str) -> Checkpoint:
+def read_checkpoint(text: str) -> KeptCheckpoint:
     """The text that a caller kept.
 
     Raises:
@@ -142,4 +156,6 @@ def is_unsent(text: str | None) -> bool:
         checkpoint = read_checkpoint(text)
     except CallRefused:
         return False
-    return isinstance(checkpoint, SignInCheckpoint) and checkpoint.task is None
+    if isinstance(checkpoint, SignInCheckpoint):
+        return checkpoint.task is None
+    return isinstance(checkpoint, SignInFirstCheckpoint)

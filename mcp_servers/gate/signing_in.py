@@ -23,6 +23,7 @@ from mcp_servers.elicitation.sign_ins import (
     sign_ins_of,
 )
 from mcp_servers.errors import AuthenticationRequired, InputMissing, McpServersError
+from mcp_servers.gate.checkpoints import SignInFirstCheckpoint
 from mcp_servers.hosting import note_lost_sign_in, provider_of
 from mcp_servers.models import OAUTH_TYPES, AuthType, InputStatus
 from mcp_servers.oauth.grants import is_renewed_since, person_of, want_scope
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from mcp_servers.connections.spec import ConnectionSpec
     from mcp_servers.elicitation import Origin
     from mcp_servers.gate.dialogue import Dialogue
+    from mcp_servers.gate.port import PortOnItsLoop
     from mcp_servers.gate.slots import HeldSlot
     from mcp_servers.models import InputRequest, McpServer
 
@@ -124,10 +126,10 @@ class SigningIn:
                 await in_database(partial(want_scope, scope=scope, **self._holder()))
             if not self._can_ask or person_of(self._origin.actor) is None:
                 is_there = person_of(self._origin.actor) is not None
-                raise CannotGoOn(_words_unasked(self._origin.server, is_there=is_there))
+                raise CannotGoOn(words_unasked(self._origin.server, is_there=is_there))
             await self._sign_in(wanted, since, parking)
             sign_ins += 1
-        raise CannotGoOn(self._in_vain(), sign_in="in_vain")
+        raise lost_again(self._origin.server)
 
     async def _now(self) -> datetime | None:
         """By the clock that grants are dated by; None where nobody signs in."""
@@ -172,7 +174,7 @@ class SigningIn:
                 lambda: open_sign_in(wanted, self._origin, since=since)
             )
         except Unaskable as error:
-            raise CannotGoOn(self._in_vain(), sign_in="in_vain") from error
+            raise lost_again(self._origin.server) from error
         if row is not None:
             if parking is not None:
                 raise InputMissing("Somebody has to sign in first.")
@@ -216,15 +218,56 @@ class SigningIn:
         return self._want(reason, scopes_of(challenge.scope))
 
     def _want(self, reason: SignInReason, scopes: tuple[str, ...] = ()) -> WantedSignIn:
-        target = self.spec.target
-        host = target.endpoint.host if isinstance(target, HttpSpec) else ""
-        if self._origin.server.hosted_by:
-            host = provider_of(self._origin.server)  # where it is, is a secret
-        scopes = scopes or scopes_of(self._origin.server.oauth_scope)
-        return WantedSignIn(reason=reason, host=host, scopes=scopes)
+        return _sign_in_for(self._origin.server, self.spec, reason, scopes)
 
-    def _in_vain(self) -> str:
-        return f"{self._origin.server.name} goes on refusing access after several sign-ins."
+
+async def sign_in_first(origin: Origin, spec: ConnectionSpec, port: PortOnItsLoop) -> None:
+    """Ask for a sign-in before anybody is asked to approve a call that cannot run without it.
+
+    Returns only if somebody has signed in meanwhile, so that the call may be admitted now.
+
+    Raises:
+        InputMissing: the person was asked; the call begins again from its checkpoint once they have signed in.
+        CannotGoOn: they signed in several times, and it did not help.
+    """
+    # Kept before anybody is asked, so that a crash in between leaves a call that can go on.
+    await port.checkpointed(SignInFirstCheckpoint().as_text())
+    wanted = _sign_in_for(origin.server, spec, SignInReason.MISSING)
+    since = await in_database(database_now)
+    try:
+        row = await in_database(partial(open_sign_in, wanted, origin, since=since))
+    except Unaskable as error:
+        raise lost_again(origin.server) from error
+    if row is not None:
+        raise InputMissing("Somebody has to sign in first.")
+    await port.checkpointed("")
+
+
+def why_nobody_signed_in(origin: Origin) -> str | None:
+    """Why the last sign-in that a call asked for did not come about; None: it did, or none was asked for."""
+    row = sign_ins_of(origin).last()
+    words = _WORDS_OF.get(str(row.status)) if row is not None else None
+    return words.format(name=origin.server.name) if words is not None else None
+
+
+def _sign_in_for(
+    server: McpServer,
+    spec: ConnectionSpec,
+    reason: SignInReason,
+    scopes: tuple[str, ...] = (),
+) -> WantedSignIn:
+    target = spec.target
+    host = target.endpoint.host if isinstance(target, HttpSpec) else ""
+    if server.hosted_by:
+        host = provider_of(server)  # where it is, is a secret
+    scopes = scopes or scopes_of(server.oauth_scope)
+    return WantedSignIn(reason=reason, host=host, scopes=scopes)
+
+
+def lost_again(server: McpServer) -> CannotGoOn:
+    """Signing in has not helped."""
+    words = f"{server.name} goes on refusing access after several sign-ins."
+    return CannotGoOn(words, sign_in="in_vain")
 
 
 def words_for_nobody(server: McpServer) -> str:
@@ -234,7 +277,12 @@ def words_for_nobody(server: McpServer) -> str:
     return f"{server.name} needs an administrator to connect the workspace's account first."
 
 
-def _words_unasked(server: McpServer, *, is_there: bool) -> str:
+def words_unasked(server: McpServer, *, is_there: bool) -> str:
+    """What is missing, where the caller cannot wait for a person.
+
+    Args:
+        is_there: the call is made for somebody.
+    """
     if account_of(server) == OWN and is_there:
         return (
             f"{server.name} needs you to sign in. Please connect it under My connections, and try"

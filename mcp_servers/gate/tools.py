@@ -13,15 +13,28 @@ from django.db import DatabaseError
 from audit.actions import Action, Outcome, RefusedBy
 from audit.errors import AuditUnavailable
 from audit.services import EntryDraft, is_call_open, record
-from mcp_servers import elicitation, health
+from mcp_servers import health
 from mcp_servers.canonical import canonical_json
 from mcp_servers.connections import calls
 from mcp_servers.effective import details_of
 from mcp_servers.errors import Busy, CallTakenOver, InputMissing
 from mcp_servers.gate import kept_results
 from mcp_servers.gate.abandoning import abandon_call
-from mcp_servers.gate.admission import Plan, commit_requested, prepare, prepare_again
-from mcp_servers.gate.checkpoints import Checkpoint, is_unsent, read_checkpoint
+from mcp_servers.gate.admission import (
+    SIGN_IN_RULE,
+    Plan,
+    SignInFirst,
+    commit_requested,
+    origin_of,
+    prepare,
+    prepare_again,
+)
+from mcp_servers.gate.checkpoints import (
+    Checkpoint,
+    SignInFirstCheckpoint,
+    is_unsent,
+    read_checkpoint,
+)
 from mcp_servers.gate.dialogue import Dialogue
 from mcp_servers.gate.entries import draft, refuse, told, unrecorded
 from mcp_servers.gate.observing import observed
@@ -35,7 +48,7 @@ from mcp_servers.gate.recording import (
     record_end,
 )
 from mcp_servers.gate.sending import Exchange
-from mcp_servers.gate.signing_in import SigningIn
+from mcp_servers.gate.signing_in import CannotGoOn, SigningIn, lost_again, sign_in_first
 from mcp_servers.gate.slots import HeldSlot
 from mcp_servers.values import ToolCallOutcome, ToolCallRequest
 from workspaces.database import in_database
@@ -70,6 +83,9 @@ async def call_tool(request: ToolCallRequest, *, port: CallPort | None = None) -
     """
     own_port = PortOnItsLoop(port or NoPort())
     checkpoint = read_checkpoint(request.checkpoint) if request.checkpoint else None
+    if isinstance(checkpoint, SignInFirstCheckpoint):
+        await own_port.checkpointed("")  # from here on a crash must not lead back to this point
+        checkpoint = None
     plan = await (_readmit(request, own_port) if checkpoint else _admit(request, own_port))
     if plan.cached is not None:
         return plan.cached
@@ -84,12 +100,28 @@ async def _admit(request: ToolCallRequest, port: PortOnItsLoop) -> Plan:
     """Let a call through: afterwards *requested* is committed, and a slot of the server is held."""
     try:
         try:
-            return await _admit_once(request, port)
+            return await _admit_signed_in(request, port)
         except CallTakenOver:
             await port.make_sure()  # held up, but perhaps nobody else has it
-            return await _admit_once(request, port)
+            return await _admit_signed_in(request, port)
     except AuditUnavailable as error:
         await keep_refusal(unrecorded(request), error)
+
+
+async def _admit_signed_in(request: ToolCallRequest, port: PortOnItsLoop) -> Plan:
+    """Have the person sign in before anybody is asked to approve a call that cannot run without it."""
+    try:
+        return await _admit_once(request, port)
+    except SignInFirst as first:
+        missing = first
+    try:
+        await sign_in_first(origin_of(request, missing.tool), missing.spec, port)
+        return await _admit_once(request, port)  # somebody has signed in at this very moment
+    except (CannotGoOn, SignInFirst) as error:
+        refusal = error if isinstance(error, CannotGoOn) else lost_again(missing.tool.server)
+        write = partial(refuse, layer=RefusedBy.PERMISSION, rule=SIGN_IN_RULE)
+        await in_database(write, request, missing.tool, None, refusal)
+        raise refusal from None
 
 
 async def _admit_once(request: ToolCallRequest, port: PortOnItsLoop) -> Plan:
@@ -188,14 +220,7 @@ async def _send_and_record(
     slot: HeldSlot,
 ) -> ToolCallOutcome:
     request = plan.request
-    origin = elicitation.Origin(
-        call_id=request.call_id,
-        server=plan.tool.server,
-        tool_name=plan.tool.name,
-        actor=request.actor,
-        conversation_id=request.conversation_id,
-        turn_id=request.turn_id,
-    )
+    origin = origin_of(request, plan.tool)
     dialogue = Dialogue(origin, spec=plan.spec, port=port, can_ask=request.can_ask, bud=request.bud)
     signing_in = SigningIn(
         origin,

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from allauth.account.decorators import login_required
 from django.contrib import messages
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
@@ -125,6 +125,12 @@ def instance(request: WorkspaceRequest, workspace_slug: str, instance_id: UUID) 
         "chosen": list(row.services),
     }
     return render(request, "mcp_servers/klavis_instance.html", context)
+
+
+@require_GET
+def signed_in(request: HttpRequest) -> HttpResponse:
+    """Where the provider sends the window of a sign-in; it closes itself. The page that opened it goes on by itself."""
+    return render(request, "mcp_servers/klavis_signed_in.html")
 
 
 @require_GET

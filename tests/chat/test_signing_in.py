@@ -15,14 +15,16 @@ from django.core.management import call_command
 from audit.models import AuditEntry
 from chat.engine import ledger, runner
 from chat.models import ToolCall, Turn
+from chat.services.approvals import decide
 from chat.services.attachments import ResourceRef
 from chat.services.conversations import create_conversation
 from chat.services.inputs import answer_input, expire_inputs
 from chat.services.turns import send_message, stop_turn
+from chat.values import Decision
 from mcp_servers.connections import runtime
 from mcp_servers.elicitation import complete_sign_ins
 from mcp_servers.inputs import InputAction
-from mcp_servers.models import AccountUse, InputRequest, OAuthGrant
+from mcp_servers.models import AccountUse, InputRequest, McpTool, OAuthGrant
 from mcp_servers.oauth import services
 from mcp_servers.services import ServerDraft, update_server
 from tests.chat.conftest import Chat, make_chat
@@ -137,6 +139,46 @@ def test_the_call_waits_for_the_sign_in_and_goes_on(mail: Chat) -> None:
         "tool_call.resumed",
         "tool_call.finished ok",
     ]
+
+
+def test_nobody_is_asked_to_approve_what_cannot_run(mail: Chat) -> None:
+    """SEC-292: the sign-in comes first, then the approval, and then the call runs once."""
+    McpTool.objects.for_workspace(mail.tenant.workspace).update(approval_override="confirm")
+    wait_for_card(mail)
+    assert mail.calls()[0].status == "waiting_for_input"
+    assert log_of(mail) == []
+    assert log_of(mail, "approval") == []
+    sign_in(mail)
+    mail.watching.turn("waiting_for_approval")
+    assert mail.server.calls == []
+    [call] = mail.calls()
+    decide(call=call, decision=Decision.APPROVED, actor=mail.actor)
+    mail.watching.turn("completed")
+    assert mail.server.called_by("whoami") == ["mia@example.com"]
+    assert log_of(mail) == ["tool_call.requested", "tool_call.finished ok"]
+
+
+def test_whoever_declines_to_sign_in_is_not_asked_to_approve(mail: Chat) -> None:
+    """SEC-292: the model reads why, and the log has the refusal."""
+    McpTool.objects.for_workspace(mail.tenant.workspace).update(approval_override="confirm")
+    card = wait_for_card(mail)
+    answer_input(request=card, action=InputAction.DECLINE, actor=mail.actor)
+    mail.watching.turn("completed")
+    assert "chose not to sign in" in told_to_model(mail)
+    assert log_of(mail, "approval") == []
+    assert log_of(mail) == ["tool_call.refused"]
+    assert mail.server.calls == []
+
+
+def test_a_stop_while_it_waits_for_the_first_sign_in_leaves_nothing_open(mail: Chat) -> None:
+    """SEC-292: the card is withdrawn, and nothing was requested."""
+    McpTool.objects.for_workspace(mail.tenant.workspace).update(approval_override="confirm")
+    card = wait_for_card(mail)
+    stop_turn(turn=turn_of(mail), actor=mail.actor)
+    mail.watching.turn("cancelled")
+    card.refresh_from_db()
+    assert card.status == "cancelled"
+    assert log_of(mail) == []
 
 
 def test_the_log_says_what_was_asked_for(mail: Chat) -> None:
@@ -412,6 +454,8 @@ def test_the_card_of_an_approval_says_whose_account_is_used(mail: Chat) -> None:
     """Ours: before anybody says yes."""
     mail.model.call(("mail__send", {"text": "hello"}))
     mail.send()
+    mail.watching.turn("waiting_for_input")
+    sign_in(mail)
     mail.watching.turn("waiting_for_approval")
     [card] = mail.snapshot()["tool_calls"]
     assert card["approval"]["credential"] == "personal"

@@ -439,6 +439,10 @@ SAMPLES: dict[str, Sample] = {
     "api:hosted-servers-detail": Sample(
         ids=_pk("klavis_instance"), bodies=(lambda _: {"uses_rest": True},)
     ),
+    "api:hosted-servers-account": Sample(
+        bodies=(lambda _: {"is_active": True},),
+    ),
+    "api:hosted-servers-test-account": Sample(reads=False),
     "api:hosted-servers-sign-in": Sample(ids=_pk("klavis_instance"), reads=False),
     "api:hosted-servers-poll": Sample(ids=_pk("klavis_instance"), reads=False),
     "mcp_servers:klavis": _page,
@@ -459,6 +463,7 @@ SAMPLES: dict[str, Sample] = {
     "mcp_servers:klavis_forget_removal": Sample(
         ids=_in_workspace(removal_id="klavis_removal"), reads=False
     ),
+    "mcp_servers:klavis_signed_in": _public,
     "mcp_servers:klavis_instance": Sample(ids=_hosted),
     "mcp_servers:klavis_card": Sample(ids=_hosted),
     "mcp_servers:klavis_poll": Sample(ids=_hosted, reads=False),

@@ -55,6 +55,11 @@ async def the_entries(tenant: Tenant, action: Action | None = None) -> list[Audi
     return await sync_to_async(entries)(tenant, action)
 
 
+async def approvals_asked(tenant: Tenant) -> int:
+    asked = AuditEntry.objects.for_workspace(tenant.workspace).filter(action="approval.requested")
+    return await asked.acount()
+
+
 async def tool_named(server: McpServer, name: str) -> McpTool:
     return await sync_to_async(tool_of)(server, name)
 
@@ -235,16 +240,38 @@ async def test_a_destructive_tool_waits_for_a_person(
     with pytest.raises(ApprovalMissing) as caught:
         await call_tool(a_request(tenant, tool, {"what": "all"}, can_ask=True))
     assert caught.value.decision.rule == "hints.destructive"
-    asked = await sync_to_async(
-        lambda: (
-            AuditEntry.objects.for_workspace(tenant.workspace)
-            .filter(action="approval.requested")
-            .count()
-        )
-    )()
-    assert asked == 1
+    assert await approvals_asked(tenant) == 1
     assert await the_entries(tenant) == []
     assert counting.calls == []
+
+
+async def test_nobody_is_asked_about_arguments_that_cannot_be_sent(
+    tenant: Tenant, trusted: McpServer
+) -> None:
+    """SEC-292: what does not fit the schema is refused before anybody is asked."""
+    tool = await tool_named(trusted, "destroy")
+    with pytest.raises(InvalidArguments):
+        await call_tool(a_request(tenant, tool, {"wrong": 1}, can_ask=True))
+    assert [entry.refused_by for entry in await the_entries(tenant)] == ["arguments"]
+    assert await approvals_asked(tenant) == 0
+
+
+async def test_nobody_is_asked_about_a_call_beyond_the_days_quota(
+    tenant: Tenant, trusted: McpServer
+) -> None:
+    """SEC-292: the call could not run after a yes, so it is refused at once."""
+    await sync_to_async(services.update_server)(
+        server=trusted,
+        draft=services.ServerDraft(connection_config={"calls_per_day": 1}),
+        actor=actor_of(tenant, "admin"),
+    )
+    echo = await tool_named(trusted, "echo")
+    assert (await call_tool(a_request(tenant, echo, {"text": "x"}))).outcome == Outcome.OK
+    tool = await tool_named(trusted, "destroy")
+    with pytest.raises(CallRefused) as caught:
+        await call_tool(a_request(tenant, tool, {"what": "all"}, can_ask=True))
+    assert caught.value.rule == "server.calls_per_day"
+    assert await approvals_asked(tenant) == 0
 
 
 async def test_without_a_person_a_destructive_tool_is_refused(

@@ -48,6 +48,7 @@ export function startSignIn(go: (address: string) => void = (address) => locatio
     // A failure stays to be read. A window that was at another site may be one that no script closes.
     if (told.ok) window.close();
   }
+  if (document.querySelector("[data-closes]")) window.close();
   document.addEventListener("click", (event) => {
     const link = (event.target as Element).closest<HTMLAnchorElement>("a[data-sign-in]");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;

@@ -276,6 +276,51 @@ def test_hosted_servers_over_rest(
     assert admin.get(path, headers=headers).status_code == 404
 
 
+def test_the_account_over_rest(tenant: Tenant, provider: FakeKlavis, at_once: None) -> None:
+    """SEC-293: administrators set it up, try, read, change and remove it; nobody reads the key, members nothing."""
+    admin, member = tenant.client("admin"), tenant.client("member")
+    path, headers = "/api/hosted-servers/account/", {"X-Workspace": "acme"}
+    sent: Any = {"content_type": "application/json", "headers": headers}
+    assert admin.get(path, headers=headers).status_code == 404
+    made = admin.patch(path, {"base_url": provider.origin, "api_key": KEY}, **sent)
+    assert made.status_code == 200
+    assert (made.json()["has_key"], made.json()["services"]) == (True, 0)
+    tried = admin.post(f"{path}test/", headers=headers).json()
+    assert tried["ok"]
+    assert tried["offers"] == 3
+    off = admin.patch(path, {"is_active": False}, **sent).json()
+    assert (off["is_active"], off["has_key"], off["base_url"]) == (False, True, provider.origin)
+    for body, field in (
+        ({"base_url": "nowhere"}, "base_url"),
+        ({"api_key": "a b"}, "api_key"),
+        ({"dialect": "klingon"}, "dialect"),
+        ({"key": "x"}, "key"),
+    ):
+        refused = admin.patch(path, body, **sent)
+        assert refused.status_code in {400, 422}
+        assert field in str(refused.json())
+    seen = admin.get(path, headers=headers)
+    assert KEY not in seen.content.decode()
+    assert member.get(path, headers=headers).status_code == 403
+    assert member.patch(path, {"is_active": True}, **sent).status_code == 403
+    assert member.post(f"{path}test/", headers=headers).status_code == 403
+    assert member.delete(path, headers=headers).status_code == 403
+    assert admin.delete(path, headers=headers).status_code == 204
+    assert admin.get(path, headers=headers).status_code == 404
+
+
+def test_the_window_of_a_sign_in_ends_at_a_page_that_closes_it(
+    tenant: Tenant, account: KlavisAccount
+) -> None:
+    """SEC-293: the provider is told where to send the window, and anybody may see that page: it says nothing."""
+    instance = install(tenant, "Gmail")
+    page = text_of(tenant.client("admin"), f"{HOME}{instance.pk}/")
+    assert "redirect_url=http%3A%2F%2F" in page
+    ending = Client().get("/oauth/hosted/signed-in")
+    assert ending.status_code == 200
+    assert "data-closes" in ending.content.decode()
+
+
 def test_the_provider_is_asked_for_each_person_only_so_often(
     tenant: Tenant, account: KlavisAccount, provider: FakeKlavis
 ) -> None:
