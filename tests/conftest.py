@@ -7,6 +7,7 @@ The environment is made while this file is imported, that is before Django reads
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import re
 import shutil
@@ -69,9 +70,9 @@ def _make_environment() -> None:
 
 _make_environment()
 django.setup()  # the factories below are models' builders, and are imported before pytest-django's turn
-# Each test client makes the middleware anew, and the one for static files would look at thousands of them each time.
-# The journeys see them served.
-settings.SERVESTATIC_USE_FINDERS = settings.SERVESTATIC_USE_STATIC_ROOT = False
+# The middleware for static files only knows async, so every request of a test client would cross threads for it, and
+# each client would look at thousands of files. The journeys see them served.
+settings.MIDDLEWARE = [name for name in settings.MIDDLEWARE if "StaticFiles" not in name]
 # What a power cut leaves has a test of its own; the others need not wait for the disk.
 if "DATABASE_URL" not in os.environ:
     _options: dict[str, Any] = settings.DATABASES["default"]["OPTIONS"]  # type: ignore[assignment]
@@ -86,6 +87,13 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
     del os.environ["DJANGO_SETTINGS_MODULE"]
 
 pytest_plugins = ["tests.factories", "tests.fakes.signing_in", "tests.times"]
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Keep what was imported and collected out of every later collection of garbage: it stays to the end."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 50, 100)
 
 
 _DATABASES = {"db", "transactional_db", "django_db_reset_sequences"}
