@@ -18,6 +18,7 @@ from django.conf import settings  # noqa: E402
 from audit.sealing import watching  # noqa: E402
 from chat import restored  # noqa: E402
 from chat.engine import runner  # noqa: E402
+from chat.providers import openai_compatible as _model  # noqa: E402, F401 - no first message waits for its imports
 from chat.routing import websocket_urlpatterns  # noqa: E402
 from chat.sockets.open import close_sockets  # noqa: E402
 from config import celery as _celery  # noqa: E402, F401 - tasks that are sent from here go to its broker

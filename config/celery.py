@@ -42,6 +42,7 @@ def _take_part(**_kwargs: object) -> None:
     """A worker's process runs turns that others have left, like every other process."""
     from audit.sealing import watching
     from chat import restored
+    from chat.providers import openai_compatible as _model  # noqa: F401 - no turn waits for its imports
     from config.tracing import configure_tracing
 
     configure_tracing()

@@ -29,11 +29,10 @@ USE_I18N = True
 USE_TZ = True
 
 INSTALLED_APPS = [
-    "daphne",
     "unfold",
     "unfold.contrib.filters",
     "unfold.contrib.forms",
-    "django.contrib.admin",
+    "django.contrib.admin.apps.SimpleAdminConfig",  # the routes look for the admin's pages, and commands need none
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

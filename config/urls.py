@@ -9,6 +9,7 @@ from django.urls import URLPattern, URLResolver, include, path
 from config import errors, health, metrics
 from workspaces.accounts import AddressView
 
+admin.autodiscover()
 # Before ``admin.site.urls`` is read; the admin's own login form knows neither rate limits nor a second factor.
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 

@@ -9,14 +9,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
-
-import jsonpath
 
 from audit.bodies.detectors import DETECTORS
 from workspaces.errors import InvalidInput
 from workspaces.redaction import MASK, redact
+
+if TYPE_CHECKING:
+    import jsonpath
 
 __all__ = ["DETECTORS", "Mark", "MaskedPath", "Masking", "read_masked_path"]
 
@@ -25,7 +26,6 @@ MOST_PATHS: Final = 100
 _LINE: Final = re.compile(
     r"(?:(?P<server>[^\s/$]{1,200})(?:/(?P<tool>[^\s$]{1,256}))?\s+)?(?P<path>\$.{0,500})"
 )
-_STRICT: Final = jsonpath.JSONPathEnvironment(strict=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,10 @@ def read_masked_path(line: str) -> MaskedPath:
     if found["path"].count("..") > 1 or "..*" in found["path"] or "..[*" in found["path"]:
         # Several would be tried in every combination, for each value of a foreign text.
         raise InvalidInput(f"“{line[:80]}” looks everywhere more than once; please name the place.")
+    import jsonpath  # heavy, and needed only where a workspace masks paths
+
     try:
-        query = _STRICT.compile(found["path"])
+        query = jsonpath.JSONPathEnvironment(strict=True).compile(found["path"])
     except jsonpath.JSONPathError as error:
         raise InvalidInput(f"“{line[:80]}” is not a JSONPath: {error.args[0]}.") from error
     assert isinstance(query, jsonpath.JSONPath)  # the strict grammar joins no paths

@@ -19,7 +19,6 @@ from chat.demo_model.transport import DEMO_ORIGIN, demo_transport
 from chat.models import Bud
 from chat.providers.base import ModelClient, ProviderSpec
 from chat.providers.errors import ProviderSwitchedOff
-from chat.providers.openai_compatible import OpenAICompatible
 from mcp_servers.connections import runtime
 from workspaces import outbound
 from workspaces.secrets import Secret
@@ -100,6 +99,9 @@ class _Clients:
 
 def model_client(spec: ProviderSpec) -> ModelClient:
     """The client for an endpoint; call it on the loop thread."""
+    # A second of imports, which commands that ask no model need not wait for; servers load it when they start.
+    from chat.providers.openai_compatible import OpenAICompatible
+
     key = spec.api_key.reveal("model client") if spec.api_key else ""
     identity = (spec.base_url, hashlib.sha256(key.encode()).hexdigest(), spec.is_platforms)
     held = _held_clients()
