@@ -44,7 +44,7 @@ def main(argv: list[str]) -> int:
 
 def _close_connections() -> None:
     """End what a command has opened, while the interpreter still has threads to do it with."""
-    runtime = sys.modules.get("mcp_servers.connections.runtime")
+    runtime = sys.modules.get("mcp_servers.client.connections.runtime")
     if runtime is not None:
         runtime.shutdown()
 

@@ -8,7 +8,12 @@ from pathlib import Path
 from chat.models import Bud, ModelProvider
 from chat.services.buds import create_bud
 from mcp_servers.models import McpServer, McpTool, StdioProgram, Transport
-from mcp_servers.services import ServerDraft, accept_definition, add_server, test_connection
+from mcp_servers.registry.services import (
+    ServerDraft,
+    accept_definition,
+    add_server,
+    test_connection,
+)
 from workspaces.actors import Actor, Source
 from workspaces.middleware import actor_for
 from workspaces.models import Membership, User, Workspace

@@ -37,7 +37,7 @@ def main() -> int:
     ):
         prepare(folder, database_url)
         from bench.ground import make_ground
-        from mcp_servers.connections import runtime
+        from mcp_servers.client.connections import runtime
 
         ground = make_ground(
             model_url="http://127.0.0.1:9/v1",
@@ -76,8 +76,8 @@ async def _measure(ground: Ground, count: int) -> dict[str, list[float]]:
 async def _calls(ground: Ground, count: int) -> list[float]:
     from uuid_utils.compat import uuid7
 
+    from mcp_servers.client.values import Outcome, ToolCallRequest
     from mcp_servers.gate import call_tool
-    from mcp_servers.values import Outcome, ToolCallRequest
 
     taken = []
     for number in range(count):

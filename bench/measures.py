@@ -23,10 +23,10 @@ from chat.hub import hub
 from chat.models import Conversation
 from chat.services.conversations import create_conversation
 from chat.services.turns import send_message
-from mcp_servers.connections import runtime
+from mcp_servers.client.connections import runtime
+from mcp_servers.client.values import ToolCallRequest
 from mcp_servers.gate import call_tool
 from mcp_servers.models import McpTool
-from mcp_servers.values import ToolCallRequest
 from workspaces.announcements import serve_from
 from workspaces.database import in_database
 

@@ -32,7 +32,7 @@ def main() -> int:
         prepare(folder, database_url)
         from bench.ground import make_ground
         from bench.measures import measure_all
-        from mcp_servers.connections import runtime
+        from mcp_servers.client.connections import runtime
 
         ground = make_ground(
             model_url=f"http://127.0.0.1:{model_port}/v1",

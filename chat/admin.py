@@ -21,8 +21,8 @@ from chat.services.buds import FIELDS, check_bud, create_bud, offered_servers, u
 from chat.services.providers import prepare_provider
 from chat.toolset import resolve_toolset
 from chat.values import ToolExposure
-from mcp_servers.forms.common import add_domain_error
 from mcp_servers.models import McpServer
+from mcp_servers.pages.forms.common import add_domain_error
 from workspaces.admin import WorkspaceModelAdmin
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import InvalidInput

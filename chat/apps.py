@@ -9,7 +9,7 @@ from django.apps import AppConfig
 
 if TYPE_CHECKING:
     from mcp_servers.models import InputRequest
-    from mcp_servers.sampling import SamplingResult, SamplingTask
+    from mcp_servers.registry.sampling import SamplingResult, SamplingTask
 
 
 class ChatConfig(AppConfig):
@@ -20,9 +20,9 @@ class ChatConfig(AppConfig):
         from chat import metrics, reporting
         from chat.models import Bud, ModelProvider, WebhookEndpoint
         from chat.services.leaving import listen_to_leaving
-        from mcp_servers.elicitation import register_listener
-        from mcp_servers.model_choices import register_providers
-        from mcp_servers.sampling import register_model
+        from mcp_servers.registry.elicitation import register_listener
+        from mcp_servers.registry.model_choices import register_providers
+        from mcp_servers.registry.sampling import register_model
         from workspaces.watched import watch
 
         watch(

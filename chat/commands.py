@@ -8,7 +8,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from chat.values import Remember, Resolution, WhenBusy
-from mcp_servers.inputs import InputAction
+from mcp_servers.client.inputs import InputAction
 from workspaces.errors import InvalidInput
 
 

@@ -9,9 +9,9 @@ from django.db import transaction
 
 from chat.models import Bud
 from chat.services.buds import create_bud
-from mcp_servers.demo.programs import NOTES_SERVER, PROGRAMS, TIME_SERVER, ProgramSeed
 from mcp_servers.models import McpServer, ServerStatus, StdioProgram, Transport
-from mcp_servers.services import ServerDraft, add_server, ensure_program, refresh_tools
+from mcp_servers.registry.demo.programs import NOTES_SERVER, PROGRAMS, TIME_SERVER, ProgramSeed
+from mcp_servers.registry.services import ServerDraft, add_server, ensure_program, refresh_tools
 from workspaces.actors import Actor, Role, Source
 from workspaces.changes import record_created
 from workspaces.errors import DomainError

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from chat.models import Bud, Conversation
 from chat.values import McpConfigOverrides
-from mcp_servers.scopes.effective import EffectiveServer, ServerSource, effective_servers
+from mcp_servers.registry.scopes.effective import EffectiveServer, ServerSource, effective_servers
 from workspaces.errors import NotFound
 
 _OFF_HERE: Final = "You switched it off in this chat."

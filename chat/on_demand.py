@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from chat.artifacts.tools import BuiltinSpec
 from chat.values import BuiltinTool
-from mcp_servers.canonical import parse_arguments
-from mcp_servers.errors import InvalidArguments
-from mcp_servers.hidden_text import strip_hidden
-from mcp_servers.schemas import check_arguments
+from mcp_servers.client.canonical import parse_arguments
+from mcp_servers.client.errors import InvalidArguments
+from mcp_servers.client.hidden_text import strip_hidden
+from mcp_servers.client.schemas import check_arguments
 
 if TYPE_CHECKING:
     from uuid import UUID

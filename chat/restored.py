@@ -14,7 +14,7 @@ from chat.models import QueuedMessage, Turn
 from chat.models.turns import ACTIVE
 from chat.recording import changing
 from chat.values import TurnStatus
-from mcp_servers.connections import runtime
+from mcp_servers.client.connections import runtime
 from mcp_servers.models import Approval
 from workspaces import restoring
 from workspaces.actors import Actor, Source

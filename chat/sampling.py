@@ -10,9 +10,9 @@ from chat.models import Bud, Conversation, ModelProvider
 from chat.providers.base import Completion, CompletionRequest, ProviderSpec
 from chat.providers.choosing import model_client, platform_provider, provider_for
 from chat.providers.errors import ProviderBadAnswer, ProviderSwitchedOff
-from mcp_servers.connections import runtime
+from mcp_servers.client.connections import runtime
 from mcp_servers.models import InputRequest, McpServer
-from mcp_servers.sampling import SamplingResult, SamplingTask
+from mcp_servers.registry.sampling import SamplingResult, SamplingTask
 from workspaces.database import in_database
 from workspaces.errors import DomainError
 

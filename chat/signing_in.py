@@ -8,10 +8,10 @@ from django.urls import reverse
 
 from chat.models import ToolCall
 from chat.values import ToolCallStatus
-from mcp_servers.elicitation.sign_ins import OWN
-from mcp_servers.inputs import InputKind
+from mcp_servers.client.inputs import InputKind
 from mcp_servers.models import InputRequest, InputStatus, McpServer
 from mcp_servers.oauth.grants import uses_own_accounts
+from mcp_servers.registry.elicitation.sign_ins import OWN
 from workspaces.actors import Source
 from workspaces.middleware import actor_for
 from workspaces.roles import Permission, has_permission

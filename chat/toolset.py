@@ -26,11 +26,11 @@ from chat.values import (
     ToolChoice,
     ToolExposure,
 )
-from mcp_servers.discovery import shown_to
-from mcp_servers.hidden_text import strip_hidden
+from mcp_servers.client.hidden_text import strip_hidden
+from mcp_servers.client.values import ToolAnnotations
 from mcp_servers.models import McpTool
-from mcp_servers.scopes.effective import EffectiveServer, usable_ids
-from mcp_servers.values import ToolAnnotations
+from mcp_servers.registry.discovery import shown_to
+from mcp_servers.registry.scopes.effective import EffectiveServer, usable_ids
 from workspaces.prepared import PreparedRows
 
 NOBODY = UUID(int=0)

@@ -23,11 +23,11 @@ from chat.models import (
 from chat.sampling import model_for
 from chat.signing_in import credential_of, sign_in_json
 from chat.values import MessageRole, ToolCallStatus, TurnStatus
-from mcp_servers.elicitation import input_json
-from mcp_servers.hidden_text import show_hidden
-from mcp_servers.inputs import InputKind
+from mcp_servers.client.hidden_text import show_hidden
+from mcp_servers.client.inputs import InputKind
 from mcp_servers.models import InputRequest, McpResource
-from mcp_servers.policy import may_remember_rule
+from mcp_servers.registry.consent.policy import may_remember_rule
+from mcp_servers.registry.elicitation import input_json
 
 _UNKNOWN = {
     ToolCallStatus.OUTCOME_UNKNOWN.value,

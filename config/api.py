@@ -17,7 +17,7 @@ from rest_framework.routers import SimpleRouter
 
 import audit.api
 import chat.api
-import mcp_servers.api
+import mcp_servers.pages.api
 from config.errors import RETRY_SECONDS
 from workspaces.api.parsing import BodyTooLarge
 from workspaces.api.viewsets import CallerThrottle
@@ -104,7 +104,7 @@ class DocsView(SpectacularSwaggerSplitView):
 
 def _router() -> SimpleRouter:
     router = SimpleRouter(use_regex_path=False)
-    for app in (audit.api, mcp_servers.api, chat.api):
+    for app in (audit.api, mcp_servers.pages.api, chat.api):
         for prefix, viewset in app.routes:
             router.register(prefix, viewset, basename=prefix)
     return router

@@ -32,7 +32,7 @@ from config.edge import (  # noqa: E402
 )
 from config.lifecycle import Lifecycle, StopHook  # noqa: E402
 from config.tracing import configure_tracing  # noqa: E402
-from mcp_servers.connections import runtime  # noqa: E402
+from mcp_servers.client.connections import runtime  # noqa: E402
 
 
 async def let_pages_go() -> None:

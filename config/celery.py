@@ -21,6 +21,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 app = Celery("trellis")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+app.autodiscover_tasks(["mcp_servers.registry"])
 app.set_default()  # in every thread, also those that began before this
 
 
@@ -54,7 +55,7 @@ def _take_part(**_kwargs: object) -> None:
 def _hand_over(**_kwargs: object) -> None:
     from audit.sealing import watching
     from chat.engine import runner
-    from mcp_servers.connections import runtime
+    from mcp_servers.client.connections import runtime
     from workspaces import leaving
     from workspaces.database import wait_for
 

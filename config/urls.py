@@ -23,7 +23,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/", include("config.api")),
     path("", include("workspaces.urls")),
     path("", include("audit.urls")),
-    path("", include("mcp_servers.urls")),
+    path("", include("mcp_servers.pages.urls")),
     path("", include("chat.urls")),
 ]
 

@@ -9,13 +9,12 @@ class McpServersConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from mcp_servers import metrics, reporting, services
+        import mcp_servers.pages.admin  # noqa: F401 - the admin's classes register themselves
+        from mcp_servers.client import metrics
         from mcp_servers.klavis import host
         from mcp_servers.klavis.lasting import listen_to_changes
         from mcp_servers.klavis.removals import listen_to_deletions
         from mcp_servers.klavis.source import KlavisSource
-        from mcp_servers.known.own import KnownSource
-        from mcp_servers.known.sources import register_source
         from mcp_servers.models import (
             ActionRule,
             CatalogueChoice,
@@ -24,8 +23,11 @@ class McpServersConfig(AppConfig):
             McpServer,
             McpTool,
         )
-        from mcp_servers.services.leaving import listen_to_leaving
-        from mcp_servers.trace.sink import listen_to_traces
+        from mcp_servers.registry import reporting, services
+        from mcp_servers.registry.catalogue.own import KnownSource
+        from mcp_servers.registry.catalogue.sources import register_source
+        from mcp_servers.registry.services.membership_end import listen_to_leaving
+        from mcp_servers.registry.trace.sink import listen_to_traces
         from workspaces.watched import watch
 
         watch(

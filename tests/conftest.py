@@ -25,7 +25,7 @@ from django.conf import settings
 from pytest_django.plugin import DjangoDbBlocker
 
 from config.keys import generate_keys
-from mcp_servers.connections.hooks import hooks
+from mcp_servers.client.connections.hooks import hooks
 from tests import idle_transactions, templates
 from tests.engines import runs_on_both
 
@@ -262,7 +262,7 @@ def no_connection_outlives_the_tests(
     """PostgreSQL drops a test database only when nobody is in it: threads of async tests may still be."""
     from django.db import connection
 
-    from mcp_servers.connections import runtime
+    from mcp_servers.client.connections import runtime
 
     yield
     runtime.shutdown(2.0)

@@ -26,7 +26,8 @@ def template_name() -> str:
     sources = [ROOT / "config" / "requirements-dev.lock"]
     for app in APPS:
         sources += sorted((ROOT / app / "migrations").glob("*.py"))
-        sources += sorted((ROOT / app / "sql").glob("*.sql"))
+        for folder in ("sql", "migrations/sql"):
+            sources += sorted((ROOT / app / folder).glob("*.sql"))
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources))
     return f"trellis_template_{digest.hexdigest()[:12]}"
 

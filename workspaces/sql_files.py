@@ -1,4 +1,4 @@
-"""SQL that migrations run and tests read, kept in files: ``<app>/sql/<name>.<vendor>.sql``.
+"""SQL that migrations run and tests read, kept in files: ``sql/<name>.<vendor>.sql``.
 
 A blank line ends a statement, since the bodies of triggers hold semicolons. An engine without a file has nothing to run.
 """

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from chat.api.shapes import InputRequestOutput
 from chat.services.inputs import answer_input
-from mcp_servers.inputs import InputAction
+from mcp_servers.client.inputs import InputAction
 from mcp_servers.models import InputRequest, InputStatus
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
 from workspaces.scoping import WorkspaceQuerySet

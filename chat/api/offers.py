@@ -17,13 +17,13 @@ from chat.models import Bud, Conversation
 from chat.services.offers import fetch_prompt, prompts_of, resources_of, suggest
 from chat.toolset import select_tools
 from chat.values import McpConfigOverrides
-from mcp_servers.cards import missing_sign_ins, sign_in_path
-from mcp_servers.discovery import shown_to
-from mcp_servers.hidden_text import find_hidden, show_hidden, strip_hidden
+from mcp_servers.client.hidden_text import find_hidden, show_hidden, strip_hidden
+from mcp_servers.client.values import PromptOutcome, TextPart, ToolAnnotations
 from mcp_servers.models import McpPrompt, McpResource, McpServer, McpTool, ServerStatus
 from mcp_servers.oauth.grants import uses_own_accounts
-from mcp_servers.scopes.effective import EffectiveServer
-from mcp_servers.values import PromptOutcome, TextPart, ToolAnnotations
+from mcp_servers.pages.cards import missing_sign_ins, sign_in_path
+from mcp_servers.registry.discovery import shown_to
+from mcp_servers.registry.scopes.effective import EffectiveServer
 from workspaces.actors import Actor
 from workspaces.errors import Conflict
 from workspaces.models import User

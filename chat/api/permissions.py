@@ -11,9 +11,9 @@ from rest_framework.response import Response
 
 from chat.api.shapes import NamedRef, ToolRef
 from chat.models import Conversation
-from mcp_servers.hidden_text import show_hidden
+from mcp_servers.client.hidden_text import show_hidden
 from mcp_servers.models import ToolPermission
-from mcp_servers.permissions import forget_permission
+from mcp_servers.registry.consent.permissions import forget_permission
 from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet
 from workspaces.scoping import WorkspaceQuerySet
 

@@ -15,7 +15,7 @@ from chat.artifacts.rows import artifacts_of, newest_of, version_of
 from chat.artifacts.services import Saved, add_version, create_artifact
 from chat.models import Artifact, ArtifactVersion, Conversation, ToolCall
 from chat.values import ArtifactOrigin, BuiltinTool
-from mcp_servers.values import TextPart, ToolCallOutcome
+from mcp_servers.client.values import TextPart, ToolCallOutcome
 from workspaces.actors import Actor
 from workspaces.errors import Conflict, InvalidInput, NotFound
 

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Final
 
 from chat.artifacts.names import ending_of
-from mcp_servers.images import Unshowable, clean_picture
+from mcp_servers.client.images import Unshowable, clean_picture
 
 BINARY: Final = "application/octet-stream"
 PLAIN: Final = "text/plain"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from mcp_servers.hidden_text import strip_hidden
+from mcp_servers.client.hidden_text import strip_hidden
 
 MOST_BYTES = 180
 MOST_CHARACTERS = 120

@@ -19,7 +19,7 @@ from django.utils.http import content_disposition_header, parse_etags
 from chat.artifacts import storage
 from chat.artifacts.kinds import Kind, is_text, kind_of
 from chat.artifacts.names import download_name
-from mcp_servers.images import Unshowable, clean_picture
+from mcp_servers.client.images import Unshowable, clean_picture
 from workspaces.errors import NotFound
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from chat.values import BuiltinTool
-from mcp_servers.errors import InvalidArguments
-from mcp_servers.schemas import check_arguments
+from mcp_servers.client.errors import InvalidArguments
+from mcp_servers.client.schemas import check_arguments
 
 if TYPE_CHECKING:
     from chat.models import ToolCall

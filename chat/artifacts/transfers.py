@@ -20,8 +20,8 @@ from chat.artifacts.services import Saved, WhenTaken, create_artifact
 from chat.artifacts.tools import is_sending
 from chat.models import Artifact, Conversation, ToolCall
 from chat.values import ArtifactOrigin
-from mcp_servers.canonical import MAX_ARGUMENTS_BYTES, canonical_json
-from mcp_servers.values import (
+from mcp_servers.client.canonical import MAX_ARGUMENTS_BYTES, canonical_json
+from mcp_servers.client.values import (
     AudioPart,
     ContentPart,
     EmbeddedResourcePart,

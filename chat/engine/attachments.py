@@ -13,9 +13,9 @@ from chat.engine.rows import held
 from chat.engine.trust import shown
 from chat.models import Attachment, Bud, Message
 from chat.values import AttachmentStatus
+from mcp_servers.client.hidden_text import show_hidden, strip_hidden
+from mcp_servers.client.values import ResourceOutcome, ResourceRequest
 from mcp_servers.gate import read_resource
-from mcp_servers.hidden_text import show_hidden, strip_hidden
-from mcp_servers.values import ResourceOutcome, ResourceRequest
 from workspaces.actors import Actor
 from workspaces.database import database_now, in_database
 from workspaces.errors import DomainError

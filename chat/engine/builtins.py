@@ -20,6 +20,7 @@ from chat.engine.trust import may_read_resource
 from chat.models import ToolCall
 from chat.toolset import resolve_toolset
 from chat.values import BuiltinTool
+from mcp_servers.client.values import ResourceRequest, TextPart, ToolCallOutcome, ToolCallRequest
 from mcp_servers.gate import (
     BuiltinRequest,
     CallPort,
@@ -28,8 +29,7 @@ from mcp_servers.gate import (
     read_resource,
     refuse_builtin,
 )
-from mcp_servers.policy import OUTSIDE_WAS_READ
-from mcp_servers.values import ResourceRequest, TextPart, ToolCallOutcome, ToolCallRequest
+from mcp_servers.registry.consent.policy import OUTSIDE_WAS_READ
 from workspaces.database import in_database
 from workspaces.errors import DomainError
 

@@ -14,7 +14,12 @@ from chat.engine.identical import IdenticalResults
 from chat.engine.leases import Lease
 from chat.engine.port import TurnPort
 from chat.engine.requests import request_to_send
-from mcp_servers.errors import ApprovalMissing, InputMissing, InvalidArguments, OutcomeNotRecorded
+from mcp_servers.client.errors import (
+    ApprovalMissing,
+    InputMissing,
+    InvalidArguments,
+    OutcomeNotRecorded,
+)
 from mcp_servers.gate import call_tool
 from workspaces.database import in_database
 from workspaces.errors import DomainError

@@ -24,9 +24,9 @@ from chat.models import Attachment, Message, ToolCall, Turn
 from chat.recording import Changes
 from chat.values import AttachmentStatus, MessageStatus, ToolCallStatus, TurnStatus
 from chat.webhooks.outbox import tell_turn_finished
-from mcp_servers import elicitation
 from mcp_servers.gate import abandon_builtin, abandon_call, is_unsent
 from mcp_servers.models import InputRequest
+from mcp_servers.registry import elicitation
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now
 

@@ -15,7 +15,7 @@ from chat.engine.reading import attachments_of_conversation, messages_of
 from chat.engine.trust import find_source
 from chat.models import Attachment, Message, ToolCall, Turn
 from chat.values import AttachmentStatus, MessageRole, MessageStatus
-from mcp_servers.hidden_text import strip_hidden
+from mcp_servers.client.hidden_text import strip_hidden
 
 OLD_ATTACHMENT_CHARACTERS = 4_000
 """Attachments of earlier questions are shortened to this."""

@@ -8,9 +8,9 @@ from uuid import UUID
 
 from chat.models import ToolCall, Turn
 from chat.values import ToolCallStatus
-from mcp_servers.canonical import canonical_json
+from mcp_servers.client.canonical import canonical_json
+from mcp_servers.client.values import ToolCallOutcome
 from mcp_servers.gate.recorded import recorded_outcome
-from mcp_servers.values import ToolCallOutcome
 from workspaces.database import in_database
 
 _Key = tuple[UUID | None, str, bytes]

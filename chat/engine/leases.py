@@ -20,7 +20,7 @@ from chat.engine.predecessors import show_alive
 from chat.hub import PROCESS_ID
 from chat.models import Turn
 from chat.values import TurnStatus
-from mcp_servers.errors import CallTakenOver
+from mcp_servers.client.errors import CallTakenOver
 from mcp_servers.gate.port import Standing
 from workspaces.database import database_now
 from workspaces.failpoints import Failpoint, failpoint

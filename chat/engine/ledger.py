@@ -49,7 +49,7 @@ from chat.recording import changing
 from chat.services.titles import wish_title
 from chat.toolset import OfferedTool
 from chat.values import MessageRole, MessageStatus, ToolCallStatus, TurnStatus
-from mcp_servers.values import ToolCallOutcome
+from mcp_servers.client.values import ToolCallOutcome
 from workspaces.database import database_now
 from workspaces.failpoints import Failpoint, failpoint
 from workspaces.redaction import redact_known

@@ -9,9 +9,9 @@ from chat.engine.rows import await_word, move_call
 from chat.engine.trust import shown
 from chat.models import ToolCall
 from chat.values import ToolCallStatus
+from mcp_servers.client.hidden_text import show_hidden, strip_hidden
+from mcp_servers.client.values import TextPart, ToolCallOutcome
 from mcp_servers.gate.recorded import RESULT_GONE, recorded_outcome
-from mcp_servers.hidden_text import show_hidden, strip_hidden
-from mcp_servers.values import TextPart, ToolCallOutcome
 from workspaces.database import database_now
 
 

@@ -10,8 +10,8 @@ from chat.engine import waiting
 from chat.engine.leases import Lease, renew
 from chat.events import ToolCallProgress
 from chat.hub import hub
+from mcp_servers.client.values import Progress
 from mcp_servers.gate.port import Standing
-from mcp_servers.values import Progress
 from workspaces.database import in_database
 
 

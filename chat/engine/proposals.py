@@ -18,8 +18,8 @@ from chat.providers.base import AskedCall
 from chat.providers.errors import BrokenArguments
 from chat.toolset import OfferedTool, Toolset
 from chat.values import BuiltinTool
-from mcp_servers.canonical import canonical_json, parse_arguments
-from mcp_servers.errors import InvalidArguments
+from mcp_servers.client.canonical import canonical_json, parse_arguments
+from mcp_servers.client.errors import InvalidArguments
 
 MOST_IDENTICAL_STEPS = 3
 """In so many steps of a turn the model may ask for the same call. How often within one step is its own affair."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from audit.actions import Action, RefusedBy
 from audit.services import EntryDraft, Ref, record
 from chat.engine.requests import actor_for_log
-from mcp_servers.canonical import as_sent
+from mcp_servers.client.canonical import as_sent
 
 if TYPE_CHECKING:
     from chat.engine.ledger import ProposedCall

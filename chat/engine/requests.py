@@ -10,8 +10,8 @@ from chat.artifacts.tools import SPEC_OF
 from chat.engine.trust import known_destinations
 from chat.models import Bud, ToolCall, Turn
 from chat.values import ToolExposure
+from mcp_servers.client.values import ToolCallRequest
 from mcp_servers.gate import BuiltinRequest
-from mcp_servers.values import ToolCallRequest
 from workspaces.actors import Actor, Source
 from workspaces.errors import PermissionDenied
 from workspaces.middleware import actor_for

@@ -21,7 +21,7 @@ from chat.engine.leases import Lease, LeaseLost, Orphan, Orphanage
 from chat.engine.loop import run_turn
 from chat.engine.observing import turn_observed
 from chat.values import TurnStatus
-from mcp_servers.connections import runtime
+from mcp_servers.client.connections import runtime
 from mcp_servers.gate.port import Standing
 from workspaces.database import in_database
 from workspaces.errors import NotFound

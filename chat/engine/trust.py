@@ -16,11 +16,11 @@ from chat.engine.reading import messages_of
 from chat.models import Attachment, Bud, Message, ToolCall, Turn
 from chat.paths import path_to
 from chat.values import AttachmentStatus, Decision, MessageRole
-from mcp_servers.destinations import destinations_of, names_host, names_server, server_key
-from mcp_servers.hidden_text import show_hidden
+from mcp_servers.client.hidden_text import show_hidden
+from mcp_servers.client.values import ToolAnnotations
+from mcp_servers.gate.destinations import destinations_of, names_host, names_server, server_key
 from mcp_servers.models import McpResource, McpTool
-from mcp_servers.policy import UNTRUSTED_CONTENT
-from mcp_servers.values import ToolAnnotations
+from mcp_servers.registry.consent.policy import UNTRUSTED_CONTENT
 
 _LONGEST_SOURCE = 200
 

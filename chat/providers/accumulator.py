@@ -17,7 +17,7 @@ from uuid_utils.compat import uuid7
 from chat.providers import finish_reasons
 from chat.providers.base import AskedCall, Completion, ReasoningPiece, TextPiece, TokenCount
 from chat.providers.thinking import ThinkingSplitter
-from mcp_servers.canonical import clean_text
+from mcp_servers.client.canonical import clean_text
 
 _MOST_CALLS = 128
 MOST_CHARACTERS = 4_000_000

@@ -19,7 +19,7 @@ from chat.demo_model.transport import DEMO_ORIGIN, demo_transport
 from chat.models import Bud
 from chat.providers.base import ModelClient, ProviderSpec
 from chat.providers.errors import ProviderSwitchedOff
-from mcp_servers.connections import runtime
+from mcp_servers.client.connections import runtime
 from workspaces import outbound
 from workspaces.secrets import Secret
 

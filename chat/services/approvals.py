@@ -13,10 +13,10 @@ from chat.models import ToolCall, Turn
 from chat.recording import changing
 from chat.services.turns import queue_again
 from chat.values import Decision, Remember, ToolCallStatus
-from mcp_servers.approvals import expire_approval, grant_approval, refuse_approval
+from mcp_servers.client.schemas import check_arguments
 from mcp_servers.models import McpTool
-from mcp_servers.permissions import remember_permission
-from mcp_servers.schemas import check_arguments
+from mcp_servers.registry.consent.approvals import expire_approval, grant_approval, refuse_approval
+from mcp_servers.registry.consent.permissions import remember_permission
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now
 from workspaces.errors import Conflict, DomainError, InvalidInput, PermissionDenied

@@ -10,7 +10,7 @@ from uuid import UUID
 from chat.effective import servers_of
 from chat.models import Attachment, Conversation, Message
 from mcp_servers.models import McpResource
-from mcp_servers.services.watching import watch_resources
+from mcp_servers.registry.services.watching import watch_resources
 from workspaces.errors import InvalidInput
 
 MOST_ATTACHMENTS: Final = 10

@@ -16,10 +16,10 @@ from chat.recording import changing
 from chat.services.buds import check_servers
 from chat.services.turns import check_client_id, check_same, digest_of
 from chat.values import McpConfigOverrides, TitleSource, TurnStatus, parse_value
-from mcp_servers import elicitation
-from mcp_servers.inputs import InputKind
+from mcp_servers.client.inputs import InputKind
 from mcp_servers.models import InputRequest, InputStatus, McpServer, ToolPermission
-from mcp_servers.permissions import forget_permission
+from mcp_servers.registry import elicitation
+from mcp_servers.registry.consent.permissions import forget_permission
 from workspaces.actors import Actor
 from workspaces.announcements import Announcement, announce
 from workspaces.errors import InvalidInput

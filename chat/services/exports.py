@@ -15,7 +15,7 @@ from chat.models import Conversation, Message, ToolCall
 from chat.paths import path_to
 from chat.values import MessageRole
 from chat.wire import moment
-from mcp_servers.hidden_text import show_hidden
+from mcp_servers.client.hidden_text import show_hidden
 from workspaces.redaction import redact, redact_text
 
 MOST_RESULT_CHARACTERS = 20_000

@@ -10,9 +10,9 @@ from chat.engine.waiting import release_answered
 from chat.models import Conversation, ToolCall
 from chat.recording import Changes, changing
 from chat.services.turns import queue_again
-from mcp_servers import elicitation
-from mcp_servers.inputs import InputAction
+from mcp_servers.client.inputs import InputAction
 from mcp_servers.models import InputRequest
+from mcp_servers.registry import elicitation
 from workspaces.actors import Actor
 from workspaces.errors import DomainError, NotFound
 from workspaces.roles import Permission, require

@@ -14,15 +14,15 @@ from uuid_utils.compat import uuid7
 from audit.services import Ref
 from chat.effective import servers_of, usable_server
 from chat.models import Conversation
-from mcp_servers.connections import runtime
-from mcp_servers.connections.completion import complete
-from mcp_servers.connections.pool import pool
+from mcp_servers.client.connections import runtime
+from mcp_servers.client.connections.completion import complete
+from mcp_servers.client.connections.pool import pool
+from mcp_servers.client.values import PromptOutcome, PromptRequest
 from mcp_servers.gate import get_prompt
 from mcp_servers.models import McpPrompt, McpResource
-from mcp_servers.scopes.effective import usable_ids
-from mcp_servers.services.own_lists import look_again_if_old
-from mcp_servers.specs import connection_spec
-from mcp_servers.values import PromptOutcome, PromptRequest
+from mcp_servers.registry.scopes.effective import usable_ids
+from mcp_servers.registry.services.personal_lists import look_again_if_old
+from mcp_servers.registry.specs import connection_spec
 from workspaces.actors import Actor
 from workspaces.database import wait_for
 from workspaces.errors import DomainError, InvalidInput, NotFound

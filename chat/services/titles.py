@@ -29,8 +29,8 @@ from chat.providers.choosing import model_client, provider_for
 from chat.providers.known_models import known_facts
 from chat.recording import changing
 from chat.values import MessageRole, MessageStatus, TitleSource, TurnStatus
-from mcp_servers.connections import runtime
-from mcp_servers.hidden_text import strip_hidden
+from mcp_servers.client.connections import runtime
+from mcp_servers.client.hidden_text import strip_hidden
 from workspaces.errors import DomainError, NotFound
 
 logger = logging.getLogger(__name__)

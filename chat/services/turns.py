@@ -21,7 +21,7 @@ from chat.providers.errors import ContextTooLong
 from chat.recording import Changes, changing
 from chat.services.attachments import ResourceRef, check_refs
 from chat.values import TurnStatus, WhenBusy
-from mcp_servers.canonical import JsonValue, canonical_json
+from mcp_servers.client.canonical import JsonValue, canonical_json
 from workspaces.actors import Actor
 from workspaces.database import database_now
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied

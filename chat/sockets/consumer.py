@@ -22,7 +22,7 @@ from chat.sockets.frames import Malformed, check_frame, parse_frame
 from chat.sockets.handlers import HANDLERS
 from chat.sockets.open import SERVICE_RESTART, sockets
 from chat.sockets.outbox import Outbox
-from mcp_servers.canonical import clean_text
+from mcp_servers.client.canonical import clean_text
 from workspaces.announcements import serve_from, workspace_group
 from workspaces.database import in_database, is_unavailable
 from workspaces.errors import DomainError, InvalidInput, NotFound

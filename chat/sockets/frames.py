@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from chat.events import encode, utf16_length
-from mcp_servers.canonical import check_json
-from mcp_servers.errors import InvalidJson
+from mcp_servers.client.canonical import check_json
+from mcp_servers.client.errors import InvalidJson
 from workspaces.errors import InvalidInput
 from workspaces.text_values import DoubledKey, object_of
 

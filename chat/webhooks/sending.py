@@ -21,7 +21,7 @@ from django.db.models.functions import RowNumber
 
 from chat.models import WebhookDelivery, WebhookEndpoint
 from chat.values import DeliveryStatus
-from mcp_servers.connections import runtime
+from mcp_servers.client.connections import runtime
 from workspaces import outbound
 from workspaces.database import database_now, in_database
 from workspaces.secrets import Secret

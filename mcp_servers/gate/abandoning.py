@@ -13,7 +13,8 @@ from django.db import transaction
 
 from audit.actions import Action, Outcome
 from audit.services import is_call_open, record
-from mcp_servers.connections import calls, runtime
+from mcp_servers.client.connections import calls, runtime
+from mcp_servers.client.values import ToolCallRequest
 from mcp_servers.gate.checkpoints import (
     SignInCheckpoint,
     TaskCheckpoint,
@@ -22,11 +23,10 @@ from mcp_servers.gate.checkpoints import (
 from mcp_servers.gate.entries import draft
 from mcp_servers.gate.resolving import resolve_tool
 from mcp_servers.oauth.grants import person_of
-from mcp_servers.values import ToolCallRequest
 from workspaces.errors import DomainError
 
 if TYPE_CHECKING:
-    from mcp_servers.connections.spec import ConnectionSpec
+    from mcp_servers.client.spec import ConnectionSpec
 
 logger = logging.getLogger(__name__)
 

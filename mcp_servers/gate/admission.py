@@ -14,31 +14,32 @@ from audit.actions import Action, RefusedBy
 from audit.errors import AuditUnavailable
 from audit.services import prepare as prepare_entry
 from audit.services import record
-from mcp_servers import approvals, permissions, policy, schemas
-from mcp_servers.canonical import MAX_ARGUMENTS_BYTES, canonical_json
-from mcp_servers.connections import calls
-from mcp_servers.destinations import destinations_of
-from mcp_servers.discovery import is_shown_to
-from mcp_servers.effective import facts_of_call
-from mcp_servers.elicitation import Origin
-from mcp_servers.errors import ApprovalMissing, InvalidArguments, InvalidJson, ToolNotFound
+from mcp_servers.client import schemas
+from mcp_servers.client.canonical import MAX_ARGUMENTS_BYTES, canonical_json
+from mcp_servers.client.connections import calls
+from mcp_servers.client.errors import ApprovalMissing, InvalidArguments, InvalidJson, ToolNotFound
+from mcp_servers.client.inputs import CallLimits
+from mcp_servers.client.values import Effect, ToolCallOutcome, ToolCallRequest
+from mcp_servers.gate.destinations import destinations_of
 from mcp_servers.gate.entries import draft, refuse, refuse_because, told
 from mcp_servers.gate.resolving import ResolvedTool, may_still_enter, resolve_tool
 from mcp_servers.gate.signing_in import why_nobody_signed_in, words_unasked
-from mcp_servers.inputs import CallLimits
 from mcp_servers.models import Approval, McpServer, McpTool
 from mcp_servers.oauth.grants import person_of, principal_of
-from mcp_servers.quotas import is_quota_used_up, take_from_quota
-from mcp_servers.values import Effect, ToolCallOutcome, ToolCallRequest
+from mcp_servers.registry.consent import approvals, permissions, policy
+from mcp_servers.registry.consent.effective import facts_of_call
+from mcp_servers.registry.discovery import is_shown_to
+from mcp_servers.registry.elicitation import Origin
+from mcp_servers.registry.quotas import is_quota_used_up, take_from_quota
 from workspaces.errors import DomainError, PermissionDenied
 from workspaces.failpoints import Failpoint, failpoint
 from workspaces.roles import Permission, has_permission, require
 from workspaces.waiting_times import told_wait
 
 if TYPE_CHECKING:
-    from mcp_servers.connections.spec import ConnectionSpec
+    from mcp_servers.client.spec import ConnectionSpec
     from mcp_servers.gate.recording import CommitClock
-    from mcp_servers.policy import PolicyDecision
+    from mcp_servers.registry.consent.policy import PolicyDecision
     from workspaces.actors import Actor
 
 _PROGRESS_FACTOR: Final = 10

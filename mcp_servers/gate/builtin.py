@@ -19,9 +19,10 @@ from django.db import DatabaseError, transaction
 from audit.actions import Action, Outcome, RefusedBy
 from audit.errors import AuditUnavailable
 from audit.services import EntryDraft, Ref, is_call_open, prepare, record, was_requested
-from mcp_servers import schemas
-from mcp_servers.canonical import as_sent, canonical_json
-from mcp_servers.errors import CallRefused, InvalidArguments, InvalidJson
+from mcp_servers.client import schemas
+from mcp_servers.client.canonical import as_sent, canonical_json
+from mcp_servers.client.errors import CallRefused, InvalidArguments, InvalidJson
+from mcp_servers.client.values import ToolCallOutcome
 from mcp_servers.gate.admission import check_actor
 from mcp_servers.gate.outcomes import since
 from mcp_servers.gate.recording import (
@@ -31,7 +32,6 @@ from mcp_servers.gate.recording import (
     keep_refusal,
     record_end,
 )
-from mcp_servers.values import ToolCallOutcome
 from workspaces.database import in_database
 from workspaces.errors import DomainError, PermissionDenied
 

@@ -9,8 +9,8 @@ import pydantic
 from pydantic import BaseModel, ConfigDict, Field
 
 from audit.actions import RefusedBy
-from mcp_servers.errors import CallRefused
-from mcp_servers.inputs import AskedInput, InputAction, InputAnswer, InputKind
+from mcp_servers.client.errors import CallRefused
+from mcp_servers.client.inputs import AskedInput, InputAction, InputAnswer, InputKind
 
 if TYPE_CHECKING:
     from mcp_servers.models import InputRequest

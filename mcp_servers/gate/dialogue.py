@@ -21,12 +21,9 @@ from django.utils import timezone
 from audit.actions import Action
 from audit.errors import AuditUnavailable
 from audit.services import EntryDraft, Ref, record
-from mcp_servers import elicitation, sampling
-from mcp_servers.canonical import JsonValue
-from mcp_servers.elicitation.checks import Unaskable
-from mcp_servers.errors import InputMissing
-from mcp_servers.gate.checkpoints import InputCheckpoint, OpenQuestion
-from mcp_servers.inputs import (
+from mcp_servers.client.canonical import JsonValue
+from mcp_servers.client.errors import InputMissing
+from mcp_servers.client.inputs import (
     Answers,
     AskedInput,
     InputAction,
@@ -34,8 +31,11 @@ from mcp_servers.inputs import (
     InputKind,
     InputRequired,
 )
+from mcp_servers.client.self_description import clean_question, names_a_secret
+from mcp_servers.gate.checkpoints import InputCheckpoint, OpenQuestion
 from mcp_servers.models import InputRequest, InputStatus, SamplingPolicy
-from mcp_servers.self_description import clean_question, names_a_secret
+from mcp_servers.registry import elicitation, sampling
+from mcp_servers.registry.elicitation.checks import Unaskable
 from workspaces.database import in_database
 from workspaces.errors import DomainError
 from workspaces.redaction import redact_known
@@ -43,9 +43,9 @@ from workspaces.redaction import redact_known
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from mcp_servers.connections.spec import ConnectionSpec
+    from mcp_servers.client.spec import ConnectionSpec
+    from mcp_servers.client.values import Progress
     from mcp_servers.gate.port import PortOnItsLoop
-    from mcp_servers.values import Progress
 
 logger = logging.getLogger(__name__)
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from audit.actions import Action, RefusedBy
 from audit.errors import AuditUnavailable
 from audit.services import EntryDraft, Ref, record
-from mcp_servers.canonical import as_sent
-from mcp_servers.effective import details_of
-from mcp_servers.errors import CallRefused
+from mcp_servers.client.canonical import as_sent
+from mcp_servers.client.errors import CallRefused
+from mcp_servers.client.values import ToolCallRequest
 from mcp_servers.oauth.grants import person_of, principal_of
-from mcp_servers.values import ToolCallRequest
+from mcp_servers.registry.consent.effective import details_of
 
 if TYPE_CHECKING:
     from mcp_servers.models import Approval, McpTool

@@ -16,7 +16,7 @@ from django.core.cache import cache
 from django.utils import timezone
 
 from audit.actions import Outcome
-from mcp_servers.values import ContentPart, EmbeddedResourcePart, ToolCallOutcome
+from mcp_servers.client.values import ContentPart, EmbeddedResourcePart, ToolCallOutcome
 
 if TYPE_CHECKING:
     from mcp_servers.gate.admission import Plan

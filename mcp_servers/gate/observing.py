@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from workspaces.tracing import bound, mark_failed, span
 
 if TYPE_CHECKING:
+    from mcp_servers.client.values import ToolCallOutcome, ToolCallRequest
     from mcp_servers.gate.port import CallPort
-    from mcp_servers.values import ToolCallOutcome, ToolCallRequest
 
     Call: TypeAlias = Callable[..., Coroutine[Any, Any, ToolCallOutcome]]
 

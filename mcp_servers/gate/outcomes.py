@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from audit.actions import Outcome
-from mcp_servers.connections.failures import NOT_CARRIED_OUT
-from mcp_servers.values import JsonValue, ToolCallOutcome
+from mcp_servers.client.connections.failures import NOT_CARRIED_OUT
+from mcp_servers.client.values import JsonValue, ToolCallOutcome
 from workspaces.redaction import redact_known
 
 if TYPE_CHECKING:
-    from mcp_servers.connections.failures import CallFailed
-    from mcp_servers.errors import McpServersError
+    from mcp_servers.client.connections.failures import CallFailed
+    from mcp_servers.client.errors import McpServersError
     from mcp_servers.gate.admission import Plan
 
 _NOTHING_DONE: Final = NOT_CARRIED_OUT | {

@@ -7,9 +7,9 @@ from collections.abc import Coroutine
 from enum import Enum
 from typing import Any, Protocol
 
-from mcp_servers.canonical import clean_text
-from mcp_servers.hidden_text import show_hidden
-from mcp_servers.values import Progress
+from mcp_servers.client.canonical import clean_text
+from mcp_servers.client.hidden_text import show_hidden
+from mcp_servers.client.values import Progress
 
 _LONGEST_MESSAGE = 500
 

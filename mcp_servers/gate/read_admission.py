@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 from audit.actions import Action, RefusedBy
 from audit.services import EntryDraft, Ref, record
-from mcp_servers.canonical import as_sent, canonical_json, clean_text
-from mcp_servers.connections import calls
-from mcp_servers.errors import CallRefused, InvalidArguments, ToolNotFound
+from mcp_servers.client.canonical import as_sent, canonical_json, clean_text
+from mcp_servers.client.connections import calls
+from mcp_servers.client.errors import CallRefused, InvalidArguments, ToolNotFound
+from mcp_servers.client.inputs import CallLimits
+from mcp_servers.client.values import PromptRequest, ResourceRequest
 from mcp_servers.gate.admission import check_actor, limits_of, why_left_alone
-from mcp_servers.inputs import CallLimits
 from mcp_servers.models import McpPrompt, McpServer
 from mcp_servers.oauth.grants import person_of
-from mcp_servers.specs import connection_spec
-from mcp_servers.values import PromptRequest, ResourceRequest
+from mcp_servers.registry.specs import connection_spec
 from workspaces.errors import DomainError, PermissionDenied
 
 if TYPE_CHECKING:
-    from mcp_servers.connections.spec import ConnectionSpec
+    from mcp_servers.client.spec import ConnectionSpec
 
 MAX_URI_LENGTH: Final = 2048
 MAX_ARGUMENT_LENGTH: Final = 100_000

@@ -15,11 +15,20 @@ from django.db import DatabaseError, transaction
 from audit.actions import Outcome, RefusedBy
 from audit.errors import AuditUnavailable
 from audit.services import EntryDraft, prepare, record, was_recorded
-from mcp_servers import elicitation, results
-from mcp_servers.canonical import JsonValue, canonical_json, clean_text
-from mcp_servers.connections import calls
-from mcp_servers.connections.failures import CallFailed, RpcError
-from mcp_servers.errors import Busy, ConnectionFailed
+from mcp_servers.client import results
+from mcp_servers.client.canonical import JsonValue, canonical_json, clean_text
+from mcp_servers.client.connections import calls
+from mcp_servers.client.connections.failures import CallFailed, RpcError
+from mcp_servers.client.errors import Busy, ConnectionFailed
+from mcp_servers.client.inputs import Answers, InputRequired
+from mcp_servers.client.values import (
+    ContentPart,
+    PromptMessage,
+    PromptOutcome,
+    PromptRequest,
+    ResourceOutcome,
+    ResourceRequest,
+)
 from mcp_servers.gate.dialogue import MOST_ROUNDS, Dialogue
 from mcp_servers.gate.entries import SENT_AGAIN_AFTER
 from mcp_servers.gate.outcomes import facts, since
@@ -41,15 +50,7 @@ from mcp_servers.gate.recording import (
 from mcp_servers.gate.sendings import Sendings
 from mcp_servers.gate.signing_in import CannotGoOn, SigningIn
 from mcp_servers.gate.slots import HeldSlot
-from mcp_servers.inputs import Answers, InputRequired
-from mcp_servers.values import (
-    ContentPart,
-    PromptMessage,
-    PromptOutcome,
-    PromptRequest,
-    ResourceOutcome,
-    ResourceRequest,
-)
+from mcp_servers.registry import elicitation
 from workspaces.database import in_database
 from workspaces.redaction import redact_known
 from workspaces.waiting_times import told_duration
@@ -57,7 +58,7 @@ from workspaces.waiting_times import told_duration
 if TYPE_CHECKING:
     import mcp_types
 
-    from mcp_servers.connections.spec import ConnectionSpec
+    from mcp_servers.client.spec import ConnectionSpec
 
 
 logger = logging.getLogger(__name__)

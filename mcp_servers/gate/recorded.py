@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from audit.actions import Outcome
 from audit.ends import recorded_end
 from audit.errors import AuditUnavailable
-from mcp_servers.values import TextPart, ToolCallOutcome, part_from_json
+from mcp_servers.client.values import TextPart, ToolCallOutcome, part_from_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

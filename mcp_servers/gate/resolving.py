@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from mcp_servers.models import OAUTH_TYPES, McpTool, ServerScope, Transport
-from mcp_servers.specs import connection_spec
+from mcp_servers.registry.specs import connection_spec
 from workspaces.models import Membership, User
 from workspaces.prepared import PreparedQuery
 
 if TYPE_CHECKING:
-    from mcp_servers.connections.spec import ConnectionSpec
+    from mcp_servers.client.spec import ConnectionSpec
 
 MOST_KEPT: Final = 2_000
 

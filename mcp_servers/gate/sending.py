@@ -13,11 +13,20 @@ import mcp_types
 
 from audit.actions import Action, Outcome
 from audit.services import record
-from mcp_servers import results
-from mcp_servers.canonical import clean_text
-from mcp_servers.connections import calls
-from mcp_servers.connections.failures import CallFailed, RpcError
-from mcp_servers.errors import CallTakenOver, ConnectionFailed, InputMissing
+from mcp_servers.client import results
+from mcp_servers.client.canonical import clean_text
+from mcp_servers.client.connections import calls
+from mcp_servers.client.connections.failures import CallFailed, RpcError
+from mcp_servers.client.errors import CallTakenOver, ConnectionFailed, InputMissing
+from mcp_servers.client.inputs import (
+    Answers,
+    AskedInput,
+    CallLimits,
+    InputAction,
+    InputKind,
+    InputRequired,
+    TaskStarted,
+)
 from mcp_servers.gate.checkpoints import (
     Checkpoint,
     InputCheckpoint,
@@ -30,25 +39,16 @@ from mcp_servers.gate.outcomes import facts, failed, may_repeat, outcome_of, sin
 from mcp_servers.gate.port import Standing
 from mcp_servers.gate.sendings import Sendings
 from mcp_servers.gate.signing_in import CannotGoOn, SigningIn
-from mcp_servers.inputs import (
-    Answers,
-    AskedInput,
-    CallLimits,
-    InputAction,
-    InputKind,
-    InputRequired,
-    TaskStarted,
-)
 from workspaces.database import in_database
 from workspaces.failpoints import Failpoint, failpoint
 from workspaces.waiting_times import told_duration
 
 if TYPE_CHECKING:
-    from mcp_servers.connections.spec import ConnectionSpec
+    from mcp_servers.client.spec import ConnectionSpec
+    from mcp_servers.client.values import ToolCallOutcome
     from mcp_servers.gate.admission import Plan
     from mcp_servers.gate.port import PortOnItsLoop
     from mcp_servers.gate.slots import HeldSlot
-    from mcp_servers.values import ToolCallOutcome
 
 logger = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from audit.errors import AuditUnavailable
-from mcp_servers.connections.failures import CallFailed
-from mcp_servers.errors import ConnectionFailed
+from mcp_servers.client.connections.failures import CallFailed
+from mcp_servers.client.errors import ConnectionFailed
 from mcp_servers.gate.recording import completed
 from mcp_servers.gate.signing_in import CannotGoOn
 from workspaces.database import in_database

@@ -10,10 +10,16 @@ from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from mcp_servers.connections.failures import CallFailed
-from mcp_servers.connections.spec import HttpSpec
-from mcp_servers.elicitation.checks import Unaskable
-from mcp_servers.elicitation.sign_ins import (
+from mcp_servers.client.connections.failures import CallFailed
+from mcp_servers.client.errors import AuthenticationRequired, InputMissing, McpServersError
+from mcp_servers.client.spec import HttpSpec
+from mcp_servers.gate.checkpoints import SignInFirstCheckpoint
+from mcp_servers.models import OAUTH_TYPES, AuthType, InputStatus
+from mcp_servers.models.hosting import note_lost_sign_in, provider_of
+from mcp_servers.oauth.grants import is_renewed_since, person_of, want_scope
+from mcp_servers.oauth.values import Challenge, scopes_of
+from mcp_servers.registry.elicitation.checks import Unaskable
+from mcp_servers.registry.elicitation.sign_ins import (
     MOST_SIGN_INS,
     OWN,
     SignInReason,
@@ -22,24 +28,18 @@ from mcp_servers.elicitation.sign_ins import (
     open_sign_in,
     sign_ins_of,
 )
-from mcp_servers.errors import AuthenticationRequired, InputMissing, McpServersError
-from mcp_servers.gate.checkpoints import SignInFirstCheckpoint
-from mcp_servers.hosting import note_lost_sign_in, provider_of
-from mcp_servers.models import OAUTH_TYPES, AuthType, InputStatus
-from mcp_servers.oauth.grants import is_renewed_since, person_of, want_scope
-from mcp_servers.oauth.values import Challenge, scopes_of
 from workspaces.database import database_now, in_database
 from workspaces.errors import DomainError
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from mcp_servers.connections.spec import ConnectionSpec
-    from mcp_servers.elicitation import Origin
+    from mcp_servers.client.spec import ConnectionSpec
     from mcp_servers.gate.dialogue import Dialogue
     from mcp_servers.gate.port import PortOnItsLoop
     from mcp_servers.gate.slots import HeldSlot
     from mcp_servers.models import InputRequest, McpServer
+    from mcp_servers.registry.elicitation import Origin
 
 T = TypeVar("T")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mcp_servers.connections import calls
+from mcp_servers.client.connections import calls
 
 if TYPE_CHECKING:
-    from mcp_servers.connections.spec import ConnectionSpec
+    from mcp_servers.client.spec import ConnectionSpec
     from mcp_servers.models import McpServer
     from workspaces.actors import Actor
 

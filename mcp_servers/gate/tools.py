@@ -13,11 +13,10 @@ from django.db import DatabaseError
 from audit.actions import Action, Outcome, RefusedBy
 from audit.errors import AuditUnavailable
 from audit.services import EntryDraft, is_call_open, record
-from mcp_servers import health
-from mcp_servers.canonical import canonical_json
-from mcp_servers.connections import calls
-from mcp_servers.effective import details_of
-from mcp_servers.errors import Busy, CallTakenOver, InputMissing
+from mcp_servers.client.canonical import canonical_json
+from mcp_servers.client.connections import calls
+from mcp_servers.client.errors import Busy, CallTakenOver, InputMissing
+from mcp_servers.client.values import ToolCallOutcome, ToolCallRequest
 from mcp_servers.gate import kept_results
 from mcp_servers.gate.abandoning import abandon_call
 from mcp_servers.gate.admission import (
@@ -50,7 +49,8 @@ from mcp_servers.gate.recording import (
 from mcp_servers.gate.sending import Exchange
 from mcp_servers.gate.signing_in import CannotGoOn, SigningIn, lost_again, sign_in_first
 from mcp_servers.gate.slots import HeldSlot
-from mcp_servers.values import ToolCallOutcome, ToolCallRequest
+from mcp_servers.registry import health
+from mcp_servers.registry.consent.effective import details_of
 from workspaces.database import in_database
 from workspaces.errors import DomainError
 from workspaces.failpoints import Failpoint, failpoint

@@ -11,7 +11,8 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from mcp_servers.canonical import clean_text
+from mcp_servers.client.canonical import clean_text
+from mcp_servers.client.self_description import names_a_secret
 from mcp_servers.klavis import lasting, removals
 from mcp_servers.klavis.asking import account_of, ask, note_problem, usable_account
 from mcp_servers.klavis.errors import KlavisError
@@ -23,7 +24,6 @@ from mcp_servers.models import (
     KlavisInstance,
 )
 from mcp_servers.models.klavis import DEFAULT_BASE_URL
-from mcp_servers.self_description import names_a_secret
 from workspaces import outbound
 from workspaces.actors import Actor
 from workspaces.changes import record_created, record_deleted, tracked_change

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from mcp_servers.connections import runtime
+from mcp_servers.client.connections import runtime
 from mcp_servers.klavis.client import KlavisApi, api_for, find_dialect
 from mcp_servers.klavis.errors import KeyRefused, Unavailable
 from mcp_servers.klavis.http import TOTAL_SECONDS, Connection, KlavisHttp

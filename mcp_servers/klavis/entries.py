@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from audit.services import EntryDraft, Ref, record
-from mcp_servers.hosting import KLAVIS
+from mcp_servers.models.hosting import KLAVIS
 from mcp_servers.oauth.grants import WORKSPACE_PRINCIPAL
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ KlavisError(McpServersError)
 
 from __future__ import annotations
 
-from mcp_servers.errors import McpServersError
+from mcp_servers.client.errors import McpServersError
 
 
 class KlavisError(McpServersError):

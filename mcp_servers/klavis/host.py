@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from django.urls import reverse
 
-from mcp_servers.hosting import KLAVIS, register_host
 from mcp_servers.klavis import reconciling
 from mcp_servers.models import InstanceState, KlavisInstance
+from mcp_servers.models.hosting import KLAVIS, register_host
 
 if TYPE_CHECKING:
     from mcp_servers.models import McpServer

@@ -16,8 +16,8 @@ from typing import Any, Final, Self
 
 import httpx2
 
-from mcp_servers.canonical import parse_json
-from mcp_servers.errors import InvalidJson
+from mcp_servers.client.canonical import parse_json
+from mcp_servers.client.errors import InvalidJson
 from mcp_servers.klavis.errors import (
     KeyRefused,
     KlavisError,

@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from audit.actions import Action
-from mcp_servers.canonical import clean_text
+from mcp_servers.client.canonical import clean_text
 from mcp_servers.klavis import lasting, removals
 from mcp_servers.klavis.asking import ask, external_id_of, usable_account
 from mcp_servers.klavis.entries import record_sign_in
@@ -26,8 +26,8 @@ from mcp_servers.models import (
     ServerScope,
 )
 from mcp_servers.models.servers import MAX_NAME_LENGTH
-from mcp_servers.rights import require_to_own
-from mcp_servers.services.servers import MAX_PERSONAL_SERVERS
+from mcp_servers.registry.rights import require_to_own
+from mcp_servers.registry.services.servers import MAX_PERSONAL_SERVERS
 from workspaces import outbound
 from workspaces.changes import record_created, tracked_change
 from workspaces.errors import Conflict, DomainError, InvalidEndpoint, InvalidInput
@@ -264,7 +264,7 @@ def make_ready(instance: KlavisInstance, *, signed_in_by: Actor | None = None) -
 
 def _look(instance: KlavisInstance) -> None:
     """Read what it offers now, for who installed it: of a server that is new, what is seen is accepted."""
-    from mcp_servers.services.looks import look_as
+    from mcp_servers.registry.services.inspection import look_as
 
     server = McpServer.objects.for_workspace(instance.workspace_id).find(instance.server_id)
     if server is not None:

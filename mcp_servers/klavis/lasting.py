@@ -9,15 +9,15 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from mcp_servers import health
-from mcp_servers.elicitation.sign_ins import complete_sign_ins
-from mcp_servers.errors import AuthenticationRequired, ConnectionFailed
-from mcp_servers.hosting import KLAVIS
+from mcp_servers.client.errors import AuthenticationRequired, ConnectionFailed
 from mcp_servers.klavis import removals
 from mcp_servers.klavis.asking import account_of
 from mcp_servers.models import InstanceState, KlavisInstance, McpServer
-from mcp_servers.services.news import drop_connections, tell
-from mcp_servers.services.servers import remove_row
+from mcp_servers.models.hosting import KLAVIS
+from mcp_servers.registry import health
+from mcp_servers.registry.elicitation.sign_ins import complete_sign_ins
+from mcp_servers.registry.services.news import drop_connections, tell
+from mcp_servers.registry.services.servers import remove_row
 from workspaces.actors import Actor, Source
 from workspaces.announcements import Announcement, announce
 from workspaces.changes import ConfigurationChange, configuration_changed, record_deleted

@@ -121,7 +121,7 @@ def withdraw(workspace_id: UUID, remote_ids: Collection[str]) -> None:
 
 
 def _hand_out(workspace_id: UUID, removal_id: UUID) -> None:
-    from mcp_servers.tasks import remove_at_klavis
+    from mcp_servers.registry.tasks import remove_at_klavis
 
     try:
         remove_at_klavis.apply_async((str(workspace_id), str(removal_id)), expires=CLAIM_SECONDS)

@@ -25,8 +25,8 @@ from mcp_types import (
 )
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
-from mcp_servers.connections.density import check_parts
-from mcp_servers.connections.http_failures import (
+from mcp_servers.client.transports.density import check_parts
+from mcp_servers.client.transports.http_failures import (
     GUARD_ERROR_CODE,
     error_data,
     fault_data,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
     from mcp_types import RequestId
 
-    from mcp_servers.connections.spec import RestSpec
+    from mcp_servers.client.spec import RestSpec
 
 logger = logging.getLogger(__name__)
 

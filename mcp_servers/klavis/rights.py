@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mcp_servers.rights import require_to_own
+from mcp_servers.registry.rights import require_to_own
 from workspaces.errors import PermissionDenied
 from workspaces.roles import Permission, has_permission, require
 

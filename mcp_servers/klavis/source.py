@@ -9,12 +9,17 @@ from typing import Any, Final
 from django.urls import reverse
 from django.utils.text import slugify
 
-from mcp_servers.hosting import KLAVIS
 from mcp_servers.klavis import instances
 from mcp_servers.klavis.asking import account_of
 from mcp_servers.klavis.rights import require_to_remove
-from mcp_servers.known.values import AuthKind, CatalogueEntry, InstalledServer, Installing
 from mcp_servers.models import InstanceState, KlavisInstance, McpServer
+from mcp_servers.models.hosting import KLAVIS
+from mcp_servers.registry.catalogue.values import (
+    AuthKind,
+    CatalogueEntry,
+    InstalledServer,
+    Installing,
+)
 from workspaces.actors import Actor
 from workspaces.errors import Conflict, NotFound, PermissionDenied
 from workspaces.models import Workspace

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mcp_servers.connections.spec import HttpSpec, RestSpec
-from mcp_servers.errors import AuthenticationRequired
+from mcp_servers.client.errors import AuthenticationRequired
+from mcp_servers.client.spec import HttpSpec, RestSpec
 from mcp_servers.models import InstanceState, KlavisAccount, KlavisInstance
 from workspaces import outbound
 from workspaces.errors import InvalidInput

@@ -12,7 +12,7 @@ from django.db import migrations, models
 import workspaces.secrets
 from workspaces.sql_files import run_sql_file
 
-SQL = Path(__file__).parent.parent / "sql"
+SQL = Path(__file__).parent / "sql"
 
 
 class Migration(migrations.Migration):

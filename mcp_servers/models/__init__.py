@@ -1,6 +1,7 @@
 """Rows of MCP servers, what they offer, what was measured, asked and approved."""
 
 from mcp_servers.models.approvals import Approval, ToolPermission
+from mcp_servers.models.catalogue import CatalogueChoice
 from mcp_servers.models.inputs import InputRequest, InputStatus
 from mcp_servers.models.klavis import (
     ActionRule,
@@ -12,7 +13,6 @@ from mcp_servers.models.klavis import (
     KlavisRemoval,
     RemovalKind,
 )
-from mcp_servers.models.known import CatalogueChoice
 from mcp_servers.models.oauth import (
     ClientKind,
     OAuthAttempt,

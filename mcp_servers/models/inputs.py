@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 from django.conf import settings
 from django.db import models
 
-from mcp_servers.inputs import InputKind
+from mcp_servers.client.inputs import InputKind
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
 from workspaces.secrets import EncryptedTextField
 

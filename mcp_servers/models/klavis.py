@@ -13,8 +13,8 @@ from django.db.models import Q
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
+from mcp_servers.client.values import Effect
 from mcp_servers.models.servers import McpServer
-from mcp_servers.values import Effect
 from workspaces.outbound import MAX_URL_LENGTH
 from workspaces.scoping import WorkspaceManager, WorkspaceModel, WorkspaceQuerySet
 from workspaces.secrets import EncryptedJSONField, EncryptedTextField

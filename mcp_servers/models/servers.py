@@ -9,9 +9,9 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from uuid_utils.compat import uuid7
 
-from mcp_servers import catalogue, hosting, pins
-from mcp_servers.connection_config import ConnectionConfig
-from mcp_servers.values import Protocol
+from mcp_servers.client.values import Protocol
+from mcp_servers.models import hosting, pins, programs
+from mcp_servers.models.connection_config import ConnectionConfig
 from workspaces import outbound
 from workspaces.errors import DomainError, InvalidEndpoint, InvalidInput
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
@@ -69,7 +69,7 @@ class StdioProgram(models.Model):
 
     def clean(self) -> None:
         _as_form_errors(
-            lambda: catalogue.check_program(
+            lambda: programs.check_program(
                 command=self.command,
                 args=self.args,
                 parameters=self.parameters,
@@ -80,9 +80,9 @@ class StdioProgram(models.Model):
         if reason:
             raise ValidationError({"args": [reason]})
 
-    def typed_parameters(self) -> tuple[catalogue.Parameter, ...]:
+    def typed_parameters(self) -> tuple[programs.Parameter, ...]:
         """The parameters as values."""
-        return catalogue.read_parameters(self.parameters)
+        return programs.read_parameters(self.parameters)
 
 
 class Transport(models.TextChoices):
@@ -381,7 +381,7 @@ class McpServer(WorkspaceModel):
                 raise InvalidInput(fields={"url": ["A program has no URL."]})
             if self.program is None:
                 raise InvalidInput(fields={"program": ["Pick a program from the catalogue."]})
-            catalogue.check_values(self.program.typed_parameters(), self.parameters)
+            programs.check_values(self.program.typed_parameters(), self.parameters)
             return
         if self.program is not None or self.parameters:
             raise InvalidInput(fields={"program": ["Only a server that is a program has one."]})

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import httpx2
 
-from mcp_servers.connections.messages import is_recorded
+from mcp_servers.client.transports.messages import is_recorded
 from mcp_servers.oauth import watching
 from mcp_servers.oauth.renewing import AccessToken, NoToken, current_token, renew
 from workspaces import outbound

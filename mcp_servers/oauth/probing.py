@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import httpx2
 
-from mcp_servers.errors import ConnectionFailed
+from mcp_servers.client.errors import ConnectionFailed
 from mcp_servers.models import Transport
 from mcp_servers.oauth.requests import BOUNDS
 from mcp_servers.oauth.values import Challenge

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
-from mcp_servers.errors import McpServersError
+from mcp_servers.client.errors import McpServersError
 
 
 class Reason(StrEnum):

@@ -20,7 +20,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from audit.actions import Action
-from mcp_servers.connections import runtime
+from mcp_servers.client.connections import runtime
 from mcp_servers.models import AuthType, OAuthGrant
 from mcp_servers.oauth import tokens
 from mcp_servers.oauth.clients import identity_of, issuer_of

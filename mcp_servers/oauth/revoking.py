@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Final
 from django.db import transaction
 
 from audit.actions import Action
-from mcp_servers.connections import runtime
-from mcp_servers.elicitation import withdraw_sign_ins
+from mcp_servers.client.connections import runtime
 from mcp_servers.models import OAuthAttempt, OAuthClient, OAuthGrant, ToolSighting
 from mcp_servers.oauth import tokens
 from mcp_servers.oauth.clients import identity_of, issuer_of
@@ -25,6 +24,7 @@ from mcp_servers.oauth.grants import principal_of
 from mcp_servers.oauth.identity import Identity
 from mcp_servers.oauth.reasons import SignInFailed
 from mcp_servers.oauth.values import IssuerMetadata
+from mcp_servers.registry.elicitation import withdraw_sign_ins
 from workspaces.secrets import SecretUnreadable
 
 if TYPE_CHECKING:
@@ -86,9 +86,9 @@ def remove_grants_of_person(workspace_id: UUID, user_id: UUID, actor: Actor) -> 
 
 def close_connections(server_id: UUID, principal: str) -> None:
     """Close this process's connections of one principal; others notice by themselves, see watching."""
-    if "mcp_servers.connections.pool" not in sys.modules:
+    if "mcp_servers.client.connections.pool" not in sys.modules:
         return  # nothing was ever connected in this process
-    from mcp_servers.connections.pool import pool
+    from mcp_servers.client.connections.pool import pool
 
     runtime.current().submit(pool.drop(server_id, principal=principal))
 

@@ -16,9 +16,8 @@ from django.conf import settings
 from django.db import transaction
 
 from audit.actions import Action
-from mcp_servers.connections import runtime
-from mcp_servers.elicitation import complete_sign_ins
-from mcp_servers.errors import ConnectionFailed
+from mcp_servers.client.connections import runtime
+from mcp_servers.client.errors import ConnectionFailed
 from mcp_servers.models import AuthType, McpServer, OAuthAttempt, OAuthGrant, ToolSighting
 from mcp_servers.oauth import attempts, discovery, identity, revoking, tokens
 from mcp_servers.oauth.clients import (
@@ -46,6 +45,7 @@ from mcp_servers.oauth.values import (
     joined,
     scopes_of,
 )
+from mcp_servers.registry.elicitation import complete_sign_ins
 from workspaces import outbound
 from workspaces.database import database_now
 from workspaces.errors import PermissionDenied
@@ -307,7 +307,7 @@ def _store_grant(
 
 def _look_as(server: McpServer, actor: Actor) -> int | None:
     """Read what the server offers this account, so that it can be used at once; None if that did not work."""
-    from mcp_servers.services.looks import look_as
+    from mcp_servers.registry.services.inspection import look_as
 
     try:
         # None where the look failed, or took longer than somebody likes to wait for a page.

@@ -13,13 +13,13 @@ from uuid import UUID
 
 from django.db import DatabaseError
 
-from mcp_servers.connections.pool import pool
+from mcp_servers.client.connections.pool import pool
 from mcp_servers.models import OAuthGrant
 from workspaces.database import in_database
 
 if TYPE_CHECKING:
-    from mcp_servers.connections.connection import Connection
-    from mcp_servers.connections.spec import HttpSpec
+    from mcp_servers.client.connections.connection import Connection
+    from mcp_servers.client.spec import HttpSpec
     from mcp_servers.oauth.grants import Holder
 
 logger = logging.getLogger(__name__)

@@ -58,7 +58,7 @@ def _load() -> None:
     """Import what a turn needs, so that no child has to."""
     import tests.chat.conftest
     import tests.mcp_servers.factories  # noqa: F401
-    from mcp_servers.connections.hooks import hooks
+    from mcp_servers.client.connections.hooks import hooks
 
     hooks.traced = None
 
@@ -102,7 +102,7 @@ def _seed(model_url: str, server_url: str, number: int) -> Order:
     from chat.services.buds import create_bud
     from chat.services.conversations import create_conversation
     from mcp_servers.models import ApprovalOverride
-    from mcp_servers.services import set_approval_override
+    from mcp_servers.registry.services import set_approval_override
     from tests.chaos.scenery import MERGE
     from tests.factories import make_tenant
     from tests.mcp_servers.factories import http_server, looked_at, tool_of

@@ -22,7 +22,7 @@ def main() -> None:
 
     call_command("migrate", verbosity=0)
     told = seed(*sys.argv[1:3])
-    from mcp_servers.connections import runtime
+    from mcp_servers.client.connections import runtime
 
     runtime.shutdown(2.0)
     print(json.dumps(told))
@@ -36,7 +36,7 @@ def seed(model_url: str, server_url: str) -> dict[str, Any]:
     from chat.models import ModelProvider
     from chat.services.buds import create_bud
     from mcp_servers.models import ApprovalOverride
-    from mcp_servers.services import set_approval_override
+    from mcp_servers.registry.services import set_approval_override
     from tests.chaos.scenery import MERGE
     from tests.factories import make_tenant
     from tests.mcp_servers.factories import http_server, looked_at, tool_of

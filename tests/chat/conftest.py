@@ -20,9 +20,9 @@ from chat.services.buds import create_bud
 from chat.services.conversations import create_conversation
 from chat.services.turns import Sent, send_message
 from chat.snapshots import read_snapshot
-from mcp_servers.connections import runtime
+from mcp_servers.client.connections import runtime
+from mcp_servers.client.values import Protocol
 from mcp_servers.models import InputRequest, McpServer
-from mcp_servers.values import Protocol
 from tests.factories import Tenant, make_tenant
 from tests.fakes.asking_server import AskingServer
 from tests.fakes.mcp_server import CountingServer

@@ -25,7 +25,7 @@ def main(folder: Path) -> None:
     from audit.sealing import external
     from audit.sealing.checkpoints import make_checkpoint
     from audit.sealing.sealer import seal_pending
-    from mcp_servers.connections import runtime
+    from mcp_servers.client.connections import runtime
     from tests.chat.conftest import make_chat
     from tests.factories import make_tenant
     from tests.fakes.mcp_server import CountingServer

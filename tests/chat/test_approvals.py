@@ -11,8 +11,8 @@ from chat.models import ToolCall
 from chat.services.approvals import decide, expire_approvals
 from chat.services.turns import stop_turn
 from chat.values import Decision
-from mcp_servers.connections import runtime
-from mcp_servers.errors import InvalidArguments
+from mcp_servers.client.connections import runtime
+from mcp_servers.client.errors import InvalidArguments
 from tests.chat.conftest import Chat, Watching
 from tests.threads import Threads
 from workspaces.database import database_now

@@ -26,7 +26,7 @@ from chat.services.approvals import decide
 from chat.services.turns import stop_turn
 from chat.toolset import OfferedTool, resolve_toolset
 from chat.values import ArtifactOrigin, Decision
-from mcp_servers.canonical import arguments_hash, canonical_json
+from mcp_servers.client.canonical import arguments_hash, canonical_json
 from mcp_servers.models import Approval
 from tests.chat.conftest import Chat
 from tests.fakes.mcp_server import CountingServer, listening, reply

@@ -15,8 +15,8 @@ from chat.services.attachments import MOST_ATTACHMENTS, ResourceRef
 from chat.services.offers import fetch_prompt, prompts_of, resources_of, suggest
 from chat.services.turns import Sent, send_message, stop_turn
 from mcp_servers import gate
-from mcp_servers.connections import calls
-from mcp_servers.connections.failures import RpcError
+from mcp_servers.client.connections import calls
+from mcp_servers.client.connections.failures import RpcError
 from mcp_servers.models import InputRequest, McpResource, McpServer, McpTool
 from tests.chat.conftest import Chat
 from workspaces.database import database_now

@@ -18,11 +18,11 @@ from chat.models import ToolCall, Turn
 from chat.services.resolutions import expire_resolutions, resolve_call, settle_known
 from chat.services.turns import stop_turn
 from chat.values import Resolution
-from mcp_servers import services
-from mcp_servers.canonical import canonical_json
+from mcp_servers.client.canonical import canonical_json
 from mcp_servers.gate import call_tool
 from mcp_servers.gate.recorded import RESULT_GONE
 from mcp_servers.models import ApprovalOverride, McpTool
+from mcp_servers.registry import services
 from tests.chat.conftest import Chat
 
 Leave = Callable[[str], ToolCall]

@@ -9,8 +9,8 @@ import pytest
 from audit.models import AuditEntry
 from chat.services.approvals import decide
 from chat.values import Decision
-from mcp_servers import services
 from mcp_servers.models import ApprovalOverride, McpServer, McpTool
+from mcp_servers.registry import services
 from tests.chat.conftest import Chat
 
 

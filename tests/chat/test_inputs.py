@@ -20,11 +20,11 @@ from chat.services.inputs import answer_input, expire_inputs
 from chat.services.resolutions import resolve_call
 from chat.services.turns import stop_turn
 from chat.values import Decision, Resolution
-from mcp_servers.connections import runtime
-from mcp_servers.elicitation import complete_url_inputs
+from mcp_servers.client.connections import runtime
+from mcp_servers.client.inputs import InputAction
 from mcp_servers.gate import tools as gate_tools
-from mcp_servers.inputs import InputAction
 from mcp_servers.models import InputRequest, McpTool, ToolPermission
+from mcp_servers.registry.elicitation import complete_url_inputs
 from tests.chat.conftest import Chat
 from workspaces.database import database_now
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied

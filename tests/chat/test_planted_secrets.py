@@ -27,8 +27,8 @@ from audit.models import AlertRule, AuditStream
 from audit.sealing.sealer import seal_pending
 from chat.models import ModelProvider, WebhookEndpoint
 from config.logs import configure_logging
-from mcp_servers import services
 from mcp_servers.models.servers import AuthType
+from mcp_servers.registry import services
 from tests.chat.conftest import make_chat
 from tests.factories import PASSWORD, Tenant
 from tests.fakes.mcp_server import CountingServer

@@ -24,7 +24,8 @@ from audit.spool import replay
 from chat.models import ToolCall
 from chat.services.approvals import decide
 from chat.values import Decision, ToolCallStatus
-from mcp_servers.connections import calls
+from mcp_servers.client.connections import calls
+from mcp_servers.client.values import ResourceRequest
 from mcp_servers.gate import BuiltinRequest, call_builtin, read_resource
 from mcp_servers.models import (
     Approval,
@@ -34,8 +35,7 @@ from mcp_servers.models import (
     McpTool,
     ServerScope,
 )
-from mcp_servers.specs import connection_spec
-from mcp_servers.values import ResourceRequest
+from mcp_servers.registry.specs import connection_spec
 from tests.chat.conftest import Chat
 from tests.factories import Tenant
 from tests.fakes.scripted_model import DONE, Answer, chunk, usage

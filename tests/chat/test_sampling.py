@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from chat.services.inputs import answer_input
-from mcp_servers.inputs import InputAction
+from mcp_servers.client.inputs import InputAction
 from mcp_servers.models import InputRequest, McpServer
 from tests.chat.conftest import Chat
 

@@ -21,12 +21,12 @@ from chat.services.conversations import create_conversation
 from chat.services.inputs import answer_input, expire_inputs
 from chat.services.turns import send_message, stop_turn
 from chat.values import Decision
-from mcp_servers.connections import runtime
-from mcp_servers.elicitation import complete_sign_ins
-from mcp_servers.inputs import InputAction
+from mcp_servers.client.connections import runtime
+from mcp_servers.client.inputs import InputAction
 from mcp_servers.models import AccountUse, InputRequest, McpTool, OAuthGrant
 from mcp_servers.oauth import services
-from mcp_servers.services import ServerDraft, update_server
+from mcp_servers.registry.elicitation import complete_sign_ins
+from mcp_servers.registry.services import ServerDraft, update_server
 from tests.chat.conftest import Chat, make_chat
 from tests.factories import Tenant
 from tests.fakes.protected_server import ProtectedServer

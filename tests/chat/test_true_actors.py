@@ -17,8 +17,8 @@ from uuid_utils.compat import uuid7
 from audit.models import AuditEntry
 from chat.engine.requests import actor_for_log, actor_of
 from chat.models import Turn
+from mcp_servers.client.values import Outcome, ToolCallOutcome
 from mcp_servers.gate import BuiltinRequest, call_builtin
-from mcp_servers.values import Outcome, ToolCallOutcome
 from tests.chat.conftest import Chat
 from tests.mcp_servers.factories import tool_of
 from workspaces.actors import ActorKind, Source

@@ -11,7 +11,6 @@ from chat.services.approvals import decide
 from chat.services.branches import edit_message, fork_conversation
 from chat.services.turns import send_message
 from chat.values import Decision, Remember
-from mcp_servers import permissions
 from mcp_servers.models import (
     ApprovalOverride,
     GlobalServer,
@@ -20,8 +19,9 @@ from mcp_servers.models import (
     ToolPermission,
     Transport,
 )
-from mcp_servers.services import set_approval_override
-from mcp_servers.services.rules import set_workspace_rule
+from mcp_servers.registry.consent import permissions
+from mcp_servers.registry.services import set_approval_override
+from mcp_servers.registry.services.rules import set_workspace_rule
 from tests.chat.conftest import Chat, Watching
 from tests.mcp_servers.factories import looked_at
 from workspaces.errors import Conflict, PermissionDenied

@@ -227,7 +227,7 @@ def test_steps_are_limited(chat: Chat, settings: object) -> None:
 
 def test_a_switched_off_tool_is_gone_at_once(chat: Chat) -> None:
     """Ours: an admin switches a tool off, and the next request does not offer it."""
-    from mcp_servers.services import set_tool_enabled
+    from mcp_servers.registry.services import set_tool_enabled
     from tests.mcp_servers.factories import tool_of
 
     set_tool_enabled(

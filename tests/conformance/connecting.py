@@ -8,13 +8,12 @@ from typing import Any, Final
 
 from uuid_utils.compat import uuid7
 
-from mcp_servers.canonical import canonical_json
-from mcp_servers.connections import calls
-from mcp_servers.connections.failures import CallFailed, RpcError
-from mcp_servers.connections.pool import pool
-from mcp_servers.connections.spec import ConnectionSpec, HttpSpec
-from mcp_servers.definitions import read_definition
-from mcp_servers.inputs import (
+from mcp_servers.client.canonical import canonical_json
+from mcp_servers.client.connections import calls
+from mcp_servers.client.connections.failures import CallFailed, RpcError
+from mcp_servers.client.connections.pool import pool
+from mcp_servers.client.definitions import read_definition
+from mcp_servers.client.inputs import (
     Answers,
     AskedInput,
     CallLimits,
@@ -23,7 +22,8 @@ from mcp_servers.inputs import (
     InputKind,
     InputRequired,
 )
-from mcp_servers.values import Progress
+from mcp_servers.client.spec import ConnectionSpec, HttpSpec
+from mcp_servers.client.values import Progress
 from workspaces import outbound
 
 SECONDS: Final = 20.0

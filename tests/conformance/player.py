@@ -14,7 +14,7 @@ from typing import Any
 
 from django.db import connections
 
-from mcp_servers.connections import runtime
+from mcp_servers.client.connections import runtime
 from tests.conformance import connecting, signing_in
 from tests.conformance.suite import AUTHORIZATION
 

@@ -18,15 +18,15 @@ from django.conf import settings
 from django.db import connections
 from uuid_utils.compat import uuid7
 
-from mcp_servers import services
+from mcp_servers.client.inputs import InputKind
+from mcp_servers.client.values import ToolCallRequest
 from mcp_servers.gate import call_tool
-from mcp_servers.inputs import InputKind
 from mcp_servers.models import AuthType, InputRequest, InputStatus, McpServer, McpTool
 from mcp_servers.oauth.reasons import SignInFailed
 from mcp_servers.oauth.services import finish_sign_in, start_sign_in
 from mcp_servers.oauth.values import FinishedSignIn
-from mcp_servers.services import ServerDraft
-from mcp_servers.values import ToolCallRequest
+from mcp_servers.registry import services
+from mcp_servers.registry.services import ServerDraft
 from tests.conformance.connecting import calls_for
 from workspaces.actors import Actor, Source
 from workspaces.errors import DomainError
@@ -125,8 +125,8 @@ def _signing_in_when_asked(server: McpServer, actor: Actor, say: Say) -> Iterato
 
 
 def _decline(row: InputRequest, actor: Actor) -> None:
-    from mcp_servers.elicitation import answer_input
-    from mcp_servers.inputs import InputAction
+    from mcp_servers.client.inputs import InputAction
+    from mcp_servers.registry.elicitation import answer_input
 
     answer_input(input_request=row, action=InputAction.DECLINE, actor=actor)
 

@@ -15,12 +15,12 @@ from audit.actions import Action, Outcome
 from audit.bodies import read_body
 from audit.services import EntryDraft, Ref, record
 from chat.services.exports import ExportFormat, export_conversation
-from mcp_servers import services
-from mcp_servers.connections.tracing import TraceRecord
+from mcp_servers.client.connections.tracing import TraceRecord
+from mcp_servers.client.results import read_contents, read_prompt, read_result
 from mcp_servers.models import TraceMessage
-from mcp_servers.results import read_contents, read_prompt, read_result
-from mcp_servers.specs import connection_spec
-from mcp_servers.trace import sink
+from mcp_servers.registry import services
+from mcp_servers.registry.specs import connection_spec
+from mcp_servers.registry.trace import sink
 from tests.factories import CANARY
 from tests.isolation.world import Side, World, tenant_models
 from workspaces import secret_memory

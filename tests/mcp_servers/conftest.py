@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mcp_servers.connections import runtime
+from mcp_servers.client.connections import runtime
 from mcp_servers.models import McpServer
 from tests.factories import Tenant, make_tenant
 from tests.fakes.mcp_server import CountingServer

@@ -11,12 +11,12 @@ from typing import Any
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from mcp_servers import services
-from mcp_servers.definitions import definition_hash
-from mcp_servers.demo.programs import PROGRAMS
+from mcp_servers.client.definitions import definition_hash
+from mcp_servers.client.values import Progress, ToolCallRequest
 from mcp_servers.gate.port import NoPort
 from mcp_servers.models import McpServer, McpTool, StdioProgram, Transport
-from mcp_servers.values import Progress, ToolCallRequest
+from mcp_servers.registry import services
+from mcp_servers.registry.demo.programs import PROGRAMS
 from tests.factories import Tenant
 from workspaces.actors import Actor, ActorKind, Role, Source
 

@@ -13,9 +13,9 @@ from audit.streams.building import parse_target
 from chat.models import ModelProvider
 from chat.services.providers import prepare_provider
 from chat.webhooks.services import create_webhook
-from mcp_servers import services
 from mcp_servers.klavis.accounts import AccountDraft, save_account
 from mcp_servers.models import McpServer, Transport
+from mcp_servers.registry import services
 from tests.factories import Tenant
 from tests.mcp_servers.factories import http_server, zoo_server
 from workspaces.errors import DomainError, InvalidInput

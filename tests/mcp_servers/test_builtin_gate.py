@@ -16,9 +16,9 @@ from uuid_utils.compat import uuid7
 from audit.actions import Outcome
 from audit.errors import AuditUnavailable
 from audit.models import AuditEntry
-from mcp_servers.errors import CallRefused, InvalidArguments, OutcomeNotRecorded
+from mcp_servers.client.errors import CallRefused, InvalidArguments, OutcomeNotRecorded
+from mcp_servers.client.values import TextPart, ToolCallOutcome
 from mcp_servers.gate import BuiltinRequest, abandon_builtin, call_builtin, refuse_builtin
-from mcp_servers.values import TextPart, ToolCallOutcome
 from tests.factories import Tenant, make_tenant
 from tests.patience import PATIENCE
 from workspaces.errors import Conflict, PermissionDenied

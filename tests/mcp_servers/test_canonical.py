@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_servers.canonical import (
+from mcp_servers.client.canonical import (
     MAX_DEPTH,
     arguments_hash,
     canonical_json,
@@ -16,7 +16,7 @@ from mcp_servers.canonical import (
     parse_arguments,
     parse_json,
 )
-from mcp_servers.errors import InvalidArguments, InvalidJson
+from mcp_servers.client.errors import InvalidArguments, InvalidJson
 
 VALUES = st.recursive(
     st.none()

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from mcp_servers.definitions import definition_hash, read_definition
-from mcp_servers.errors import InvalidArguments
-from mcp_servers.schemas import UnusableSchema, check_arguments, check_schema, fits
+from mcp_servers.client.definitions import definition_hash, read_definition
+from mcp_servers.client.errors import InvalidArguments
+from mcp_servers.client.schemas import UnusableSchema, check_arguments, check_schema, fits
 from tests.fakes.mcp_server import raw_tool
 
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from mcp_servers.destinations import destinations_of, names_host, names_server
+from mcp_servers.gate.destinations import destinations_of, names_host, names_server
 
 SERVER = UUID(int=1)
 TO_SERVER = "the server"

@@ -13,13 +13,9 @@ from uuid_utils.compat import uuid7
 
 from audit.actions import Action, Outcome
 from audit.models import AuditEntry
-from mcp_servers import elicitation, sampling
-from mcp_servers.errors import CallRefused, InputMissing
-from mcp_servers.gate import abandon_call, call_tool, get_prompt, read_resource
-from mcp_servers.inputs import InputAction
-from mcp_servers.models import InputRequest, InputStatus, McpPrompt, McpServer, McpTool
-from mcp_servers.sampling import SamplingResult, SamplingTask
-from mcp_servers.values import (
+from mcp_servers.client.errors import CallRefused, InputMissing
+from mcp_servers.client.inputs import InputAction
+from mcp_servers.client.values import (
     EmbeddedResourcePart,
     PromptRequest,
     Protocol,
@@ -27,6 +23,10 @@ from mcp_servers.values import (
     TextPart,
     ToolCallOutcome,
 )
+from mcp_servers.gate import abandon_call, call_tool, get_prompt, read_resource
+from mcp_servers.models import InputRequest, InputStatus, McpPrompt, McpServer, McpTool
+from mcp_servers.registry import elicitation, sampling
+from mcp_servers.registry.sampling import SamplingResult, SamplingTask
 from tests.factories import Tenant
 from tests.fakes.asking_server import LINK, AskingServer
 from tests.mcp_servers.factories import (
@@ -488,7 +488,7 @@ async def test_a_prompt_is_fetched_through_the_gate(tenant: Tenant, server: McpS
     """MCP specification, "Prompts": get, with its entries; a missing argument is told before anything is sent."""
     from django.utils import timezone
 
-    from mcp_servers.errors import InvalidArguments
+    from mcp_servers.client.errors import InvalidArguments
 
     prompt, _ = await McpPrompt.objects.for_workspace(tenant.workspace).aget_or_create(
         workspace=tenant.workspace,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcp_servers.diffs import MOST_WORDS, Line, Words, diff_definitions, is_comparable
+from mcp_servers.client.diffs import MOST_WORDS, Line, Words, diff_definitions, is_comparable
 
 
 def definition(**parts: Any) -> dict[str, Any]:

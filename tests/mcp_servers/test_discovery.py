@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from mcp_servers import discovery, services
-from mcp_servers.connections import runtime
-from mcp_servers.connections.listing import MAX_TOOLS
-from mcp_servers.definitions import read_definition
-from mcp_servers.discovery.offers import MAX_ROWS
+from mcp_servers.client.connections import runtime
+from mcp_servers.client.connections.listing import MAX_TOOLS
+from mcp_servers.client.definitions import read_definition
 from mcp_servers.models import ApprovalOverride, McpPrompt, McpResource, McpServer, McpTool
+from mcp_servers.registry import discovery, services
+from mcp_servers.registry.discovery.offers import MAX_ROWS
 from tests.factories import Tenant, make_tenant
 from tests.fakes.mcp_server import CountingServer, RawServer, raw_tool
 from tests.mcp_servers.factories import http_server, looked_at, tool_of

@@ -16,18 +16,19 @@ from uuid_utils.compat import uuid7
 from audit.actions import Action, Outcome, RefusedBy
 from audit.errors import AuditUnavailable
 from audit.models import AuditEntry
-from mcp_servers import approvals, services
-from mcp_servers.canonical import canonical_json
-from mcp_servers.errors import (
+from mcp_servers.client.canonical import canonical_json
+from mcp_servers.client.errors import (
     ApprovalMissing,
     CallRefused,
     InvalidArguments,
     OutcomeNotRecorded,
     ToolNotFound,
 )
+from mcp_servers.client.values import Progress, TextPart
 from mcp_servers.gate import call_tool
 from mcp_servers.models import Approval, ApprovalOverride, McpServer, McpTool
-from mcp_servers.values import Progress, TextPart
+from mcp_servers.registry import services
+from mcp_servers.registry.consent import approvals
 from tests.factories import Tenant, make_tenant
 from tests.fakes.mcp_server import CountingServer
 from tests.mcp_servers.factories import (
@@ -519,7 +520,7 @@ async def test_a_busy_server_refuses_after_the_wait(
     tenant: Tenant, trusted: McpServer, counting: CountingServer
 ) -> None:
     """REL-37: waiting for a slot is bounded, typed, and an entry."""
-    from mcp_servers.errors import Busy
+    from mcp_servers.client.errors import Busy
 
     await sync_to_async(services.update_server)(
         server=trusted,
@@ -585,7 +586,7 @@ async def test_a_server_that_is_gone_is_an_outcome_then_a_breaker(
 
 def test_a_second_permit_is_needed_for_a_second_call() -> None:
     """SEC-56: a connection takes each permit once, and only for its own server."""
-    from mcp_servers.connections.permits import CallPermit, PermitRefused
+    from mcp_servers.client.connections.permits import CallPermit, PermitRefused
 
     server_id = uuid7()
     permit = CallPermit(call_id=uuid7(), server_id=server_id, tool_name="echo", arguments=b"{}")

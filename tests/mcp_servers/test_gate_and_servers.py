@@ -15,11 +15,12 @@ from django.utils import timezone
 
 from audit.actions import Outcome
 from audit.models import AuditEntry
-from mcp_servers import approvals, services
-from mcp_servers.errors import ApprovalMissing, CallRefused
+from mcp_servers.client.errors import ApprovalMissing, CallRefused
+from mcp_servers.client.values import Progress
 from mcp_servers.gate import call_tool
 from mcp_servers.models import ApprovalOverride, McpServer, McpTool, Transport
-from mcp_servers.values import Progress
+from mcp_servers.registry import services
+from mcp_servers.registry.consent import approvals
 from tests.factories import Tenant
 from tests.fakes.mcp_server import CountingServer, RawServer, raw_tool, reply, reply_result
 from tests.fakes.sse_server import SseServer

@@ -17,10 +17,10 @@ from audit.errors import AuditUnavailable
 from audit.models import AuditEntry
 from audit.services import EntryDraft, is_call_open, record
 from audit.spool import has_spooled, replay
-from mcp_servers.errors import OutcomeNotRecorded
+from mcp_servers.client.errors import OutcomeNotRecorded
+from mcp_servers.client.values import Outcome, ResourceRequest, ToolCallRequest
 from mcp_servers.gate import call_tool, read_resource
 from mcp_servers.models import McpServer
-from mcp_servers.values import Outcome, ResourceRequest, ToolCallRequest
 from tests.factories import Tenant
 from tests.fakes.mcp_server import CountingServer
 from tests.mcp_servers.factories import a_request, actor_of, tool_of
@@ -152,7 +152,7 @@ async def test_an_end_whose_commit_only_seemed_to_fail_is_written_once(
         raise OperationalError("lock timeout")
 
     monkeypatch.setattr("mcp_servers.gate.tools.record", break_behind)
-    monkeypatch.setattr("mcp_servers.health.note_call", fail)
+    monkeypatch.setattr("mcp_servers.registry.health.note_call", fail)
     request = await request_for(tenant, trusted)
     assert (await call_tool(request)).outcome == Outcome.OK
     assert broken

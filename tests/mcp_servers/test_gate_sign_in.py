@@ -19,11 +19,10 @@ from uuid_utils.compat import uuid7
 from audit.actions import Outcome
 from audit.errors import AuditUnavailable
 from audit.models import AuditEntry
-from mcp_servers.approvals import grant_approval
-from mcp_servers.connections.pool import pool as connections
-from mcp_servers.elicitation import Origin, answer_input, complete_sign_ins, sign_ins
-from mcp_servers.elicitation.rows import settle
-from mcp_servers.errors import CallRefused, InputMissing, InvalidArguments
+from mcp_servers.client.connections.pool import pool as connections
+from mcp_servers.client.errors import CallRefused, InputMissing, InvalidArguments
+from mcp_servers.client.inputs import InputAction
+from mcp_servers.client.values import PromptRequest, ResourceRequest, TextPart, ToolCallOutcome
 from mcp_servers.gate import (
     abandon_call,
     call_tool,
@@ -32,11 +31,12 @@ from mcp_servers.gate import (
     read_resource,
     signing_in,
 )
-from mcp_servers.inputs import InputAction
 from mcp_servers.models import InputRequest, InputStatus, McpPrompt, McpServer
 from mcp_servers.oauth.grants import usable_grant
-from mcp_servers.services import delete_server
-from mcp_servers.values import PromptRequest, ResourceRequest, TextPart, ToolCallOutcome
+from mcp_servers.registry.consent.approvals import grant_approval
+from mcp_servers.registry.elicitation import Origin, answer_input, complete_sign_ins, sign_ins
+from mcp_servers.registry.elicitation.rows import settle
+from mcp_servers.registry.services import delete_server
 from tests.factories import Tenant
 from tests.fakes.protected_server import ProtectedServer
 from tests.fakes.signing_in import granted
@@ -383,7 +383,7 @@ def test_what_a_server_may_not_ask_does_not_bind_us(
     tenant: Tenant, own: McpServer, protected: ProtectedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: the card is the platform's own, so neither the server's right to ask nor its rate counts."""
-    monkeypatch.setattr("mcp_servers.elicitation.services.MOST_IN_HOUR", 0)
+    monkeypatch.setattr("mcp_servers.registry.elicitation.services.MOST_IN_HOUR", 0)
     own.answers_elicitation = False
     own.save(update_fields=["answers_elicitation"])
     actor: Actor = actor_of(tenant, "member")

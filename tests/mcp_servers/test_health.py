@@ -10,11 +10,11 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from audit.models import AuditEntry
-from mcp_servers import health, services, tasks
-from mcp_servers.cards.servers import CHECKS_SHOWN, cards_of
-from mcp_servers.errors import AuthenticationRequired, ConnectionFailed
+from mcp_servers.client.errors import AuthenticationRequired, ConnectionFailed
+from mcp_servers.client.values import Outcome, ToolCallOutcome
 from mcp_servers.models import HealthCheck, McpServer
-from mcp_servers.values import Outcome, ToolCallOutcome
+from mcp_servers.pages.cards.servers import CHECKS_SHOWN, cards_of
+from mcp_servers.registry import health, services, tasks
 from tests.factories import Tenant
 from tests.fakes.mcp_server import CountingServer
 from tests.mcp_servers.factories import http_server, looked_at

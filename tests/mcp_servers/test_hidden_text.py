@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_servers.hidden_text import find_hidden, mixes_scripts, show_hidden, skeleton, strip_hidden
+from mcp_servers.client.hidden_text import (
+    find_hidden,
+    mixes_scripts,
+    show_hidden,
+    skeleton,
+    strip_hidden,
+)
 
 TRICKS = {
     "text direction marks": "safe\u202eevil\u202c",

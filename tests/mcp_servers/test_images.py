@@ -13,8 +13,8 @@ import pytest
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from mcp_servers.images import MAX_SIDE, Unshowable, clean_picture
-from mcp_servers.results import is_heavy, read_result
+from mcp_servers.client.images import MAX_SIDE, Unshowable, clean_picture
+from mcp_servers.client.results import is_heavy, read_result
 
 
 def encoded(image: Image.Image, kind: str, **options: object) -> str:

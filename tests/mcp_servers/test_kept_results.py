@@ -8,7 +8,7 @@ from django.core.cache import cache
 
 from audit.actions import Action
 from audit.models import AuditEntry
-from mcp_servers.errors import CallRefused
+from mcp_servers.client.errors import CallRefused
 from mcp_servers.gate import call_tool
 from mcp_servers.models import CallCount, McpServer, McpTool
 from tests.factories import Tenant

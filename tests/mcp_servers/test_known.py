@@ -10,11 +10,11 @@ import pytest
 from django.test import Client
 
 from audit.models import AuditEntry
-from mcp_servers.known import own, services
-from mcp_servers.known.file_format import read_known_servers
-from mcp_servers.known.listing import list_entries
 from mcp_servers.models import AuthType, CatalogueChoice, McpServer, OAuthGrant, ServerScope
-from mcp_servers.views.catalogue import ENTRIES_ON_A_PAGE
+from mcp_servers.pages.views.catalogue import ENTRIES_ON_A_PAGE
+from mcp_servers.registry.catalogue import own, services
+from mcp_servers.registry.catalogue.file_format import read_known_servers
+from mcp_servers.registry.catalogue.listing import list_entries
 from tests.factories import Tenant
 from tests.fakes.mcp_server import CountingServer
 from tests.fakes.protected_server import ProtectedServer

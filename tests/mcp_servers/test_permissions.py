@@ -8,11 +8,15 @@ from uuid_utils.compat import uuid7
 
 from audit.actions import Action
 from audit.models import AuditEntry
-from mcp_servers import services
-from mcp_servers.errors import ApprovalMissing
+from mcp_servers.client.errors import ApprovalMissing
 from mcp_servers.gate import call_tool
 from mcp_servers.models import ApprovalOverride, McpServer, McpTool, ToolPermission
-from mcp_servers.permissions import forget_permission, remember_permission, valid_permissions
+from mcp_servers.registry import services
+from mcp_servers.registry.consent.permissions import (
+    forget_permission,
+    remember_permission,
+    valid_permissions,
+)
 from tests.factories import Tenant
 from tests.fakes.mcp_server import CountingServer
 from tests.mcp_servers.factories import a_request, actor_of, tool_of

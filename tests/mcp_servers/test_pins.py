@@ -9,11 +9,11 @@ import pytest
 from django.core.exceptions import ValidationError
 
 from audit.models import AuditEntry
-from mcp_servers import pins, services
-from mcp_servers.demo.programs import PROGRAMS
-from mcp_servers.models import McpServer, StdioProgram, Transport
-from mcp_servers.services import ServerDraft
-from mcp_servers.specs import connection_spec
+from mcp_servers.models import McpServer, StdioProgram, Transport, pins
+from mcp_servers.registry import services
+from mcp_servers.registry.demo.programs import PROGRAMS
+from mcp_servers.registry.services import ServerDraft
+from mcp_servers.registry.specs import connection_spec
 from tests.factories import Tenant
 from workspaces.actors import Actor, Source
 from workspaces.errors import InvalidInput, PermissionDenied

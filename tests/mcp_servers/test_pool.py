@@ -15,23 +15,23 @@ from uuid import uuid4
 import mcp_types
 import pytest
 
-from mcp_servers.connections import calls, runtime
-from mcp_servers.connections.backoff import Backoff, delay_seconds
-from mcp_servers.connections.failures import CallFailed, RpcError
-from mcp_servers.connections.listing import MAX_LIST_PAGES, MAX_TOOLS
-from mcp_servers.connections.permits import PermitRefused
-from mcp_servers.connections.pool import pool
-from mcp_servers.connections.slots import FairSlots
-from mcp_servers.connections.spec import ConnectionSpec, HttpSpec
-from mcp_servers.errors import (
+from mcp_servers.client.connections import calls, runtime
+from mcp_servers.client.connections.backoff import Backoff, delay_seconds
+from mcp_servers.client.connections.failures import CallFailed, RpcError
+from mcp_servers.client.connections.listing import MAX_LIST_PAGES, MAX_TOOLS
+from mcp_servers.client.connections.permits import PermitRefused
+from mcp_servers.client.connections.pool import pool
+from mcp_servers.client.connections.slots import FairSlots
+from mcp_servers.client.errors import (
     AuthenticationRequired,
     BackingOff,
     Busy,
     ConnectionFailed,
     NotAnMcpServer,
 )
-from mcp_servers.inputs import CallLimits
-from mcp_servers.values import Protocol
+from mcp_servers.client.inputs import CallLimits
+from mcp_servers.client.spec import ConnectionSpec, HttpSpec
+from mcp_servers.client.values import Protocol
 from tests.fakes.mcp_server import (
     CountingServer,
     Handler,
@@ -398,7 +398,7 @@ async def test_a_hang_in_initialize_or_list_ends(raw: Any, monkeypatch: pytest.M
     async def hang(request: Any, scope: Any, send: Any) -> None:
         await asyncio.sleep(30)
 
-    monkeypatch.setattr("mcp_servers.connections.listing.LIST_SECONDS", 0.5)
+    monkeypatch.setattr("mcp_servers.client.connections.listing.LIST_SECONDS", 0.5)
     for handlers in ({"initialize": hang, "server/discover": hang}, {"tools/list": hang}):
         spec = spec_for(raw(handlers).url, connect_seconds=1.0)
         started = time.monotonic()
@@ -605,7 +605,7 @@ async def test_a_list_changed_storm_is_one_message_a_second(
     counting: CountingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """REL-34: one list per second at most."""
-    from mcp_servers.connections.hooks import hooks
+    from mcp_servers.client.connections.hooks import hooks
 
     told: list[Any] = []
     monkeypatch.setattr(hooks, "tools_changed", told.append)
@@ -624,7 +624,7 @@ async def test_a_server_that_says_its_tools_changed_is_heard(
     counting: CountingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SEC-58: the notification of the session-based revisions reaches the hook."""
-    from mcp_servers.connections.hooks import hooks
+    from mcp_servers.client.connections.hooks import hooks
 
     told: list[Any] = []
     monkeypatch.setattr(hooks, "tools_changed", told.append)

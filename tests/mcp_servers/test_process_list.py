@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psutil
 
-from mcp_servers.services import test_connection as look_at
+from mcp_servers.registry.services import test_connection as look_at
 from tests.factories import Tenant
 from tests.mcp_servers.factories import zoo_server
 

@@ -9,7 +9,7 @@ import pytest
 from django.db import close_old_connections, transaction
 
 from mcp_servers.models import CallCount, McpServer
-from mcp_servers.quotas import KEPT_DAYS, take_from_quota, trim_counts
+from mcp_servers.registry.quotas import KEPT_DAYS, take_from_quota, trim_counts
 from tests.factories import make_tenant
 from tests.threads import Threads
 from workspaces.database import database_now

@@ -19,19 +19,19 @@ from mcp_types import Completion, ToolAnnotations
 from pydantic import BaseModel, Field
 from uuid_utils.compat import uuid7
 
-from mcp_servers import elicitation, services
-from mcp_servers.connections import runtime
-from mcp_servers.connections.completion import complete
-from mcp_servers.connections.hooks import hooks
-from mcp_servers.connections.tracing import buffer
+from mcp_servers.client.connections import runtime
+from mcp_servers.client.connections.completion import complete
+from mcp_servers.client.connections.hooks import hooks
+from mcp_servers.client.connections.tracing import buffer
+from mcp_servers.client.inputs import InputAction
+from mcp_servers.client.self_description import clean_offers, clean_schema
+from mcp_servers.client.values import Progress, PromptRequest, Protocol, ResourceRequest
 from mcp_servers.gate import call_tool, get_prompt, read_resource
-from mcp_servers.inputs import InputAction
 from mcp_servers.models import InputRequest, McpPrompt, McpServer, McpTool, TraceMessage
-from mcp_servers.self_description import clean_offers, clean_schema
-from mcp_servers.services import ServerDraft
-from mcp_servers.specs import connection_spec
-from mcp_servers.trace.sink import traced
-from mcp_servers.values import Progress, PromptRequest, Protocol, ResourceRequest
+from mcp_servers.registry import elicitation, services
+from mcp_servers.registry.services import ServerDraft
+from mcp_servers.registry.specs import connection_spec
+from mcp_servers.registry.trace.sink import traced
 from tests.factories import Tenant
 from tests.fakes.mcp_server import Listening
 from tests.mcp_servers.factories import ListeningPort, a_request, actor_of, http_server, tool_of

@@ -12,11 +12,11 @@ from uuid_utils.compat import uuid7
 
 from audit.actions import Outcome
 from audit.models import AuditEntry
-from mcp_servers import services
-from mcp_servers.connections import http_failures
+from mcp_servers.client.transports import http_failures
+from mcp_servers.client.values import ResourceRequest
 from mcp_servers.gate import call_tool, read_resource
 from mcp_servers.models import ApprovalOverride, McpTool
-from mcp_servers.values import ResourceRequest
+from mcp_servers.registry import services
 from tests.factories import Tenant
 from tests.fakes.mcp_server import (
     INITIALIZED,

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from audit.models import AuditEntry
-from mcp_servers import services
-from mcp_servers.catalogue import Parameter, build_argv, check_program, check_values
 from mcp_servers.models import HealthCheck, McpServer, McpTool, Transport
+from mcp_servers.models.programs import Parameter, build_argv, check_program, check_values
 from mcp_servers.models.servers import AuthType
-from mcp_servers.services import ServerDraft, news
-from mcp_servers.specs import connection_spec, home_of
+from mcp_servers.registry import services
+from mcp_servers.registry.services import ServerDraft, news
+from mcp_servers.registry.specs import connection_spec, home_of
 from tests.factories import Tenant, make_tenant
 from tests.fakes.mcp_server import CountingServer
 from tests.mcp_servers.factories import (

@@ -17,14 +17,14 @@ from uuid import uuid4
 import pytest
 from mcp import Client, MCPError
 
-from mcp_servers.connections import calls, runtime
-from mcp_servers.connections.failures import CallFailed
-from mcp_servers.connections.pool import pool
-from mcp_servers.connections.spec import ChildLimits, ConnectionSpec, StdioSpec
-from mcp_servers.connections.stdio import MAX_LINE_BYTES, StdioTransport
-from mcp_servers.errors import ConnectionFailed
-from mcp_servers.inputs import CallLimits
-from mcp_servers.values import Protocol
+from mcp_servers.client.connections import calls, runtime
+from mcp_servers.client.connections.failures import CallFailed
+from mcp_servers.client.connections.pool import pool
+from mcp_servers.client.errors import ConnectionFailed
+from mcp_servers.client.inputs import CallLimits
+from mcp_servers.client.spec import ChildLimits, ConnectionSpec, StdioSpec
+from mcp_servers.client.transports.stdio import MAX_LINE_BYTES, StdioTransport
+from mcp_servers.client.values import Protocol
 from tests.mcp_servers.factories import ZOO
 from tests.patience import PATIENCE
 
@@ -248,8 +248,8 @@ def test_a_killed_platform_leaves_no_child(tmp_path: Path) -> None:
         from pathlib import Path
         sys.path.insert(0, {str(Path(__file__).parents[2])!r})
         from mcp import Client
-        from mcp_servers.connections.spec import StdioSpec
-        from mcp_servers.connections.stdio import StdioTransport
+        from mcp_servers.client.spec import StdioSpec
+        from mcp_servers.client.transports.stdio import StdioTransport
 
         async def main():
             spec = StdioSpec(argv=(sys.executable, {str(ZOO)!r}, "orphan"), home=Path({str(tmp_path / "home")!r}))

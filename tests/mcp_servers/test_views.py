@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from mcp_servers import discovery
 from mcp_servers.models import ApprovalOverride, McpServer, McpTool
+from mcp_servers.registry import discovery
 from tests.factories import CANARY, Tenant, make_tenant
 from tests.fakes.mcp_server import CountingServer, raw_tool
 from tests.mcp_servers.factories import http_server, stored_tool, tool_of, zoo_program

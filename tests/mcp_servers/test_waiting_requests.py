@@ -21,7 +21,7 @@ from mcp_types import ToolAnnotations
 
 from config.asgi import application
 from config.middleware import StreamMiddleware
-from mcp_servers.connections import runtime
+from mcp_servers.client.connections import runtime
 from mcp_servers.models import McpTool
 from tests.factories import Tenant
 from tests.fakes.mcp_server import CountingServer

@@ -25,8 +25,8 @@ from chat.services.turns import send_message, stop_turn
 from chat.signing_in import sign_in_json
 from chat.snapshots import read_snapshot
 from chat.values import Decision, ToolCallStatus, TurnStatus
-from mcp_servers.connections import runtime
-from mcp_servers.inputs import InputAction, InputKind
+from mcp_servers.client.connections import runtime
+from mcp_servers.client.inputs import InputAction, InputKind
 from mcp_servers.models import InputRequest, InputStatus
 from workspaces.actors import Actor, Source
 from workspaces.database import in_database, wait_for

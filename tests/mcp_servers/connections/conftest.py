@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mcp_servers.connections.spec import ConnectionSpec
+from mcp_servers.client.spec import ConnectionSpec
 from tests.fakes.full_server import PROGRAM, FullServer, full_server
 from tests.mcp_servers.connections.helpers import program, spec_for
 

@@ -11,9 +11,8 @@ from uuid import uuid4
 
 import mcp_types
 
-from mcp_servers.connections import calls
-from mcp_servers.connections.spec import ConnectionSpec, HttpSpec, StdioSpec
-from mcp_servers.inputs import (
+from mcp_servers.client.connections import calls
+from mcp_servers.client.inputs import (
     Answers,
     AskedInput,
     CallLimits,
@@ -22,7 +21,8 @@ from mcp_servers.inputs import (
     InputRequired,
     TaskStarted,
 )
-from mcp_servers.values import Progress
+from mcp_servers.client.spec import ConnectionSpec, HttpSpec, StdioSpec
+from mcp_servers.client.values import Progress
 from workspaces import outbound
 
 ANY_SCHEME = (*outbound.HTTP_SCHEMES, *outbound.WEBSOCKET_SCHEMES)

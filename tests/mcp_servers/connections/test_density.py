@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_servers.connections import density
-from mcp_servers.connections.density import MAX_PARTS, PartCounter, check_parts
-from mcp_servers.connections.messages import read_message
+from mcp_servers.client.transports import density
+from mcp_servers.client.transports.density import MAX_PARTS, PartCounter, check_parts
+from mcp_servers.client.transports.messages import read_message
 from workspaces.outbound import TooLarge
 
 JSON_VALUES = st.recursive(

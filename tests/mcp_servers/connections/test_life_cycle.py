@@ -17,14 +17,15 @@ import pytest
 from django.conf import settings
 from django.test import override_settings
 
-from mcp_servers.connections import calls, connection, guard, runtime
-from mcp_servers.connections.backoff import Backoff
-from mcp_servers.connections.facts import ConnectionState
-from mcp_servers.connections.failures import CallFailed
-from mcp_servers.connections.pool import BREAKS_BEFORE_PAUSE, pool
-from mcp_servers.connections.slots import FairSlots
-from mcp_servers.errors import BackingOff, Busy, ConnectionFailed
-from mcp_servers.values import Protocol
+from mcp_servers.client.connections import calls, connection, runtime
+from mcp_servers.client.connections.backoff import Backoff
+from mcp_servers.client.connections.facts import ConnectionState
+from mcp_servers.client.connections.failures import CallFailed
+from mcp_servers.client.connections.pool import BREAKS_BEFORE_PAUSE, pool
+from mcp_servers.client.connections.slots import FairSlots
+from mcp_servers.client.errors import BackingOff, Busy, ConnectionFailed
+from mcp_servers.client.transports import guard
+from mcp_servers.client.values import Protocol
 from tests.fakes.mcp_server import INITIALIZED, CountingServer, RawServer, reply
 from tests.mcp_servers.connections.conftest import Everywhere
 from tests.mcp_servers.connections.helpers import (
@@ -198,7 +199,7 @@ async def test_a_look_leaves_no_connection_behind(
     raw: RawServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """REL-36: a sign of life closes what was opened for it, and nothing else."""
-    monkeypatch.setattr("mcp_servers.connections.connection.SOON_SECONDS", 0.2)
+    monkeypatch.setattr("mcp_servers.client.connections.connection.SOON_SECONDS", 0.2)
     spec = spec_for(raw.url, protocol=Protocol.LEGACY)
     raw.handlers["ping"] = pong
     await runtime.run(pool.ping(spec))

@@ -9,11 +9,16 @@ from typing import Any
 import pytest
 from mcp.server.caching import CacheHint
 
-from mcp_servers.connections import runtime
-from mcp_servers.connections.hooks import hooks
-from mcp_servers.connections.listing import MAX_LIST_PAGES, MAX_PROMPTS, MAX_RESOURCES, MAX_TOOLS
-from mcp_servers.connections.pool import pool
-from mcp_servers.values import Protocol
+from mcp_servers.client.connections import runtime
+from mcp_servers.client.connections.hooks import hooks
+from mcp_servers.client.connections.listing import (
+    MAX_LIST_PAGES,
+    MAX_PROMPTS,
+    MAX_RESOURCES,
+    MAX_TOOLS,
+)
+from mcp_servers.client.connections.pool import pool
+from mcp_servers.client.values import Protocol
 from tests.fakes.full_server import full_server
 from tests.fakes.mcp_server import (
     INITIALIZED,

@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from mcp_servers.connections import runtime
-from mcp_servers.connections.failures import CallFailed, RpcError
-from mcp_servers.connections.pool import pool
-from mcp_servers.inputs import (
+from mcp_servers.client.connections import runtime
+from mcp_servers.client.connections.failures import CallFailed, RpcError
+from mcp_servers.client.connections.pool import pool
+from mcp_servers.client.inputs import (
     Answers,
     AskedInput,
     InputAction,
@@ -17,7 +17,7 @@ from mcp_servers.inputs import (
     InputKind,
     InputRequired,
 )
-from mcp_servers.values import Protocol
+from mcp_servers.client.values import Protocol
 from tests.mcp_servers.connections.conftest import TRANSPORTS, Everywhere
 from tests.mcp_servers.connections.helpers import Person, send, text_of, within
 from tests.patience import PATIENCE

@@ -10,10 +10,10 @@ from typing import Any
 import mcp_types
 import pytest
 
-from mcp_servers.connections import calls
-from mcp_servers.connections.failures import CallFailed, RpcError
-from mcp_servers.inputs import AskedInput, InputAction, InputKind, TaskStarted
-from mcp_servers.values import Protocol
+from mcp_servers.client.connections import calls
+from mcp_servers.client.connections.failures import CallFailed, RpcError
+from mcp_servers.client.inputs import AskedInput, InputAction, InputKind, TaskStarted
+from mcp_servers.client.values import Protocol
 from tests.fakes.mcp_server import raw_tool
 from tests.fakes.task_server import FORM, TaskServer
 from tests.mcp_servers.connections.helpers import Person, send, spec_for, text_of, within

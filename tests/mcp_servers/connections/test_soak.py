@@ -20,12 +20,12 @@ from typing import Any
 
 import pytest
 
-from mcp_servers.connections import calls, runtime
-from mcp_servers.connections.failures import CallFailed
-from mcp_servers.connections.pool import pool
-from mcp_servers.connections.spec import ConnectionSpec
-from mcp_servers.errors import Busy, ConnectionFailed
-from mcp_servers.values import Protocol
+from mcp_servers.client.connections import calls, runtime
+from mcp_servers.client.connections.failures import CallFailed
+from mcp_servers.client.connections.pool import pool
+from mcp_servers.client.errors import Busy, ConnectionFailed
+from mcp_servers.client.spec import ConnectionSpec
+from mcp_servers.client.values import Protocol
 from tests.fakes.full_server import full_server
 from tests.mcp_servers.connections.helpers import Person, program, send, spec_for, within
 from tests.mcp_servers.factories import ZOO

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from mcp_servers.connections import connection, runtime, sse
-from mcp_servers.connections.failures import CallFailed
-from mcp_servers.connections.pool import pool
-from mcp_servers.errors import AuthenticationRequired, ConnectionFailed, NotAnMcpServer
-from mcp_servers.values import Protocol
+from mcp_servers.client.connections import connection, runtime
+from mcp_servers.client.connections.failures import CallFailed
+from mcp_servers.client.connections.pool import pool
+from mcp_servers.client.errors import AuthenticationRequired, ConnectionFailed, NotAnMcpServer
+from mcp_servers.client.transports import sse
+from mcp_servers.client.values import Protocol
 from tests.fakes.mcp_server import Send, reply
 from tests.fakes.sse_server import SseServer
 from tests.mcp_servers.connections.helpers import send, spec_for, text_of, within

@@ -13,13 +13,13 @@ from uuid import uuid4
 
 import pytest
 
-from mcp_servers.connections import calls, runtime, tracing
-from mcp_servers.connections.flights import CallRef
-from mcp_servers.connections.hooks import hooks
-from mcp_servers.connections.pool import pool
-from mcp_servers.connections.spec import ConnectionSpec
-from mcp_servers.connections.tracing import ConnectionTrace, TraceBuffer, TraceRecord
-from mcp_servers.values import Protocol
+from mcp_servers.client.connections import calls, runtime, tracing
+from mcp_servers.client.connections.flights import CallRef
+from mcp_servers.client.connections.hooks import hooks
+from mcp_servers.client.connections.pool import pool
+from mcp_servers.client.connections.tracing import ConnectionTrace, TraceBuffer, TraceRecord
+from mcp_servers.client.spec import ConnectionSpec
+from mcp_servers.client.values import Protocol
 from tests.fakes.mcp_server import RawServer, reply, reply_result
 from tests.fakes.sse_server import SseServer
 from tests.mcp_servers.connections.conftest import TRANSPORTS, Everywhere

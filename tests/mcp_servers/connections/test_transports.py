@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from mcp_servers.connections import calls, completion, runtime
-from mcp_servers.connections.facts import ConnectionState
-from mcp_servers.connections.pool import pool
-from mcp_servers.values import Protocol
+from mcp_servers.client.connections import calls, completion, runtime
+from mcp_servers.client.connections.facts import ConnectionState
+from mcp_servers.client.connections.pool import pool
+from mcp_servers.client.values import Protocol
 from tests.mcp_servers.connections.conftest import TRANSPORTS, Everywhere
 from tests.mcp_servers.connections.helpers import send, text_of, within
 from tests.patience import PATIENCE

@@ -14,15 +14,11 @@ from starlette.applications import Starlette
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
 
-from mcp_servers.connections import connection, runtime
-from mcp_servers.connections.failures import CallFailed
-from mcp_servers.connections.pool import pool
-from mcp_servers.errors import (
-    AuthenticationRequired,
-    ConnectionFailed,
-    NotAnMcpServer,
-)
-from mcp_servers.values import Protocol
+from mcp_servers.client.connections import connection, runtime
+from mcp_servers.client.connections.failures import CallFailed
+from mcp_servers.client.connections.pool import pool
+from mcp_servers.client.errors import AuthenticationRequired, ConnectionFailed, NotAnMcpServer
+from mcp_servers.client.values import Protocol
 from tests.fakes.mcp_server import INITIALIZED, Listening, raw_tool
 from tests.mcp_servers.connections.helpers import send, spec_for, text_of, within
 from tests.patience import PATIENCE

@@ -15,12 +15,13 @@ from typing import Any
 
 import pytest
 
-from mcp_servers.connections import runtime, websocket
-from mcp_servers.connections.failures import CallFailed
-from mcp_servers.connections.hooks import hooks
-from mcp_servers.connections.pool import pool
-from mcp_servers.errors import ConnectionFailed, NetworkNotAllowed
-from mcp_servers.values import Protocol
+from mcp_servers.client.connections import runtime
+from mcp_servers.client.connections.failures import CallFailed
+from mcp_servers.client.connections.hooks import hooks
+from mcp_servers.client.connections.pool import pool
+from mcp_servers.client.errors import ConnectionFailed, NetworkNotAllowed
+from mcp_servers.client.transports import websocket
+from mcp_servers.client.values import Protocol
 from tests.fakes.mcp_server import INITIALIZED, Handler, RawServer, raw_tool, reply_result
 from tests.fakes.sse_server import SseServer
 from tests.mcp_servers.connections.conftest import Everywhere
@@ -304,7 +305,7 @@ async def test_silent_work_goes_through_a_proxy_that_cuts_silence(
     everywhere: Everywhere, monkeypatch: pytest.MonkeyPatch, transport: str
 ) -> None:
     """REL-20: a call much longer than the proxy's patience, without a reconnect."""
-    monkeypatch.setattr("mcp_servers.connections.connection.KEEPALIVE_SECONDS", 0.4)
+    monkeypatch.setattr("mcp_servers.client.connections.connection.KEEPALIVE_SECONDS", 0.4)
     monkeypatch.setattr(websocket, "PING_SECONDS", 0.4)
     relay = Relay(everywhere.port, idle_seconds=1.2)
     try:

@@ -6,10 +6,10 @@ import asyncio
 
 from asgiref.sync import sync_to_async
 
+from mcp_servers.client.values import Outcome
 from mcp_servers.gate import call_tool
 from mcp_servers.klavis import instances
 from mcp_servers.models import InputRequest, InputStatus, InstanceState, KlavisInstance, McpServer
-from mcp_servers.values import Outcome
 from tests.factories import Tenant
 from tests.fakes.klavis import FakeKlavis
 from tests.mcp_servers.factories import ListeningPort, a_request, tool_of
@@ -75,7 +75,7 @@ def test_the_card_and_its_address_lead_to_the_sign_in(
 ) -> None:
     """SEC-291: a button for whoever may sign in, on the servers' page; the same address works from a chat's card."""
     server = server_of(installed)
-    from mcp_servers.hosting import note_lost_sign_in
+    from mcp_servers.models.hosting import note_lost_sign_in
 
     note_lost_sign_in(server)
     client = tenant.client("admin")

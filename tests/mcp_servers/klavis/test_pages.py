@@ -13,15 +13,15 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from mcp_servers import services
-from mcp_servers.connections.tracing import TraceRecord
-from mcp_servers.errors import ApprovalMissing
+from mcp_servers.client.connections.tracing import TraceRecord
+from mcp_servers.client.errors import ApprovalMissing
 from mcp_servers.gate import call_tool
 from mcp_servers.klavis import instances
 from mcp_servers.models import ActionRule, KlavisAccount, KlavisInstance, KlavisRemoval, McpServer
-from mcp_servers.scopes.lists import export_servers
-from mcp_servers.trace import sink
-from mcp_servers.views.limits import MOST_HOSTED, MOST_POLLS, count_hosted, count_poll
+from mcp_servers.pages.views.limits import MOST_HOSTED, MOST_POLLS, count_hosted, count_poll
+from mcp_servers.registry import services
+from mcp_servers.registry.scopes.lists import export_servers
+from mcp_servers.registry.trace import sink
 from tests.factories import Tenant
 from tests.fakes.klavis import KEY, FakeKlavis
 from tests.mcp_servers.factories import a_request, tool_of
@@ -139,7 +139,7 @@ def test_deletions_that_are_still_to_be_made(
     instances.uninstall(instance=installed, actor=tenant.actor("admin"))
     make_due(tenant)
     row = KlavisRemoval.objects.for_workspace(tenant.workspace).get()
-    from mcp_servers.tasks import remove_at_klavis
+    from mcp_servers.registry.tasks import remove_at_klavis
 
     remove_at_klavis(str(row.workspace_id), str(row.pk))
     page = text_of(tenant.client("admin"), HOME)
@@ -192,8 +192,8 @@ def test_the_url_is_a_secret_everywhere(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """SEC-117: swept from tables, logs, pages, REST, exports, traces and errors, also when things go wrong."""
-    from mcp_servers.connections import runtime
-    from mcp_servers.connections.hooks import hooks
+    from mcp_servers.client.connections import runtime
+    from mcp_servers.client.connections.hooks import hooks
 
     caplog.set_level(logging.INFO)
     messages: list[TraceRecord] = []

@@ -21,7 +21,7 @@ def main() -> int:
     # The tests' own database, whose name Django made up when they began.
     settings.DATABASES["default"]["NAME"] = database
     django.setup()
-    from mcp_servers.connections import runtime
+    from mcp_servers.client.connections import runtime
     from mcp_servers.oauth.grants import Holder
     from mcp_servers.oauth.renewing import AccessToken, renew
 

@@ -13,10 +13,9 @@ from django.db import connection
 from audit.actions import Outcome
 from chat.models import Bud, Conversation
 from chat.toolset import resolve_toolset
-from mcp_servers import services
-from mcp_servers.connections import runtime
-from mcp_servers.connections.pool import pool
-from mcp_servers.errors import ToolNotFound
+from mcp_servers.client.connections import runtime
+from mcp_servers.client.connections.pool import pool
+from mcp_servers.client.errors import ToolNotFound
 from mcp_servers.gate import call_tool
 from mcp_servers.models import (
     McpServer,
@@ -29,8 +28,9 @@ from mcp_servers.models import (
 )
 from mcp_servers.oauth.grants import needs_sign_in, principal_of, usable_grant
 from mcp_servers.oauth.services import revoke_grant
-from mcp_servers.services import ServerDraft
-from mcp_servers.specs import connection_spec
+from mcp_servers.registry import services
+from mcp_servers.registry.services import ServerDraft
+from mcp_servers.registry.specs import connection_spec
 from tests.factories import Tenant
 from tests.fakes.authorization import Issuer
 from tests.fakes.mcp_server import RawServer

@@ -8,8 +8,8 @@ import pytest
 
 from chat.models import Bud, Conversation
 from chat.toolset import resolve_toolset
-from mcp_servers.discovery import store_tools
 from mcp_servers.models import McpServer, McpTool
+from mcp_servers.registry.discovery import store_tools
 from tests.factories import Tenant
 from tests.fakes.protected_server import ProtectedServer
 from tests.fakes.signing_in import granted

@@ -12,15 +12,15 @@ from django.utils import timezone
 
 from audit.actions import Action, Outcome
 from audit.models import AuditEntry
-from mcp_servers.connections import runtime
-from mcp_servers.connections.pool import pool
-from mcp_servers.errors import ConnectionFailed
+from mcp_servers.client.connections import runtime
+from mcp_servers.client.connections.pool import pool
+from mcp_servers.client.errors import ConnectionFailed
 from mcp_servers.gate import call_tool, recording
 from mcp_servers.models import McpServer, OAuthGrant
 from mcp_servers.oauth import renewing
 from mcp_servers.oauth.grants import Holder
 from mcp_servers.oauth.renewing import AccessToken, NoToken
-from mcp_servers.specs import connection_spec
+from mcp_servers.registry.specs import connection_spec
 from tests.factories import Tenant
 from tests.fakes.protected_server import ProtectedServer
 from tests.mcp_servers.factories import a_request, tool_of

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from mcp_servers.models import AccountUse, AuthType, McpServer
-from mcp_servers.scopes import lists
+from mcp_servers.registry.scopes import lists
 from tests.factories import Tenant
 from tests.mcp_servers.factories import http_server
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from asgiref.sync import async_to_sync
 
-from mcp_servers.errors import InputMissing
+from mcp_servers.client.errors import InputMissing
 from mcp_servers.gate import call_tool
 from mcp_servers.models import McpServer, OAuthGrant
 from tests.factories import Tenant

@@ -10,7 +10,7 @@ from pytest_django import DjangoAssertNumQueries
 from uuid_utils.compat import uuid7
 
 from mcp_servers.models import GlobalServer, McpServer, ServerScope, ServerStatus, Transport
-from mcp_servers.scopes.effective import EffectiveServer, effective_servers, usable_ids
+from mcp_servers.registry.scopes.effective import EffectiveServer, effective_servers, usable_ids
 from tests.factories import Tenant, TwoTenants
 from workspaces.models import User
 

@@ -9,14 +9,14 @@ import pytest
 from django.core import serializers
 
 from audit.models import AuditEntry
-from mcp_servers import services
-from mcp_servers.connections import runtime
-from mcp_servers.demo.programs import TIME_SERVER
+from mcp_servers.client.connections import runtime
 from mcp_servers.models import ApprovalOverride, McpServer, SamplingPolicy, StdioProgram, Transport
-from mcp_servers.scopes import lists
-from mcp_servers.scopes.file_format import Malformed
-from mcp_servers.services import ServerDraft
-from mcp_servers.specs import connection_spec
+from mcp_servers.registry import services
+from mcp_servers.registry.demo.programs import TIME_SERVER
+from mcp_servers.registry.scopes import lists
+from mcp_servers.registry.scopes.file_format import Malformed
+from mcp_servers.registry.services import ServerDraft
+from mcp_servers.registry.specs import connection_spec
 from tests.factories import Tenant, make_tenant
 from tests.mcp_servers.factories import stored_tool
 from workspaces.actors import Actor, Source
@@ -146,7 +146,7 @@ def test_that_one_person_has_a_bounded_number(
     open_tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So that nobody fills the platform with connections."""
-    monkeypatch.setattr("mcp_servers.services.servers.MAX_PERSONAL_SERVERS", 1)
+    monkeypatch.setattr("mcp_servers.registry.services.servers.MAX_PERSONAL_SERVERS", 1)
     mine(open_tenant)
     with pytest.raises(Conflict):
         mine(open_tenant, name="another")

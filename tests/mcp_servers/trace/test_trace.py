@@ -18,15 +18,15 @@ from uuid_utils.compat import uuid7
 
 from audit.actions import Action
 from audit.models import AuditEntry
-from mcp_servers import services
-from mcp_servers.connections import runtime
-from mcp_servers.connections.hooks import hooks
-from mcp_servers.connections.tracing import ConnectionTrace, TraceRecord, buffer
+from mcp_servers.client.connections import runtime
+from mcp_servers.client.connections.hooks import hooks
+from mcp_servers.client.connections.tracing import ConnectionTrace, TraceRecord, buffer
 from mcp_servers.gate import call_tool
 from mcp_servers.models import ApprovalOverride, McpServer, TraceMessage
-from mcp_servers.specs import connection_spec
-from mcp_servers.trace import download, reading, sink
-from mcp_servers.trace.reading import TraceFilter
+from mcp_servers.registry import services
+from mcp_servers.registry.specs import connection_spec
+from mcp_servers.registry.trace import download, reading, sink
+from mcp_servers.registry.trace.reading import TraceFilter
 from tests.factories import Tenant, TwoTenants
 from tests.fakes.mcp_server import CountingServer
 from tests.mcp_servers.factories import a_request, http_server, looked_at, tool_of

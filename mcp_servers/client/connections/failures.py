@@ -1,0 +1,226 @@
+"""Foreign exceptions into our own: why a connection or a call failed, in a few kinds and in plain words."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+from uuid import UUID
+
+import httpx2
+import pydantic
+from mcp import MCPError
+
+from mcp_servers.client.errors import (
+    AuthenticationRequired,
+    ConnectionFailed,
+    ConnectTimedOut,
+    McpServersError,
+    NetworkNotAllowed,
+    NotAnMcpServer,
+)
+from mcp_servers.client.transports.http_failures import GUARD_ERROR_CODE, is_ours
+from workspaces.outbound import NetworkRefused, Withheld
+from workspaces.redaction import redact_known
+
+CONNECTION_CLOSED: Final = -32000
+_INVALID_REQUEST: Final = -32600
+_PARSE_ERROR: Final = -32700
+
+_WORDS: Final = {
+    "unreachable": "The server could not be reached.",
+    "timeout": "The server did not answer in time.",
+    "broken": "The connection to the server broke off.",
+    "auth_required": "The server refused access. It needs other credentials.",
+    "issuer_away": "The server's sign-in service cannot be reached just now, so nothing was sent.",
+    "network_refused": "Trellis is not allowed to connect to this server's network.",
+    "session_lost": "The server has forgotten this session.",
+    "session_refused": "The server refused the request within its session.",
+    "closed": "The connection was closed before anything was sent.",
+    "rate_limited": "The server asks for fewer requests. Please try again later.",
+    "redirect": "The server redirects to another address. Please enter the final URL.",
+    "not_mcp": "What answers there does not speak MCP.",
+    "too_large": "The server's answer is too large.",
+    "unreadable": "The server's answer does not follow the protocol.",
+    "foreign_endpoint": "The server names another origin for its messages, which is not allowed.",
+    "asks_back": (
+        "The tool wants to ask a question while it runs, which this server can do only with sessions."
+        " Please switch the server's protocol to “with sessions”."
+    ),
+    "busy": "The server is busy with another call. Please try again in a moment.",
+    "input_declined": "What the tool asked for was declined.",
+    "task_gone": "The server no longer knows this task.",
+    "task_failed": "The task failed at the server.",
+    "task_cancelled": "The task was cancelled at the server.",
+}
+
+NOT_CARRIED_OUT: Final = frozenset(
+    {
+        "unreachable",
+        "auth_required",
+        "issuer_away",
+        "network_refused",
+        "closed",
+        "rate_limited",
+        "busy",
+        "input_declined",
+    }
+)
+"""Kinds of failed calls of which it is certain that nothing was done."""
+
+
+_BY_STATUS: Final = frozenset({"http_status", "not_found"})
+
+
+class CallFailed(McpServersError):
+    """A call brought no result. Internal: the gate turns it into an outcome.
+
+    Its kinds are the keys of the words above; see NOT_CARRIED_OUT for what they say about the call.
+    """
+
+    code = "call_failed"
+    status = 502
+
+    def __init__(
+        self,
+        kind: str,
+        message: str | None = None,
+        *,
+        http_status: int | None = None,
+        challenge: str = "",
+    ) -> None:
+        super().__init__(
+            message or _WORDS[kind], details={"kind": kind, "http_status": http_status}
+        )
+        self.kind = kind
+        self.http_status = http_status
+        self.challenge = challenge
+        """What the server said about signing in: its WWW-Authenticate header, for our eyes only."""
+
+
+class RpcError(McpServersError):
+    """The server answered the call with a JSON-RPC error of its own."""
+
+    code = "rpc_error"
+    status = 502
+
+    def __init__(self, message: str, *, rpc_code: int, data: object = None) -> None:
+        super().__init__(message, details={"rpc_code": rpc_code})
+        self.rpc_code = rpc_code
+        self.data = data
+        """What the server added; unchecked, and for nobody's eyes as it is."""
+
+    def without_secrets(self, workspace_id: UUID) -> RpcError:
+        """The same with the server's words masked."""
+        told = redact_known(self.message, workspace_id=workspace_id)
+        return RpcError(told, rpc_code=self.rpc_code, data=self.data)
+
+
+def leaf_of(error: BaseException) -> BaseException:
+    """The first real exception inside nested exception groups."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def connect_failure(error: BaseException, *, is_stdio: bool) -> ConnectionFailed:
+    """Why a connection could not be opened."""
+    leaf = leaf_of(error)
+    if isinstance(leaf, ConnectionFailed):
+        return leaf
+    if isinstance(leaf, TimeoutError):
+        return ConnectTimedOut(_WORDS["timeout"], details={"kind": "timeout"})
+    if isinstance(leaf, asyncio.CancelledError):
+        return ConnectionFailed(
+            "The connection was closed before it was open.", details={"kind": "closed"}
+        )
+    if is_stdio:
+        if isinstance(leaf, MCPError) and leaf.code != CONNECTION_CLOSED:
+            return NotAnMcpServer(_WORDS["not_mcp"], details={"rpc_code": leaf.code})
+        return ConnectionFailed("The program ended before it spoke MCP.", details={"kind": "ended"})
+    if isinstance(leaf, MCPError):
+        return _refused_by(leaf)
+    if isinstance(leaf, NetworkRefused):
+        return NetworkNotAllowed(_WORDS["network_refused"], details={"kind": "network_refused"})
+    if isinstance(leaf, httpx2.TransportError):
+        kind = "issuer_away" if isinstance(leaf, Withheld) else "unreachable"
+        return ConnectionFailed(_WORDS[kind], details={"kind": kind})
+    return NotAnMcpServer(_WORDS["not_mcp"], details={"error": type(leaf).__name__})
+
+
+def _refused_by(leaf: MCPError) -> ConnectionFailed:
+    """Why a connection was not opened, by what the transport or the server said."""
+    kind, status = _kind_of(leaf), _data_of(leaf).get("http_status")
+    details: dict[str, object] = {
+        "kind": kind,
+        "http_status": status,
+        "rpc_code": leaf.code,
+    }
+    if kind == "auth_required":
+        refused = AuthenticationRequired(_WORDS[kind], details=details)
+        refused.challenge = _challenge_of(leaf)
+        return refused
+    if status == 404:
+        return NotAnMcpServer(
+            f"Nothing that speaks MCP is at this URL (HTTP {status}).",
+            details=details,
+        )
+    if kind == "network_refused":
+        return NetworkNotAllowed(_WORDS[kind], details=details)
+    if kind == "http_status":
+        return ConnectionFailed(f"The server answered with HTTP {status}.", details=details)
+    if kind in ("not_mcp", "redirect", "too_large", "foreign_endpoint"):
+        return NotAnMcpServer(_WORDS[kind], details=details)
+    if kind in ("unreachable", "timeout", "broken", "rate_limited", "issuer_away"):
+        return ConnectionFailed(_WORDS[kind], details=details)
+    return NotAnMcpServer("The server refused the protocol's first step.", details=details)
+
+
+def call_failure(error: BaseException) -> CallFailed | RpcError | None:
+    """Why a request on an open connection brought no result; None for an exception that is not about it."""
+    leaf = leaf_of(error)
+    if isinstance(leaf, (CallFailed, RpcError)):
+        return leaf
+    if isinstance(leaf, pydantic.ValidationError):
+        return CallFailed("unreadable")
+    if isinstance(leaf, NetworkRefused):
+        return CallFailed("network_refused")
+    if isinstance(leaf, httpx2.TransportError):
+        return CallFailed("issuer_away" if isinstance(leaf, Withheld) else "broken")
+    if isinstance(leaf, MCPError):
+        kind = _kind_of(leaf)
+        if kind is None:
+            return RpcError(leaf.message, rpc_code=leaf.code, data=leaf.error.data)
+        status = _data_of(leaf).get("http_status")
+        message = f"The server answered with HTTP {status}." if kind in _BY_STATUS else None
+        return CallFailed(kind, message, http_status=status, challenge=_challenge_of(leaf))
+    return None
+
+
+def _data_of(error: MCPError) -> dict[str, Any]:
+    data = error.error.data
+    return data if isinstance(data, dict) else {}
+
+
+def _challenge_of(error: MCPError) -> str:
+    told = _data_of(error).get("www_authenticate")
+    return told if isinstance(told, str) else ""
+
+
+def _kind_of(error: MCPError) -> str | None:
+    """Ours from the guard, or one of the few that the SDK itself makes up; None for the server's own errors."""
+    data, message = _data_of(error), error.message
+    if error.code == _INVALID_REQUEST and "no back-channel" in message:
+        return "asks_back"  # whatever the status it came with
+    if is_ours(data):
+        if error.code != GUARD_ERROR_CODE and data["kind"] in _BY_STATUS:
+            return None  # an ordinary JSON-RPC error that came with a status
+        return str(data["kind"])
+    if error.code == CONNECTION_CLOSED and message == "Connection closed":
+        return "broken"
+    if message.startswith("SSE stream failed"):
+        return "too_large"
+    if message.startswith(("SSE stream ended", "server answered a request with 202")):
+        return "broken"
+    if error.code == _PARSE_ERROR and message.startswith("Failed to parse"):
+        return "unreadable"
+    return None

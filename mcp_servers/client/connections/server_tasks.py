@@ -1,0 +1,276 @@
+"""Calls that a server turned into tasks: started, followed to their end, given up.
+
+Two kinds exist. In revision 2025-11-25 the caller asks for a task by a parameter, polls `tasks/get`, and fetches the
+result with `tasks/result`, during which the server may ask questions. In the extension of 2026-07-28 the server
+decides, its answer to `tasks/get` carries the result, and what it asks is answered with `tasks/update`.
+
+Source: MCP specification 2025-11-25, "Tasks"; MCP extension "Tasks" (SEP-2663).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+
+import mcp_types
+import pydantic
+from mcp import MCPError
+
+from mcp_servers.client.connections import wire
+from mcp_servers.client.connections.failures import CallFailed, RpcError
+from mcp_servers.client.connections.flights import CURRENT, CallRef, Flight
+from mcp_servers.client.connections.requests import perform
+from mcp_servers.client.connections.tap import is_modern
+from mcp_servers.client.inputs import Answers, AskedInput, CallLimits, InputAnswer, TaskStarted
+from mcp_servers.client.values import Progress
+
+if TYPE_CHECKING:
+    from mcp.client.session import ClientSession
+
+    from mcp_servers.client.connections.connection import Connection
+    from mcp_servers.client.spec import ConnectionSpec
+
+LEAST_POLL_SECONDS: Final = 0.2
+MOST_POLL_SECONDS: Final = 60.0
+USUAL_POLL_SECONDS: Final = 1.0
+CANCEL_SECONDS: Final = 10.0
+MAX_ID: Final = 1000
+"""Characters of a task's id."""
+
+_TERMINAL: Final = ("completed", "failed", "cancelled")
+
+
+class _Params(mcp_types.RequestParams):
+    task_id: str
+
+
+class _UpdateParams(_Params):
+    input_responses: dict[str, Any]
+
+
+class _Get(mcp_types.Request[_Params, Literal["tasks/get"]]):
+    name_param: ClassVar[str | None] = "taskId"
+    method: Literal["tasks/get"] = "tasks/get"
+    params: _Params
+
+
+class _Result(mcp_types.Request[_Params, Literal["tasks/result"]]):
+    name_param: ClassVar[str | None] = "taskId"
+    method: Literal["tasks/result"] = "tasks/result"
+    params: _Params
+
+
+class _Cancel(mcp_types.Request[_Params, Literal["tasks/cancel"]]):
+    name_param: ClassVar[str | None] = "taskId"
+    method: Literal["tasks/cancel"] = "tasks/cancel"
+    params: _Params
+
+
+class _Update(mcp_types.Request[_UpdateParams, Literal["tasks/update"]]):
+    name_param: ClassVar[str | None] = "taskId"
+    method: Literal["tasks/update"] = "tasks/update"
+    params: _UpdateParams
+
+
+class _State(pydantic.BaseModel):
+    """A task as either kind tells of it."""
+
+    model_config = pydantic.ConfigDict(extra="ignore")
+
+    task_id: str = pydantic.Field(alias="taskId", min_length=1, max_length=MAX_ID)
+    status: Literal["working", "input_required", "completed", "failed", "cancelled"]
+    status_message: str | None = pydantic.Field(None, alias="statusMessage")
+    ttl: float | None = pydantic.Field(None, validation_alias=pydantic.AliasChoices("ttl", "ttlMs"))
+    poll: float | None = pydantic.Field(
+        None, validation_alias=pydantic.AliasChoices("pollInterval", "pollIntervalMs")
+    )
+    result: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None
+    input_requests: dict[str, Any] | None = pydantic.Field(None, alias="inputRequests")
+
+    @property
+    def poll_seconds(self) -> float:
+        if self.poll is None:
+            return USUAL_POLL_SECONDS
+        return min(max(self.poll / 1000, LEAST_POLL_SECONDS), MOST_POLL_SECONDS)
+
+
+_ANY: Final[pydantic.TypeAdapter[Any]] = pydantic.TypeAdapter(dict[str, Any])
+_INPUTS: Final[pydantic.TypeAdapter[Any]] = pydantic.TypeAdapter(mcp_types.InputRequests)
+
+
+def takes_task_parameter(connection: Connection) -> bool:
+    """Whether this server makes tasks of calls at the caller's wish (2025-11-25)."""
+    facts = connection.facts
+    if facts is None or is_modern(facts.protocol_revision):
+        return False
+    requests = (facts.capabilities.get("tasks") or {}).get("requests") or {}
+    return "call" in (requests.get("tools") or {})
+
+
+def started(result: dict[str, Any]) -> TaskStarted:
+    """What a server answered instead of a result.
+
+    Raises:
+        CallFailed: it is no task.
+    """
+    state = _state(result)
+    return TaskStarted(
+        task_id=state.task_id,
+        poll_seconds=state.poll_seconds,
+        ttl_seconds=state.ttl / 1000 if state.ttl is not None else None,
+    )
+
+
+async def follow(
+    spec: ConnectionSpec, task_id: str, *, limits: CallLimits, call: CallRef
+) -> mcp_types.CallToolResult:
+    """Wait for a task to end, and fetch what it came to."""
+
+    async def ask(connection: Connection, session: ClientSession) -> mcp_types.CallToolResult:
+        return await _Following(connection, session, task_id).result()
+
+    return await perform(
+        spec, ask, limits=limits, call=call, as_task=True, repeats_in_new_session=True
+    )
+
+
+async def cancel(spec: ConnectionSpec, task_id: str, *, call: CallRef) -> None:
+    """Ask the server to give a task up."""
+
+    async def ask(connection: Connection, session: ClientSession) -> None:
+        with _task_errors():
+            await session.send_request(_Cancel(params=_Params(task_id=task_id)), _ANY)
+
+    limits = CallLimits(seconds=CANCEL_SECONDS, hard_seconds=CANCEL_SECONDS)
+    await perform(spec, ask, limits=limits, call=call, as_task=True, repeats_in_new_session=True)
+
+
+class _Following:
+    """One wait for one task, within one flight."""
+
+    def __init__(self, connection: Connection, session: ClientSession, task_id: str) -> None:
+        assert connection.facts is not None
+        self._session = session
+        self._task_id = task_id
+        self._is_extension = is_modern(connection.facts.protocol_revision)
+        self._told = ""
+        self._polls = 0
+        self._answered: set[str] = set()
+
+    async def result(self) -> mcp_types.CallToolResult:
+        """Poll until there is one."""
+        while True:
+            state = await self._get()
+            self._tell(state)
+            if state.status == "cancelled":
+                raise CallFailed("task_cancelled")
+            if state.status == "failed" and (self._is_extension or state.error is not None):
+                raise _failure_of(state)
+            if self._is_extension:
+                if state.status == "completed":
+                    return _tool_result(state.result)
+                if state.status == "input_required":
+                    await self._answer(state)
+            elif state.status in (*_TERMINAL, "input_required"):
+                # While it wants input, this request is what the server's questions come with.
+                return await self._fetch()
+            await asyncio.sleep(state.poll_seconds)
+
+    async def _get(self) -> _State:
+        with _task_errors():
+            raw = await self._session.send_request(
+                _Get(params=_Params(task_id=self._task_id)), _ANY
+            )
+        return _state(raw)
+
+    async def _fetch(self) -> mcp_types.CallToolResult:
+        with _task_errors():
+            raw = await self._session.send_request(
+                _Result(params=_Params(task_id=self._task_id)), _ANY
+            )
+        return _tool_result(raw)
+
+    def _tell(self, state: _State) -> None:
+        """Each answer of the server is a sign of life; a new word of it goes to whoever waits."""
+        flight = CURRENT.get()
+        if flight is None:
+            return
+        if flight.deadline is not None:
+            flight.deadline.progressed()
+        self._polls += 1
+        message = state.status_message or ""
+        listener = flight.call.listener if flight.call is not None else None
+        if listener is not None and message and message != self._told:
+            self._told = message
+            listener.progressed(Progress(progress=self._polls, message=message))
+
+    async def _answer(self, state: _State) -> None:
+        """Have answered what the task waits for, once each."""
+        flight = CURRENT.get()
+        asked = [one for one in _asked(state) if one.key not in self._answered]
+        if not asked:
+            return
+        by_key = {one.key: (one, await _put(flight, one)) for one in asked}
+        self._answered.update(by_key)
+        responses = wire.input_responses(Answers(by_key=by_key))
+        with _task_errors():
+            params = _UpdateParams(task_id=self._task_id, input_responses=responses)
+            await self._session.send_request(_Update(params=params), _ANY)
+
+
+async def _put(flight: Flight | None, asked: AskedInput) -> InputAnswer:
+    listener = flight.call.listener if flight is not None and flight.call is not None else None
+    if flight is None or listener is None:
+        raise CallFailed(
+            "input_declined", "The task asks for input, and nobody is there to give it."
+        )
+    if flight.deadline is None:
+        return await listener.answer(asked)
+    with flight.deadline.standing_still():
+        return await listener.answer(asked)
+
+
+def _asked(state: _State) -> tuple[AskedInput, ...]:
+    try:
+        requests = _INPUTS.validate_python(state.input_requests or {}, by_name=False)
+    except pydantic.ValidationError as error:
+        raise CallFailed("unreadable") from error
+    if not requests:
+        return ()
+    return wire.input_required(mcp_types.InputRequiredResult(input_requests=requests)).asked
+
+
+def _state(raw: dict[str, Any]) -> _State:
+    inner = raw.get("task")
+    try:
+        return _State.model_validate(inner if isinstance(inner, dict) else raw)
+    except pydantic.ValidationError as error:
+        raise CallFailed("unreadable") from error
+
+
+def _tool_result(raw: dict[str, Any] | None) -> mcp_types.CallToolResult:
+    try:
+        return mcp_types.CallToolResult.model_validate(raw, by_name=False)
+    except pydantic.ValidationError as error:
+        raise CallFailed("unreadable") from error
+
+
+def _failure_of(state: _State) -> CallFailed | RpcError:
+    error = state.error or {}
+    code, message = error.get("code"), error.get("message")
+    if isinstance(code, int) and isinstance(message, str):
+        return RpcError(message, rpc_code=code)
+    return CallFailed("task_failed")
+
+
+@contextlib.contextmanager
+def _task_errors() -> Any:
+    """A server that does not know the task says so by "invalid params"."""
+    try:
+        yield
+    except MCPError as error:
+        if error.code == mcp_types.INVALID_PARAMS:
+            raise CallFailed("task_gone") from error
+        raise

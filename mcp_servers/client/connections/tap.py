@@ -1,0 +1,339 @@
+"""Watches the messages of a connection on their way: keeps lists as they came, notes everything in the trace.
+
+The SDK fails a whole list because of one odd hint in one tool, and it validates results with the tools' output
+schemas by a library that hostile patterns can stall; and checking thousands of tools holds up the loop. So it is shown
+only what it needs: which arguments of which tools go into request headers. Of other lists, nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
+
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from mcp_servers.client.connections.flights import CURRENT
+from mcp_servers.client.connections.permits import PermitRefused
+from mcp_servers.client.transports.http_failures import without_mark
+from workspaces.failpoints import Failpoint, failpoint
+
+if TYPE_CHECKING:
+    from mcp_servers.client.connections.flights import CallRef, Flight
+    from mcp_servers.client.connections.tracing import ConnectionTrace, Kind
+
+RawItem: TypeAlias = "dict[str, Any]"
+"""One tool, resource, template or prompt as on the wire; not checked in any way."""
+
+LISTS: Final = {
+    "tools/list": "tools",
+    "resources/list": "resources",
+    "resources/templates/list": "resourceTemplates",
+    "prompts/list": "prompts",
+}
+TASKS_EXTENSION: Final = "io.modelcontextprotocol/tasks"
+"""MCP extension "Tasks" of revision 2026-07-28; a request must name it for the server to answer with a task."""
+
+MAX_CONTENT_PARTS: Final = 1000
+"""Of one result, resource or prompt."""
+
+_PARTS: Final = {"tools/call": "content", "resources/read": "contents", "prompts/get": "messages"}
+_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
+_HEADER_DEPTH: Final = 20
+_MOST_MARKED: Final = 2000
+_MOST_ASKED: Final = 4096
+
+
+@dataclass(slots=True)
+class _Sent:
+    """A request whose answer has not come."""
+
+    method: str
+    at: float
+    flight: Flight | None
+
+
+class Tap:
+    """What one connection sees of its messages."""
+
+    def __init__(
+        self,
+        trace: ConnectionTrace,
+        *,
+        sole_flight: Callable[[], Flight | None],
+        bystander: Callable[[], CallRef | None],
+        on_end: Callable[[], None],
+    ) -> None:
+        self.page: list[Any] = []
+        """The items of the list page that came last, unchecked."""
+        self.has_listed_tools = False
+        """At least one page of tools has come through."""
+        self._trace = trace
+        self._sole_flight = sole_flight
+        self._bystander = bystander
+        self._asked: dict[str, _Sent] = {}
+        self._asked_of_us: dict[str, tuple[str, Flight | None]] = {}
+        self.on_end = on_end
+        """Told when the server's side closed and nothing more will come."""
+
+    def sent(self, item: SessionMessage) -> None:
+        """Note a message of ours, and mark it where the server has to be told what we take.
+
+        Raises:
+            PermitRefused: it calls a tool, and the gate did not allow exactly that.
+        """
+        message, flight = item.message, CURRENT.get()
+        call = flight.call if flight is not None else None
+        if isinstance(message, JSONRPCRequest):
+            if message.method == "tools/call":
+                _check_permit(message, call)
+            if flight is not None and flight.as_task:
+                _declare_tasks(message)
+            if len(self._asked) >= _MOST_ASKED:
+                del self._asked[next(iter(self._asked))]
+            self._asked[str(message.id)] = _Sent(message.method, time.monotonic(), flight)
+        elif isinstance(message, JSONRPCNotification) and message.method.endswith("/cancelled"):
+            self._asked.pop(str((message.params or {}).get("requestId")), None)
+        kind, method, rpc_id = _kind_of(message)
+        if kind in ("response", "error"):
+            method, asker = self._asked_of_us.pop(rpc_id, ("", None))
+            call = asker.call if asker is not None else call
+        self._trace.message(
+            "sent",
+            kind,
+            _payload(message),
+            method=method,
+            rpc_id=rpc_id,
+            call=call,
+            is_check=_is_check(flight),
+        )
+
+    def received(self, item: object, flight: Flight | None = None) -> None:
+        """Note a message of the server, and take out what the SDK is not to see.
+
+        Args:
+            flight: the request in whose answer it came, where the transport tells them apart.
+        """
+        if not isinstance(item, SessionMessage):
+            if isinstance(item, Exception):
+                self._trace.event("The server sent something that is no message of the protocol.")
+            return
+        message = item.message
+        kind, method, rpc_id = _kind_of(message)
+        payload = _payload(message)
+        sent = told_of = None
+        if isinstance(message, JSONRPCResponse | JSONRPCError):
+            sent = self._asked.pop(rpc_id, None)
+        if isinstance(message, JSONRPCResponse) and sent is not None:
+            self._take_out(message, sent)
+        if sent is not None:
+            method, flight = sent.method, sent.flight
+        elif kind == "request":
+            flight = flight or self._sole_flight()
+            if len(self._asked_of_us) < _MOST_ASKED:
+                self._asked_of_us[rpc_id] = (method, flight)
+        elif method == "notifications/progress":
+            token = (payload.get("params") or {}).get("progressToken")
+            told_of = self._asked.get(str(token))
+            flight = told_of.flight if told_of is not None else flight
+        call = flight.call if flight is not None else None
+        if flight is None and sent is None and told_of is None:
+            call = self._bystander()
+        self._trace.message(
+            "received",
+            kind,
+            payload,
+            method=method,
+            rpc_id=rpc_id,
+            call=call,
+            duration_ms=round((time.monotonic() - sent.at) * 1000) if sent is not None else None,
+            is_check=_is_check(flight),
+        )
+
+    def _take_out(self, message: JSONRPCResponse, sent: _Sent) -> None:
+        key = LISTS.get(sent.method)
+        if key is not None:
+            items = message.result.get(key)
+            self.page = list(items) if isinstance(items, list) else []
+            shown: list[Any] = []
+            if sent.method == "tools/list":
+                self.has_listed_tools = True
+                shown = _marked_tools(self.page)
+            # A new object: the old one is on its way into the trace.
+            message.result = {**message.result, key: shown}
+        elif sent.method == "tools/call" and sent.flight is not None and sent.flight.as_task:
+            result = message.result
+            if result.get("resultType") == "task" or isinstance(result.get("task"), dict):
+                sent.flight.task_result = result
+                message.result = {"content": [], "resultType": "complete"}
+        self._cut_parts(message, sent.method)
+
+    def _cut_parts(self, message: JSONRPCResponse, method: str) -> None:
+        """Leave out what nobody would look at, before the SDK looks at it piece by piece."""
+        key = _PARTS.get(method)
+        parts = message.result.get(key) if key is not None else None
+        if key is not None and isinstance(parts, list) and len(parts) > MAX_CONTENT_PARTS:
+            message.result = {**message.result, key: parts[:MAX_CONTENT_PARTS]}
+            self._trace.event(f"Of {len(parts)} parts, {MAX_CONTENT_PARTS} were kept.")
+
+
+def _is_check(flight: Flight | None) -> bool | None:
+    return flight.is_check if flight is not None else None
+
+
+def _marked_tools(page: list[Any]) -> list[dict[str, Any]]:
+    return [
+        {"name": tool["name"], "inputSchema": reduced}
+        for tool in page[:_MOST_MARKED]
+        if isinstance(tool, dict)
+        and isinstance(tool.get("name"), str)
+        and isinstance(tool.get("inputSchema"), dict)
+        and (reduced := _headers_only(tool["inputSchema"])) is not None
+    ]
+
+
+def _headers_only(schema: dict[str, Any], depth: int = 0) -> dict[str, Any] | None:
+    """The part of an input schema that tells which arguments go into request headers; None if there is none."""
+    kept: dict[str, Any] = {key: schema[key] for key in ("type", "x-mcp-header") if key in schema}
+    properties = schema.get("properties")
+    marked = {}
+    if isinstance(properties, dict) and depth < _HEADER_DEPTH:
+        marked = {
+            name: reduced
+            for name, inner in properties.items()
+            if isinstance(inner, dict) and (reduced := _headers_only(inner, depth + 1)) is not None
+        }
+    if not marked and "x-mcp-header" not in schema:
+        return None
+    return {
+        **kept,
+        **({"properties": marked} if marked else {}),
+        **({} if depth else {"type": "object"}),
+    }
+
+
+def _check_permit(message: JSONRPCRequest, call: CallRef | None) -> None:
+    """The last door: whoever finds a way round the gate finds none to the wire."""
+    permit = call.permit if call is not None else None
+    if permit is None or not permit.allows((message.params or {}).get("name")):
+        raise PermitRefused("This call has no permit.")
+
+
+def _declare_tasks(message: JSONRPCRequest) -> None:
+    """Add the extension to what this one request says of us; older revisions carry no such place."""
+    params = message.params or {}
+    meta = params.get("_meta") or {}
+    capabilities = meta.get(_CAPABILITIES)
+    if not isinstance(capabilities, dict):
+        return
+    extensions = {**(capabilities.get("extensions") or {}), TASKS_EXTENSION: {}}
+    declared = {**meta, _CAPABILITIES: {**capabilities, "extensions": extensions}}
+    message.params = {**params, "_meta": declared}
+
+
+def _kind_of(message: object) -> tuple[Kind, str, str]:
+    if isinstance(message, JSONRPCRequest):
+        return "request", message.method, str(message.id)
+    if isinstance(message, JSONRPCNotification):
+        return "notification", message.method, ""
+    if isinstance(message, JSONRPCError):
+        return "error", "", str(message.id)
+    assert isinstance(message, JSONRPCResponse)
+    return "response", "", str(message.id)
+
+
+def _payload(message: object) -> dict[str, Any]:
+    """The message as JSON, without copying what is in it."""
+    if isinstance(message, JSONRPCRequest):
+        return {"id": message.id, "method": message.method, "params": message.params}
+    if isinstance(message, JSONRPCNotification):
+        return {"method": message.method, "params": message.params}
+    if isinstance(message, JSONRPCError):
+        error = message.error
+        told = {"code": error.code, "message": error.message, "data": without_mark(error.data)}
+        return {"id": message.id, "error": told}
+    assert isinstance(message, JSONRPCResponse)
+    return {"id": message.id, "result": message.result}
+
+
+def is_modern(revision: str | None) -> bool:
+    """Whether a revision is of the kind without sessions, 2026-07-28 and later."""
+    return revision in MODERN_PROTOCOL_VERSIONS
+
+
+class TapRead:
+    """A read stream that shows each message to the tap."""
+
+    def __init__(self, inner: Any, tap: Tap) -> None:
+        self._inner = inner
+        self._tap = tap
+
+    @property
+    def last_context(self) -> Any:
+        """The sender's context variables, where the transport keeps them; the SDK looks for this name."""
+        return getattr(self._inner, "last_context", None)
+
+    async def receive(self) -> Any:
+        item = await self._inner.receive()
+        self._show(item)
+        return item
+
+    def __aiter__(self) -> TapRead:
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            item = await self._inner.__anext__()
+        except StopAsyncIteration:
+            self._tap.on_end()
+            raise
+        self._show(item)
+        return item
+
+    def _show(self, item: object) -> None:
+        context = self.last_context
+        self._tap.received(item, context.get(CURRENT) if context is not None else None)
+
+    def close(self) -> None:
+        self._inner.close()
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def __aenter__(self) -> Self:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> Any:
+        self._tap.on_end()
+        return await self._inner.__aexit__(*exc_info)
+
+
+class TapWrite:
+    """A write stream that shows each message to the tap."""
+
+    def __init__(self, inner: Any, tap: Tap) -> None:
+        self._inner = inner
+        self._tap = tap
+
+    async def send(self, item: SessionMessage) -> None:
+        self._tap.sent(item)
+        await self._inner.send(item)
+        if getattr(item.message, "method", "") == "tools/call":
+            failpoint(Failpoint.GATE_AFTER_SEND)
+
+    def close(self) -> None:
+        self._inner.close()
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def __aenter__(self) -> Self:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> Any:
+        return await self._inner.__aexit__(*exc_info)

@@ -1,0 +1,1 @@
+"""How messages reach a server and come back, one module for each transport."""

@@ -1,0 +1,83 @@
+"""JSON-RPC messages as text: read without trust, written in the one form that the audit log has too. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final
+
+from mcp.shared.message import SessionMessage
+from mcp_types import ErrorData, JSONRPCError, jsonrpc_message_adapter
+
+from mcp_servers.client.transports.density import check_parts
+from mcp_servers.client.transports.http_failures import GUARD_ERROR_CODE, fault_data
+from workspaces.outbound import TooLarge
+
+RECORDED: Final = frozenset({"tools/call", "resources/read", "prompts/get"})
+"""What the gate sends. The log has an entry for each sending, so nothing below the gate sends one of these again."""
+
+_PARSE_ERROR: Final = -32700
+_ID: Final = re.compile(rb'[{,]\s*"id"\s*:\s*([0-9]{1,9})\s*[,}]')
+_ID_WITHIN: Final = 100
+
+
+def read_message(text: str | bytes) -> SessionMessage | ValueError:
+    """One message; what is wrong with it if it is none.
+
+    A broken answer to a request becomes an error for that request, because somebody waits for it.
+    """
+    try:
+        check_parts(text)
+    except TooLarge as error:
+        data = fault_data("too_large")
+        told = ErrorData(code=GUARD_ERROR_CODE, message="The answer is too large.", data=data)
+        return _answer_for(_first_id(text), told) or ValueError(str(error))
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
+    except ValueError as error:
+        told = ErrorData(code=_PARSE_ERROR, message="Failed to parse the answer.")
+        return _answer_for(_answered_id(text), told) or error
+
+
+def write_message(item: SessionMessage) -> str:
+    """A message as one line, so that a call's arguments go out byte for byte as audited; see canonical_json()."""
+    body = item.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
+    return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def is_recorded(content: bytes) -> bool:
+    """Whether a request's body is one of those that only the gate may send, and send again."""
+    if not any(name.encode() in content for name in RECORDED):
+        return False
+    try:
+        body = json.loads(content)
+    except (ValueError, RecursionError):
+        return True  # not ours, so nothing is lost by care
+    return isinstance(body, dict) and body.get("method") in RECORDED
+
+
+def _answer_for(number: int | str | None, told: ErrorData) -> SessionMessage | None:
+    if number is None:
+        return None
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=number, error=told))
+
+
+def _first_id(text: str | bytes) -> int | None:
+    """The id of an answer that is not read, where it stands at the beginning or at the end as it mostly does."""
+    ends = (text[:_ID_WITHIN], text[-_ID_WITHIN:])
+    for end in ends:
+        found = _ID.search(end.encode() if isinstance(end, str) else end)
+        if found is not None:
+            return int(found[1])
+    return None
+
+
+def _answered_id(text: str | bytes) -> int | str | None:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, dict) or "method" in value or "jsonrpc" not in value:
+        return None
+    found = value.get("id")
+    return found if isinstance(found, int | str) and not isinstance(found, bool) else None

@@ -1,0 +1,275 @@
+"""The stdio transport: one confined child process, read within bounds.
+
+Written because the SDK's own reader has no limit on a line, takes over the service's HOME, PATH and USER, and cannot
+keep what the child writes to its error stream.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import sys
+from collections import deque
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import anyio
+from mcp.shared.message import SessionMessage
+
+from mcp_servers.client.transports.messages import read_message, write_message
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable
+
+    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+
+    from mcp_servers.client.spec import StdioSpec
+
+logger = logging.getLogger(__name__)
+
+MAX_LINE_BYTES: Final = 2**20
+STDERR_BYTES: Final = 64 * 1024
+MAX_STDERR_LINE: Final = 4096
+MAX_STRAY_LINES: Final = 10_000
+"""Lines that are no protocol, after which the child counts as broken."""
+
+EXIT_SECONDS: Final = 2.0
+"""How long a child may take to end by itself after its input closed."""
+
+_KILL_SECONDS: Final = 5.0
+_SEARCH_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
+_KEEPER: Final = str(Path(__file__).with_name("child.py"))
+
+
+class StderrRing:
+    """The end of what a child wrote to its error stream."""
+
+    def __init__(self, size_bytes: int = STDERR_BYTES) -> None:
+        self._size = size_bytes
+        self._chunks: deque[bytes] = deque()
+        self._held = 0
+        self.dropped_bytes = 0
+        self.stray_lines = 0
+        """Lines on standard output that were no protocol."""
+
+    def write(self, chunk: bytes) -> None:
+        self._chunks.append(chunk)
+        self._held += len(chunk)
+        while self._held > self._size:
+            first = self._chunks.popleft()
+            self._held -= len(first)
+            self.dropped_bytes += len(first)
+
+    def text(self) -> str:
+        """What is held, with anything unreadable replaced."""
+        return (
+            b"".join(self._chunks)
+            .decode("utf-8", "replace")
+            .replace("\0", "\N{REPLACEMENT CHARACTER}")
+        )
+
+
+class StdioTransport:
+    """A transport of the SDK's shape: `async with transport as (read, write)`."""
+
+    def __init__(self, spec: StdioSpec, *, on_line: Callable[[str], None] | None = None) -> None:
+        self._spec = spec
+        self._on_line = on_line
+        self.stderr = StderrRing()
+        self.pid: int | None = None
+        """The keeper's process id while the child runs."""
+        self.failure: str | None = None
+        """Why reading stopped, if it was not the child's orderly end: "line_too_long" or "not_mcp"."""
+        self._context: contextlib.AbstractAsyncContextManager[_Streams] | None = None
+
+    async def __aenter__(self) -> _Streams:
+        self._context = self._open()
+        return await self._context.__aenter__()
+
+    async def __aexit__(self, *exc_info: object) -> bool | None:
+        assert self._context is not None
+        return await self._context.__aexit__(*exc_info)  # type: ignore[arg-type]
+
+    @contextlib.asynccontextmanager
+    async def _open(self) -> AsyncGenerator[_Streams, None]:
+        process, lifeline = await self._start()
+        self.pid = process.pid
+        to_session, read_stream = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        write_stream, from_session = anyio.create_memory_object_stream[SessionMessage](0)
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._read_stderr, process)
+                tasks.start_soon(self._read_stdout, process, to_session)
+                tasks.start_soon(self._write_stdin, process, from_session, to_session)
+                try:
+                    yield read_stream, write_stream
+                finally:
+                    # Shielded: whatever cancels the owner, the child has to be ended and collected.
+                    with anyio.CancelScope(shield=True):
+                        await self._stop(process, lifeline)
+                    tasks.cancel_scope.cancel()
+        finally:
+            self.pid = None
+            for stream in (to_session, read_stream, write_stream, from_session):
+                stream.close()
+
+    async def _start(self) -> tuple[asyncio.subprocess.Process, int]:
+        spec = self._spec
+        spec.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (spec.home / "tmp").mkdir(mode=0o700, exist_ok=True)
+        read_end, write_end = os.pipe()
+        try:
+            # The keeper sets the limits after its fork; a function between fork and exec in this process, which has
+            # threads, could deadlock.
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                *("-I", "-S", _KEEPER, str(read_end), json.dumps(asdict(spec.limits))),
+                *spec.argv,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                cwd=spec.home,
+                env={
+                    "PATH": _SEARCH_PATH,
+                    "LANG": "C.UTF-8",
+                    "HOME": str(spec.home),
+                    "TMPDIR": str(spec.home / "tmp"),
+                    **spec.env,
+                },
+                pass_fds=(read_end,),
+                start_new_session=True,
+            )
+        except BaseException:
+            os.close(write_end)
+            raise
+        finally:
+            os.close(read_end)
+        return process, write_end
+
+    async def _read_stdout(
+        self,
+        process: asyncio.subprocess.Process,
+        to_session: MemoryObjectSendStream[SessionMessage | Exception],
+    ) -> None:
+        assert process.stdout is not None
+        buffer = bytearray()
+        async with to_session:
+            while chunk := await process.stdout.read(65536):
+                start = len(buffer)
+                buffer += chunk
+                while (newline := buffer.find(b"\n", start)) >= 0:
+                    line = bytes(buffer[:newline])
+                    del buffer[: newline + 1]
+                    start = 0
+                    if len(line) > MAX_LINE_BYTES:
+                        self.failure = "line_too_long"
+                        return
+                    if line.strip() and not await self._deliver(line, to_session):
+                        return
+                if len(buffer) > MAX_LINE_BYTES:
+                    self.failure = "line_too_long"
+                    return
+
+    async def _deliver(
+        self,
+        line: bytes,
+        to_session: MemoryObjectSendStream[SessionMessage | Exception],
+    ) -> bool:
+        """Hand one line on; False when reading is over."""
+        message = read_message(line)
+        if isinstance(message, ValueError):
+            # Greetings and debug prints on standard output are common, so they cost nothing but a count.
+            self.stderr.stray_lines += 1
+            if self.stderr.stray_lines > MAX_STRAY_LINES:
+                self.failure = "not_mcp"
+                return False
+            if self.stderr.stray_lines % 100 == 0:
+                await asyncio.sleep(0)  # noise must not keep the loop from the other connections
+            return True
+        try:
+            await to_session.send(message)
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            return False
+        return True
+
+    async def _write_stdin(
+        self,
+        process: asyncio.subprocess.Process,
+        from_session: MemoryObjectReceiveStream[SessionMessage],
+        to_session: MemoryObjectSendStream[SessionMessage | Exception],
+    ) -> None:
+        assert process.stdin is not None
+        try:
+            async with from_session:
+                async for item in from_session:
+                    process.stdin.write(write_message(item).encode() + b"\n")
+                    await process.stdin.drain()
+        except (OSError, anyio.ClosedResourceError):
+            # The child reads no more: end the read side too, or every waiting call would hang.
+            to_session.close()
+
+    async def _read_stderr(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stderr is not None
+        rest = b""
+        while chunk := await process.stderr.read(16384):
+            self.stderr.write(chunk)
+            rest = self._tell_lines(rest + chunk)
+            # A child that floods its error stream must not take the loop from the other connections.
+            await asyncio.sleep(0)
+
+    def _tell_lines(self, data: bytes) -> bytes:
+        """Tell of the whole lines; what is left of the last one."""
+        if self._on_line is None:
+            return b""
+        *lines, rest = data.split(b"\n")
+        for line in lines:
+            if line.strip():
+                self._on_line(line[:MAX_STDERR_LINE].decode("utf-8", "replace").rstrip())
+        return rest[-MAX_STDERR_LINE:]
+
+    async def _stop(self, process: asyncio.subprocess.Process, lifeline: int) -> None:
+        """Close the input, wait, let the keeper end the program, and collect the keeper in any case."""
+        assert process.stdin is not None
+        process.stdin.close()
+        try:
+            if not await _ended(process, EXIT_SECONDS):
+                os.close(lifeline)
+                lifeline = -1
+                if not await _ended(process, _KILL_SECONDS):
+                    logger.warning("the keeper of a stdio server did not end; killing it")
+                    with contextlib.suppress(ProcessLookupError):
+                        process.kill()
+                    await _ended(process, _KILL_SECONDS)
+        finally:
+            if lifeline >= 0:
+                os.close(lifeline)
+                # Also when we are cut off: a loop that closes before its child has ended complains of it.
+                await _ended(process, _KILL_SECONDS)
+            _close_pipes(process)
+
+
+_Streams = tuple[
+    "MemoryObjectReceiveStream[SessionMessage | Exception]",
+    "MemoryObjectSendStream[SessionMessage]",
+]
+
+
+async def _ended(process: asyncio.subprocess.Process, seconds: float) -> bool:
+    # Not process.wait(), which also waits for the pipes, and a grandchild may hold those.
+    deadline = asyncio.get_running_loop().time() + seconds
+    while process.returncode is None:
+        if asyncio.get_running_loop().time() >= deadline:
+            return False
+        await asyncio.sleep(0.01)
+    return True
+
+
+def _close_pipes(process: asyncio.subprocess.Process) -> None:
+    # A descendant that got away may hold the other ends; nothing public closes ours.
+    transport = getattr(process, "_transport", None)
+    if transport is not None:
+        transport.close()

@@ -1,0 +1,357 @@
+"""What crosses between this app and its callers: frozen values, no rows and no foreign types."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+from audit.actions import Outcome
+from mcp_servers.client.canonical import JsonValue, canonical_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from uuid import UUID
+
+    from audit.services import Ref
+    from workspaces.actors import Actor
+
+__all__ = [
+    "AudioPart",
+    "ContentPart",
+    "Effect",
+    "EmbeddedResourcePart",
+    "ImagePart",
+    "JsonValue",
+    "Outcome",
+    "Progress",
+    "PromptMessage",
+    "PromptOutcome",
+    "PromptRequest",
+    "Protocol",
+    "ResourceLinkPart",
+    "ResourceOutcome",
+    "ResourceRequest",
+    "TextPart",
+    "ToolAnnotations",
+    "ToolCallOutcome",
+    "ToolCallRequest",
+]
+
+
+class Effect(StrEnum):
+    """What policy says about a call."""
+
+    AUTO = "auto"
+    CONFIRM = "confirm"
+    DENY = "deny"
+
+
+class Protocol(StrEnum):
+    """Which era of the protocol to speak with a server."""
+
+    AUTO = "auto"
+    LEGACY = "legacy"
+    MODERN = "2026-07-28"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolAnnotations:
+    """What a server says about a tool; None where it says nothing.
+
+    Source: MCP specification, "Tools": ToolAnnotations. Absent hints mean read-only false, destructive true,
+    idempotent false, open world true, so None is never read as harmless.
+    """
+
+    read_only: bool | None = None
+    destructive: bool | None = None
+    idempotent: bool | None = None
+    open_world: bool | None = None
+
+    _WIRE_NAMES: ClassVar[dict[str, str]] = {
+        "read_only": "readOnlyHint",
+        "destructive": "destructiveHint",
+        "idempotent": "idempotentHint",
+        "open_world": "openWorldHint",
+    }
+
+    @classmethod
+    def from_wire(cls, annotations: object) -> ToolAnnotations:
+        """Read the hints from a tool definition; a hint that is no boolean counts as absent."""
+        if not isinstance(annotations, dict):
+            return cls()
+        found = {name: annotations.get(wire) for name, wire in cls._WIRE_NAMES.items()}
+        return cls(**{name: hint for name, hint in found.items() if isinstance(hint, bool)})
+
+    def as_json(self) -> dict[str, bool | None]:
+        """The hints as the web app, the API and the audit log show them."""
+        return {
+            "read_only": self.read_only,
+            "destructive": self.destructive,
+            "idempotent": self.idempotent,
+            "open_world": self.open_world,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """One progress notification of a running call."""
+
+    progress: float
+    total: float | None = None
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallRequest:
+    """Everything the gate needs to know about one call."""
+
+    call_id: UUID
+    """Ties the entries of the audit log and the approval to this call."""
+    workspace_id: UUID
+    tool_id: UUID
+    arguments: Mapping[str, JsonValue]
+    actor: Actor
+    approval_id: UUID | None = None
+    can_ask: bool = False
+    """True: a person can be asked, so a missing approval is not yet a refusal."""
+    bud: Ref | None = None
+    conversation_id: UUID | None = None
+    turn_id: UUID | None = None
+    model: str | None = None
+    offered_definition_hash: str | None = None
+    """The definition that the caller showed to its model or its person; a call is refused if it is another one now."""
+    timeout_seconds: float | None = None
+    """For the call alone; waiting for a free slot is not counted. None: the server's own setting."""
+    has_read_untrusted: bool = False
+    """What the model that asks for this call reads holds something from outside."""
+    untrusted_source: str = ""
+    """What that was, as a clause for people: "the page … was read"."""
+    known_destinations: frozenset[str] = frozenset()
+    """Where this call may carry data although the model has read words from outside; see mcp_servers.gate.destinations."""
+    can_wait_elsewhere: bool = False
+    """True: when the server wants an answer first, the caller can be put aside and come back with the checkpoint."""
+    checkpoint: str | None = None
+    """Where an earlier try of this same call stopped; it goes on there."""
+    identical_result: ToolCallOutcome | None = None
+    """What the same call of the same step has brought; given to this one too if the tool just reads."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceRequest:
+    """Everything the gate needs to know about reading one resource."""
+
+    call_id: UUID
+    workspace_id: UUID
+    server_id: UUID
+    uri: str
+    actor: Actor
+    bud: Ref | None = None
+    conversation_id: UUID | None = None
+    turn_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptRequest:
+    """Everything the gate needs to know about fetching one prompt."""
+
+    call_id: UUID
+    workspace_id: UUID
+    prompt_id: UUID
+    arguments: Mapping[str, str]
+    actor: Actor
+    bud: Ref | None = None
+    conversation_id: UUID | None = None
+    turn_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextPart:
+    text: str
+
+    def as_json(self) -> dict[str, JsonValue]:
+        return {"type": "text", "text": self.text}
+
+    def as_model_text(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImagePart:
+    mime_type: str
+    data: str
+    """Base64."""
+
+    def as_json(self) -> dict[str, JsonValue]:
+        return {"type": "image", "mime_type": self.mime_type, "data": self.data}
+
+    def as_model_text(self) -> str:
+        return f"[image, {self.mime_type}, shown to the user]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AudioPart:
+    mime_type: str
+    data: str
+    """Base64."""
+
+    def as_json(self) -> dict[str, JsonValue]:
+        return {"type": "audio", "mime_type": self.mime_type, "data": self.data}
+
+    def as_model_text(self) -> str:
+        return f"[audio, {self.mime_type}, shown to the user]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceLinkPart:
+    """A resource the server names; it is never fetched on sight."""
+
+    uri: str
+    name: str
+    mime_type: str | None = None
+
+    def as_json(self) -> dict[str, JsonValue]:
+        return {
+            "type": "resource_link",
+            "uri": self.uri,
+            "name": self.name,
+            "mime_type": self.mime_type,
+        }
+
+    def as_model_text(self) -> str:
+        return f"[resource {self.name}: {self.uri}]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddedResourcePart:
+    uri: str
+    mime_type: str | None = None
+    text: str | None = None
+    """None: the resource is binary."""
+    data: str | None = field(default=None, repr=False)
+    """A binary one's bytes in base64, for whoever saves them; neither rows nor the log hold them."""
+
+    def as_json(self) -> dict[str, JsonValue]:
+        told: dict[str, JsonValue] = {
+            "type": "resource",
+            "uri": self.uri,
+            "mime_type": self.mime_type,
+            "text": self.text,
+        }
+        if self.data is not None:
+            told["sha256"] = hashlib.sha256(self.data.encode()).hexdigest()
+        return told
+
+    def as_model_text(self) -> str:
+        return self.text if self.text is not None else f"[binary resource {self.uri}]"
+
+
+ContentPart: TypeAlias = TextPart | ImagePart | AudioPart | ResourceLinkPart | EmbeddedResourcePart
+
+
+def part_from_json(told: Mapping[str, Any]) -> ContentPart:
+    """A part again from what as_json() made of it; its bytes, where neither rows nor the log hold them, are gone."""
+    match told.get("type"):
+        case "image":
+            return ImagePart(mime_type=str(told["mime_type"]), data=str(told["data"]))
+        case "audio":
+            return AudioPart(mime_type=str(told["mime_type"]), data=str(told["data"]))
+        case "resource_link":
+            return ResourceLinkPart(
+                uri=str(told["uri"]), name=str(told["name"]), mime_type=told.get("mime_type")
+            )
+        case "resource":
+            return EmbeddedResourcePart(
+                uri=str(told["uri"]), mime_type=told.get("mime_type"), text=told.get("text")
+            )
+        case _:
+            return TextPart(text=str(told.get("text", "")))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallOutcome:
+    """How a call ended. Failures of the tool, the server and the line are outcomes, not exceptions."""
+
+    outcome: Outcome
+    content: tuple[ContentPart, ...] = ()
+    structured: JsonValue | None = None
+    message: str = ""
+    """What went wrong in plain words; empty after success."""
+    duration_ms: int = 0
+    truncated: bool = False
+    """True: the answer was larger than the server's limit, and content holds its beginning."""
+    details: Mapping[str, JsonValue] = field(default_factory=dict)
+    """Facts for the log (HTTP status, kind of failure); nothing secret, nothing of the other side's text."""
+    cached_at: datetime | None = None
+    """When the result was fetched that is given here again; None for a call that was really made."""
+
+    @property
+    def is_error(self) -> bool:
+        """True unless the tool ran and says that it succeeded."""
+        return self.outcome != Outcome.OK
+
+    def content_as_json(self) -> list[dict[str, JsonValue]]:
+        """The content parts as the web app and the API show them."""
+        return [part.as_json() for part in self.content]
+
+    def as_model_text(self) -> str:
+        """What the model reads as the tool's result."""
+        texts = [part.as_model_text() for part in self.content]
+        if not self.content and self.structured is not None:
+            texts = [canonical_json(self.structured).decode()]
+        if self.message:
+            texts.insert(0, f"Error: {self.message}")
+        if self.truncated:
+            texts.append("[the rest of this result was cut off]")
+        return "\n".join(texts) if texts else "(the tool returned nothing)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceOutcome:
+    """How reading a resource ended."""
+
+    outcome: Outcome
+    content: tuple[ContentPart, ...] = ()
+    message: str = ""
+    """What went wrong in plain words; empty after success."""
+    duration_ms: int = 0
+    truncated: bool = False
+    details: Mapping[str, JsonValue] = field(default_factory=dict)
+
+    @property
+    def is_error(self) -> bool:
+        """True unless the resource was read."""
+        return self.outcome != Outcome.OK
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptMessage:
+    """One message of a prompt."""
+
+    role: str
+    """user or assistant."""
+    content: ContentPart
+
+    def as_json(self) -> dict[str, JsonValue]:
+        return {"role": self.role, "content": self.content.as_json()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptOutcome:
+    """How fetching a prompt ended."""
+
+    outcome: Outcome
+    description: str = ""
+    messages: tuple[PromptMessage, ...] = ()
+    message: str = ""
+    """What went wrong in plain words; empty after success."""
+    duration_ms: int = 0
+    truncated: bool = False
+    details: Mapping[str, JsonValue] = field(default_factory=dict)
+
+    @property
+    def is_error(self) -> bool:
+        """True unless the prompt was fetched."""
+        return self.outcome != Outcome.OK

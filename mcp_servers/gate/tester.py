@@ -1,0 +1,66 @@
+"""Trying one tool out, as an administrator: through the same gate as everybody."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from django.utils import timezone
+from uuid_utils.compat import uuid7
+
+from audit.actions import RefusedBy
+from mcp_servers.client.canonical import JsonValue
+from mcp_servers.client.values import Effect, ToolCallOutcome, ToolCallRequest
+from mcp_servers.gate import call_tool
+from mcp_servers.gate.entries import refuse
+from mcp_servers.registry.consent import policy
+from mcp_servers.registry.consent.approvals import grant_approval
+from mcp_servers.registry.rights import require_to_manage
+from workspaces.database import wait_for
+from workspaces.errors import PermissionDenied
+
+if TYPE_CHECKING:
+    from mcp_servers.models import McpTool
+    from workspaces.actors import Actor
+
+_CONFIRMED_FOR: Final = timedelta(minutes=1)
+
+
+def try_tool(
+    *, tool: McpTool, arguments: Mapping[str, JsonValue], actor: Actor, is_confirmed: bool = False
+) -> ToolCallOutcome:
+    """Call a tool once.
+
+    Args:
+        is_confirmed: the actor has said yes to exactly this call; needed where policy asks first.
+
+    Raises:
+        PermissionDenied: the actor may not manage servers here; recorded as a refusal.
+        ApprovalMissing: it is not confirmed, and has to be.
+        And whatever call_tool() raises.
+    """
+    request = ToolCallRequest(
+        call_id=uuid7(),
+        workspace_id=tool.workspace_id,
+        tool_id=tool.pk,
+        arguments=arguments,
+        actor=actor,
+    )
+    try:
+        require_to_manage(actor, tool.server)
+    except PermissionDenied as error:
+        refuse(request, tool, None, error, layer=RefusedBy.PERMISSION, rule="tester.forbidden")
+        raise
+    if is_confirmed and policy.decide(tool.facts()).effect is Effect.CONFIRM:
+        approval = grant_approval(
+            call_id=request.call_id,
+            tool=tool,
+            arguments=arguments,
+            requester=actor,
+            approver=actor,
+            expires_at=timezone.now() + _CONFIRMED_FOR,
+        )
+        request = replace(request, approval_id=approval.pk)
+    return wait_for(call_tool, request)

@@ -1,0 +1,105 @@
+"""Hosted servers in the admin: to read and to uninstall, and what is still to be deleted at the provider."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db import models
+from django.http import HttpRequest
+
+from mcp_servers.klavis import instances, removals
+from mcp_servers.models import ActionRule, KlavisAccount, KlavisInstance, KlavisRemoval
+from mcp_servers.pages.admin.common import actor_of
+from mcp_servers.registry.services.actions import remove_action_rule
+from workspaces.admin import WorkspaceModelAdmin, telling
+from workspaces.roles import Permission
+
+
+class _ReadOnlyAdmin(WorkspaceModelAdmin):
+    """Rows that are made and changed on pages of their own."""
+
+    manage_permission = Permission.MANAGE_SERVERS
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+@admin.register(KlavisAccount)
+class KlavisAccountAdmin(_ReadOnlyAdmin):
+    """The workspace's account; its key is never shown."""
+
+    list_display = ("base_url", "dialect", "is_active", "checked_at", "problem")
+    fields = (
+        *("base_url", "dialect", "found_dialect", "is_active", "catalogue_read_at"),
+        *("checked_at", "problem"),
+    )
+    readonly_fields = fields
+
+
+@admin.register(KlavisInstance)
+class KlavisInstanceAdmin(_ReadOnlyAdmin):
+    """Hosted instances of the workspace and of its people; never where they are."""
+
+    list_display = ("title", "whose", "state", "is_read_only", "uses_rest", "last_checked_at")
+    list_filter = ("state",)
+    list_select_related = ("user", "workspace")
+    fields = (
+        *("title", "kind", "whose", "state", "reason", "is_read_only", "uses_rest"),
+        *("server", "last_checked_at", "created_at"),
+    )
+    readonly_fields = fields
+    actions = ("uninstall",)
+
+    @admin.display(description="Whose")
+    def whose(self, instance: KlavisInstance) -> str:
+        return instance.user.email if instance.user is not None else "The workspace's"
+
+    @admin.action(description="Uninstall")
+    def uninstall(self, request: HttpRequest, queryset: models.QuerySet[KlavisInstance]) -> None:
+        for instance in queryset.select_related("workspace"):
+            with telling(request):
+                instances.uninstall(instance=instance, actor=actor_of(request))
+
+
+@admin.register(KlavisRemoval)
+class KlavisRemovalAdmin(_ReadOnlyAdmin):
+    """Deletions that the provider has not confirmed."""
+
+    list_display = ("label", "kind", "created_at", "attempts", "next_attempt_at", "last_error")
+    fields = list_display
+    readonly_fields = fields
+    actions = ("give_up",)
+
+    @admin.action(description="Give up")
+    def give_up(self, request: HttpRequest, queryset: models.QuerySet[KlavisRemoval]) -> None:
+        for removal in queryset:
+            with telling(request):
+                removals.forget_removal(removal=removal, actor=actor_of(request))
+
+
+@admin.register(ActionRule)
+class ActionRuleAdmin(_ReadOnlyAdmin):
+    """Rules on actions that a hosted server's tool runs by name."""
+
+    list_display = ("action", "service", "category", "server", "effect")
+    list_filter = ("effect",)
+    list_select_related = ("server",)
+    fields = ("server", "service", "category", "action", "effect")
+    readonly_fields = fields
+    actions = ("take_back",)
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
+        return super().get_queryset(request).filter(server__owner__isnull=True)
+
+    @admin.action(description="Take back")
+    def take_back(self, request: HttpRequest, queryset: models.QuerySet[ActionRule]) -> None:
+        for rule in queryset.select_related("server__workspace"):
+            with telling(request):
+                remove_action_rule(rule=rule, actor=actor_of(request))

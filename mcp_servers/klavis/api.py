@@ -1,0 +1,212 @@
+"""Hosted servers over REST; never a key, a credential or a server's own address."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.response import Response
+
+from mcp_servers.klavis import accounts, instances, polling
+from mcp_servers.klavis.accounts import MAX_KEY_LENGTH, AccountDraft
+from mcp_servers.klavis.asking import account_of
+from mcp_servers.klavis.cards import instance_card, instance_cards
+from mcp_servers.models import InstanceState, KlavisAccount, KlavisDialect, KlavisInstance
+from mcp_servers.pages.api.common import StrictSerializer
+from mcp_servers.pages.views.limits import count_hosted, count_poll
+from workspaces.api import Scopes, WorkspaceViewSet
+from workspaces.errors import NotFound
+from workspaces.outbound import MAX_URL_LENGTH
+from workspaces.roles import Permission, require
+
+if TYPE_CHECKING:
+    from rest_framework.request import Request
+
+    from workspaces.scoping import WorkspaceQuerySet
+
+
+class SignInWindowOutput(serializers.Serializer[Any]):
+    """Where the caller signs in to one service, in a browser."""
+
+    service = serializers.CharField()
+    url = serializers.CharField()
+
+
+class HostedOutput(serializers.Serializer[Any]):
+    """One hosted instance."""
+
+    id = serializers.UUIDField()
+    title = serializers.CharField()
+    is_own = serializers.BooleanField(help_text="The caller's own, and not the workspace's.")
+    state = serializers.ChoiceField(choices=InstanceState.choices)
+    reason = serializers.CharField(help_text="Why it is in that state; may be empty.")
+    services = serializers.ListField(
+        child=serializers.CharField(), help_text="Of several services behind one server: which."
+    )
+    windows = SignInWindowOutput(
+        many=True,
+        help_text="Only for whoever may sign in; empty in an answer that is given again.",
+    )
+    is_read_only = serializers.BooleanField()
+    uses_rest = serializers.BooleanField()
+    server_id = serializers.UUIDField(allow_null=True)
+
+
+class HostedInput(StrictSerializer):
+    """What may be changed."""
+
+    is_read_only = serializers.BooleanField(required=False)
+    uses_rest = serializers.BooleanField(required=False)
+
+
+class HostedAccountOutput(serializers.Serializer[Any]):
+    """The workspace's account at Klavis; never its key."""
+
+    base_url = serializers.CharField()
+    dialect = serializers.ChoiceField(choices=KlavisDialect.choices)
+    is_active = serializers.BooleanField()
+    has_key = serializers.SerializerMethodField()
+    problem = serializers.CharField(help_text="Why Klavis cannot be used; empty if it can.")
+    checked_at = serializers.DateTimeField(allow_null=True)
+    services = serializers.SerializerMethodField(
+        help_text="How many services Klavis offered when it was last asked."
+    )
+
+    def get_has_key(self, account: KlavisAccount) -> bool:
+        """Whether a key is stored."""
+        return bool(account.api_key)
+
+    def get_services(self, account: KlavisAccount) -> int:
+        """The length of the kept catalogue."""
+        return len(account.catalogue)
+
+
+class HostedAccountInput(StrictSerializer):
+    """What may be set; a field that is left out stays as it is."""
+
+    base_url = serializers.CharField(
+        required=False,
+        max_length=MAX_URL_LENGTH,
+        help_text="At another address the stored key is dropped, and what is installed has to be installed again.",
+    )
+    api_key = serializers.CharField(
+        required=False,
+        write_only=True,
+        max_length=MAX_KEY_LENGTH,
+        help_text="No answer gives it back.",
+    )
+    dialect = serializers.ChoiceField(required=False, choices=KlavisDialect.choices)
+    is_active = serializers.BooleanField(required=False)
+
+
+class HostedAccountReport(serializers.Serializer[Any]):
+    """What came of asking Klavis for its services."""
+
+    ok = serializers.BooleanField()
+    message = serializers.CharField()
+    offers = serializers.IntegerField(help_text="How many services it offers.")
+
+
+class HostedViewSet(WorkspaceViewSet):
+    """Servers that a provider hosts for the workspace or for the caller."""
+
+    model = KlavisInstance
+    scopes = Scopes(read="servers:read", write="servers:write")
+    pagination_class = None  # type: ignore[assignment]  # a short list, given whole
+    serializer_class = HostedOutput
+    # An address there names the instance, from which its own, secret one can be made.
+    shown_once = frozenset({"windows"})
+
+    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+        """Those that the caller may see, with what their cards need."""
+        return super().get_queryset().select_related("workspace", "server", "user")
+
+    @extend_schema(responses=HostedOutput(many=True), filters=False)
+    def list(self, request: Request) -> Response:
+        """Every instance of the workspace, and the caller's own."""
+        cards = instance_cards(self.get_queryset(), actor=self.actor)
+        return Response(HostedOutput(cards, many=True).data)
+
+    @extend_schema(responses=HostedOutput)
+    def retrieve(self, request: Request, pk: str) -> Response:
+        """One of them."""
+        return self._answer(self.get_object())
+
+    @extend_schema(request=HostedInput, responses=HostedOutput)
+    def partial_update(self, request: Request, pk: str) -> Response:
+        """Have it only read, or reach it over the provider's REST interface."""
+        instance, values = self.get_object(), self.read(HostedInput)
+        if "is_read_only" in values:
+            count_hosted(self.actor)
+            instances.set_read_only(
+                instance=instance, is_read_only=values["is_read_only"], actor=self.actor
+            )
+        if "uses_rest" in values:
+            instances.set_uses_rest(
+                instance=instance, uses_rest=values["uses_rest"], actor=self.actor
+            )
+        return self._answer(self.get_object())
+
+    @extend_schema(responses={204: None})
+    def destroy(self, request: Request, pk: str) -> Response:
+        """Uninstall it: here at once, and at the provider."""
+        instances.uninstall(instance=self.get_object(), actor=self.actor)
+        return Response(status=204)
+
+    @extend_schema(request=None, responses=HostedOutput)
+    @action(detail=True, methods=["post"], url_path="sign-in")
+    def sign_in(self, request: Request, pk: str) -> Response:
+        """Begin the sign-in, or a failed installation, once more."""
+        count_hosted(self.actor)
+        instances.begin_again(instance=self.get_object(), actor=self.actor)
+        return self._answer(self.get_object())
+
+    @extend_schema(request=None, responses=HostedOutput)
+    @action(detail=True, methods=["post"])
+    def poll(self, request: Request, pk: str) -> Response:
+        """What became of a sign-in, for whoever may begin it."""
+        count_poll(self.actor)
+        polling.poll_for(instance=self.get_object(), actor=self.actor)
+        return self._answer(self.get_object())
+
+    @extend_schema(responses=HostedAccountOutput)
+    @action(detail=False, methods=["get"])
+    def account(self, request: Request) -> Response:
+        """The workspace's account at Klavis, for those who manage servers; 404 if it has none."""
+        require(self.actor, Permission.MANAGE_SERVERS, workspace_id=self.workspace.pk)
+        account = account_of(self.workspace.pk)
+        if account is None:
+            raise NotFound("Klavis is not set up in this workspace.")
+        return Response(HostedAccountOutput(account).data)
+
+    @extend_schema(request=HostedAccountInput, responses=HostedAccountOutput)
+    @account.mapping.patch
+    def change_account(self, request: Request) -> Response:
+        """Set the account up, or change it."""
+        values = self.read(HostedAccountInput)
+        if "dialect" in values:
+            values["dialect"] = KlavisDialect(values["dialect"])
+        account = accounts.save_account(
+            workspace_id=self.workspace.pk, draft=AccountDraft(**values), actor=self.actor
+        )
+        return Response(HostedAccountOutput(account).data)
+
+    @extend_schema(responses={204: None})
+    @account.mapping.delete
+    def remove_account(self, request: Request) -> Response:
+        """Take the account away, with every server that came from it."""
+        accounts.remove_account(workspace_id=self.workspace.pk, actor=self.actor)
+        return Response(status=204)
+
+    @extend_schema(request=None, responses=HostedAccountReport)
+    @action(detail=False, methods=["post"], url_path="account/test")
+    def test_account(self, request: Request) -> Response:
+        """Ask Klavis for its services, with the stored key."""
+        count_hosted(self.actor)
+        report = accounts.try_account(workspace_id=self.workspace.pk, actor=self.actor)
+        return Response(HostedAccountReport(report).data)
+
+    def _answer(self, instance: KlavisInstance) -> Response:
+        return Response(HostedOutput(instance_card(instance, actor=self.actor)).data)

@@ -1,0 +1,79 @@
+"""Forms of the pages on the hosted MCP provider."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from mcp_servers.client.values import Effect
+from mcp_servers.klavis.accounts import MAX_KEY_LENGTH, AccountDraft, platform_key
+from mcp_servers.models import KlavisAccount, KlavisDialect
+from mcp_servers.models.klavis import DEFAULT_BASE_URL
+from mcp_servers.pages.forms.common import SECRET_HELP
+from workspaces.outbound import MAX_URL_LENGTH
+
+
+class KlavisAccountForm(forms.Form):
+    """The workspace's account."""
+
+    base_url = forms.CharField(
+        label="Base URL",
+        max_length=MAX_URL_LENGTH,
+        initial=DEFAULT_BASE_URL,
+        help_text="At another address the stored key is dropped, and what is installed has to be installed again.",
+    )
+    api_key = forms.CharField(
+        label="API key",
+        max_length=MAX_KEY_LENGTH,
+        required=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
+        help_text=SECRET_HELP,
+    )
+    dialect = forms.ChoiceField(
+        label="API", choices=KlavisDialect.choices, initial=KlavisDialect.AUTO
+    )
+    is_active = forms.BooleanField(label="Switched on", required=False, initial=True)
+
+    def __init__(self, *args: Any, account: KlavisAccount | None = None, **kwargs: Any) -> None:
+        if account is not None:
+            kwargs.setdefault(
+                "initial",
+                {
+                    "base_url": account.base_url,
+                    "dialect": account.dialect,
+                    "is_active": account.is_active,
+                },
+            )
+        super().__init__(*args, **kwargs)
+        if account is not None and account.api_key:
+            self.fields["api_key"].help_text = f"Empty: it stays as it is. {SECRET_HELP}"
+        elif platform_key():
+            self.fields[
+                "api_key"
+            ].help_text = "Leave this empty to use the key that the platform's owner has set."
+
+    def draft(self) -> AccountDraft:
+        """What the form says."""
+        values = self.cleaned_data
+        return AccountDraft(
+            base_url=values["base_url"],
+            api_key=values["api_key"] or None,
+            dialect=KlavisDialect(values["dialect"]),
+            is_active=values["is_active"],
+        )
+
+
+class ActionRuleForm(forms.Form):
+    """What is to happen when a tool runs an action by name."""
+
+    action = forms.CharField(max_length=200, help_text="As the tool names it, such as send_email.")
+    service = forms.CharField(max_length=200, required=False)
+    category = forms.CharField(max_length=200, required=False)
+    effect = forms.ChoiceField(
+        choices=[
+            (Effect.CONFIRM.value, "Ask each time"),
+            (Effect.DENY.value, "Refuse"),
+            (Effect.AUTO.value, "Run by itself"),
+        ]
+    )

@@ -1,0 +1,1 @@
+"""Servers for people and programs: pages, forms, cards, the admin and the REST interface. Thin, over the services."""

@@ -1,0 +1,60 @@
+"""What the admin classes of this app share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from django.contrib import messages
+from django.db import models
+from django.http import HttpRequest
+
+from mcp_servers.models import McpServer, McpTool
+from mcp_servers.registry.services import ConnectionReport
+from workspaces.admin import WorkspaceModelAdmin
+
+if TYPE_CHECKING:
+    from workspaces.actors import Actor
+    from workspaces.middleware import WorkspaceRequest
+
+
+class OfServerAdmin(WorkspaceModelAdmin):
+    """Rows that belong to a server of the workspace; those of people's own servers are theirs alone."""
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
+        return super().get_queryset(request).filter(server__owner__isnull=True)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False  # they come from their servers
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+def actor_of(request: HttpRequest) -> Actor:
+    """Who acts."""
+    return cast("WorkspaceRequest", request).actor
+
+
+def is_owner(request: HttpRequest) -> bool:
+    """The platform's owner."""
+    return bool(request.user.is_active and request.user.is_superuser)
+
+
+def tool_state(tool: McpTool) -> str:
+    """In a few words."""
+    if tool.is_removed:
+        return "removed by the server"
+    if tool.problem:
+        return f"left out: {tool.problem}"
+    if tool.is_quarantined:
+        return "changed; to be accepted" if tool.approved_hash else "new; to be accepted"
+    return "accepted" if tool.is_enabled else "switched off"
+
+
+def tell_report(request: HttpRequest, server: McpServer, report: ConnectionReport) -> None:
+    """Say on the page what came of a look."""
+    if report.ok:
+        told = f"{server.name}: connected in {report.latency_ms} ms, protocol {report.protocol_revision}, {report.tool_count} tools."
+        messages.success(request, f"{told} {report.message}".strip())
+    else:
+        messages.error(request, f"{server.name}: {report.message}")

@@ -1,0 +1,194 @@
+"""Tools, resources, prompts and checks in the admin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db import models, transaction
+from django.http import HttpRequest
+
+from mcp_servers.models import ApprovalOverride, HealthCheck, McpPrompt, McpResource, McpTool
+from mcp_servers.pages.admin.common import OfServerAdmin, actor_of, tool_state
+from mcp_servers.pages.cards import badges_of
+from mcp_servers.registry import services
+from workspaces.admin import telling
+from workspaces.roles import Permission
+
+
+@admin.register(McpTool)
+class McpToolAdmin(OfServerAdmin):
+    """Tools of the workspace's servers: which are on, which ask first, which definitions are accepted."""
+
+    manage_permission = Permission.MANAGE_SERVERS
+    list_display = ("name", "server", "badges", "is_enabled", "approval_override", "state")
+    list_filter = ("is_enabled", "approval_override")
+    list_select_related = ("server",)
+    search_fields = ("name", "title")
+    fields = (
+        *(
+            "name",
+            "server",
+            "title",
+            "description",
+            "badges",
+            "state",
+            "warnings",
+            "renamed_from",
+            "task_support",
+            "is_enabled",
+            "approval_override",
+        ),
+        *("input_schema", "output_schema", "approved_definition", "cache_seconds"),
+        *("first_seen_at", "last_seen_at"),
+    )
+    readonly_fields = (
+        *(
+            "name",
+            "server",
+            "title",
+            "description",
+            "badges",
+            "state",
+            "warnings",
+            "renamed_from",
+            "task_support",
+            "input_schema",
+            "output_schema",
+        ),
+        *("approved_definition", "cache_seconds", "first_seen_at", "last_seen_at"),
+    )
+    actions = ("switch_on", "switch_off", "accept_definitions")
+
+    def save_model(self, request: HttpRequest, obj: McpTool, form: Any, change: bool) -> None:
+        tool = (
+            McpTool.objects.for_workspace(obj.workspace_id).select_related("server").get(pk=obj.pk)
+        )
+        with telling(request), transaction.atomic():
+            if "is_enabled" in form.changed_data:
+                services.set_tool_enabled(
+                    tool=tool, is_enabled=obj.is_enabled, actor=actor_of(request)
+                )
+            if "approval_override" in form.changed_data:
+                services.set_approval_override(
+                    tool=tool,
+                    override=ApprovalOverride(obj.approval_override),
+                    actor=actor_of(request),
+                )
+
+    @admin.display(description="Says of itself")
+    def badges(self, tool: McpTool) -> str:
+        return ", ".join(badge.label for badge in badges_of(tool.typed_annotations))
+
+    @admin.display(description="State")
+    def state(self, tool: McpTool) -> str:
+        return tool_state(tool)
+
+    @admin.action(description="Switch on")
+    def switch_on(self, request: HttpRequest, queryset: models.QuerySet[McpTool]) -> None:
+        for tool in queryset:
+            with telling(request):
+                services.set_tool_enabled(tool=tool, is_enabled=True, actor=actor_of(request))
+
+    @admin.action(description="Switch off")
+    def switch_off(self, request: HttpRequest, queryset: models.QuerySet[McpTool]) -> None:
+        for tool in queryset:
+            with telling(request):
+                services.set_tool_enabled(tool=tool, is_enabled=False, actor=actor_of(request))
+
+    @admin.action(description="Accept the present definition")
+    def accept_definitions(self, request: HttpRequest, queryset: models.QuerySet[McpTool]) -> None:
+        for tool in queryset:
+            with telling(request):
+                services.accept_definition(tool=tool, actor=actor_of(request))
+
+
+@admin.register(McpResource)
+class McpResourceAdmin(OfServerAdmin):
+    """Resources and templates of the workspace's servers: which of them people may attach."""
+
+    manage_permission = Permission.MANAGE_SERVERS
+    list_display = ("__str__", "server", "is_template", "mime_type", "is_enabled", "removed_at")
+    list_filter = ("is_enabled", "is_template")
+    list_select_related = ("server",)
+    search_fields = ("uri", "name", "title")
+    readonly_fields = (
+        *("server", "uri", "is_template", "name", "title", "description", "mime_type", "size"),
+        *("is_watched", "changed_at", "first_seen_at", "last_seen_at", "removed_at"),
+    )
+    fields = (*readonly_fields, "is_enabled")
+    actions = ("switch_on", "switch_off")
+
+    def save_model(self, request: HttpRequest, obj: McpResource, form: Any, change: bool) -> None:
+        row = McpResource.objects.for_workspace(obj.workspace_id).fetch(obj.pk)
+        with telling(request):
+            services.set_resource_enabled(
+                resource=row, is_enabled=obj.is_enabled, actor=actor_of(request)
+            )
+
+    @admin.action(description="Switch on")
+    def switch_on(self, request: HttpRequest, queryset: models.QuerySet[McpResource]) -> None:
+        for row in queryset:
+            with telling(request):
+                services.set_resource_enabled(
+                    resource=row, is_enabled=True, actor=actor_of(request)
+                )
+
+    @admin.action(description="Switch off")
+    def switch_off(self, request: HttpRequest, queryset: models.QuerySet[McpResource]) -> None:
+        for row in queryset:
+            with telling(request):
+                services.set_resource_enabled(
+                    resource=row, is_enabled=False, actor=actor_of(request)
+                )
+
+
+@admin.register(McpPrompt)
+class McpPromptAdmin(OfServerAdmin):
+    """Prompts of the workspace's servers: which of them people may use."""
+
+    manage_permission = Permission.MANAGE_SERVERS
+    list_display = ("__str__", "server", "is_enabled", "removed_at")
+    list_filter = ("is_enabled",)
+    list_select_related = ("server",)
+    search_fields = ("name", "title")
+    readonly_fields = (
+        *("server", "name", "title", "description", "arguments"),
+        *("first_seen_at", "last_seen_at", "removed_at"),
+    )
+    fields = (*readonly_fields, "is_enabled")
+    actions = ("switch_on", "switch_off")
+
+    def save_model(self, request: HttpRequest, obj: McpPrompt, form: Any, change: bool) -> None:
+        row = McpPrompt.objects.for_workspace(obj.workspace_id).fetch(obj.pk)
+        with telling(request):
+            services.set_prompt_enabled(
+                prompt=row, is_enabled=obj.is_enabled, actor=actor_of(request)
+            )
+
+    @admin.action(description="Switch on")
+    def switch_on(self, request: HttpRequest, queryset: models.QuerySet[McpPrompt]) -> None:
+        for row in queryset:
+            with telling(request):
+                services.set_prompt_enabled(prompt=row, is_enabled=True, actor=actor_of(request))
+
+    @admin.action(description="Switch off")
+    def switch_off(self, request: HttpRequest, queryset: models.QuerySet[McpPrompt]) -> None:
+        for row in queryset:
+            with telling(request):
+                services.set_prompt_enabled(prompt=row, is_enabled=False, actor=actor_of(request))
+
+
+@admin.register(HealthCheck)
+class HealthCheckAdmin(OfServerAdmin):
+    """How the servers answered; to read only."""
+
+    manage_permission = Permission.MANAGE_SERVERS
+    list_display = ("checked_at", "server", "is_ok", "latency_ms", "error")
+    list_filter = ("is_ok",)
+    list_select_related = ("server",)
+    fields = ("checked_at", "server", "is_ok", "latency_ms", "error")
+    readonly_fields = fields
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False

@@ -1,0 +1,106 @@
+"""What belongs to the platform, for its owner alone: the catalogue of programs, and the servers of its file."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.db import models
+from django.http import HttpRequest
+
+from mcp_servers.models import GlobalServer, StdioProgram, pins
+from mcp_servers.pages.admin.common import actor_of, is_owner
+from mcp_servers.registry import services
+from mcp_servers.registry.catalogue.own import known_servers
+from workspaces.admin import TrackedModelAdmin, telling
+
+
+@admin.register(StdioProgram)
+class StdioProgramAdmin(TrackedModelAdmin):
+    """The platform's catalogue, for its owner alone."""
+
+    list_display = ("title", "slug", "command", "is_enabled", "problem")
+    search_fields: ClassVar[Any] = ("title", "slug")
+    fields = (
+        "title",
+        "slug",
+        "description",
+        "command",
+        "args",
+        "parameters",
+        "env_names",
+        "is_enabled",
+        "problem",
+        "file_hash",
+    )
+    readonly_fields = ("problem", "file_hash")
+    actions = ("accept_files",)
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """A program of the catalogue of well-known servers, if the address names one; the owner looks it over."""
+        known = known_servers().get(request.GET.get("known", ""))
+        if known is None or known.program is None:
+            return {}
+        recipe = known.program
+        return {
+            "title": known.title,
+            "slug": known.slug,
+            "description": known.description,
+            "command": recipe.command,
+            "args": list(recipe.args),
+            "parameters": [one.model_dump(mode="json") for one in recipe.parameters],
+            "env_names": list(recipe.env_names),
+        }
+
+    def save_model(self, request: HttpRequest, obj: StdioProgram, form: Any, change: bool) -> None:
+        """Saving is the owner's word on what runs, so its files are pinned as they are now."""
+        obj.file_hash = pins.program_hash(obj.command, obj.args)
+        obj.problem = ""
+        super().save_model(request, obj, form, change)
+
+    @admin.action(description="Accept the programs as they are now")
+    def accept_files(self, request: HttpRequest, queryset: models.QuerySet[StdioProgram]) -> None:
+        for program in queryset:
+            with telling(request):
+                services.accept_program(program=program, actor=actor_of(request))
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return is_owner(request)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return is_owner(request)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return is_owner(request)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return is_owner(request)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return is_owner(request)
+
+
+@admin.register(GlobalServer)
+class GlobalServerAdmin(TrackedModelAdmin):
+    """The servers of the platform's file, as workspaces may know them; the file itself is where they are changed."""
+
+    list_display = ("name", "transport", "target_label", "is_required", "is_present")
+    list_filter = ("is_required", "is_present", "transport")
+    search_fields: ClassVar[Any] = ("name",)
+    fields = ("name", "transport", "target_label", "is_required", "is_present", "updated_at")
+    readonly_fields = fields
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return is_owner(request)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return is_owner(request)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False

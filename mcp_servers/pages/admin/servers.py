@@ -1,0 +1,251 @@
+"""Servers in the admin."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from django.contrib import admin
+from django.db import models
+from django.http import HttpRequest
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from mcp_servers.models import McpServer, McpTool, StdioProgram
+from mcp_servers.oauth.identity import callback_urls
+from mcp_servers.pages.admin.common import actor_of, tell_report, tool_state
+from mcp_servers.pages.forms import ServerAdminForm
+from mcp_servers.registry import services
+from workspaces.admin import WorkspaceModelAdmin, telling
+from workspaces.roles import Permission
+
+if TYPE_CHECKING:
+    from workspaces.middleware import WorkspaceRequest
+
+
+@admin.register(McpServer)
+class McpServerAdmin(WorkspaceModelAdmin):
+    """Servers of the workspace. Their secrets can be written, and are never shown."""
+
+    manage_permission = Permission.MANAGE_SERVERS
+    form = ServerAdminForm
+    list_display = (
+        "name",
+        "scope",
+        "owner",
+        "transport",
+        "where",
+        "status",
+        "latency_ms",
+        "protocol_revision",
+        "tool_count",
+        "is_active",
+    )
+    list_filter = ("status", "scope", "transport", "is_active")
+    search_fields = ("name",)
+    list_select_related = ("program", "owner", "global_server", "workspace")
+    actions = ("test_connections", "refresh_tool_lists", "disconnect", "switch_on", "switch_off")
+    fieldsets = (
+        (None, {"fields": ("name", "is_active", "trusts_annotations", "allows_new_tools")}),
+        ("Where it is", {"fields": ("transport", "url", "program", "parameters", "protocol")}),
+        (
+            "Credentials",
+            {
+                "fields": (
+                    "stored_secrets",
+                    "auth_type",
+                    "auth_name",
+                    "auth_secret",
+                    "account_use",
+                    "oauth_scope",
+                    "callback_addresses",
+                    "headers",
+                    "env",
+                    "clears_secrets",
+                )
+            },
+        ),
+        (
+            "What it may ask for, and is told",
+            {
+                "fields": (
+                    *("answers_elicitation", "uses_instructions", "sampling"),
+                    *("sampling_daily_tokens", "sampling_model", "roots", "log_level"),
+                )
+            },
+        ),
+        ("Times and limits", {"fields": ("connection_config",)}),
+        (
+            "State",
+            {
+                "fields": (
+                    *(
+                        "status",
+                        "status_reason",
+                        "last_connected_at",
+                        "last_checked_at",
+                        "consecutive_failures",
+                    ),
+                    *("latency_ms", "resolved_transport", "protocol_revision"),
+                    *("server_version", "tools_listed_at", "lists_stale_at"),
+                    *("instructions", "tool_list"),
+                )
+            },
+        ),
+    )
+    readonly_fields = (
+        "callback_addresses",
+        *("stored_secrets", "status", "status_reason", "last_connected_at", "last_checked_at"),
+        *("consecutive_failures", "latency_ms", "resolved_transport", "protocol_revision"),
+        *("server_version", "tools_listed_at", "lists_stale_at", "instructions", "tool_list"),
+    )
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
+        """The rows with the numbers of their tools, for the list."""
+        workspace = cast("WorkspaceRequest", request).workspace
+        rows = super().get_queryset(request)
+        if workspace is None:
+            return rows
+        tools = McpTool.objects.for_workspace(workspace)
+        counted = rows.annotate(
+            callable_count=_count_of(tools.callable()), offered_count=_count_of(tools.offered())
+        )
+        return cast("models.QuerySet[Any]", counted)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Somebody's own server is theirs to change; an administrator switches it off or deletes it."""
+        if obj is not None and obj.owner_id is not None:
+            return False
+        return super().has_change_permission(request, obj)
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Of somebody's own server only that it exists, where, and how it is."""
+        if obj is not None and obj.owner_id is not None:
+            return ((None, {"fields": ("name", "owner", "where", "status", "is_active")}),)
+        return super().get_fieldsets(request, obj)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        if obj is not None and obj.owner_id is not None:
+            return ("name", "owner", "where", "status", "is_active")
+        return super().get_readonly_fields(request, obj)
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        """The form, which knows for which workspace it is."""
+        form = super().get_form(request, obj, change, **kwargs)
+        workspace = cast("WorkspaceRequest", request).workspace
+        return type(
+            "BoundServerForm", (form,), {"workspace_id": workspace.pk if workspace else None}
+        )
+
+    def choices_for(self, db_field: Any, request: HttpRequest) -> models.QuerySet[Any]:
+        """Programs are the platform's: those on offer."""
+        if db_field.name == "program":
+            return StdioProgram.objects.filter(is_enabled=True)
+        return super().choices_for(db_field, request)
+
+    def save_model(
+        self, request: HttpRequest, obj: McpServer, form: ServerAdminForm, change: bool
+    ) -> None:
+        """Save through the service, as the page and the REST interface do."""
+        if change:
+            saved = services.update_server(server=obj, draft=form.draft(), actor=actor_of(request))
+        else:
+            workspace = cast("WorkspaceRequest", request).workspace
+            assert workspace is not None
+            saved = services.add_server(
+                workspace_id=workspace.pk, draft=form.draft(), actor=actor_of(request)
+            )
+        obj.__dict__.update(saved.__dict__)
+
+    def delete_model(self, request: HttpRequest, obj: McpServer) -> None:
+        with telling(request):
+            services.delete_server(server=obj, actor=actor_of(request))
+
+    @admin.display(description="Where")
+    def where(self, server: McpServer) -> str:
+        label = server.target_label
+        # The path of somebody's own server may be a secret of theirs.
+        return label if server.owner_id is None else "/".join(label.split("/")[:3])
+
+    @admin.display(description="Tools")
+    def tool_count(self, server: McpServer) -> str:
+        counts = server.__dict__
+        return f"{counts.get('callable_count') or 0} of {counts.get('offered_count') or 0}"
+
+    @admin.display(description="Register at the issuer")
+    def callback_addresses(self, server: McpServer) -> str:
+        """Where a client that somebody registers by hand has to send people back to."""
+        return "–" if server._state.adding else "\n".join(callback_urls(server.pk))
+
+    @admin.display(description="Stored")
+    def stored_secrets(self, server: McpServer) -> str:
+        stored = {
+            "headers": server.headers,
+            "environment": server.env,
+            "credentials": server.auth_config,
+        }
+        return ", ".join(name for name, secret in stored.items() if secret) or "nothing"
+
+    @admin.display(description="Tools")
+    def tool_list(self, server: McpServer) -> SafeString:
+        if server._state.adding:
+            return SafeString("–")
+        tools = McpTool.objects.for_workspace(server.workspace_id).filter(server=server)
+        return format_html(
+            "<ul>{}</ul>",
+            format_html_join(
+                "",
+                "<li><strong>{}</strong> {}</li>",
+                ((tool.name, tool_state(tool)) for tool in tools),
+            ),
+        )
+
+    @admin.action(description="Test connection")
+    def test_connections(self, request: HttpRequest, queryset: models.QuerySet[McpServer]) -> None:
+        for server in queryset:
+            with telling(request):
+                tell_report(
+                    request,
+                    server,
+                    services.test_connection(server=server, actor=actor_of(request)),
+                )
+
+    @admin.action(description="Read the tool list again")
+    def refresh_tool_lists(
+        self, request: HttpRequest, queryset: models.QuerySet[McpServer]
+    ) -> None:
+        for server in queryset:
+            with telling(request):
+                tell_report(
+                    request, server, services.refresh_tools(server=server, actor=actor_of(request))
+                )
+
+    @admin.action(description="Disconnect")
+    def disconnect(self, request: HttpRequest, queryset: models.QuerySet[McpServer]) -> None:
+        for server in queryset:
+            with telling(request):
+                services.disconnect_server(server=server, actor=actor_of(request))
+
+    @admin.action(description="Switch on")
+    def switch_on(self, request: HttpRequest, queryset: models.QuerySet[McpServer]) -> None:
+        self._switch(request, queryset, is_active=True)
+
+    @admin.action(description="Switch off")
+    def switch_off(self, request: HttpRequest, queryset: models.QuerySet[McpServer]) -> None:
+        self._switch(request, queryset, is_active=False)
+
+    def _switch(
+        self, request: HttpRequest, queryset: models.QuerySet[McpServer], *, is_active: bool
+    ) -> None:
+        for server in queryset:
+            with telling(request):
+                services.set_server_active(
+                    server=server, is_active=is_active, actor=actor_of(request)
+                )
+
+
+def _count_of(tools: models.QuerySet[McpTool]) -> models.Subquery:
+    """How many of these belong to the server at hand; none for no rows."""
+    of_server = tools.filter(server=models.OuterRef("pk")).order_by().values("server")
+    return models.Subquery(of_server.annotate(number=models.Count("pk")).values("number"))

@@ -1,0 +1,23 @@
+"""Servers and what they offer over REST."""
+
+from mcp_servers.klavis.api import HostedViewSet
+from mcp_servers.pages.api.catalogue import CatalogueViewSet
+from mcp_servers.pages.api.connections import ConnectionViewSet
+from mcp_servers.pages.api.lists import GlobalServerViewSet, ServerListViewSet
+from mcp_servers.pages.api.offers import PromptViewSet, ResourceViewSet
+from mcp_servers.pages.api.servers import ServerViewSet
+from mcp_servers.pages.api.tools import ToolViewSet
+from mcp_servers.pages.api.trace import TraceViewSet
+
+routes = [
+    ("servers", ServerViewSet),
+    ("tools", ToolViewSet),
+    ("resources", ResourceViewSet),
+    ("prompts", PromptViewSet),
+    ("trace", TraceViewSet),
+    ("catalogue", CatalogueViewSet),
+    ("connections", ConnectionViewSet),
+    ("global-servers", GlobalServerViewSet),
+    ("server-lists", ServerListViewSet),
+    ("hosted-servers", HostedViewSet),
+]

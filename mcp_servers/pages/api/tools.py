@@ -1,0 +1,178 @@
+"""Tools over REST."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import django_filters
+from drf_spectacular.utils import extend_schema, extend_schema_field
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.response import Response
+
+from mcp_servers.client.values import Outcome
+from mcp_servers.gate import tester
+from mcp_servers.models import ApprovalOverride, McpTool
+from mcp_servers.pages.api.common import StrictSerializer
+from mcp_servers.registry import services
+from mcp_servers.registry.discovery import listed_for
+from mcp_servers.registry.services.tools import MAX_CACHE_SECONDS
+from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
+
+if TYPE_CHECKING:
+    from rest_framework.request import Request
+
+    from workspaces.scoping import WorkspaceQuerySet
+
+
+class ToolOutput(serializers.ModelSerializer[McpTool]):
+    """A tool as it was last seen."""
+
+    server_id = serializers.UUIDField(read_only=True)
+    annotations = serializers.SerializerMethodField()
+    input_schema = serializers.DictField(read_only=True)
+    output_schema = serializers.DictField(read_only=True, allow_null=True)
+    warnings = serializers.ListField(child=serializers.CharField(), read_only=True)
+    is_removed = serializers.BooleanField(read_only=True)
+    is_quarantined = serializers.BooleanField(read_only=True)
+
+    class Meta:
+        model = McpTool
+        fields = (
+            *(
+                "id",
+                "server_id",
+                "name",
+                "title",
+                "description",
+                "input_schema",
+                "output_schema",
+                "annotations",
+            ),
+            *(
+                "is_enabled",
+                "approval_override",
+                "definition_hash",
+                "is_quarantined",
+                "is_removed",
+                "problem",
+                "warnings",
+                "renamed_from",
+                "task_support",
+                "cache_seconds",
+            ),
+            *("first_seen_at", "last_seen_at", "removed_at"),
+        )
+        read_only_fields = fields
+
+    @extend_schema_field(serializers.DictField(child=serializers.BooleanField(allow_null=True)))
+    def get_annotations(self, tool: McpTool) -> dict[str, bool | None]:
+        """What the server says about the tool."""
+        return tool.typed_annotations.as_json()
+
+
+class ToolInput(StrictSerializer):
+    """What may be changed about a tool."""
+
+    is_enabled = serializers.BooleanField(required=False)
+    approval_override = serializers.ChoiceField(choices=ApprovalOverride.choices, required=False)
+    cache_seconds = serializers.IntegerField(
+        required=False,
+        allow_null=True,
+        min_value=1,
+        max_value=MAX_CACHE_SECONDS,
+        help_text="Only for tools of a trusted server that just read.",
+    )
+
+
+class AcceptInput(StrictSerializer):
+    """Which definition was looked at."""
+
+    definition_hash = serializers.RegexField(r"^[0-9a-f]{64}$")
+
+
+class TryInput(StrictSerializer):
+    """One call."""
+
+    # A field called "arguments" is what a tool takes; nothing of it becomes a program's argument.
+    arguments = serializers.DictField(required=False)
+    confirm = serializers.BooleanField(
+        required=False,
+        default=False,
+        help_text="Yes to exactly this call, where policy asks first.",
+    )
+
+
+class OutcomeOutput(serializers.Serializer[Any]):
+    """How a call ended."""
+
+    outcome = serializers.ChoiceField(choices=[(one.value, one.value) for one in Outcome])
+    is_error = serializers.BooleanField()
+    content = serializers.ListField(child=serializers.DictField(), source="content_as_json")
+    structured = serializers.JSONField(allow_null=True)
+    message = serializers.CharField()
+    duration_ms = serializers.IntegerField()
+    truncated = serializers.BooleanField()
+
+
+class ToolFilters(RowFilterSet):
+    """What a list of tools may be narrowed by."""
+
+    server = django_filters.UUIDFilter(field_name="server_id")
+    is_enabled = django_filters.BooleanFilter()
+    name = django_filters.CharFilter(max_length=256)
+
+
+class ToolViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
+    """Tools of the workspace's servers."""
+
+    model = McpTool
+    scopes = Scopes(read="servers:read", write="servers:write")
+    serializer_class = ToolOutput
+    filterset_class = ToolFilters
+    orderings: ClassVar[Any] = ("name", "-id")
+
+    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+        """Those that the caller may see, in the form in which their account was shown them."""
+        rows = super().get_queryset().select_related("server__workspace")
+        return rows.filter(listed_for(self.actor, self.workspace.pk))
+
+    @extend_schema(request=ToolInput, responses=ToolOutput)
+    def partial_update(self, request: Request, pk: str) -> Response:
+        """Switch a tool on or off, or say whether it asks first."""
+        tool: McpTool = self.get_object()
+        values = self.read(ToolInput, partial=True)
+        if "is_enabled" in values:
+            tool = services.set_tool_enabled(
+                tool=tool, is_enabled=values["is_enabled"], actor=self.actor
+            )
+        if "approval_override" in values:
+            override = ApprovalOverride(values["approval_override"])
+            tool = services.set_approval_override(tool=tool, override=override, actor=self.actor)
+        if "cache_seconds" in values:
+            tool = services.set_tool_cache(
+                tool=tool, seconds=values["cache_seconds"], actor=self.actor
+            )
+        return self.answer(tool)
+
+    @extend_schema(request=AcceptInput, responses=ToolOutput)
+    @action(detail=True, methods=["post"])
+    def accept(self, request: Request, pk: str) -> Response:
+        """Accept the definition that was looked at."""
+        tool = self.get_object()
+        seen = self.read(AcceptInput)["definition_hash"]
+        return self.answer(services.accept_definition(tool=tool, actor=self.actor, seen_hash=seen))
+
+    @extend_schema(request=TryInput, responses=OutcomeOutput)
+    @action(detail=True, methods=["post"])
+    def test(self, request: Request, pk: str) -> Response:
+        """Call the tool once, through the gate."""
+        tool = self.get_object()
+        values = self.read(TryInput)
+        outcome = tester.try_tool(
+            tool=tool,
+            arguments=values.get("arguments", {}),
+            actor=self.actor,
+            is_confirmed=values["confirm"],
+        )
+        return Response(OutcomeOutput(outcome).data)

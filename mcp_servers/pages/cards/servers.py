@@ -1,0 +1,293 @@
+"""One server as the servers page shows it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from django.db.models import Count, OuterRef, Q, Subquery, prefetch_related_objects
+from django.utils import timezone
+
+from mcp_servers.client.hidden_text import show_hidden
+from mcp_servers.client.values import Protocol
+from mcp_servers.models import (
+    AuthType,
+    HealthCheck,
+    McpPrompt,
+    McpResource,
+    McpServer,
+    McpTool,
+    OAuthGrant,
+    ServerScope,
+    ServerStatus,
+    Transport,
+)
+from mcp_servers.oauth.grants import uses_own_accounts
+from mcp_servers.pages.cards.connections import missing_sign_ins
+from mcp_servers.pages.cards.tools import ToolRow, tool_row
+from mcp_servers.registry.discovery import listed_for
+from mcp_servers.registry.rights import may_manage, may_sign_in
+from mcp_servers.registry.services.connections import connections_of
+from mcp_servers.registry.trace.reading import may_see_trace
+
+if TYPE_CHECKING:
+    from mcp_servers.client.connections.facts import ConnectionStatus
+    from workspaces.actors import Actor
+
+CHECKS_SHOWN: Final = 30
+
+_NEWEST: Final = Protocol.MODERN.value
+_SCOPES: Final = {
+    ServerScope.GLOBAL.value: "Platform",
+    ServerScope.PERSONAL.value: "Personal",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckBar:
+    """One look at a server."""
+
+    ok: bool
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """One server with its tools."""
+
+    id: UUID
+    name: str
+    scope_label: str
+    is_personal: bool
+    is_program: bool
+    is_required: bool
+    is_blocked: bool
+    transport_label: str
+    endpoint: str
+    hosted_id: UUID | None
+    """The instance at a provider that this server stands for."""
+    is_active: bool
+    status: str
+    reason: str
+    suggests_sessions: bool
+    """A tool wanted to ask back, which this server can do only in the older revisions."""
+    protocol_label: str
+    server_version: str
+    latency_ms: int | None
+    checked_at: datetime | None
+    next_attempt_at: datetime | None
+    connections: int
+    """Open ones of this process."""
+    in_flight: int
+    checks: tuple[CheckBar, ...]
+    uptime_percent: float | None
+    tools: tuple[ToolRow, ...]
+    enabled_count: int
+    waiting_count: int
+    """Tools that somebody has to look at."""
+    resource_count: int
+    prompt_count: int
+    can_manage: bool
+    can_see_trace: bool
+    uses_sign_in: bool
+    is_shared_account: bool
+    """Where people sign in: one account for everybody, which an administrator connects."""
+    needs_sign_in: bool
+    """The reader's calls would have no account to be made with."""
+    can_sign_in: bool
+    people_connected: int | None
+    """For whoever manages it, where each person signs in."""
+
+
+def cards_of(servers: Iterable[McpServer], *, actor: Actor) -> list[Card]:
+    """A card for each server, in the given order, with few queries in all.
+
+    Args:
+        actor: who reads; only who manages a server is told why it failed in the words of its program, and of the
+            tools that other people's accounts were shown.
+    """
+    listed = list(servers)
+    if not listed:
+        return []
+    workspace_id = listed[0].workspace_id
+    ids = [server.pk for server in listed]
+    prefetch_related_objects([one for one in listed if one.hosted_by], "klavis")
+    tools_by_server: dict[UUID, list[McpTool]] = defaultdict(list)
+    tools: Iterable[McpTool] = (
+        McpTool.objects.for_workspace(workspace_id)
+        .filter(listed_for(actor, workspace_id), server__in=ids)
+        .select_related("server")
+    )
+    for tool in tools:
+        tools_by_server[tool.server_id].append(tool)
+    resources, prompts = (_counts(model, workspace_id, ids) for model in (McpResource, McpPrompt))
+    checks = _newest_checks(workspace_id, ids)
+    needy = missing_sign_ins(listed, actor.user_id)
+    people = _people(workspace_id, listed)
+    return [
+        _card(
+            server,
+            tools_by_server[server.pk],
+            checks[server.pk],
+            actor=actor,
+            resource_count=resources.get(server.pk, 0),
+            prompt_count=prompts.get(server.pk, 0),
+            needs_sign_in=server.pk in needy,
+            people=people.get(server.pk, 0),
+        )
+        for server in listed
+    ]
+
+
+def _newest_checks(workspace_id: UUID, ids: list[UUID]) -> dict[UUID, list[HealthCheck]]:
+    """The last looks at each server, newest first.
+
+    Two queries, however many servers; each reads from the index only what is shown, of weeks of looks.
+    """
+    checks = HealthCheck.objects.for_workspace(workspace_id)
+    of_one = checks.filter(server=OuterRef("pk")).order_by("-checked_at").values("checked_at")
+    oldest_shown = (
+        McpServer.objects.for_workspace(workspace_id)
+        .filter(pk__in=ids)
+        .order_by()
+        .values_list("pk", Subquery(of_one[CHECKS_SHOWN - 1 : CHECKS_SHOWN]))
+    )
+    shown = Q()
+    for server_id, since in oldest_shown:
+        shown |= Q(server=server_id, checked_at__gte=since) if since else Q(server=server_id)
+    by_server: dict[UUID, list[HealthCheck]] = {server_id: [] for server_id in ids}
+    newest: Iterable[HealthCheck] = checks.filter(shown).order_by("-checked_at")
+    for check in newest:
+        by_server[check.server_id].append(check)
+    return {server_id: rows[:CHECKS_SHOWN] for server_id, rows in by_server.items()}
+
+
+def _counts(model: type[Any], workspace_id: UUID, ids: list[UUID]) -> dict[UUID, int]:
+    rows = model.objects.for_workspace(workspace_id).offered().filter(server__in=ids).order_by()
+    return dict(rows.values_list("server_id").annotate(Count("pk")))
+
+
+def _people(workspace_id: UUID, servers: list[McpServer]) -> dict[UUID, int]:
+    """How many people are connected to each of those where each person signs in."""
+    ids = [server.pk for server in servers if uses_own_accounts(server)]
+    if not ids:
+        return {}
+    grants = OAuthGrant.objects.for_workspace(workspace_id).filter(
+        server__in=ids, user__isnull=False, lost_reason=""
+    )
+    return dict(grants.order_by().values_list("server_id").annotate(Count("pk")))
+
+
+def _card(
+    server: McpServer,
+    tools: list[McpTool],
+    checks: list[HealthCheck],
+    *,
+    actor: Actor,
+    resource_count: int,
+    prompt_count: int,
+    needs_sign_in: bool,
+    people: int,
+) -> Card:
+    can_manage = may_manage(actor, server)
+    uses_sign_in = server.auth_type == AuthType.OAUTH
+    is_shared = uses_sign_in and not uses_own_accounts(server)
+    is_shared = is_shared or (bool(server.hosted_by) and server.owner_id is None)
+    rows = tuple(
+        tool_row(tool) for tool in sorted(tools, key=lambda tool: (tool.is_removed, tool.name))
+    )
+    bars = tuple(_bar(check) for check in reversed(checks))
+    connections = connections_of(server)
+    known = server.global_server
+    return Card(
+        id=server.pk,
+        name=server.name,
+        scope_label=_SCOPES.get(server.scope, ""),
+        is_personal=server.owner_id is not None,
+        is_program=server.transport == Transport.STDIO,
+        is_required=known is not None and known.is_required,
+        is_blocked=server.is_blocked,
+        transport_label=_transport(server),
+        endpoint=server.target_label,
+        hosted_id=_hosted_id(server),
+        is_active=server.is_active,
+        status=_status(server, needs_sign_in=needs_sign_in),
+        reason=server.status_reason if can_manage else server.status_reason.partition("\n")[0],
+        suggests_sessions=bool(server.server_info.get("asks_back"))
+        and server.protocol != Protocol.LEGACY
+        and server.scope != ServerScope.GLOBAL,
+        protocol_label=_protocol(server),
+        server_version=show_hidden(server.server_version),
+        latency_ms=server.latency_ms,
+        checked_at=server.last_checked_at,
+        next_attempt_at=server.next_check_at if server.consecutive_failures else None,
+        connections=sum(one.state in ("connected", "closing") for one in connections),
+        in_flight=_in_flight(connections),
+        checks=bars,
+        uptime_percent=round(100 * sum(bar.ok for bar in bars) / len(bars), 1) if bars else None,
+        tools=rows,
+        enabled_count=sum(row.is_enabled and row.state == "ok" for row in rows),
+        waiting_count=sum(row.state in ("new", "changed") for row in rows),
+        resource_count=resource_count,
+        prompt_count=prompt_count,
+        can_manage=can_manage,
+        can_see_trace=may_see_trace(actor, server),
+        uses_sign_in=uses_sign_in,
+        is_shared_account=is_shared,
+        needs_sign_in=needs_sign_in,
+        can_sign_in=server.is_active and may_sign_in(actor, server),
+        people_connected=people
+        if uses_own_accounts(server) and server.owner_id is None and can_manage
+        else None,
+    )
+
+
+def _hosted_id(server: McpServer) -> UUID | None:
+    instance = getattr(server, "klavis", None) if server.hosted_by else None
+    return instance.pk if instance is not None else None
+
+
+def _status(server: McpServer, *, needs_sign_in: bool) -> str:
+    """How the server is for the reader: where each person signs in, one may be connected and another not."""
+    if needs_sign_in:
+        return ServerStatus.AUTH_REQUIRED
+    if uses_own_accounts(server) and server.status == ServerStatus.AUTH_REQUIRED:
+        return ServerStatus.CONNECTED
+    return server.status
+
+
+def _transport(server: McpServer) -> str:
+    """What was chosen, and what the choice came to."""
+    chosen = Transport(server.transport).label
+    found = server.resolved_transport
+    if server.transport != Transport.AUTO or found not in Transport.values:
+        return str(chosen)
+    if found == Transport.SSE:
+        return f"{Transport(found).label}, after Streamable HTTP did not work"
+    return str(Transport(found).label)
+
+
+def _protocol(server: McpServer) -> str:
+    """The revision that is spoken, and its era."""
+    revision = server.protocol_revision
+    if not revision:
+        return ""
+    era = "stateless" if revision >= _NEWEST else "with sessions"
+    return f"{revision}, {era}"
+
+
+def _in_flight(connections: list[ConnectionStatus]) -> int:
+    return sum(one.in_flight for one in connections)
+
+
+def _bar(check: HealthCheck) -> CheckBar:
+    moment = timezone.localtime(check.checked_at).strftime("%H:%M")
+    if check.is_ok:
+        took = f" in {check.latency_ms} ms" if check.latency_ms is not None else ""
+        return CheckBar(ok=True, label=f"{moment}: answered{took}")
+    first_line = check.error.partition("\n")[0]
+    return CheckBar(ok=False, label=f"{moment}: {first_line}")

@@ -1,0 +1,204 @@
+"""Forms of the servers page with which servers are added."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from mcp_servers.client.values import Protocol
+from mcp_servers.models import StdioProgram, Transport
+from mcp_servers.models.servers import MAX_NAME_LENGTH, AccountUse, AuthType
+from mcp_servers.pages.forms.common import (
+    ACCOUNT_CHOICES,
+    ACCOUNT_HELP,
+    ACCOUNT_LABEL,
+    NAME_HELP,
+    NAME_LABEL,
+    PROTOCOL_CHOICES,
+    REMOTE_CHOICES,
+    SCOPE_HELP,
+    SCOPE_LABEL,
+    SECRET_HELP,
+    SECRET_LABEL,
+    read_auth,
+    read_lines,
+)
+from mcp_servers.registry.services import ServerDraft
+from mcp_servers.registry.services.drafts import MAX_SCOPE_LENGTH
+from workspaces.outbound import MAX_URL_LENGTH
+
+
+class AddServerForm(forms.Form):
+    """A server by its address."""
+
+    name = forms.CharField(
+        max_length=MAX_NAME_LENGTH, help_text="Shown to people, and put before its tools' names."
+    )
+    url = forms.CharField(
+        label="URL",
+        max_length=MAX_URL_LENGTH,
+        widget=forms.URLInput(attrs={"placeholder": "https://example.com/mcp"}),
+        help_text="https:// for Streamable HTTP or SSE, wss:// for WebSocket.",
+    )
+    transport = forms.ChoiceField(
+        choices=REMOTE_CHOICES,
+        initial=Transport.AUTO,
+        required=False,
+        help_text="Automatic tries Streamable HTTP, then SSE, and remembers what works.",
+    )
+    auth_type = forms.ChoiceField(
+        label="Authentication",
+        choices=AuthType.choices,
+        initial=AuthType.NONE,
+        help_text="With sign-in, people sign in at the server's own page; what an issuer has to know of us stands in the settings once the server is added.",
+    )
+    auth_name = forms.CharField(
+        label=NAME_LABEL, max_length=MAX_URL_LENGTH, required=False, help_text=NAME_HELP
+    )
+    auth_secret = forms.CharField(
+        label=SECRET_LABEL,
+        max_length=8000,
+        required=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
+        help_text=SECRET_HELP,
+    )
+    account_use = forms.ChoiceField(
+        label=ACCOUNT_LABEL,
+        choices=ACCOUNT_CHOICES,
+        initial=AccountUse.USER,
+        required=False,
+        help_text=ACCOUNT_HELP,
+    )
+    oauth_scope = forms.CharField(
+        label=SCOPE_LABEL, max_length=MAX_SCOPE_LENGTH, required=False, help_text=SCOPE_HELP
+    )
+    headers = forms.CharField(
+        label="Further headers",
+        required=False,
+        widget=forms.Textarea(
+            attrs={"rows": 2, "placeholder": "X-Team: garden", "spellcheck": "false"}
+        ),
+        help_text=f"One name: value on each line. {SECRET_HELP}",
+    )
+    protocol = forms.ChoiceField(choices=PROTOCOL_CHOICES, initial=Protocol.AUTO.value)
+    trusts_annotations = forms.BooleanField(
+        label="Trust what this server says about its tools",
+        required=False,
+        help_text="Then tools that it calls read-only run without asking.",
+    )
+
+    def draft(self) -> ServerDraft:
+        """What the form says.
+
+        Raises:
+            InvalidInput: the headers cannot be read.
+        """
+        values = self.cleaned_data
+        return ServerDraft(
+            name=values["name"],
+            transport=Transport(values["transport"] or Transport.AUTO),
+            url=values["url"],
+            auth_type=AuthType(values["auth_type"]),
+            auth=read_auth(values["auth_type"], values["auth_name"], values["auth_secret"]),
+            account_use=AccountUse(values.get("account_use") or AccountUse.USER),
+            oauth_scope=values["oauth_scope"],
+            headers=read_lines(values["headers"], separator=":", field="headers"),
+            protocol=Protocol(values["protocol"]),
+            trusts_annotations=values["trusts_annotations"],
+        )
+
+
+class PersonalServerForm(AddServerForm):
+    """A server of the person's own: only its owner sees and uses it, so it is trusted with nothing."""
+
+    # How Django leaves out fields of the parent.
+    trusts_annotations = None  # type: ignore[assignment]
+    account_use = None  # type: ignore[assignment]
+    prefix = "personal"
+
+    def draft(self) -> ServerDraft:
+        """What the form says.
+
+        Raises:
+            InvalidInput: the headers cannot be read.
+        """
+        self.cleaned_data["trusts_annotations"] = False
+        return super().draft()
+
+
+class CatalogueForm(forms.Form):
+    """A program from the platform's catalogue, with the parameters of every program on offer."""
+
+    name = forms.CharField(
+        max_length=MAX_NAME_LENGTH, help_text="Shown to people, and put before its tools' names."
+    )
+    program = forms.ModelChoiceField(queryset=StdioProgram.objects.none(), to_field_name="slug")
+    trusts_annotations = forms.BooleanField(
+        label="Trust what this program says about its tools",
+        required=False,
+        help_text="Then tools that it calls read-only run without asking.",
+    )
+    prefix = "catalogue"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.programs = list(StdioProgram.objects.filter(is_enabled=True))
+        self.fields["program"].queryset = StdioProgram.objects.filter(is_enabled=True)  # type: ignore[attr-defined]
+        self._parameters: dict[str, list[tuple[str, str]]] = {}
+        self._env: dict[str, list[tuple[str, str]]] = {}
+        for program in self.programs:
+            self._add_fields(program)
+
+    def _add_fields(self, program: StdioProgram) -> None:
+        for parameter in program.typed_parameters():
+            name = f"{program.slug}-{parameter.name}"
+            label = f"{program.title}: {parameter.title}"
+            if parameter.choices:
+                self.fields[name] = forms.ChoiceField(
+                    label=label,
+                    choices=[(choice, choice) for choice in parameter.choices],
+                    initial=parameter.default,
+                    required=False,
+                    help_text=parameter.help,
+                )
+            else:
+                self.fields[name] = forms.CharField(
+                    label=label,
+                    initial=parameter.default,
+                    required=False,
+                    help_text=parameter.help,
+                    max_length=1000,
+                )
+            self._parameters.setdefault(program.slug, []).append((parameter.name, name))
+        for variable in program.env_names:
+            name = f"{program.slug}-env-{variable}"
+            self.fields[name] = forms.CharField(
+                label=f"{program.title}: {variable}",
+                required=False,
+                max_length=8000,
+                widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
+                help_text=SECRET_HELP,
+            )
+            self._env.setdefault(program.slug, []).append((variable, name))
+
+    def draft(self) -> ServerDraft:
+        """What the form says."""
+        values = self.cleaned_data
+        program: StdioProgram = values["program"]
+        parameters = {
+            name: values.get(field, "") for name, field in self._parameters.get(program.slug, [])
+        }
+        env = {
+            name: values[field]
+            for name, field in self._env.get(program.slug, [])
+            if values.get(field)
+        }
+        return ServerDraft(
+            name=values["name"],
+            transport=Transport.STDIO,
+            program=program,
+            parameters={name: value for name, value in parameters.items() if value},
+            env=env or None,
+            trusts_annotations=values["trusts_annotations"],
+        )

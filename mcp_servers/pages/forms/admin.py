@@ -1,0 +1,158 @@
+"""The admin's form of a server."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django import forms
+from django.core.exceptions import ValidationError
+from unfold.widgets import (
+    UnfoldAdminPasswordWidget,
+    UnfoldAdminTextareaWidget,
+    UnfoldAdminTextInputWidget,
+    UnfoldBooleanSwitchWidget,
+)
+
+from mcp_servers.client.values import Protocol
+from mcp_servers.models import LogLevel, McpServer, SamplingPolicy, ServerScope, Transport
+from mcp_servers.models.servers import OAUTH_TYPES, AccountUse, AuthType
+from mcp_servers.pages.forms.add import AddServerForm
+from mcp_servers.pages.forms.common import (
+    NAME_LABEL,
+    SECRET_HELP,
+    SECRET_LABEL,
+    add_domain_error,
+    read_auth,
+    read_lines,
+)
+from mcp_servers.registry.services import ServerDraft
+from workspaces.errors import DomainError, InvalidInput
+from workspaces.outbound import MAX_URL_LENGTH
+
+
+class ServerAdminForm(forms.ModelForm):
+    """The admin's form; secrets can be set and cleared, and are never shown."""
+
+    headers = forms.CharField(
+        label="Request headers",
+        required=False,
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3, "spellcheck": "false"}),
+        help_text=f"One name: value on each line; replaces all headers. Empty: they stay as they are. {SECRET_HELP}",
+    )
+    env = forms.CharField(
+        label="Environment",
+        required=False,
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3, "spellcheck": "false"}),
+        help_text=f"One NAME=value on each line; replaces all. Empty: they stay as they are. {SECRET_HELP}",
+    )
+    auth_name = forms.CharField(
+        label=NAME_LABEL,
+        max_length=MAX_URL_LENGTH,
+        required=False,
+        widget=UnfoldAdminTextInputWidget,
+        help_text=AddServerForm.base_fields["auth_name"].help_text,
+    )
+    auth_secret = forms.CharField(
+        label=SECRET_LABEL,
+        max_length=8000,
+        required=False,
+        widget=UnfoldAdminPasswordWidget(attrs={"autocomplete": "off"}),
+        help_text=f"Empty: it stays as it is. {SECRET_HELP}",
+    )
+    clears_secrets = forms.BooleanField(
+        label="Forget all stored headers, variables and credentials",
+        required=False,
+        widget=UnfoldBooleanSwitchWidget,
+    )
+
+    class Meta:
+        model = McpServer
+        fields: ClassVar[list[str]] = [
+            *("name", "transport", "url", "program", "parameters", "protocol", "auth_type"),
+            *("account_use", "oauth_scope"),
+            *("connection_config", "is_active", "trusts_annotations", "allows_new_tools"),
+            *("answers_elicitation", "uses_instructions", "sampling", "sampling_daily_tokens"),
+            *("sampling_model", "roots", "log_level"),
+        ]
+
+    workspace_id: Any = None
+    """Set by the admin class."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "account_use" in self.fields:  # not on the page of somebody's own server
+            self.fields["account_use"].required = False
+
+    def _post_clean(self) -> None:
+        # The service puts the values into the row, and checks them; see clean().
+        pass
+
+    def clean(self) -> dict[str, Any]:
+        """Have the service try the values, so that what it refuses shows on the form."""
+        from mcp_servers.registry.services import check_draft
+
+        values = super().clean() or self.cleaned_data
+        if not self.errors:
+            try:
+                server = self.instance if not self.instance._state.adding else None
+                check_draft(workspace_id=self.workspace_id, server=server, draft=self.draft())
+            except DomainError as error:
+                add_domain_error(self, error)
+            except ValidationError as error:
+                self.add_error(None, error)
+        return values
+
+    def draft(self) -> ServerDraft:
+        """What the form says.
+
+        Raises:
+            InvalidInput: headers or environment cannot be read.
+        """
+        values = self.cleaned_data
+        is_stdio = values["transport"] == Transport.STDIO
+        auth = None
+        is_oauth = values["auth_type"] in OAUTH_TYPES
+        if values.get("auth_secret") or (is_oauth and values["auth_name"]):
+            auth = read_auth(values["auth_type"], values["auth_name"], values["auth_secret"])
+        clears = values["clears_secrets"]
+        headers = (
+            read_lines(values["headers"], separator=":", field="headers")
+            if values["headers"]
+            else None
+        )
+        env = read_lines(values["env"], separator="=", field="env") if values["env"] else None
+        is_global = self.instance.scope == ServerScope.GLOBAL
+        return ServerDraft(
+            name=values["name"],
+            # Where a server of the platform is, its file says.
+            transport=None if is_global else Transport(values["transport"]),
+            protocol=None if is_global else Protocol(values["protocol"]),
+            url=values["url"],
+            program=values["program"],
+            parameters=(values["parameters"] or {}) if is_stdio else None,
+            headers=headers if headers is not None or not clears else {},
+            env=env if env is not None or not clears else {},
+            auth_type=AuthType(values["auth_type"]),
+            auth=auth if auth is not None or not clears else {},
+            account_use=AccountUse(values["account_use"]) if values["account_use"] else None,
+            oauth_scope=values["oauth_scope"],
+            connection_config=values["connection_config"] or {},
+            is_active=values["is_active"],
+            trusts_annotations=values["trusts_annotations"],
+            allows_new_tools=values["allows_new_tools"],
+            answers_elicitation=values["answers_elicitation"],
+            uses_instructions=values["uses_instructions"],
+            sampling=SamplingPolicy(values["sampling"]),
+            sampling_daily_tokens=values["sampling_daily_tokens"],
+            sampling_model=values["sampling_model"],
+            roots=self._roots(values["roots"]),
+            log_level=LogLevel(values["log_level"]),
+        )
+
+    @staticmethod
+    def _roots(value: object) -> list[dict[str, str]]:
+        """The folders; a value of another shape is refused by the service."""
+        roots = value or []
+        if not isinstance(roots, list) or not all(isinstance(root, dict) for root in roots):
+            raise InvalidInput(fields={"roots": ['A list of {"uri", "name"} is needed.']})
+        return roots

@@ -1,0 +1,80 @@
+"""What the forms share: reading lines and credentials, and showing what a service refused."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django import forms
+
+from mcp_servers.client.values import Protocol
+from mcp_servers.models.servers import OAUTH_TYPES, AccountUse, AuthType, Transport
+from workspaces.errors import DomainError, InvalidInput
+
+SECRET_HELP: Final = "Stored encrypted, and never shown again."  # noqa: S105  a help text
+NAME_LABEL: Final = "Header, user name or client ID"
+NAME_HELP: Final = (
+    "For an API key: the header, such as X-API-Key. For a password: the user name."
+    " For sign-in: only if you registered a client at the issuer yourself."
+)
+SECRET_LABEL: Final = "Token, key, password or client secret"  # noqa: S105  a label
+ACCOUNT_LABEL: Final = "Whose account"
+ACCOUNT_HELP: Final = "With one account for everybody, an administrator signs in once, and whoever uses this server here acts as it."
+SCOPE_LABEL: Final = "Scopes"
+SCOPE_HELP: Final = "Asked for at the sign-in. Empty: what the server says it needs."
+ACCOUNT_CHOICES: Final = AccountUse.choices
+PROTOCOL_CHOICES: Final = [
+    (Protocol.AUTO.value, "Automatic"),
+    (Protocol.LEGACY.value, "With sessions (until 2025-11-25)"),
+    (Protocol.MODERN.value, "Stateless (2026-07-28)"),
+]
+REMOTE_CHOICES: Final = [
+    (Transport.AUTO.value, "Automatic"),
+    (Transport.STREAMABLE_HTTP.value, Transport.STREAMABLE_HTTP.label),
+    (Transport.SSE.value, Transport.SSE.label),
+    (Transport.WEBSOCKET.value, Transport.WEBSOCKET.label),
+]
+
+
+def read_lines(text: str, *, separator: str, field: str) -> dict[str, str]:
+    """Names and values from lines such as `X-Key: value`.
+
+    Raises:
+        InvalidInput: a line has no separator, or a name comes twice.
+    """
+    values: dict[str, str] = {}
+    for line in text.splitlines():
+        if not line.strip():
+            continue
+        name, found, value = line.partition(separator)
+        if not found or name.strip() in values:
+            raise InvalidInput(
+                fields={field: [f"Write one name{separator} value on each line, each name once."]}
+            )
+        values[name.strip()] = value.strip()
+    return values
+
+
+def read_auth(auth_type: str, name: str, secret: str) -> dict[str, str]:
+    """The two inputs of the form as the credentials that this kind of authentication takes; empty: none are given."""
+    if auth_type in OAUTH_TYPES:
+        given = {"client_id": name.strip(), "client_secret": secret}
+        return {name: value for name, value in given.items() if value}
+    if auth_type == AuthType.BEARER:
+        return {"token": secret}
+    if auth_type == AuthType.API_KEY:
+        return {"header": name, "value": secret}
+    if auth_type == AuthType.BASIC:
+        return {"username": name, "password": secret}
+    return {}
+
+
+def add_domain_error(form: forms.BaseForm, error: DomainError) -> None:
+    """Show a service's refusal where it belongs on the form."""
+    fields = error.fields if isinstance(error, InvalidInput) else {}
+    if not fields:
+        form.add_error(None, error.message)
+    for name, texts in fields.items():
+        known = {"auth": "auth_secret", "connection_config": "connection_config"}.get(
+            name, name.partition(".")[0]
+        )
+        form.add_error(known if known in form.fields else None, texts)

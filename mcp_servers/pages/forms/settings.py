@@ -1,0 +1,301 @@
+"""The form of one server's settings: what of it applies to that server, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from django import forms
+
+from mcp_servers.client.values import Protocol
+from mcp_servers.models import LogLevel, McpServer, SamplingPolicy, ServerScope, Transport
+from mcp_servers.models.connection_config import ConnectionConfig
+from mcp_servers.models.servers import MAX_NAME_LENGTH, OAUTH_TYPES, AccountUse, AuthType
+from mcp_servers.oauth.entered import entered_client
+from mcp_servers.pages.forms.common import (
+    ACCOUNT_CHOICES,
+    ACCOUNT_HELP,
+    ACCOUNT_LABEL,
+    NAME_HELP,
+    NAME_LABEL,
+    PROTOCOL_CHOICES,
+    REMOTE_CHOICES,
+    SCOPE_HELP,
+    SCOPE_LABEL,
+    SECRET_HELP,
+    SECRET_LABEL,
+    read_auth,
+    read_lines,
+)
+from mcp_servers.registry.model_choices import providers_of
+from mcp_servers.registry.services import ServerDraft
+from mcp_servers.registry.services.drafts import MAX_SCOPE_LENGTH
+from workspaces.errors import InvalidInput
+from workspaces.outbound import MAX_URL_LENGTH
+from workspaces.secrets import SecretUnreadable
+
+_LIMITS: Final = {
+    "connect_seconds": ("Seconds to connect", False),
+    "call_seconds": ("Seconds for a call without a sign of progress", True),
+    "hard_call_seconds": ("Seconds for a call in all", True),
+    "queue_seconds": ("Seconds a call waits for its turn", False),
+    "idle_seconds": ("Seconds without a call until the connection closes", False),
+    "max_concurrent_calls": ("Calls at the same time", False),
+    "max_queued_calls": ("Calls that may wait", False),
+    "max_attempts": ("Attempts to connect in a row", False),
+    "result_bytes": ("Bytes of a result that are kept", False),
+    "calls_per_day": ("Calls on one day, by everybody together", True),
+}
+"""Label, and whether it may be empty for the platform's own setting."""
+_WHOLE: Final = frozenset(
+    {
+        "max_concurrent_calls",
+        "max_queued_calls",
+        "max_attempts",
+        "result_bytes",
+        "calls_per_day",
+    }
+)
+_TARGET: Final = (
+    "transport",
+    "url",
+    "protocol",
+    "auth_type",
+    "auth_name",
+    "auth_secret",
+    "account_use",
+    "oauth_scope",
+    "headers",
+)
+_NOT_PERSONAL: Final = (
+    *("trusts_annotations", "sampling", "sampling_daily_tokens"),
+    *("sampling_provider_id", "sampling_model"),
+)
+_OF_SHARED: Final = "account_use"
+
+
+class SettingsForm(forms.Form):
+    """Settings of one server."""
+
+    name = forms.CharField(
+        max_length=MAX_NAME_LENGTH, help_text="Shown to people, and put before its tools' names."
+    )
+    transport = forms.ChoiceField(choices=REMOTE_CHOICES)
+    url = forms.CharField(
+        label="URL",
+        max_length=MAX_URL_LENGTH,
+        help_text="One that points elsewhere loses the stored credentials, unless you enter them again, and everybody's sign-in.",
+    )
+    protocol = forms.ChoiceField(choices=PROTOCOL_CHOICES)
+    auth_type = forms.ChoiceField(
+        label="Authentication",
+        choices=AuthType.choices,
+        help_text="Where people sign in: another kind, or another client ID, ends everybody's sign-in.",
+    )
+    auth_name = forms.CharField(
+        label=NAME_LABEL, max_length=MAX_URL_LENGTH, required=False, help_text=NAME_HELP
+    )
+    auth_secret = forms.CharField(
+        label=SECRET_LABEL,
+        max_length=8000,
+        required=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
+        help_text=f"Empty: it stays as it is. {SECRET_HELP}",
+    )
+    account_use = forms.ChoiceField(
+        label=ACCOUNT_LABEL, choices=ACCOUNT_CHOICES, required=False, help_text=ACCOUNT_HELP
+    )
+    oauth_scope = forms.CharField(
+        label=SCOPE_LABEL, max_length=MAX_SCOPE_LENGTH, required=False, help_text=SCOPE_HELP
+    )
+    headers = forms.CharField(
+        label="Further headers",
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 2, "spellcheck": "false"}),
+        help_text=f"One name: value on each line; replaces all. Empty: they stay as they are. {SECRET_HELP}",
+    )
+    trusts_annotations = forms.BooleanField(
+        label="Trust what this server says about its tools",
+        required=False,
+        help_text="Then tools that it calls read-only run without asking.",
+    )
+    allows_new_tools = forms.BooleanField(
+        label="Use new tools at once",
+        required=False,
+        help_text="Without somebody accepting them first. What hides something always rests.",
+    )
+    answers_elicitation = forms.BooleanField(
+        label="May ask people questions while a tool runs", required=False
+    )
+    uses_instructions = forms.BooleanField(
+        label="Show its instructions to the model",
+        required=False,
+        help_text="They are the server's own words, and marked as such.",
+    )
+    sampling = forms.ChoiceField(label="May ask the model", choices=SamplingPolicy.choices)
+    sampling_daily_tokens = forms.IntegerField(
+        label="Tokens in a day", min_value=0, help_text="What its requests to the model may cost."
+    )
+    sampling_provider_id = forms.TypedChoiceField(
+        label="Model provider", required=False, coerce=str, empty_value=""
+    )
+    sampling_model = forms.CharField(
+        label="Model", max_length=200, required=False, help_text="Empty: the provider's usual one."
+    )
+    log_level = forms.ChoiceField(
+        label="Keep its log messages from", choices=LogLevel.choices, required=False
+    )
+    roots = forms.CharField(
+        label="Folders it may work in",
+        required=False,
+        widget=forms.Textarea(
+            attrs={"rows": 2, "spellcheck": "false", "placeholder": "Reports = file:///srv/reports"}
+        ),
+        help_text="One name = file:///… on each line. A program without any is told of its own folder.",
+    )
+
+    def __init__(self, *args: Any, server: McpServer, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.server = server
+        self._add_limits()
+        providers = [(str(pk), name) for pk, name in providers_of(server.workspace_id)]
+        self.fields["sampling_provider_id"].choices = [  # type: ignore[attr-defined]
+            ("", "That of the bud"),
+            *providers,
+        ]
+        if server.scope == ServerScope.GLOBAL:
+            self._leave_out("name", *_TARGET)
+        elif server.transport == Transport.STDIO or server.hosted_by:
+            self._leave_out(*_TARGET)
+        if server.owner_id is not None:
+            self._leave_out(*_NOT_PERSONAL)
+            self.fields.pop(_OF_SHARED, None)
+
+    @staticmethod
+    def values_of(server: McpServer) -> dict[str, Any]:
+        """What the form shows of a server; nothing secret."""
+        plain = (
+            *("name", "transport", "url", "protocol", "auth_type", "trusts_annotations"),
+            *("allows_new_tools", "answers_elicitation", "uses_instructions", "sampling"),
+            *("sampling_daily_tokens", "sampling_model", "log_level"),
+            *("account_use", "oauth_scope"),
+        )
+        roots = [f"{root.get('name') or 'Folder'} = {root['uri']}" for root in server.roots]
+        return {
+            **{name: getattr(server, name) for name in plain},
+            "sampling_provider_id": str(server.sampling_provider_id or ""),
+            "auth_name": _client_id(server),
+            "roots": "\n".join(roots),
+            **{name: _plain(getattr(server.config, name)) for name in _LIMITS},
+        }
+
+    def draft(self) -> ServerDraft:
+        """What the form says; fields that do not apply to the server stay as they are.
+
+        Raises:
+            InvalidInput: headers or folders cannot be read.
+        """
+        values = self.cleaned_data
+        provider = values.get("sampling_provider_id")
+        has_target = "url" in self.fields
+        return ServerDraft(
+            name=values.get("name"),
+            transport=Transport(values["transport"]) if has_target else None,
+            url=values.get("url"),
+            protocol=Protocol(values["protocol"]) if has_target else None,
+            auth_type=AuthType(values["auth_type"]) if has_target else None,
+            auth=self._auth(values),
+            account_use=AccountUse(values["account_use"]) if values.get("account_use") else None,
+            oauth_scope=values.get("oauth_scope"),
+            headers=self._headers(values),
+            trusts_annotations=values.get("trusts_annotations"),
+            allows_new_tools=values["allows_new_tools"],
+            answers_elicitation=values["answers_elicitation"],
+            uses_instructions=values["uses_instructions"],
+            sampling=SamplingPolicy(values["sampling"]) if "sampling" in values else None,
+            sampling_daily_tokens=values.get("sampling_daily_tokens"),
+            sampling_provider_id=provider or None,
+            clears_sampling_provider=provider == "",
+            sampling_model=values.get("sampling_model"),
+            log_level=LogLevel(values["log_level"]),
+            roots=self._roots(values["roots"]),
+            connection_config=self._limits(values),
+        )
+
+    def _add_limits(self) -> None:
+        for name, (label, may_be_empty) in _LIMITS.items():
+            bounds = _bounds(name)
+            kind = forms.IntegerField if name in _WHOLE else forms.FloatField
+            self.fields[name] = kind(
+                label=label,
+                required=not may_be_empty,
+                help_text="Empty: the platform's own setting." if may_be_empty else "",
+                min_value=bounds.get("ge"),
+                max_value=bounds.get("le"),
+            )
+
+    def _leave_out(self, *names: str) -> None:
+        for name in names:
+            del self.fields[name]
+
+    def _auth(self, values: Mapping[str, Any]) -> dict[str, str] | None:
+        if "auth_type" not in values:
+            return None
+        if values["auth_type"] in OAUTH_TYPES:
+            return self._client(values)
+        if not values.get("auth_secret"):
+            return None
+        return read_auth(values["auth_type"], values["auth_name"], values["auth_secret"])
+
+    def _client(self, values: Mapping[str, Any]) -> dict[str, str] | None:
+        """The client of the form; None while it is the stored one. Another ID does not keep the old one's secret."""
+        name, secret = values["auth_name"].strip(), values["auth_secret"]
+        stored = _client_id(self.server) if values["auth_type"] == self.server.auth_type else ""
+        if name == stored and not secret:
+            return None
+        return read_auth(values["auth_type"], name, secret)
+
+    @staticmethod
+    def _headers(values: Mapping[str, Any]) -> dict[str, str] | None:
+        if not values.get("headers"):
+            return None
+        return read_lines(values["headers"], separator=":", field="headers")
+
+    @staticmethod
+    def _roots(text: str) -> list[dict[str, str]]:
+        roots = []
+        for line in filter(str.strip, text.splitlines()):
+            name, found, uri = line.partition("=")
+            if not found:
+                raise InvalidInput(fields={"roots": ["Write name = file:///… on each line."]})
+            roots.append({"name": name.strip(), "uri": uri.strip()})
+        return roots
+
+    @staticmethod
+    def _limits(values: Mapping[str, Any]) -> dict[str, object]:
+        return {name: values[name] for name in _LIMITS if values.get(name) is not None}
+
+
+def _client_id(server: McpServer) -> str:
+    """The client's ID, which is no secret."""
+    if server.auth_type not in OAUTH_TYPES or not server.auth_config:
+        return ""
+    try:
+        return entered_client(server, "showing the client's id").get("client_id", "")
+    except SecretUnreadable:
+        return ""  # it has to be entered again, and here is where
+
+
+def _plain(value: float | None) -> float | None:
+    """Whole numbers without a point."""
+    return int(value) if value is not None and value == int(value) else value
+
+
+def _bounds(name: str) -> dict[str, Any]:
+    """The limits of a field, from where they are defined."""
+    found: dict[str, Any] = {}
+    for constraint in ConnectionConfig.model_fields[name].metadata:
+        for bound in ("ge", "le"):
+            if getattr(constraint, bound, None) is not None:
+                found[bound] = getattr(constraint, bound)
+    return found

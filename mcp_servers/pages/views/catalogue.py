@@ -1,0 +1,128 @@
+"""The catalogue page: well-known servers, each one click away."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from allauth.account.decorators import login_required
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_POST
+
+from mcp_servers.klavis.asking import is_set_up
+from mcp_servers.models.hosting import KLAVIS
+from mcp_servers.pages.views.common import can_manage, servers_url, switch, workspace_of
+from mcp_servers.pages.views.limits import count_hosted
+from mcp_servers.registry.catalogue import services
+from mcp_servers.registry.catalogue.listing import list_entries
+from mcp_servers.registry.catalogue.values import AUTH_LABELS
+from workspaces.errors import DomainError, InvalidInput, NotFound, PermissionDenied
+
+if TYPE_CHECKING:
+    from workspaces.middleware import WorkspaceRequest
+
+ENTRIES_ON_A_PAGE = 60
+_MAX_SEARCH = 100
+
+
+@require_GET
+@login_required
+def catalogue(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """What can be installed here, searched and narrowed by category."""
+    return _page(request)
+
+
+@require_POST
+@login_required
+def install(
+    request: WorkspaceRequest, workspace_slug: str, source: str, entry_slug: str
+) -> HttpResponse:
+    """Install an entry, and go on to its sign-in or to its server."""
+    try:
+        if source == KLAVIS:
+            count_hosted(request.actor)
+        installing = services.install_entry(
+            workspace=workspace_of(request),
+            source=source,
+            slug=entry_slug,
+            actor=request.actor,
+            for_workspace=request.POST.get("for") == "workspace",
+            secret=request.POST.get("secret", "").strip(),
+        )
+    except (PermissionDenied, NotFound):
+        raise
+    except DomainError as error:
+        return _page(request, error=_words_of(error), status=error.status)
+    return redirect(installing.url)
+
+
+@require_POST
+@login_required
+def uninstall(
+    request: WorkspaceRequest, workspace_slug: str, source: str, entry_slug: str, server_id: UUID
+) -> HttpResponse:
+    """Remove a server that came from an entry."""
+    services.uninstall_entry(
+        workspace=workspace_of(request),
+        source=source,
+        slug=entry_slug,
+        server_id=server_id,
+        actor=request.actor,
+    )
+    messages.success(request, "Uninstalled. What it did stays in the audit log.")
+    return redirect(_home(request))
+
+
+@require_POST
+@login_required
+def set_audience(
+    request: WorkspaceRequest, workspace_slug: str, source: str, entry_slug: str
+) -> HttpResponse:
+    """Say whether members may install an entry for themselves."""
+    services.set_audience(
+        workspace=workspace_of(request),
+        source=source,
+        slug=entry_slug,
+        is_for_everybody=switch(request, "is_for_everybody"),
+        actor=request.actor,
+    )
+    return redirect(f"{_home(request)}#{source}-{entry_slug}")
+
+
+def _page(request: WorkspaceRequest, *, error: str = "", status: int = 200) -> HttpResponse:
+    workspace = workspace_of(request)
+    search = request.GET.get("q", "")[:_MAX_SEARCH]
+    category = request.GET.get("category", "")
+    listing = list_entries(
+        workspace=workspace, actor=request.actor, search=search, category=category
+    )
+    page = Paginator(listing.entries, ENTRIES_ON_A_PAGE).get_page(request.GET.get("page"))
+    context: dict[str, Any] = {
+        "section": "servers",
+        "page": page,
+        "servers_url": servers_url(request),
+        "catalogue_url": _home(request),
+        "listing": listing,
+        "cards": [(entry, AUTH_LABELS[entry.auth]) for entry in page.object_list],
+        "query": search,
+        "category": category,
+        "can_manage": can_manage(request),
+        "allows_personal": workspace.allows_personal_servers,
+        "offers_hosted": not is_set_up(workspace.pk),
+        "error": error,
+    }
+    return render(request, "mcp_servers/catalogue.html", context, status=status)
+
+
+def _home(request: WorkspaceRequest) -> str:
+    return reverse("mcp_servers:catalogue", args=[workspace_of(request).slug])
+
+
+def _words_of(error: DomainError) -> str:
+    if isinstance(error, InvalidInput) and error.fields:
+        return " ".join(text for texts in error.fields.values() for text in texts)
+    return error.message

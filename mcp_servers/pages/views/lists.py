@@ -1,0 +1,73 @@
+"""Lists of servers in and out, in the format that desktop clients share."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from allauth.account.decorators import login_required
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_http_methods
+
+from mcp_servers.pages.views.common import servers_url, workspace_of
+from mcp_servers.registry.scopes import lists
+from workspaces.errors import DomainError, PermissionDenied
+from workspaces.roles import Permission, require
+
+if TYPE_CHECKING:
+    from workspaces.middleware import WorkspaceRequest
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def import_servers(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """Show what an import would do; with `intent=apply`, do it."""
+    workspace = workspace_of(request)
+    require(request.actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk)
+    context: dict[str, Any] = {
+        "section": "servers",
+        "servers_url": servers_url(request),
+        "text": "",
+        "planned": None,
+        "error": "",
+    }
+    if request.method == "POST":
+        text = request.POST.get("servers", "")
+        try:
+            if request.POST.get("intent") == "apply":
+                added = lists.apply_import(
+                    workspace_id=workspace.pk, text=text, actor=request.actor
+                )
+                count = len(added)
+                told = f"{count} server{'s' if count != 1 else ''} added, switched off."
+                messages.success(request, told)
+                return redirect(servers_url(request))
+            context["planned"] = lists.preview_import(
+                workspace_id=workspace.pk, text=text, actor=request.actor
+            )
+        except PermissionDenied:
+            raise
+        except DomainError as error:
+            context["error"] = error.message
+        # What was pasted goes back into the person's own field, and nowhere else.
+        context["text"] = text
+        context["adds"] = any(one.plan == "add" for one in context["planned"] or ())
+    status = 422 if context["error"] else 200
+    response = render(request, "mcp_servers/import.html", context, status=status)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+@require_GET
+@login_required
+def export_servers(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """The workspace's servers as a file, without secrets."""
+    workspace = workspace_of(request)
+    told = lists.export_servers(workspace_id=workspace.pk, actor=request.actor)
+    response = HttpResponse(
+        json.dumps(told, indent=2, ensure_ascii=False), content_type="application/json"
+    )
+    response["Content-Disposition"] = f'attachment; filename="mcp-servers-{workspace_slug}.json"'
+    return response

@@ -1,0 +1,104 @@
+"""Trying one tool out on a page: a form from its schema, the call through the gate, what came of it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from allauth.account.decorators import login_required
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_POST
+
+from mcp_servers.client.canonical import parse_arguments
+from mcp_servers.client.errors import ApprovalMissing
+from mcp_servers.client.values import Effect, Outcome
+from mcp_servers.gate import tester
+from mcp_servers.pages import cards
+from mcp_servers.pages.views.common import servers_url, tool_of
+from mcp_servers.registry.consent import policy
+from mcp_servers.registry.rights import require_to_manage
+from workspaces.errors import DomainError, PermissionDenied
+
+if TYPE_CHECKING:
+    from mcp_servers.client.values import ToolCallOutcome
+    from workspaces.middleware import WorkspaceRequest
+
+_OUTCOMES = {
+    Outcome.OK: ("ok", "Done"),
+    Outcome.TOOL_ERROR: ("warn", "The tool says it failed"),
+    Outcome.TRANSPORT_ERROR: ("bad", "The server could not be reached or answered wrongly"),
+    Outcome.TIMEOUT: ("bad", "No answer in time"),
+    Outcome.CANCELLED: ("muted", "Stopped"),
+    Outcome.OUTCOME_UNKNOWN: ("bad", "Whether it was carried out is unknown"),
+}
+
+
+@require_GET
+@login_required
+def tool_tester(
+    request: WorkspaceRequest, workspace_slug: str, server_id: UUID, tool_id: UUID
+) -> HttpResponse:
+    """The page with the form."""
+    tool = tool_of(request, server_id, tool_id)
+    require_to_manage(request.actor, tool.server)
+    decision = policy.decide(tool.facts())
+    context: dict[str, Any] = {
+        "section": "servers",
+        "servers_url": servers_url(request),
+        "server": tool.server,
+        "tool": cards.tool_row(tool),
+        "decision": decision,
+        "asks": decision.effect is Effect.CONFIRM,
+        "is_denied": decision.effect is Effect.DENY,
+        "schema": tool.input_schema,
+        "has_arguments": bool(tool.input_schema.get("properties")),
+    }
+    return render(request, "mcp_servers/tester.html", context)
+
+
+@require_POST
+@login_required
+def tool_try(
+    request: WorkspaceRequest, workspace_slug: str, server_id: UUID, tool_id: UUID
+) -> HttpResponse:
+    """Call the tool once, and show what came of it."""
+    tool = tool_of(request, server_id, tool_id)
+    context: dict[str, Any] = {"servers_url": servers_url(request), "server": tool.server}
+    try:
+        outcome = tester.try_tool(
+            tool=tool,
+            arguments=parse_arguments(request.POST.get("arguments", "")),
+            actor=request.actor,
+            is_confirmed=request.POST.get("confirm") == "on",
+        )
+    except PermissionDenied:
+        raise
+    except ApprovalMissing as error:
+        context["refusal"] = f"{error.message} Confirm that you want exactly this call."
+    except DomainError as error:
+        context["refusal"] = error.message
+    else:
+        context |= _shown(outcome)
+        if outcome.details.get("kind") == "asks_back":
+            slug = request.workspace.slug if request.workspace is not None else ""
+            context["sessions_url"] = reverse("mcp_servers:use_sessions", args=[slug, server_id])
+    return render(request, "mcp_servers/_outcome.html", context)
+
+
+def _shown(outcome: ToolCallOutcome) -> dict[str, Any]:
+    tone, label = _OUTCOMES[outcome.outcome]
+    return {
+        "outcome": outcome,
+        "tone": tone,
+        "label": label,
+        "result": {"content": outcome.content_as_json(), "truncated": outcome.truncated},
+        "structured": outcome.structured,
+        "text": json.dumps(
+            {"content": outcome.content_as_json(), "structured": outcome.structured},
+            indent=2,
+            ensure_ascii=False,
+        ),
+    }

@@ -1,0 +1,155 @@
+"""Switches of tools, resources and prompts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from allauth.account.decorators import login_required
+from django.db.models import Q
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_GET, require_POST
+
+from mcp_servers.models import ApprovalOverride, McpPrompt, McpResource
+from mcp_servers.pages import cards
+from mcp_servers.pages.views.common import (
+    card,
+    server_of,
+    servers_url,
+    switch,
+    tool_of,
+    workspace_of,
+)
+from mcp_servers.registry import services
+from mcp_servers.registry.rights import may_manage
+from workspaces.errors import InvalidInput
+from workspaces.text_values import read_whole_number
+
+if TYPE_CHECKING:
+    from workspaces.middleware import WorkspaceRequest
+
+OFFERS_SHOWN: Final = 200
+
+
+@require_POST
+@login_required
+def set_tool_enabled(
+    request: WorkspaceRequest, workspace_slug: str, server_id: UUID, tool_id: UUID
+) -> HttpResponse:
+    """Switch a tool on or off."""
+    tool = tool_of(request, server_id, tool_id)
+    services.set_tool_enabled(
+        tool=tool, is_enabled=switch(request, "is_enabled"), actor=request.actor
+    )
+    return card(request, tool.server)
+
+
+@require_POST
+@login_required
+def set_tool_approval(
+    request: WorkspaceRequest, workspace_slug: str, server_id: UUID, tool_id: UUID
+) -> HttpResponse:
+    """Say whether a tool asks first."""
+    tool = tool_of(request, server_id, tool_id)
+    given = request.POST.get("approval_override", "")
+    if given not in ApprovalOverride.values:
+        raise InvalidInput(fields={"approval_override": ["Choose one of the list."]})
+    services.set_approval_override(tool=tool, override=ApprovalOverride(given), actor=request.actor)
+    return card(request, tool.server)
+
+
+@require_POST
+@login_required
+def set_tool_cache(
+    request: WorkspaceRequest, workspace_slug: str, server_id: UUID, tool_id: UUID
+) -> HttpResponse:
+    """Say for how long results of a tool are used again."""
+    tool = tool_of(request, server_id, tool_id)
+    given = request.POST.get("cache_seconds", "").strip()
+    seconds = read_whole_number(given or "0", most=10**6)
+    if seconds is None:
+        raise InvalidInput(fields={"cache_seconds": ["Enter seconds as a whole number."]})
+    services.set_tool_cache(tool=tool, seconds=seconds or None, actor=request.actor)
+    return card(request, tool.server)
+
+
+@require_POST
+@login_required
+def accept_tool(
+    request: WorkspaceRequest, workspace_slug: str, server_id: UUID, tool_id: UUID
+) -> HttpResponse:
+    """Accept a tool's present definition."""
+    tool = tool_of(request, server_id, tool_id)
+    services.accept_definition(
+        tool=tool, actor=request.actor, seen_hash=request.POST.get("definition_hash") or None
+    )
+    return card(request, tool.server)
+
+
+@require_GET
+@login_required
+def offers(request: WorkspaceRequest, workspace_slug: str, server_id: UUID) -> HttpResponse:
+    """A server's resources, templates and prompts."""
+    row = server_of(request, server_id)
+    query = request.GET.get("q", "").strip().replace("\0", "")[:200]
+    resources = (
+        McpResource.objects.for_workspace(workspace_of(request)).offered().filter(server=row)
+    )
+    prompts = McpPrompt.objects.for_workspace(workspace_of(request)).offered().filter(server=row)
+    if query:
+        resources = resources.filter(
+            Q(uri__icontains=query) | Q(name__icontains=query) | Q(title__icontains=query)
+        )
+        prompts = prompts.filter(Q(name__icontains=query) | Q(title__icontains=query))
+    context: dict[str, Any] = {
+        "section": "servers",
+        "servers_url": servers_url(request),
+        "server": row,
+        "query": query,
+        "can_manage": may_manage(request.actor, row),
+        "resources": [cards.offer_of(one) for one in resources[:OFFERS_SHOWN]],
+        "prompts": [cards.offer_of(one) for one in prompts[:OFFERS_SHOWN]],
+        "resource_count": resources.count(),
+        "prompt_count": prompts.count(),
+        "most": OFFERS_SHOWN,
+    }
+    return render(request, "mcp_servers/offers.html", context)
+
+
+@require_POST
+@login_required
+def set_resource_enabled(
+    request: WorkspaceRequest, workspace_slug: str, server_id: UUID, resource_id: UUID
+) -> HttpResponse:
+    """Switch a resource on or off."""
+    rows = McpResource.objects.for_workspace(workspace_of(request)).visible_to(request.user)
+    row = rows.filter(server=server_id).select_related("server__workspace").fetch(resource_id)
+    services.set_resource_enabled(
+        resource=row, is_enabled=switch(request, "is_enabled"), actor=request.actor
+    )
+    return _offer(request, row)
+
+
+@require_POST
+@login_required
+def set_prompt_enabled(
+    request: WorkspaceRequest, workspace_slug: str, server_id: UUID, prompt_id: UUID
+) -> HttpResponse:
+    """Switch a prompt on or off."""
+    rows = McpPrompt.objects.for_workspace(workspace_of(request)).visible_to(request.user)
+    row = rows.filter(server=server_id).select_related("server__workspace").fetch(prompt_id)
+    services.set_prompt_enabled(
+        prompt=row, is_enabled=switch(request, "is_enabled"), actor=request.actor
+    )
+    return _offer(request, row)
+
+
+def _offer(request: WorkspaceRequest, row: McpResource | McpPrompt) -> HttpResponse:
+    context = {
+        "servers_url": servers_url(request),
+        "server": row.server,
+        "offer": cards.offer_of(row),
+        "can_manage": True,
+    }
+    return render(request, "mcp_servers/_offer.html", context)

@@ -1,0 +1,125 @@
+"""Installing from the catalogue, uninstalling, and saying who may. Each function asks permission first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+
+from mcp_servers.models import CatalogueChoice, McpServer
+from mcp_servers.registry.catalogue.listing import entry_of
+from mcp_servers.registry.catalogue.sources import source_of
+from mcp_servers.registry.catalogue.values import Audience, CatalogueEntry, Installing
+from mcp_servers.registry.rights import require_to_own
+from workspaces.changes import record_created, tracked_change
+from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
+from workspaces.roles import Permission, has_permission, require
+
+if TYPE_CHECKING:
+    from workspaces.actors import Actor
+    from workspaces.models import Workspace
+
+
+def install_entry(
+    *,
+    workspace: Workspace,
+    source: str,
+    slug: str,
+    actor: Actor,
+    for_workspace: bool,
+    secret: str = "",
+) -> Installing:
+    """Install an entry: for the workspace, which administrators may, or for oneself, where that is allowed.
+
+    Raises:
+        PermissionDenied: not for this actor.
+        NotFound: there is no such entry for them.
+        Conflict: it is here already, or cannot be installed, and why.
+        InvalidInput: its secret is missing.
+    """
+    if for_workspace:
+        require(actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk)
+    else:
+        require_to_own(actor, workspace)
+    entry = entry_of(workspace=workspace, actor=actor, source=source, slug=slug)
+    _check(entry, workspace=workspace, actor=actor, for_workspace=for_workspace)
+    if entry.needs_secret and not secret:
+        raise InvalidInput(
+            fields={"secret": [f"{entry.title} needs a secret: {entry.needs_secret}."]}
+        )
+    return source_of(source).install(
+        workspace=workspace,
+        entry=entry,
+        actor=actor,
+        for_workspace=for_workspace,
+        secret=secret,
+    )
+
+
+def _check(
+    entry: CatalogueEntry, *, workspace: Workspace, actor: Actor, for_workspace: bool
+) -> None:
+    if entry.problem:
+        raise Conflict(entry.problem)
+    if entry.is_shared_here if for_workspace else entry.is_mine:
+        raise Conflict(f"{entry.title} is installed already.")
+    if for_workspace:
+        if entry.needs_parameters:
+            raise Conflict("Fill in this program's parameters on the servers page.")
+        return
+    if entry.is_program:
+        raise PermissionDenied("A server of one's own has a URL.")
+    is_admin = has_permission(actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk)
+    if not is_admin and entry.audience is not Audience.EVERYBODY:
+        raise PermissionDenied("Only administrators of this workspace may install this.")
+
+
+def uninstall_entry(
+    *, workspace: Workspace, source: str, slug: str, server_id: UUID, actor: Actor
+) -> None:
+    """Remove a server that came from an entry.
+
+    Raises:
+        PermissionDenied: it is not the actor's to remove.
+        NotFound: there is no such entry, or the server is not of it.
+    """
+    entry = entry_of(workspace=workspace, actor=actor, source=source, slug=slug)
+    if all(one.id != server_id for one in entry.installed):
+        raise NotFound
+    rows = McpServer.objects.for_workspace(workspace).select_related("workspace", "global_server")
+    source_of(source).uninstall(server=rows.fetch(server_id), entry=entry, actor=actor)
+
+
+@transaction.atomic
+def set_audience(
+    *, workspace: Workspace, source: str, slug: str, is_for_everybody: bool, actor: Actor
+) -> CatalogueChoice:
+    """Say whether members may install an entry for themselves.
+
+    Raises:
+        PermissionDenied: only those who manage servers may.
+        NotFound: there is no such entry.
+        Conflict: it is a program.
+    """
+    require(actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk)
+    entry = entry_of(workspace=workspace, actor=actor, source=source, slug=slug)
+    if entry.is_program and is_for_everybody:
+        raise Conflict("Programs run beside Trellis; only administrators add them.")
+    rows = CatalogueChoice.objects.for_workspace(workspace).select_for_update()
+    choice = rows.filter(source=source, slug=slug).first()
+    if choice is None:
+        choice = CatalogueChoice(
+            workspace=workspace, source=source, slug=slug, is_for_everybody=is_for_everybody
+        )
+        try:
+            with transaction.atomic():
+                choice.save(force_insert=True)
+        except IntegrityError as error:
+            raise Conflict("Somebody else changed this a moment ago.") from error
+        record_created(choice, actor=actor)
+        return choice
+    with tracked_change(choice, actor=actor):
+        choice.is_for_everybody = is_for_everybody
+        choice.save(update_fields=["is_for_everybody", "updated_at"])
+    return choice

@@ -1,0 +1,133 @@
+"""A person's "always": remembered for one tool as it is defined now, listed, and taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import F, Q
+
+from audit.actions import Action
+from audit.services import EntryDraft, Ref, record
+from mcp_servers.models import McpTool, ToolPermission
+from mcp_servers.registry.consent import policy
+from mcp_servers.registry.consent.effective import action_of, facts_of_call
+from workspaces.actors import Actor
+from workspaces.errors import Conflict, PermissionDenied
+from workspaces.roles import Permission, require
+
+if TYPE_CHECKING:
+    from mcp_servers.registry.consent.policy import ToolFacts
+    from workspaces.scoping import WorkspaceQuerySet
+
+
+@transaction.atomic
+def remember_permission(
+    *,
+    tool: McpTool,
+    actor: Actor,
+    arguments: Mapping[str, object] | None = None,
+    conversation_id: UUID | None = None,
+) -> ToolPermission:
+    """Let a tool run for this person without asking: in one conversation, or in all of theirs.
+
+    Args:
+        arguments: of the call that was shown. Of a tool that runs actions by name, only the one named there is meant.
+
+    Raises:
+        PermissionDenied: the workspace does not remember, or the actor is no member.
+        Conflict: an administrator or a risk wants this tool to ask each time.
+    """
+    require(actor, Permission.USE_CHAT, workspace_id=tool.workspace_id)
+    given = arguments or {}
+    if actor.user_id is None:
+        raise PermissionDenied("Only a person can say that.")
+    if not tool.workspace.remembers_permissions:
+        raise PermissionDenied("In this workspace each call is asked for.")
+    if not policy.may_remember(policy.decide(facts_of_call(tool, given))):
+        raise Conflict("This tool cannot be allowed once and for all.")
+    action = action_of(tool, given)
+    permission, _ = ToolPermission.objects.for_workspace(tool.workspace_id).update_or_create(
+        user_id=actor.user_id,
+        tool=tool,
+        conversation_id=conversation_id,
+        action=action.key if action is not None else "",
+        defaults={"definition_hash": tool.definition_hash},
+        create_defaults={
+            "workspace_id": tool.workspace_id,
+            "definition_hash": tool.definition_hash,
+            "action_label": action.label[:300] if action is not None else "",
+        },
+    )
+    record(_draft(permission, tool, Action.PERMISSION_REMEMBERED, actor))
+    return permission
+
+
+@transaction.atomic
+def forget_permission(*, permission: ToolPermission, actor: Actor) -> None:
+    """Take it back; the next call asks again.
+
+    Raises:
+        PermissionDenied: it is somebody else's.
+    """
+    require(actor, Permission.USE_CHAT, workspace_id=permission.workspace_id)
+    if actor.user_id != permission.user_id:
+        raise PermissionDenied("This permission is somebody else's.")
+    record(_draft(permission, permission.tool, Action.PERMISSION_FORGOTTEN, actor))
+    permission.delete()
+
+
+def forget_permissions_of(workspace_id: UUID, user_id: UUID, actor: Actor) -> None:
+    """Take back all that a person allowed in a workspace that they leave, in the caller's transaction."""
+    rows = ToolPermission.objects.for_workspace(workspace_id).filter(user_id=user_id)
+    for permission in rows.select_related("tool__server"):
+        record(_draft(permission, permission.tool, Action.PERMISSION_FORGOTTEN, actor))
+        permission.delete()
+
+
+def valid_permissions(workspace_id: UUID) -> WorkspaceQuerySet[ToolPermission]:
+    """Those that still stand: their tool is defined as it was, and the workspace remembers."""
+    return ToolPermission.objects.for_workspace(workspace_id).filter(
+        workspace__remembers_permissions=True, definition_hash=F("tool__definition_hash")
+    )
+
+
+def is_remembered(
+    *,
+    tool: McpTool,
+    facts: ToolFacts,
+    user_id: UUID | None,
+    conversation_id: UUID | None,
+    arguments: Mapping[str, object],
+) -> bool:
+    """Whether this person has let this tool run without asking, here or everywhere."""
+    if user_id is None or not policy.may_remember(policy.decide(facts)):
+        return False
+    here = Q(conversation_id__isnull=True)
+    if conversation_id is not None:
+        here |= Q(conversation_id=conversation_id)
+    action = action_of(tool, arguments) if facts.is_indirect else None
+    return (
+        valid_permissions(tool.workspace_id)
+        .filter(here, tool=tool, user_id=user_id, definition_hash=tool.definition_hash)
+        .filter(action=action.key if action is not None else "")
+        .exists()
+    )
+
+
+def _draft(permission: ToolPermission, tool: McpTool, action: Action, actor: Actor) -> EntryDraft:
+    return EntryDraft(
+        action=action,
+        actor=actor,
+        workspace_id=permission.workspace_id,
+        conversation_id=permission.conversation_id,
+        server=Ref(id=tool.server_id, name=tool.server.name),
+        tool=Ref(id=tool.pk, name=tool.name),
+        definition_hash=permission.definition_hash,
+        details={
+            "where": "one conversation" if permission.conversation_id else "everywhere",
+            **({"effective_action": permission.action_label} if permission.action else {}),
+        },
+    )

@@ -1,0 +1,211 @@
+"""May a tool be called, and must somebody be asked first? Pure.
+
+Deny wins. What a server says about its own tools counts only as far as it makes things stricter, unless an
+administrator trusts the server. Names and descriptions never decide.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from mcp_servers.client.values import Effect, ToolAnnotations
+
+_MOST_NAMES: Final = 3
+_LONGEST_NAME: Final = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolFacts:
+    """All that the decision rests on."""
+
+    is_server_active: bool = True
+    is_enabled: bool = True
+    is_removed: bool = False
+    is_quarantined: bool = False
+    problem: str = ""
+    trusts_annotations: bool = False
+    annotations: ToolAnnotations = field(default_factory=ToolAnnotations)
+    override: Effect | None = None
+    """What an administrator set for this tool; None: nothing."""
+    is_indirect: bool = False
+    """It runs whatever action its arguments name, so what is said of the tool itself says nothing of a call."""
+    action: str = ""
+    """That action, for people; empty: it cannot be told."""
+    action_effect: Effect | None = None
+    """What an administrator set for that action; None: nothing."""
+    has_read_untrusted: bool = False
+    """What the model reads holds something from outside."""
+    untrusted_source: str = ""
+    """What that was, as a clause: "the page … was read"."""
+    unknown_destinations: tuple[str, ...] = ()
+    """Where the call can carry its arguments, other than where a person or the assistant's author wants them."""
+
+    @property
+    def only_reads(self) -> bool:
+        """A trusted server says that the tool changes nothing."""
+        return (
+            not self.is_indirect
+            and self.trusts_annotations
+            and self.annotations.read_only is True
+            and self.annotations.destructive is not True
+        )
+
+    @property
+    def reaches_outside(self) -> bool:
+        """The tool may carry what it is given to the outside: nobody whose word counts says otherwise."""
+        return self.is_indirect or not (
+            self.trusts_annotations and self.annotations.open_world is False
+        )
+
+    @property
+    def is_steerable(self) -> bool:
+        """Words from outside could have the model send something out with this call, unseen."""
+        if not self.has_read_untrusted or not self.reaches_outside:
+            return False
+        return not self.only_reads or bool(self.unknown_destinations)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyDecision:
+    """What is to happen, which rule says so, and why in plain words."""
+
+    effect: Effect
+    rule: str
+    reason: str
+
+
+UNTRUSTED_CONTENT: Final = "turn.untrusted_content"
+OUTSIDE_WAS_READ: Final = "content from outside was read"
+
+
+def decide(facts: ToolFacts) -> PolicyDecision:
+    """Decide on a call of this tool. Rules are tried from the strictest down; the first that fits decides."""
+    decision = _decide(facts)
+    if decision.effect is Effect.DENY or not facts.is_steerable:
+        return decision
+    if decision.effect is Effect.AUTO:
+        return _untrusted(facts)
+    return replace(decision, reason=f"{decision.reason} {_source(facts)}")
+
+
+def _decide(facts: ToolFacts) -> PolicyDecision:
+    refusal = _refusal(facts)
+    if refusal is not None:
+        return refusal
+    if facts.override is Effect.CONFIRM:
+        return _confirm("tool.confirm", "An administrator wants this tool to ask first.")
+    if facts.is_indirect:
+        return _by_action(facts)
+    if facts.override is Effect.AUTO:
+        return _auto("tool.auto", "An administrator lets this tool run by itself.")
+    return _by_annotations(facts)
+
+
+def relax(decision: PolicyDecision, facts: ToolFacts, *, is_remembered: bool) -> PolicyDecision:
+    """Take a person's own "always" into account; it answers for them only where they would have been asked as a matter of course."""
+    if not is_remembered or not may_remember(decision):
+        return decision
+    if facts.is_steerable:
+        return _untrusted(facts)
+    return _auto("user.always", "You said that this tool need not ask.")
+
+
+def may_remember(decision: PolicyDecision) -> bool:
+    """Whether a person may answer this question once and for all: not one that an administrator or a risk puts."""
+    return decision.effect is Effect.CONFIRM and may_remember_rule(decision.rule)
+
+
+def may_remember_rule(rule: str) -> bool:
+    """The same, of the rule that a question was put by."""
+    return rule.startswith("hints.")
+
+
+def _refusal(facts: ToolFacts) -> PolicyDecision | None:
+    if not facts.is_server_active:
+        return _deny("server.inactive", "The server of this tool is switched off.")
+    if facts.is_removed:
+        return _deny("tool.removed", "The server no longer offers this tool.")
+    if facts.problem:
+        return _deny("tool.unsound", "This tool cannot be used: " + facts.problem)
+    if not facts.is_enabled:
+        return _deny("tool.disabled", "This tool is switched off.")
+    if facts.is_quarantined:
+        return _deny(
+            "tool.quarantined",
+            "This tool changed. It rests until an administrator accepts the new definition.",
+        )
+    if facts.override is Effect.DENY:
+        return _deny("tool.deny", "An administrator has blocked this tool.")
+    if facts.action_effect is Effect.DENY:
+        return _deny("action.deny", f"An administrator has blocked the action {facts.action}.")
+    return None
+
+
+def _by_action(facts: ToolFacts) -> PolicyDecision:
+    """An action that nobody decided about asks, whatever the tool says of itself and whatever is set for it."""
+    if not facts.action:
+        return _confirm("action.unreadable", "It cannot be told which action this call runs.")
+    runs = f"This call runs the action {facts.action}."
+    if facts.action_effect is Effect.CONFIRM:
+        return _confirm("action.confirm", f"{runs} An administrator wants it to ask first.")
+    if facts.action_effect is not Effect.AUTO:
+        return _confirm("hints.action", f"{runs} What it does to its data is not said.")
+    return _auto("action.auto", f"{runs} An administrator lets it run by itself.")
+
+
+def _by_annotations(facts: ToolFacts) -> PolicyDecision:
+    hints = facts.annotations
+    if hints.destructive is True:
+        if hints.read_only is True:
+            return _confirm(
+                "hints.contradict", "The server calls this tool both read-only and destructive."
+            )
+        return _confirm("hints.destructive", "This tool may delete or overwrite things.")
+    if hints.read_only is not True:
+        if hints.read_only is None and hints.destructive is None:
+            return _confirm(
+                "hints.absent", "The server does not say what this tool does to its data."
+            )
+        return _confirm("hints.writes", "This tool changes things.")
+    if not facts.trusts_annotations:
+        return _confirm(
+            "hints.untrusted",
+            "The server says that this tool only reads, but it is not trusted to say so.",
+        )
+    return _auto("hints.read_only", "This tool only reads.")
+
+
+def _untrusted(facts: ToolFacts) -> PolicyDecision:
+    if facts.only_reads:
+        could = f"This call can send data to {_listed(facts.unknown_destinations)}."
+    elif facts.is_indirect:
+        could = (
+            f"This call runs the action {facts.action}, which can change things or send data out."
+        )
+    else:
+        could = "This tool can change things or send data out."
+    return _confirm(UNTRUSTED_CONTENT, f"{could} {_source(facts)}")
+
+
+def _source(facts: ToolFacts) -> str:
+    source = facts.untrusted_source or OUTSIDE_WAS_READ
+    return f"You are asked because {source}: words from outside can steer the assistant."
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    shown = ", ".join(name[:_LONGEST_NAME] for name in names[:_MOST_NAMES])
+    left = len(names) - _MOST_NAMES
+    return f"{shown} and {left} more" if left > 0 else shown
+
+
+def _auto(rule: str, reason: str) -> PolicyDecision:
+    return PolicyDecision(effect=Effect.AUTO, rule=rule, reason=reason)
+
+
+def _confirm(rule: str, reason: str) -> PolicyDecision:
+    return PolicyDecision(effect=Effect.CONFIRM, rule=rule, reason=reason)
+
+
+def _deny(rule: str, reason: str) -> PolicyDecision:
+    return PolicyDecision(effect=Effect.DENY, rule=rule, reason=reason)

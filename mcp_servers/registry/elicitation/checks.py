@@ -1,0 +1,223 @@
+"""What a server may ask a person, what the person should know first, and whether an answer fits. Pure.
+
+Source: MCP specification 2025-11-25, "Elicitation": restricted schemas, URL mode, security considerations.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Final, cast
+from urllib.parse import urlsplit
+
+from mcp_servers.client import schemas
+from mcp_servers.client.canonical import JsonValue, canonical_json
+from mcp_servers.client.errors import InvalidJson
+from mcp_servers.client.hidden_text import find_hidden, mixes_scripts, strip_hidden
+from mcp_servers.client.inputs import AskedInput, InputKind
+from workspaces.errors import InvalidInput
+from workspaces.redaction import is_secret_key
+
+MAX_FIELDS: Final = 50
+MAX_CHOICES: Final = 500
+MAX_MESSAGE_LENGTH: Final = 8_000
+MAX_URL_LENGTH: Final = 4_000
+MAX_ANSWER_BYTES: Final = 64 * 1024
+
+_PRIMITIVES: Final = frozenset({"string", "number", "integer", "boolean"})
+_SECRET_WORDS: Final = (
+    "password",
+    "passphrase",
+    "secret",
+    "token",
+    "api key",
+    "apikey",
+    "credit card",
+    "cvv",
+    "pin code",
+)
+
+
+class Unaskable(ValueError):
+    """A request that is put to nobody, with the reason in plain words."""
+
+
+def check_asked(asked: AskedInput) -> None:
+    """Make sure that a form or a link may be put to a person.
+
+    Raises:
+        Unaskable: it may not.
+    """
+    if len(asked.message) > MAX_MESSAGE_LENGTH:
+        raise Unaskable("its question is too long.")
+    if asked.kind is InputKind.FORM:
+        _check_form(asked.schema)
+    elif asked.kind is InputKind.URL:
+        _check_url(asked.url)
+
+
+def warnings_of(asked: AskedInput) -> list[str]:
+    """What a person should know before answering, in plain words."""
+    warnings = []
+    hidden = find_hidden(asked.message)
+    if hidden:
+        warnings.append(f"The question contains {', '.join(hidden)}.")
+    if asked.kind is InputKind.FORM:
+        warnings.extend(
+            f"“{name}” looks like a secret. A server should not ask for one in a form."
+            for name in secret_fields(asked.schema)
+        )
+    if asked.kind is InputKind.URL:
+        warnings.extend(_doubts_about(urlsplit(asked.url).hostname or ""))
+    return warnings
+
+
+def secret_fields(schema: Mapping[str, JsonValue]) -> list[str]:
+    """The fields of a form whose answers look like secrets."""
+    return [
+        name
+        for name, field in _fields_of(schema).items()
+        if is_secret_key(name)
+        or field.get("format") == "password"
+        or any(word in f"{name} {field.get('title', '')}".lower() for word in _SECRET_WORDS)
+    ]
+
+
+def host_of(url: str) -> str:
+    """The host of a link, as browsers show it."""
+    return urlsplit(url).hostname or ""
+
+
+def check_content(schema: Mapping[str, JsonValue], content: Mapping[str, JsonValue]) -> None:
+    """Make sure that an answer fits the form.
+
+    Raises:
+        InvalidInput: names the fields that do not.
+    """
+    fields = _fields_of(schema)
+    faults: dict[str, list[str]] = {
+        name: ["The server did not ask for this."] for name in content if name not in fields
+    }
+    required = schema.get("required")
+    for name in required if isinstance(required, list) else ():
+        if name not in content:
+            faults[str(name)] = ["Please fill this in."]
+    for name, value in content.items():
+        if name in fields and not schemas.fits(fields[name], value):
+            faults[name] = [_expectation(fields[name])]
+    try:
+        size = len(canonical_json(content))
+    except InvalidJson as error:
+        raise InvalidInput(fields={"content": [f"{error.message}."]}) from error
+    if size > MAX_ANSWER_BYTES:
+        raise InvalidInput(fields={"content": [f"At most {MAX_ANSWER_BYTES // 1024} KiB."]})
+    if faults:
+        raise InvalidInput(fields={f"content.{name}": texts for name, texts in faults.items()})
+    if not schemas.fits(schema, content):
+        raise InvalidInput(fields={"content": ["The answer does not fit the form."]})
+
+
+def fingerprint_of(asked: AskedInput) -> str:
+    """The same for the same question."""
+    parts = [asked.kind.value, asked.message, dict(asked.schema), asked.url, dict(asked.params)]
+    return hashlib.sha256(canonical_json(parts)).hexdigest()
+
+
+def _check_form(schema: Mapping[str, JsonValue]) -> None:
+    if schema.get("type") != "object" or not isinstance(schema.get("properties", {}), dict):
+        raise Unaskable("its form is no list of fields.")
+    try:
+        schemas.check_schema(dict(schema), what="form's")
+    except schemas.UnusableSchema as error:
+        raise Unaskable(str(error)) from error
+    fields = _fields_of(schema)
+    if len(fields) > MAX_FIELDS:
+        raise Unaskable(f"its form has more than {MAX_FIELDS} fields.")
+    for name, field in fields.items():
+        if not _is_simple(field):
+            raise Unaskable(f"its form's field “{strip_hidden(name)[:80]}” is not a simple one.")
+
+
+def _is_simple(field: Mapping[str, JsonValue]) -> bool:
+    """A text, a number, a yes or no, one choice, or several choices; nothing nested."""
+    kind = field.get("type")
+    if kind == "array":
+        items = field.get("items")
+        return isinstance(items, dict) and _choices(items) is not None
+    if kind not in _PRIMITIVES or "properties" in field or "items" in field:
+        return False
+    if any(key in field for key in ("enum", "oneOf", "anyOf")):
+        return _choices(field) is not None
+    return True
+
+
+def _choices(field: Mapping[str, JsonValue]) -> list[JsonValue] | None:
+    """The values of a field with choices; None if it has none, or in a form that is not theirs."""
+    for key in ("enum", "oneOf", "anyOf"):
+        options = field.get(key)
+        if options is None:
+            continue
+        if not isinstance(options, list) or not 0 < len(options) <= MAX_CHOICES:
+            return None
+        values = [option.get("const") if isinstance(option, dict) else option for option in options]
+        return values if all(isinstance(value, str) for value in values) else None
+    return None
+
+
+def _check_url(url: str) -> None:
+    if (
+        not url
+        or len(url) > MAX_URL_LENGTH
+        or url != strip_hidden(url)
+        or any(c.isspace() for c in url)
+    ):
+        raise Unaskable("its link is not a sound one.")
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        raise Unaskable("its link is not a sound one.") from error
+    if parts.scheme != "https":
+        raise Unaskable("its link is not an https one.")
+    if not host or parts.username is not None or parts.password is not None:
+        raise Unaskable("its link is not a sound one.")
+
+
+def _doubts_about(host: str) -> list[str]:
+    doubts = []
+    if "xn--" in host or not host.isascii():
+        doubts.append(f"The host {host} is written with other than plain Latin letters.")
+    if mixes_scripts(host):
+        doubts.append(f"The host {host} mixes letters of several alphabets, as forgeries do.")
+    if host.replace(".", "").isdigit() or ":" in host:
+        doubts.append("The link leads to a bare address instead of a name.")
+    return doubts
+
+
+def _fields_of(schema: Mapping[str, JsonValue]) -> dict[str, dict[str, JsonValue]]:
+    properties = schema.get("properties")
+    if not isinstance(properties, dict):
+        return {}
+    return {
+        name: cast("dict[str, JsonValue]", field)
+        for name, field in properties.items()
+        if isinstance(field, dict)
+    }
+
+
+def _expectation(field: Mapping[str, JsonValue]) -> str:
+    if _choices(field) is not None:
+        return "Please pick one of the choices."
+    words = {
+        "string": {
+            "email": "Please enter an e-mail address.",
+            "uri": "Please enter a whole web address.",
+            "date": "Please enter a date as 2026-01-31.",
+            "date-time": "Please enter a moment as 2026-01-31T12:00:00Z.",
+        }.get(str(field.get("format")), "This text does not fit."),
+        "integer": "Please enter a whole number in the allowed range.",
+        "number": "Please enter a number in the allowed range.",
+        "boolean": "Please answer yes or no.",
+        "array": "Please pick from the choices.",
+    }
+    return words.get(str(field.get("type")), "This does not fit.")

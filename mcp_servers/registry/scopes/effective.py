@@ -1,0 +1,213 @@
+"""Which servers a conversation of one person may use, and why or why not. One query; the rest is pure.
+
+Precedence, from the first to the last:
+
+1. servers that the platform requires everywhere;
+2. the bud's own, in the bud's order;
+3. those added in the conversation that belong to the workspace or to the platform;
+4. the person's own, whether the bud or the conversation names them.
+
+A name belongs to the first server that has it: a later one whose name is the same, or looks the same (case, accents
+and letters of other alphabets do not count), is not used and says so. So nobody's own server can pass for one of the
+workspace. Among a workspace's own servers a name is unique in the database; there the rule only meets look-alikes.
+
+A server of somebody else, of another workspace, or that no longer exists is one and the same to the reader: unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from django.db.models import Q
+
+from mcp_servers.client.hidden_text import skeleton
+from mcp_servers.models import McpServer, ServerScope, ServerStatus
+from workspaces.prepared import PreparedRows
+
+if TYPE_CHECKING:
+    from mcp_servers.client.values import JsonValue
+
+
+class ServerSource(StrEnum):
+    """Why a server is considered for a conversation."""
+
+    REQUIRED = "required"
+    BUD = "bud"
+    CONVERSATION = "conversation"
+    PERSONAL = "personal"
+
+
+_RANKS: Final = {source: rank for rank, source in enumerate(ServerSource)}
+_UNKNOWN: Final = "It does not exist in this workspace, or belongs to somebody else."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectiveServer:
+    """One server, and whether this conversation may use it."""
+
+    server_id: UUID
+    server: McpServer | None
+    """None: an id that is nobody's business here."""
+    source: ServerSource
+    is_usable: bool
+    code: str = ""
+    """Empty, unknown, off, not_present, not_allowed, collision, auth_required or error."""
+    reason: str = ""
+    """In words for people; of a usable server: what they should know."""
+
+    @property
+    def label(self) -> str:
+        """The name that its tools are shown under."""
+        return self.server.name if self.server is not None else ""
+
+    def as_json(self) -> dict[str, JsonValue]:
+        """As the REST interface and the chat show it."""
+        server = self.server
+        return {
+            "id": str(self.server_id),
+            "name": self.label,
+            "scope": server.scope if server is not None else None,
+            "source": self.source.value,
+            "is_usable": self.is_usable,
+            "code": self.code,
+            "reason": self.reason,
+            "status": server.status if server is not None else None,
+            "transport": (server.resolved_transport or server.transport)
+            if server is not None
+            else None,
+        }
+
+
+def effective_servers(
+    *,
+    workspace_id: UUID,
+    user_id: UUID | None,
+    bud_servers: Sequence[UUID],
+    added: Sequence[UUID] = (),
+    rows: Sequence[McpServer] | None = None,
+) -> tuple[EffectiveServer, ...]:
+    """Every server that is considered for a conversation, in the order of precedence, with a reason for each.
+
+    Args:
+        user_id: whose conversation it is; None: nobody's, so no personal server is used.
+        bud_servers: what the bud names.
+        added: what the conversation names besides.
+        rows: the servers, with `workspace` and `global_server` at hand; None: they are read, in one query.
+    """
+    wanted = list(dict.fromkeys([*bud_servers, *added]))
+    if rows is None:
+        rows = list(candidates(workspace_id=workspace_id, ids=wanted))
+    known = {row.pk: row for row in rows if row.workspace_id == workspace_id}
+    required = [row.pk for row in known.values() if _is_required(row)]
+    of_bud = set(bud_servers)
+    considered = [
+        (server_id, _source(known.get(server_id), in_bud=server_id in of_bud))
+        for server_id in dict.fromkeys([*required, *wanted])
+    ]
+    considered.sort(key=lambda one: _RANKS[one[1]])
+    return tuple(_judge(considered, known, user_id))
+
+
+def candidates(*, workspace_id: UUID, ids: Iterable[UUID]) -> Iterable[McpServer]:
+    """The rows that effective_servers() needs for these ids."""
+    wanted = list(ids)
+    return _candidates(len(wanted)).all(workspace_id, *wanted)
+
+
+@lru_cache(maxsize=64)
+def _candidates(count: int) -> PreparedRows[McpServer]:
+    """The statement for so many ids."""
+
+    def build(workspace_id: UUID, *ids: UUID) -> Any:
+        return (
+            McpServer.objects.for_workspace(workspace_id)
+            .filter(Q(pk__in=ids) | Q(global_server__is_required=True))
+            .select_related("workspace", "global_server", "program")
+        )
+
+    return PreparedRows(build, *[UUID] * (count + 1))
+
+
+def usable_ids(servers: Iterable[EffectiveServer]) -> list[UUID]:
+    """The ids of those that may be used, in their order."""
+    return [one.server_id for one in servers if one.is_usable]
+
+
+def _is_required(row: McpServer) -> bool:
+    return row.global_server is not None and row.global_server.is_required
+
+
+def _source(row: McpServer | None, *, in_bud: bool) -> ServerSource:
+    if row is not None and _is_required(row):
+        return ServerSource.REQUIRED
+    if row is not None and row.scope == ServerScope.PERSONAL:
+        return ServerSource.PERSONAL
+    return ServerSource.BUD if in_bud else ServerSource.CONVERSATION
+
+
+def _judge(
+    considered: Iterable[tuple[UUID, ServerSource]],
+    known: dict[UUID, McpServer],
+    user_id: UUID | None,
+) -> Iterable[EffectiveServer]:
+    holders: dict[str, str] = {}
+    for server_id, source in considered:
+        row = known.get(server_id)
+        if row is None or (row.owner_id is not None and row.owner_id != user_id):
+            # Somebody else's looks like one that never was, also in its source.
+            told = ServerSource.CONVERSATION if source is ServerSource.PERSONAL else source
+            yield EffectiveServer(
+                server_id=server_id,
+                server=None,
+                source=told,
+                is_usable=False,
+                code="unknown",
+                reason=_UNKNOWN,
+            )
+            continue
+        code, reason = _obstacle(row)
+        if not code:
+            name = skeleton(row.name)
+            if name in holders:
+                code = "collision"
+                reason = f"Its name is that of “{holders[name]}”, or looks like it."
+            else:
+                holders[name] = row.name
+        if code:
+            yield EffectiveServer(
+                server_id=server_id,
+                server=row,
+                source=source,
+                is_usable=False,
+                code=code,
+                reason=reason,
+            )
+            continue
+        code, reason = _hint(row)
+        yield EffectiveServer(
+            server_id=server_id, server=row, source=source, is_usable=True, code=code, reason=reason
+        )
+
+
+def _obstacle(row: McpServer) -> tuple[str, str]:
+    if row.owner_id is not None and not row.workspace.allows_personal_servers:
+        return "not_allowed", "This workspace allows no servers of people's own."
+    if row.global_server is not None and not row.global_server.is_present:
+        return "not_present", "The platform's file no longer names it."
+    if not row.is_active:
+        return "off", "It is switched off."
+    return "", ""
+
+
+def _hint(row: McpServer) -> tuple[str, str]:
+    """What is wrong with a server that may be used all the same: its calls say so themselves, and may heal it."""
+    if row.status == ServerStatus.AUTH_REQUIRED:
+        return "auth_required", "It needs a sign-in."
+    if row.status == ServerStatus.ERROR:
+        return "error", row.status_reason.partition("\n")[0]
+    return "", ""

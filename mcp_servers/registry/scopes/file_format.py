@@ -1,0 +1,307 @@
+"""The `mcpServers` format that desktop clients share: read strictly, variables filled in. Pure.
+
+    {"mcpServers": {
+        "weather": {"type": "http", "url": "https://example.com/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}},
+        "files":   {"command": "/usr/bin/files-mcp", "args": ["${FOLDER:-/srv}"], "env": {"KEY": "${KEY}"},
+                    "trellis": {"required": true}}
+    }}
+
+Keys of other programs are left alone; ours stand under `trellis`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from mcp_servers.client.values import Protocol
+from workspaces.errors import InvalidInput
+
+MAX_FILE_BYTES: Final = 1024 * 1024
+MAX_ENTRIES: Final = 500
+MAX_NAME_LENGTH: Final = 60
+
+_MAX_TEXTS: Final = 200
+_MAX_TEXT_LENGTH: Final = 8192
+_VARIABLE: Final = re.compile(
+    r"\$\{(?:env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]{0,127})(?::-(?P<default>[^}]*))?\}"
+)
+_TRANSPORTS: Final = {
+    "": "auto",
+    "auto": "auto",
+    "http": "streamable_http",
+    "streamable-http": "streamable_http",
+    "streamable_http": "streamable_http",
+    "streamablehttp": "streamable_http",
+    "sse": "sse",
+    "ws": "websocket",
+    "websocket": "websocket",
+    "stdio": "stdio",
+}
+_URL_KEYS: Final = ("url", "serverUrl", "httpUrl")
+_OWN_KEYS: Final = frozenset({"required", "title", "protocol", "auth", "accounts", "scope"})
+_KEPT_BACK: Final = re.compile(r"SECRET_KEY|TRELLIS_.*|DATABASE_URL|REDIS_URL")
+"""The platform's own secrets go to no server, whatever the file says."""
+
+
+class MissingVariable(Exception):
+    """A variable has neither a value nor a default."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.names = tuple(sorted(set(names)))
+        super().__init__(f"The variable {', '.join(self.names)} is not set.")
+
+
+class Malformed(InvalidInput):
+    """The text is not in the format; says where."""
+
+    code = "malformed_server_list"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One server of a list, with its variables not yet filled in."""
+
+    name: str
+    transport: str
+    """auto, streamable_http, sse, websocket or stdio."""
+    url: str = field(default="", repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    command: str = ""
+    args: tuple[str, ...] = field(default=(), repr=False)
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    is_disabled: bool = False
+    is_required: bool = False
+    title: str = ""
+    protocol: Protocol = Protocol.AUTO
+    uses_sign_in: bool = False
+    """People sign in to it; only a workspace's own server can have that."""
+    has_shared_account: bool = False
+    scope: str = ""
+
+    @property
+    def is_stdio(self) -> bool:
+        """It is a program."""
+        return self.transport == "stdio"
+
+    def raw(self) -> dict[str, Any]:
+        """All of it, for comparing with another version; may hold secrets."""
+        return {
+            "transport": self.transport,
+            "url": self.url,
+            "headers": dict(self.headers),
+            "command": self.command,
+            "args": list(self.args),
+            "env": dict(self.env),
+            "protocol": self.protocol.value,
+        }
+
+    def variables(self) -> tuple[str, ...]:
+        """The names of all variables in it, each once."""
+        texts = [self.url, self.command, *self.args, *self.headers.values(), *self.env.values()]
+        names = (match["name"] for text in texts for match in _VARIABLE.finditer(text))
+        return tuple(dict.fromkeys(names))
+
+    def expanded(self, environment: Mapping[str, str]) -> Entry:
+        """The same with its variables filled in.
+
+        Raises:
+            MissingVariable: names all that have neither a value nor a default.
+        """
+        missing: list[str] = []
+
+        def fill(text: str) -> str:
+            return _VARIABLE.sub(lambda match: _value(match, environment, missing), text)
+
+        filled = Entry(
+            name=self.name,
+            transport=self.transport,
+            url=fill(self.url),
+            headers={name: fill(value) for name, value in self.headers.items()},
+            command=fill(self.command),
+            args=tuple(fill(arg) for arg in self.args),
+            env={name: fill(value) for name, value in self.env.items()},
+            is_disabled=self.is_disabled,
+            is_required=self.is_required,
+            title=self.title,
+            protocol=self.protocol,
+            uses_sign_in=self.uses_sign_in,
+            has_shared_account=self.has_shared_account,
+            scope=self.scope,
+        )
+        if missing:
+            raise MissingVariable(missing)
+        return filled
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerList:
+    """What a text in the format says."""
+
+    entries: tuple[Entry, ...]
+    problems: Mapping[str, str] = field(default_factory=dict)
+    """Names of entries that cannot be read, and why; the others are not affected."""
+
+
+def read_server_list(text: str | bytes) -> ServerList:
+    """Read a list of servers. An entry that is wrong is told and left out; a text that is not the format is refused.
+
+    Raises:
+        Malformed: not UTF-8, not JSON (with line and column), too large, a name twice, or no `mcpServers` in it.
+    """
+    document = _document(text)
+    servers = document.get("mcpServers", document.get("servers"))
+    if not isinstance(servers, dict):
+        raise Malformed("An object “mcpServers” with the servers by their names is needed.")
+    if len(servers) > MAX_ENTRIES:
+        raise Malformed(f"At most {MAX_ENTRIES} servers fit into one list.")
+    entries: list[Entry] = []
+    problems: dict[str, str] = {}
+    for name, raw in servers.items():
+        try:
+            entries.append(_entry(name, raw))
+        except ValueError as error:
+            problems[_printable(name)] = str(error)
+    return ServerList(entries=tuple(entries), problems=problems)
+
+
+def _document(text: str | bytes) -> dict[str, Any]:
+    raw = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
+    if len(raw) > MAX_FILE_BYTES:
+        raise Malformed(f"A list of servers has at most {MAX_FILE_BYTES // 1024} KiB.")
+    try:
+        document = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_without_duplicates)
+    except UnicodeDecodeError as error:
+        raise Malformed("The text is not UTF-8.") from error
+    except json.JSONDecodeError as error:
+        raise Malformed(
+            f"Not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}."
+        ) from error
+    except RecursionError as error:
+        raise Malformed("The text is nested too deep.") from error
+    except ValueError as error:
+        raise Malformed(str(error)[:200]) from error
+    if not isinstance(document, dict):
+        raise Malformed("An object is needed.")
+    return document
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise ValueError("A name is given twice in one object.")
+    return result
+
+
+def _entry(name: str, raw: object) -> Entry:
+    cleaned = " ".join(name.split())
+    if not cleaned or not cleaned.isprintable() or len(cleaned) > MAX_NAME_LENGTH:
+        raise ValueError(f"A name has 1 to {MAX_NAME_LENGTH} visible characters.")
+    if not isinstance(raw, dict):
+        raise ValueError("It is not an object.")
+    url = next((raw[key] for key in _URL_KEYS if raw.get(key)), "")
+    command = raw.get("command") or ""
+    if not isinstance(url, str) or not isinstance(command, str):
+        raise ValueError("“url” and “command” are texts.")
+    if bool(url) == bool(command):
+        raise ValueError("Either “url” or “command” is needed.")
+    own = _own(raw.get("trellis"))
+    return Entry(
+        name=cleaned,
+        transport=_transport(raw, is_stdio=bool(command)),
+        url=url[:_MAX_TEXT_LENGTH],
+        headers=_texts_by_name(raw.get("headers"), "headers"),
+        command=command[:_MAX_TEXT_LENGTH],
+        args=_texts(raw.get("args")),
+        env=_texts_by_name(raw.get("env"), "env"),
+        is_disabled=raw.get("disabled") is True or raw.get("enabled") is False,
+        is_required=own.get("required") is True,
+        title=_printable(str(own.get("title", "")))[:100],
+        protocol=_protocol(own.get("protocol", Protocol.AUTO.value)),
+        uses_sign_in=own.get("auth") == "oauth",
+        has_shared_account=own.get("accounts") == "workspace",
+        scope=str(own.get("scope", "")),
+    )
+
+
+def _transport(raw: Mapping[str, Any], *, is_stdio: bool) -> str:
+    given = raw.get("type") or raw.get("transport") or ""
+    transport = _TRANSPORTS.get(str(given).lower())
+    if transport is None:
+        raise ValueError("“type” is none of http, sse, ws, stdio and auto.")
+    if is_stdio:
+        if transport not in ("auto", "stdio"):
+            raise ValueError("A server with a “command” is of the type stdio.")
+        return "stdio"
+    if transport == "stdio":
+        raise ValueError("A server of the type stdio has a “command”.")
+    return transport
+
+
+def _own(raw: object) -> Mapping[str, Any]:
+    if raw is None:
+        return {}
+    if not isinstance(raw, dict) or set(raw) - _OWN_KEYS:
+        raise ValueError(f"“trellis” may hold {', '.join(sorted(_OWN_KEYS))}.")
+    if not isinstance(raw.get("required", False), bool):
+        raise ValueError("“trellis.required” is true or false.")
+    if raw.get("auth", "oauth") != "oauth":
+        raise ValueError("“trellis.auth” is oauth, or is left out.")
+    if raw.get("accounts", "user") not in ("user", "workspace"):
+        raise ValueError("“trellis.accounts” is user or workspace.")
+    if not isinstance(raw.get("scope", ""), str):
+        raise ValueError("“trellis.scope” is a text.")
+    return raw
+
+
+def _protocol(raw: object) -> Protocol:
+    try:
+        return Protocol(str(raw))
+    except ValueError:
+        known = ", ".join(one.value for one in Protocol)
+        raise ValueError(f"“trellis.protocol” is one of {known}.") from None
+
+
+def _texts(raw: object) -> tuple[str, ...]:
+    if raw is None:
+        return ()
+    if not isinstance(raw, list) or len(raw) > _MAX_TEXTS:
+        raise ValueError("“args” is a list of texts.")
+    return tuple(_text(one, "args") for one in raw)
+
+
+def _texts_by_name(raw: object, what: str) -> dict[str, str]:
+    if raw is None:
+        return {}
+    if not isinstance(raw, dict) or len(raw) > _MAX_TEXTS:
+        raise ValueError(f"“{what}” is an object of texts.")
+    return {str(name)[:200]: _text(value, what) for name, value in raw.items()}
+
+
+def _text(value: object, what: str) -> str:
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise ValueError(f"“{what}” holds something that is no text.")
+    text = str(value)
+    if "\0" in text or len(text) > _MAX_TEXT_LENGTH:
+        raise ValueError(f"“{what}” holds a text that cannot be used.")
+    return text
+
+
+def _value(match: re.Match[str], environment: Mapping[str, str], missing: list[str]) -> str:
+    name, default = match["name"], match["default"]
+    value = environment.get(name)
+    if _KEPT_BACK.fullmatch(name):
+        value = None
+    if value:
+        return value
+    if default is not None:
+        return default
+    missing.append(name)
+    return ""
+
+
+def _printable(text: str) -> str:
+    return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text)[:100]

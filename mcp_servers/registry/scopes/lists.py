@@ -1,0 +1,258 @@
+"""Lists of servers in the `mcpServers` format: what an import would do, doing it, and the way out without secrets.
+
+An import connects to nothing and starts nothing. What it brings is switched off, so that nothing of it is used before
+an administrator has looked; tools come later, and rest like those of every other server.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from uuid import UUID
+
+from django.db import transaction
+
+from mcp_servers.client.values import Protocol
+from mcp_servers.models import (
+    OAUTH_TYPES,
+    AccountUse,
+    AuthType,
+    McpServer,
+    ServerScope,
+    StdioProgram,
+    Transport,
+)
+from mcp_servers.models.programs import build_argv
+from mcp_servers.registry.scopes.file_format import Entry, read_server_list
+from mcp_servers.registry.services.drafts import ServerDraft
+from mcp_servers.registry.services.servers import add_server, check_draft
+from workspaces.actors import Actor
+from workspaces.errors import DomainError, InvalidInput
+from workspaces.roles import Permission, require
+
+if TYPE_CHECKING:
+    from mcp_servers.client.values import JsonValue
+
+Plan: TypeAlias = Literal["add", "refuse"]
+
+_ESCAPED_PARAMETER: Final = re.compile(r"\\\{([a-z][a-z0-9_]*)\\\}")
+_NOT_A_NAME: Final = re.compile(r"[^A-Za-z0-9]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """What an import would do with one entry."""
+
+    name: str
+    plan: Plan
+    transport: str = ""
+    where: str = ""
+    """The address without its query, or the program's title."""
+    reason: str = ""
+    """Why it is refused."""
+    secrets: tuple[str, ...] = ()
+    """What is taken in and stored encrypted, by name only."""
+    placeholders: tuple[str, ...] = ()
+    """Variables that stand in the entry; a workspace has none, so they have to be filled in by hand."""
+    draft: ServerDraft | None = None
+
+    def as_json(self) -> dict[str, JsonValue]:
+        """As the REST interface shows it."""
+        return {
+            "name": self.name,
+            "plan": self.plan,
+            "transport": self.transport,
+            "where": self.where,
+            "reason": self.reason,
+            "secrets": list(self.secrets),
+            "placeholders": list(self.placeholders),
+        }
+
+
+def preview_import(*, workspace_id: UUID, text: str | bytes, actor: Actor) -> list[Planned]:
+    """What an import of this text would do; nothing is stored, started or connected to.
+
+    Raises:
+        PermissionDenied: the actor may not manage servers here.
+        Malformed: the text is no list of servers.
+    """
+    require(actor, Permission.MANAGE_SERVERS, workspace_id=workspace_id)
+    listed = read_server_list(text)
+    planned = [
+        Planned(name=name, plan="refuse", reason=reason) for name, reason in listed.problems.items()
+    ]
+    seen: set[str] = set()
+    for entry in listed.entries:
+        one = _plan(entry, workspace_id)
+        if one.plan == "add" and entry.name in seen:
+            one = _refused(entry, "The list has another server of this name.")
+        seen.add(entry.name)
+        planned.append(one)
+    return planned
+
+
+@transaction.atomic
+def apply_import(*, workspace_id: UUID, text: str | bytes, actor: Actor) -> list[McpServer]:
+    """Add what the preview says would be added, switched off; what is refused is left out.
+
+    Raises:
+        PermissionDenied, Malformed: as preview_import().
+    """
+    return [
+        add_server(workspace_id=workspace_id, draft=one.draft, actor=actor)
+        for one in preview_import(workspace_id=workspace_id, text=text, actor=actor)
+        if one.draft is not None
+    ]
+
+
+def export_servers(*, workspace_id: UUID, actor: Actor) -> dict[str, Any]:
+    """The workspace's own servers in the format; where something secret stands, a variable's name stands instead.
+
+    Raises:
+        PermissionDenied: the actor may not manage servers here.
+    """
+    require(actor, Permission.MANAGE_SERVERS, workspace_id=workspace_id)
+    rows: Iterable[McpServer] = (
+        McpServer.objects.for_workspace(workspace_id)
+        # What a provider hosts is reached with a secret alone, so nothing of it can be told.
+        .filter(scope=ServerScope.WORKSPACE, hosted_by="")
+        .select_related("program")
+    )
+    return {"mcpServers": {row.name: _exported(row) for row in rows}}
+
+
+def _plan(entry: Entry, workspace_id: UUID) -> Planned:
+    try:
+        draft = _program_draft(entry) if entry.is_stdio else _remote_draft(entry)
+        check_draft(workspace_id=workspace_id, draft=draft)
+    except DomainError as error:
+        return _refused(entry, error.message)
+    secrets = [*(draft.headers or {}), *(draft.env or {}), *(draft.auth or {})]
+    return Planned(
+        name=entry.name,
+        plan="add",
+        transport=str(draft.transport),
+        where=draft.program.title if draft.program else entry.url.partition("?")[0],
+        secrets=tuple(secrets),
+        placeholders=entry.variables(),
+        draft=draft,
+    )
+
+
+def _refused(entry: Entry, reason: str) -> Planned:
+    return Planned(name=entry.name, plan="refuse", transport=entry.transport, reason=reason)
+
+
+def _remote_draft(entry: Entry) -> ServerDraft:
+    if "${" in entry.url:
+        raise InvalidInput("Its address holds a variable, which a workspace does not have.")
+    return ServerDraft(
+        name=entry.name,
+        transport=Transport(entry.transport),
+        url=entry.url,
+        headers=dict(entry.headers),
+        protocol=entry.protocol,
+        auth_type=AuthType.OAUTH if entry.uses_sign_in else None,
+        account_use=AccountUse.WORKSPACE if entry.has_shared_account else None,
+        oauth_scope=entry.scope if entry.uses_sign_in else None,
+        is_active=False,
+    )
+
+
+def _program_draft(entry: Entry) -> ServerDraft:
+    """A program only if it is, word by word, one that the platform's owner has put on offer.
+
+    Raises:
+        InvalidInput: it is not.
+    """
+    for program in StdioProgram.objects.filter(is_enabled=True):
+        values = _parameters_of(entry, program)
+        if values is not None:
+            return ServerDraft(
+                name=entry.name,
+                transport=Transport.STDIO,
+                program=program,
+                parameters=values,
+                env={name: value for name, value in entry.env.items() if name in program.env_names},
+                is_active=False,
+            )
+    raise InvalidInput(
+        "Programs are picked from the platform's catalogue, and this one is not in it."
+    )
+
+
+def _parameters_of(entry: Entry, program: StdioProgram) -> dict[str, str] | None:
+    """The parameters with which the catalogue's entry becomes exactly this command; None: with none."""
+    if entry.command not in (program.command, *build_argv(program.command, [], {})):
+        return None
+    if len(entry.args) > len(program.args):
+        return None
+    values: dict[str, str] = {}
+    given = list(entry.args)
+    for template in program.args:
+        match = re.fullmatch(_pattern_of(template), given[0]) if given else None
+        if match is not None:
+            values.update(match.groupdict())
+            given.pop(0)
+        elif "{" not in template:
+            return None
+    return values if not given else None
+
+
+def _pattern_of(template: str) -> str:
+    """What an argument of the catalogue looks like once it is filled in; a parameter has one value throughout."""
+    seen: set[str] = set()
+
+    def group(match: re.Match[str]) -> str:
+        name = match[1]
+        if name in seen:
+            return f"(?P={name})"
+        seen.add(name)
+        return f"(?P<{name}>.+)"
+
+    return _ESCAPED_PARAMETER.sub(group, re.escape(template))
+
+
+def _exported(row: McpServer) -> dict[str, Any]:
+    if row.transport == Transport.STDIO and row.program is not None:
+        program = row.program
+        args = build_argv(program.command, program.args, row.parameters)[1:]
+        told: dict[str, Any] = {"command": program.command, "args": list(args)}
+        names = _names(row.env.reveal_json("names of an export") if row.env else {})
+        if names:
+            told["env"] = {name: _placeholder(row.name, name) for name in names}
+        return told
+    kinds = {Transport.STREAMABLE_HTTP: "http", Transport.SSE: "sse", Transport.WEBSOCKET: "ws"}
+    told = {"type": kinds.get(Transport(row.transport), "auto"), "url": row.url.partition("?")[0]}
+    if "?" in row.url:
+        told["url"] += "?" + _placeholder(row.name, "query")
+    headers = _names(row.headers.reveal_json("names of an export") if row.headers else {})
+    if row.auth_config and row.auth_type not in OAUTH_TYPES:
+        headers = [*headers, _auth_header(row)]
+    if headers:
+        told["headers"] = {name: _placeholder(row.name, name) for name in headers}
+    own: dict[str, str] = {}
+    if row.protocol != Protocol.AUTO.value:
+        own["protocol"] = row.protocol
+    if row.auth_type == AuthType.OAUTH:
+        own |= {"auth": "oauth", "accounts": row.account_use, "scope": row.oauth_scope}
+    if own:
+        told["trellis"] = {name: value for name, value in own.items() if value}
+    return told
+
+
+def _auth_header(row: McpServer) -> str:
+    if row.auth_type == "api_key" and row.auth_config:
+        return str(row.auth_config.reveal_json("names of an export").get("header", "X-API-Key"))
+    return "Authorization"
+
+
+def _names(values: Mapping[str, str]) -> list[str]:
+    return sorted(values)
+
+
+def _placeholder(server: str, name: str) -> str:
+    words = _NOT_A_NAME.sub("_", f"{server}_{name}").strip("_").upper()
+    return "${" + (words if words[:1].isalpha() else f"V_{words}")[:100] + "}"

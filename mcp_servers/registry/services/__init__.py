@@ -1,0 +1,71 @@
+"""What people do with servers and what these offer: one function for each.
+
+Each asks permission, owns the transaction, the record and the news. Functions that talk to a server do so outside of
+any transaction.
+"""
+
+from mcp_servers.registry.services.connections import (
+    connect_server,
+    connections_of,
+    disconnect_server,
+)
+from mcp_servers.registry.services.drafts import ServerDraft
+from mcp_servers.registry.services.inspection import (
+    LOOK_SECONDS,
+    ConnectionReport,
+    check_server,
+    refresh_tools,
+    test_connection,
+    try_connection,
+)
+from mcp_servers.registry.services.news import listen_to_servers
+from mcp_servers.registry.services.programs import accept_program, check_programs, ensure_program
+from mcp_servers.registry.services.rules import set_workspace_rule
+from mcp_servers.registry.services.servers import (
+    add_personal_server,
+    add_server,
+    check_draft,
+    delete_server,
+    set_server_active,
+    update_server,
+)
+from mcp_servers.registry.services.tools import (
+    accept_definition,
+    may_keep_results,
+    set_approval_override,
+    set_prompt_enabled,
+    set_resource_enabled,
+    set_tool_cache,
+    set_tool_enabled,
+)
+
+__all__ = [
+    "LOOK_SECONDS",
+    "ConnectionReport",
+    "ServerDraft",
+    "accept_definition",
+    "accept_program",
+    "add_personal_server",
+    "add_server",
+    "check_draft",
+    "check_programs",
+    "check_server",
+    "connect_server",
+    "connections_of",
+    "delete_server",
+    "disconnect_server",
+    "ensure_program",
+    "listen_to_servers",
+    "may_keep_results",
+    "refresh_tools",
+    "set_approval_override",
+    "set_prompt_enabled",
+    "set_resource_enabled",
+    "set_server_active",
+    "set_tool_cache",
+    "set_tool_enabled",
+    "set_workspace_rule",
+    "test_connection",
+    "try_connection",
+    "update_server",
+]

@@ -1,0 +1,76 @@
+"""Opening and closing a server's connections by hand, and how they are."""
+
+from __future__ import annotations
+
+import sys
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from django.db import transaction
+from django.utils import timezone
+
+from audit.actions import Action
+from audit.services import EntryDraft, Ref, record
+from mcp_servers.models import McpServer, ServerStatus
+from mcp_servers.registry.rights import require_to_manage
+from mcp_servers.registry.services.inspection import ConnectionReport, refresh_tools
+from mcp_servers.registry.services.news import drop_connections, tell
+from workspaces.actors import Actor
+
+if TYPE_CHECKING:
+    from mcp_servers.client.connections.facts import ConnectionStatus
+
+STAYS_CLOSED: Final = timedelta(hours=24)
+"""How long no check opens a connection again that somebody closed."""
+
+
+def connect_server(*, server: McpServer, actor: Actor) -> ConnectionReport:
+    """Open a connection now, whatever pause the server was given, and read what it offers.
+
+    Raises:
+        PermissionDenied: the actor may not manage this server.
+    """
+    return refresh_tools(server=server, actor=actor)
+
+
+@transaction.atomic
+def disconnect_server(*, server: McpServer, actor: Actor) -> McpServer:
+    """Close this process's connections; calls that run on them end. A later call, or Connect, opens one again.
+
+    Raises:
+        PermissionDenied: the actor may not manage this server.
+    """
+    require_to_manage(actor, server)
+    server = (
+        McpServer.objects.for_workspace(server.workspace_id).select_for_update().fetch(server.pk)
+    )
+    server.status = ServerStatus.DISCONNECTED
+    server.status_reason = ""
+    server.next_check_at = timezone.now() + STAYS_CLOSED
+    server.lists_stale_at = None
+    server.save(
+        update_fields=["status", "status_reason", "next_check_at", "lists_stale_at", "updated_at"]
+    )
+    record(
+        EntryDraft(
+            action=Action.SERVER_DISCONNECTED,
+            actor=actor,
+            workspace_id=server.workspace_id,
+            server=Ref(id=server.pk, name=server.name),
+            transport=server.known_transport,
+            protocol_revision=server.protocol_revision,
+            details={"by": "hand"},
+        )
+    )
+    tell(server)
+    transaction.on_commit(lambda: drop_connections(server.pk))
+    return server
+
+
+def connections_of(server: McpServer) -> list[ConnectionStatus]:
+    """This process's connections to a server, one for each principal that has or had one."""
+    if "mcp_servers.client.connections.pool" not in sys.modules:
+        return []
+    from mcp_servers.client.connections.pool import pool
+
+    return pool.connections_of(server.pk)

@@ -1,0 +1,332 @@
+"""Looking at servers: connect, read what they offer, keep what comes out. Outside of any transaction."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from django.utils import timezone
+
+from mcp_servers.client.canonical import clean_text
+from mcp_servers.client.definitions import storable
+from mcp_servers.client.errors import AuthenticationRequired, ConnectionFailed
+from mcp_servers.models import McpServer, ServerStatus
+from mcp_servers.oauth.grants import (
+    has_usable_grant,
+    note_refusal,
+    person_of,
+    uses_own_accounts,
+)
+from mcp_servers.oauth.probing import ask_challenge
+from mcp_servers.registry import discovery, health
+from mcp_servers.registry.rights import require_to_manage
+from mcp_servers.registry.services.credentials import check_auth
+from mcp_servers.registry.services.drafts import ServerDraft, apply_draft
+from mcp_servers.registry.services.news import drop_connections, tell
+from mcp_servers.registry.specs import connection_spec, home_of
+from workspaces.actors import Actor, Source
+from workspaces.errors import DomainError
+from workspaces.redaction import redact_text
+from workspaces.roles import Permission, require
+
+if TYPE_CHECKING:
+    from mcp_servers.client.connections.facts import Listing, ServerFacts
+    from mcp_servers.client.spec import ConnectionSpec
+
+LOOK_SECONDS: Final = 75.0
+"""Longest look at a server that somebody waits for: connect and list."""
+MAX_INSTRUCTIONS: Final = 20_000
+"""Characters of a server's own instructions."""
+LEAST_TTL_SECONDS: Final = 5.0
+MOST_TTL_SECONDS: Final = 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionReport:
+    """What came of a look at a server, for the person who asked."""
+
+    ok: bool
+    message: str
+    status: ServerStatus
+    protocol_revision: str = ""
+    server_name: str = ""
+    latency_ms: int | None = None
+    tool_count: int | None = None
+    tools: tuple[Mapping[str, Any], ...] = ()
+    """Name, title and annotations of each tool, as the server says."""
+    transport: str = ""
+    """What works, where the choice was left to the platform."""
+    resource_count: int | None = None
+    prompt_count: int | None = None
+    details: str = ""
+    """The end of what a program wrote to its error stream."""
+
+
+def test_connection(*, server: McpServer, actor: Actor) -> ConnectionReport:
+    """Connect anew, list the tools, and keep what comes out: status, check, tools.
+
+    Raises:
+        PermissionDenied: the actor may not manage servers here.
+    """
+    require_to_manage(actor, server)
+    return _look(server, actor=actor, is_asked_for=True)
+
+
+test_connection.__test__ = False  # type: ignore[attr-defined]  # pytest takes functions of this name for tests
+
+
+def refresh_tools(*, server: McpServer, actor: Actor) -> ConnectionReport:
+    """Read the tool list again over the open connection, and keep it."""
+    require_to_manage(actor, server)
+    return _look(server, actor=actor, is_asked_for=True, anew=False)
+
+
+def try_connection(*, workspace_id: UUID, draft: ServerDraft, actor: Actor) -> ConnectionReport:
+    """Connect to a server that is not saved, and keep nothing.
+
+    Raises:
+        PermissionDenied, InvalidInput: as add_server().
+    """
+    require(actor, Permission.MANAGE_SERVERS, workspace_id=workspace_id)
+    server = McpServer(workspace_id=workspace_id)
+    apply_draft(server, draft)
+    server.check_values()
+    check_auth(server)
+    try:
+        spec = connection_spec(server)
+        listing = _list_offers(spec, anew=False)
+    except ConnectionFailed as error:
+        return _report_failure(server, error)
+    finally:
+        drop_connections(server.pk)
+        shutil.rmtree(home_of(server.pk), ignore_errors=True)
+    return _report(listing)
+
+
+def look_as(*, server: McpServer, actor: Actor, seconds: float = LOOK_SECONDS) -> ConnectionReport:
+    """Read what a server offers this person's account, and keep it.
+
+    Whoever may sign in may have it looked at: what comes of it is decided by the same rules as ever.
+    """
+    return _look(server, actor=actor, is_asked_for=False, anew=False, seconds=seconds)
+
+
+def check_server(*, server: McpServer) -> None:
+    """The regular check: connect if need be, read the tool list, keep what comes out. Never calls a tool."""
+    actor = Actor.system(label="health", source=Source.TASK, workspace_id=server.workspace_id)
+    _look(server, actor=actor, is_asked_for=False, anew=False, is_check=True)
+
+
+def _look(
+    server: McpServer,
+    *,
+    actor: Actor,
+    is_asked_for: bool,
+    anew: bool = True,
+    seconds: float = LOOK_SECONDS,
+    is_check: bool = False,
+) -> ConnectionReport:
+    server = (
+        McpServer.objects.for_workspace(server.workspace_id)
+        .select_related("program", "global_server", "workspace")
+        .fetch(server.pk)
+    )
+    if not server.is_active:
+        return ConnectionReport(
+            ok=False, message="This server is switched off.", status=ServerStatus.DISCONNECTED
+        )
+    stderr = ""
+    try:
+        viewer = person_of(actor)
+        spec = connection_spec(server, user_id=viewer)
+        if spec.needs_sign_in and server.hosted_by:
+            raise AuthenticationRequired(
+                f"Somebody has to sign in to {server.name} at its provider."
+            )
+        if spec.needs_sign_in:
+            return _knock(server, actor, is_asked_for=is_asked_for)
+        try:
+            listing = _list_offers(spec, anew=anew, seconds=seconds, is_check=is_check)
+        finally:
+            stderr = _stderr_of(spec)
+    except ConnectionFailed as error:
+        if isinstance(error, AuthenticationRequired):
+            note_refusal(server, viewer, error.challenge)
+            if uses_own_accounts(server):
+                return _report_failure(server, error)  # one account's trouble, and not the server's
+        health.note_reading(
+            server,
+            health.Reading(error=error, details=_told_to_managers(error, stderr)),
+            actor=actor,
+            is_asked_for=is_asked_for,
+        )
+        return _report_failure(server, error, stderr)
+    except DomainError as error:
+        # The row is not whole: a key is gone, or the catalogue changed under it.
+        failure = ConnectionFailed(error.message)
+        health.note_reading(
+            server, health.Reading(error=failure), actor=actor, is_asked_for=is_asked_for
+        )
+        return _report_failure(server, failure)
+    # Of a server that belongs to somebody, all that it says is for that person alone anyway.
+    is_shared = server.owner_id is None
+    viewer = viewer if uses_own_accounts(server) and is_shared else None
+    _keep_facts(server, listing.facts, viewer)
+    if _keep_lists(server, listing, actor, viewer):
+        tell(server, kind="tools.changed")
+    health.note_reading(
+        server,
+        health.Reading(latency_ms=listing.latency_ms, lists=_lists_of(listing)),
+        actor=actor,
+        is_asked_for=is_asked_for,
+    )
+    return _report(listing)
+
+
+def _knock(server: McpServer, actor: Actor, *, is_asked_for: bool) -> ConnectionReport:
+    """Look at a server without an account: whether it is there, and asks for sign-in as it should."""
+    from mcp_servers.client.connections import runtime
+
+    try:
+        runtime.run_sync(ask_challenge(server), LOOK_SECONDS)
+    except (ConnectionFailed, TimeoutError) as error:
+        told = error if isinstance(error, ConnectionFailed) else None
+        failure = told or ConnectionFailed("The server did not answer in time.")
+        health.note_reading(
+            server, health.Reading(error=failure), actor=actor, is_asked_for=is_asked_for
+        )
+        return _report_failure(server, failure)
+    health.note_reading(
+        server, health.Reading(waits_for_sign_in=not has_usable_grant(server)), actor=actor
+    )
+    return ConnectionReport(
+        ok=False,
+        message="It is there, and waits for you to sign in.",
+        status=ServerStatus.AUTH_REQUIRED,
+    )
+
+
+def _keep_facts(server: McpServer, facts: ServerFacts, viewer: UUID | None) -> None:
+    """Keep what a server says about itself, if that has changed."""
+    before = [getattr(server, name) for name in _FACTS]
+    server.server_info = {
+        "name": clean_text(facts.name)[:200],
+        "title": clean_text(facts.title)[:200],
+        "version": clean_text(facts.version)[:100],
+        **({"asks_back": True} if server.server_info.get("asks_back") else {}),
+    }
+    server.protocol_revision = facts.protocol_revision[:20]
+    server.resolved_transport = facts.transport[:20]
+    server.capabilities = storable(facts.capabilities)
+    # What a server says to one person's account may be about that person.
+    told = facts.instructions if viewer is None else ""
+    server.instructions = clean_text(told)[:MAX_INSTRUCTIONS]
+    if [getattr(server, name) for name in _FACTS] != before:
+        server.save(update_fields=_FACTS)
+
+
+_FACTS: Final = (
+    *("server_info", "protocol_revision", "resolved_transport", "capabilities"),
+    "instructions",
+)
+
+
+def _lists_of(listing: Listing) -> health.ListsRead:
+    now = timezone.now()
+    return health.ListsRead(at=now, stale_at=_stale_at(now, listing.ttl_seconds))
+
+
+def _stale_at(now: datetime, ttl_seconds: float | None) -> datetime | None:
+    """When the server's word on its lists runs out: never so soon that it would keep us busy, nor for ever."""
+    if ttl_seconds is None:
+        return None
+    return now + timedelta(seconds=min(max(ttl_seconds, LEAST_TTL_SECONDS), MOST_TTL_SECONDS))
+
+
+def _keep_lists(server: McpServer, listing: Listing, actor: Actor, viewer: UUID | None) -> bool:
+    """Take over what the server offers; whether anything is new. What could not be read stays as it was.
+
+    Args:
+        viewer: whose own account was shown this; resources and prompts may be theirs alone, and are not kept.
+    """
+    found_tools = discovery.store_tools(
+        server=server, raw_tools=listing.tools, actor=actor, viewer=viewer
+    )
+    if viewer is not None:
+        return found_tools.has_news
+    news = [found_tools.has_news]
+    if "resources" not in listing.unread:
+        found = discovery.store_resources(server=server, raw=listing.resources)
+        news.append(found.has_news)
+    if "resource_templates" not in listing.unread:
+        found = discovery.store_resources(
+            server=server, raw=listing.resource_templates, is_template=True
+        )
+        news.append(found.has_news)
+    if "prompts" not in listing.unread:
+        news.append(discovery.store_prompts(server=server, raw=listing.prompts).has_news)
+    return any(news)
+
+
+def _list_offers(
+    spec: ConnectionSpec, *, anew: bool, seconds: float = LOOK_SECONDS, is_check: bool = False
+) -> Listing:
+    # Late: the SDK takes a second to import, and most commands never connect.
+    from mcp_servers.client.connections import runtime
+    from mcp_servers.client.connections.flights import CHECKING
+    from mcp_servers.client.connections.pool import pool
+
+    async def look() -> Listing:
+        CHECKING.set(is_check)
+        if anew:
+            await pool.drop(spec.server_id, principal=spec.principal)
+        return await pool.list_offers(spec, at_once=True)
+
+    try:
+        return runtime.run_sync(look(), seconds)
+    except TimeoutError as error:
+        raise ConnectionFailed("The server did not answer in time.") from error
+
+
+def _stderr_of(spec: ConnectionSpec) -> str:
+    from mcp_servers.client.connections.pool import pool
+
+    return pool.stderr_of(spec)
+
+
+def _report(listing: Listing) -> ConnectionReport:
+    facts = listing.facts
+    return ConnectionReport(
+        ok=True,
+        message=" ".join(listing.warnings),
+        status=ServerStatus.CONNECTED,
+        protocol_revision=facts.protocol_revision,
+        server_name=f"{facts.name} {facts.version}".strip(),
+        latency_ms=listing.latency_ms,
+        tool_count=len(listing.tools),
+        tools=listing.tools,
+        transport=facts.transport,
+        resource_count=len(listing.resources) + len(listing.resource_templates),
+        prompt_count=len(listing.prompts),
+    )
+
+
+def _report_failure(
+    server: McpServer, error: ConnectionFailed, stderr: str = ""
+) -> ConnectionReport:
+    is_auth = isinstance(error, AuthenticationRequired)
+    return ConnectionReport(
+        ok=False,
+        message=error.message,
+        status=ServerStatus.AUTH_REQUIRED if is_auth else ServerStatus.ERROR,
+        details=redact_text(_told_to_managers(error, stderr), workspace_id=server.workspace_id),
+    )
+
+
+def _told_to_managers(error: ConnectionFailed, stderr: str) -> str:
+    """What those who may change the server read besides the reason."""
+    return "\n".join(part for part in (error.advice, stderr) if part)

@@ -1,0 +1,230 @@
+"""Adding, changing and deleting servers. Each function asks permission, owns the transaction, the record and the news."""
+
+from __future__ import annotations
+
+import shutil
+from functools import partial
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+
+from mcp_servers.models import McpServer, ServerScope, ServerStatus, Transport
+from mcp_servers.oauth.grants import sign_in_of
+from mcp_servers.oauth.revoking import remove_grants_of_server
+from mcp_servers.registry.rights import require_to_dismiss, require_to_manage, require_to_own
+from mcp_servers.registry.services.credentials import auth_of, check_auth
+from mcp_servers.registry.services.drafts import ServerDraft, apply_draft, target_of
+from mcp_servers.registry.services.news import drop_connections, tell
+from mcp_servers.registry.specs import home_of
+from workspaces.actors import Actor
+from workspaces.changes import record_created, record_deleted, tracked_change
+from workspaces.errors import Conflict, InvalidInput, PermissionDenied
+from workspaces.models import User, Workspace
+from workspaces.roles import Permission, require
+
+MAX_PERSONAL_SERVERS = 20
+"""Of one person in one workspace."""
+
+
+@transaction.atomic
+def add_server(*, workspace_id: UUID, draft: ServerDraft, actor: Actor) -> McpServer:
+    """Add a server of the workspace; it is looked at afterwards, by test_connection() or the next check.
+
+    Raises:
+        PermissionDenied: the actor may not manage servers here.
+        InvalidInput: names the fields that are wrong.
+    """
+    require(actor, Permission.MANAGE_SERVERS, workspace_id=workspace_id)
+    return _add(McpServer(workspace_id=workspace_id), draft, actor)
+
+
+@transaction.atomic
+def add_personal_server(*, workspace: Workspace, draft: ServerDraft, actor: Actor) -> McpServer:
+    """Add a server that only the actor sees and uses. It is always a remote one: which program runs is the owner's word.
+
+    Raises:
+        PermissionDenied: the workspace allows no servers of people's own.
+        InvalidInput: names the fields that are wrong.
+        Conflict: the person has as many as one may have.
+    """
+    require_to_own(actor, workspace)
+    refuse_program(draft)
+    owned = McpServer.objects.for_workspace(workspace).filter(owner_id=actor.user_id)
+    if owned.count() >= MAX_PERSONAL_SERVERS:
+        raise Conflict(f"One person may have {MAX_PERSONAL_SERVERS} servers of their own.")
+    return _add(personal_row(workspace, actor), draft, actor)
+
+
+def personal_row(workspace: Workspace, actor: Actor) -> McpServer:
+    """A new row of somebody's own server, not saved."""
+    assert actor.user_id is not None
+    owner = User.objects.get(pk=actor.user_id)
+    return McpServer(workspace=workspace, scope=ServerScope.PERSONAL, owner=owner)
+
+
+def refuse_program(draft: ServerDraft) -> None:
+    """People's own servers are remote.
+
+    Raises:
+        InvalidInput: the draft wants a program.
+    """
+    if draft.transport == Transport.STDIO or draft.program is not None:
+        raise InvalidInput(fields={"transport": ["A server of one's own has a URL."]})
+
+
+def _add(server: McpServer, draft: ServerDraft, actor: Actor) -> McpServer:
+    apply_draft(server, draft)
+    server.check_values()
+    check_auth(server)
+    try:
+        with transaction.atomic():
+            server.save(force_insert=True)
+    except IntegrityError as error:
+        raise InvalidInput(fields={"name": ["There is a server of this name already."]}) from error
+    record_created(server, actor=actor)
+    tell(server)
+    return server
+
+
+def check_draft(*, workspace_id: UUID, draft: ServerDraft, server: McpServer | None = None) -> None:
+    """See whether a draft would be taken, without saving anything.
+
+    Raises:
+        InvalidInput: names the fields that are wrong.
+    """
+    rows = McpServer.objects.for_workspace(workspace_id)
+    row = rows.fetch(server.pk) if server is not None else McpServer(workspace_id=workspace_id)
+    auth = auth_of(row)
+    lost = apply_draft(row, draft)
+    row.check_values()
+    if not lost and (server is None or _touches_auth(row, draft, auth)):
+        check_auth(row)
+    if rows.filter(name=row.name, owner_id=row.owner_id).exclude(pk=row.pk).exists():
+        raise InvalidInput(fields={"name": ["There is a server of this name already."]})
+
+
+@transaction.atomic
+def update_server(*, server: McpServer, draft: ServerDraft, actor: Actor) -> McpServer:
+    """Change a server. One that points elsewhere afterwards loses the credentials that are not given anew.
+
+    Raises:
+        PermissionDenied, InvalidInput: as add_server().
+        Conflict: it is to be switched off, and the platform requires it.
+    """
+    require_to_manage(actor, server)
+    if server.owner_id is not None:
+        refuse_program(draft)
+    return _update(server, draft, actor)
+
+
+def _update(server: McpServer, draft: ServerDraft, actor: Actor) -> McpServer:
+    server = _locked(server)
+    _check_switch(server, draft)
+    target = target_of(server)
+    with tracked_change(server, actor=actor):
+        was_active, auth, signs_in = server.is_active, auth_of(server), sign_in_of(server)
+        lost = apply_draft(server, draft)
+        server.check_values()
+        if target_of(server) != target:
+            server.status = ServerStatus.AUTH_REQUIRED if lost else ServerStatus.DISCONNECTED
+            server.status_reason = (
+                "The address changed, so the stored credentials were dropped. Please enter them again."
+                if lost
+                else ""
+            )
+            server.next_check_at = None
+            server.consecutive_failures = 0
+        elif _touches_auth(server, draft, auth):
+            check_auth(server)
+        if was_active and not server.is_active:
+            server.status = ServerStatus.DISCONNECTED
+            server.status_reason = ""
+        elif server.is_active and not was_active:
+            server.next_check_at = None
+        try:
+            with transaction.atomic():
+                server.save()
+        except IntegrityError as error:
+            raise InvalidInput(
+                fields={"name": ["There is a server of this name already."]}
+            ) from error
+    if signs_in is not None and sign_in_of(server) != signs_in:
+        remove_grants_of_server(server, actor, why="The server's address or its sign-in changed.")
+    tell(server)
+    transaction.on_commit(partial(drop_connections, server.pk))
+    return server
+
+
+@transaction.atomic
+def delete_server(*, server: McpServer, actor: Actor) -> None:
+    """Delete a server with its tools; running calls of it end. What it did stays in the audit log.
+
+    Raises:
+        PermissionDenied: it is neither the actor's own nor one of a workspace whose servers they manage.
+        Conflict: the platform requires it.
+    """
+    require_to_dismiss(actor, server)
+    remove_row(server, actor=actor)
+
+
+def remove_row(server: McpServer, *, actor: Actor) -> None:
+    """Delete a server whose deletion somebody was allowed.
+
+    Raises:
+        Conflict: the platform requires it.
+    """
+    if _is_required(server):
+        raise Conflict("The platform requires this server in every workspace.")
+    server_id = server.pk
+    remove_grants_of_server(server, actor, why="The server was deleted.")
+    record_deleted(server, actor=actor)
+    tell(server)
+    server.delete()
+    transaction.on_commit(partial(drop_connections, server_id))
+    transaction.on_commit(partial(shutil.rmtree, home_of(server_id), ignore_errors=True))
+
+
+@transaction.atomic
+def set_server_active(*, server: McpServer, is_active: bool, actor: Actor) -> McpServer:
+    """Switch a server on or off; off, its connections close and its tools are no longer offered.
+
+    An administrator may switch off what belongs to somebody else; then only an administrator lets it on again.
+
+    Raises:
+        PermissionDenied: the actor may not, or an administrator switched the actor's own server off.
+        Conflict: the platform requires it.
+    """
+    is_somebodys = server.owner_id is not None and server.owner_id != actor.user_id
+    if not is_somebodys:
+        return update_server(server=server, draft=ServerDraft(is_active=is_active), actor=actor)
+    require_to_dismiss(actor, server)
+    server = _locked(server)
+    with tracked_change(server, actor=actor):
+        server.is_blocked = not is_active
+        server.save(update_fields=["is_blocked", "updated_at"])
+    return _update(server, ServerDraft(is_active=is_active), actor)
+
+
+def _touches_auth(server: McpServer, draft: ServerDraft, before: tuple[object, ...]) -> bool:
+    """Whether the credentials have to be whole now; one that lacks them can always be renamed or switched off."""
+    if draft.auth:
+        return True
+    is_switched_off_only = not server.is_active and auth_of(server)[:-1] == before[:-1]
+    return auth_of(server) != before and not is_switched_off_only
+
+
+def _check_switch(server: McpServer, draft: ServerDraft) -> None:
+    if draft.is_active is False and _is_required(server):
+        raise Conflict("The platform requires this server in every workspace.")
+    if draft.is_active and server.is_blocked:
+        raise PermissionDenied("An administrator of the workspace has switched this server off.")
+
+
+def _is_required(server: McpServer) -> bool:
+    known = server.global_server
+    return known is not None and known.is_required and known.is_present
+
+
+def _locked(server: McpServer) -> McpServer:
+    rows = McpServer.objects.for_workspace(server.workspace_id)
+    return rows.select_for_update(of=("self",)).select_related("global_server").fetch(server.pk)

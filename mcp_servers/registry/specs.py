@@ -1,0 +1,253 @@
+"""From a server's row to what the connections need. The only place where a server's secrets are revealed."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, Literal, cast
+from uuid import UUID
+
+from django.conf import settings
+
+from mcp_servers.client.canonical import canonical_json
+from mcp_servers.client.spec import ConnectionSpec, HttpSpec, RemoteTransport, StdioSpec
+from mcp_servers.client.values import Protocol
+from mcp_servers.klavis import targets
+from mcp_servers.models import McpResource, SamplingPolicy, ServerScope, pins, programs
+from mcp_servers.models.hosting import waits_for_sign_in
+from mcp_servers.models.servers import OAUTH_TYPES, AuthType, McpServer, Transport, schemes_of
+from mcp_servers.oauth.bearer import GrantAuth
+from mcp_servers.oauth.grants import holder_of, principal_of, usable_grant
+from mcp_servers.registry.scopes.registry import Definition, argv_of, endpoint_of, registry
+from workspaces import outbound
+from workspaces.errors import InvalidInput
+from workspaces.secret_memory import holding_secrets, remember_secret, secrets_in_url
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mcp_servers.models import OAuthGrant, StdioProgram
+    from workspaces.secrets import Secret
+
+MAX_WATCHED: Final = 200
+"""Resources of one server whose changes are heard of."""
+
+
+def connection_spec(server: McpServer, *, user_id: UUID | None = None) -> ConnectionSpec:
+    """What it takes to connect to this server.
+
+    Args:
+        user_id: the person who is there; where people sign in for themselves, it is their account that is used.
+
+    Raises:
+        InvalidEndpoint, InvalidInput: the row is not whole, or the platform's file or catalogue changed under it.
+        SecretUnreadable: a stored credential cannot be decrypted.
+    """
+    config = server.config
+    definition = _definition(server) if server.scope == ServerScope.GLOBAL else None
+    with holding_secrets() as secrets:
+        target = _target(server, definition)
+    grant = usable_grant(server, user_id) if server.auth_type == AuthType.OAUTH else None
+    if isinstance(target, HttpSpec) and server.auth_type in OAUTH_TYPES:
+        target = replace(target, auth=_grant_auth(server, user_id, target.endpoint))
+    return ConnectionSpec(
+        workspace_id=server.workspace_id,
+        server_id=server.pk,
+        principal=principal_of(server, user_id),
+        server_name=server.name,
+        target=target,
+        fingerprint=_fingerprint(server, definition, grant),
+        needs_sign_in=(server.auth_type == AuthType.OAUTH and grant is None)
+        or waits_for_sign_in(server),
+        protocol=definition.entry.protocol if definition else Protocol(server.protocol),
+        connect_seconds=config.connect_seconds,
+        idle_seconds=config.idle_seconds,
+        max_concurrent_calls=config.max_concurrent_calls,
+        max_queued_calls=config.max_queued_calls,
+        max_attempts=config.max_attempts,
+        allows_elicitation=server.answers_elicitation,
+        allows_sampling=server.sampling != SamplingPolicy.OFF,
+        roots=_roots(server, target),
+        watched=_watched(server),
+        log_level=server.log_level,
+        secrets=secrets,
+    )
+
+
+def _grant_auth(
+    server: McpServer, user_id: UUID | None, endpoint: outbound.Endpoint
+) -> GrantAuth | None:
+    holder = holder_of(server, user_id)
+    if holder is None:
+        return None
+    return GrantAuth(holder, endpoint, is_client=server.auth_type == AuthType.OAUTH_CLIENT)
+
+
+def home_of(server_id: UUID) -> Path:
+    """The folder of a stdio server's own."""
+    folder: Path = settings.TRELLIS.data_dir / "stdio" / str(server_id)
+    return folder
+
+
+def _target(server: McpServer, definition: Definition | None) -> HttpSpec | StdioSpec:
+    if definition is not None:
+        return _from_file(server, definition)
+    if server.hosted_by:
+        return targets.target_of(server)
+    return _stdio(server) if server.transport == Transport.STDIO else _http(server)
+
+
+def _definition(server: McpServer) -> Definition:
+    """What the platform's file says of this server.
+
+    Raises:
+        InvalidInput: nothing, or it is not usable.
+    """
+    known = server.global_server
+    definition = registry.definition(known.name) if known is not None else None
+    if definition is None:
+        raise InvalidInput("The platform's file does not name this server.")
+    if definition.problem:
+        raise InvalidInput(definition.problem)
+    return definition
+
+
+def _from_file(server: McpServer, definition: Definition) -> HttpSpec | StdioSpec:
+    entry = definition.entry
+    if entry.is_stdio:
+        try:
+            argv = argv_of(entry)
+        except FileNotFoundError as error:
+            raise InvalidInput("Its program is not installed on this machine.") from error
+        return StdioSpec(argv=argv, home=home_of(server.pk), env=entry.env)
+    outbound.check_headers(entry.headers)
+    endpoint = endpoint_of(entry)
+    return HttpSpec(
+        endpoint=endpoint,
+        headers=entry.headers,
+        transport=_transport(entry.transport, endpoint),
+        remembered=_remembered(server),
+    )
+
+
+def _http(server: McpServer) -> HttpSpec:
+    headers = _reveal(server.headers, "request headers of an MCP server")
+    outbound.check_headers(headers)
+    endpoint = outbound.parse_endpoint(server.url, schemes=schemes_of(server.transport))
+    for secret in secrets_in_url(server.url):
+        remember_secret(secret, workspace_id=server.workspace_id)
+    return HttpSpec(
+        endpoint=endpoint,
+        headers={**headers, **_auth_headers(server)},
+        transport=_transport(server.transport, endpoint),
+        remembered=_remembered(server),
+    )
+
+
+def _transport(chosen: str, endpoint: outbound.Endpoint) -> RemoteTransport | Literal["auto"]:
+    """The chosen transport; a ws:// address leaves no choice."""
+    if endpoint.scheme in outbound.WEBSOCKET_SCHEMES:
+        return "websocket"
+    return cast("RemoteTransport", str(chosen))
+
+
+def _remembered(server: McpServer) -> RemoteTransport | None:
+    found = server.resolved_transport
+    return cast("RemoteTransport", found) if found in ("streamable_http", "sse") else None
+
+
+def _auth_headers(server: McpServer) -> dict[str, str]:
+    credentials = _reveal(server.auth_config, "signing in to an MCP server")
+    if not credentials:
+        return {}
+    if server.auth_type == AuthType.BEARER:
+        return {"Authorization": f"Bearer {credentials['token']}"}
+    if server.auth_type == AuthType.API_KEY:
+        return {credentials["header"]: credentials["value"]}
+    if server.auth_type == AuthType.BASIC:
+        pair = f"{credentials['username']}:{credentials['password']}"
+        return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
+    return {}
+
+
+def _stdio(server: McpServer) -> StdioSpec:
+    program = server.program
+    if program is None or not program.is_enabled:
+        reason = program.problem if program is not None else ""
+        raise InvalidInput(reason or "The program of this server is no longer on offer.")
+    _check_pin(program)
+    values = programs.check_values(program.typed_parameters(), server.parameters)
+    env = _reveal(server.env, "environment of an MCP server")
+    return StdioSpec(
+        argv=programs.build_argv(program.command, program.args, values),
+        home=home_of(server.pk),
+        env={name: value for name, value in env.items() if name in program.env_names},
+    )
+
+
+def _check_pin(program: StdioProgram) -> None:
+    """Start nothing that is not what the owner put into the catalogue; the next check switches it off there."""
+    reason = pins.unpinned(program.command, program.args)
+    if reason:
+        raise InvalidInput(reason)
+    if program.file_hash and pins.program_hash(program.command, program.args) != program.file_hash:
+        raise InvalidInput(pins.CHANGED)
+
+
+def _roots(server: McpServer, target: HttpSpec | StdioSpec) -> tuple[tuple[str, str], ...]:
+    """The folders that were entered; of a program without any its own."""
+    entered = tuple((str(root["uri"]), str(root.get("name", ""))) for root in server.roots)
+    if entered or not isinstance(target, StdioSpec):
+        return entered
+    return ((target.home.absolute().as_uri(), "Its own folder"),)
+
+
+def _watched(server: McpServer) -> tuple[str, ...]:
+    resources = server.capabilities.get("resources")
+    if not isinstance(resources, dict) or not resources.get("subscribe"):
+        return ()
+    rows = (
+        McpResource.objects.for_workspace(server.workspace_id)
+        .usable()
+        .filter(server=server, is_watched=True, is_template=False)
+        .order_by("pk")
+    )
+    return tuple(rows.values_list("uri", flat=True)[:MAX_WATCHED])
+
+
+def _reveal(secret: Secret | None, purpose: str) -> dict[str, str]:
+    return secret.reveal_json(purpose) if secret else {}
+
+
+def _fingerprint(server: McpServer, definition: Definition | None, grant: OAuthGrant | None) -> str:
+    """Changes with every setting that an open connection was made from; secrets count by their ciphertext.
+
+    A new sign-in makes another connection; a renewed token does not.
+    """
+    program = server.program
+    parts = [
+        *(
+            server.transport,
+            server.protocol,
+            server.url,
+            server.auth_type,
+            server.connection_config,
+            server.parameters,
+        ),
+        *(
+            secret.sealed if secret else None
+            for secret in (server.headers, server.env, server.auth_config)
+        ),
+        [program.command, program.args, program.env_names] if program is not None else None,
+        [
+            server.answers_elicitation,
+            server.sampling != SamplingPolicy.OFF,
+            server.roots,
+            server.log_level,
+        ],
+        definition.digest if definition is not None else None,
+        targets.fingerprint_of(server) if server.hosted_by else None,
+        [str(grant.pk), grant.granted_at.isoformat()] if grant is not None else None,
+    ]
+    return hashlib.sha256(canonical_json(parts)).hexdigest()
