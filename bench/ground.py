@@ -7,7 +7,8 @@ from pathlib import Path
 
 from chat.models import Bud, ModelProvider
 from chat.services.buds import create_bud
-from mcp_servers.models import McpServer, McpTool, StdioProgram, Transport
+from mcp_servers.client import transports
+from mcp_servers.models import McpServer, McpTool, StdioProgram
 from mcp_servers.registry.services import (
     ServerDraft,
     accept_definition,
@@ -53,7 +54,7 @@ def make_ground(*, model_url: str, tools_url: str, gateway_url: str | None) -> G
     )
     draft = ServerDraft(
         name="echo",
-        transport=Transport.STREAMABLE_HTTP,
+        transport=transports.STREAMABLE_HTTP,
         url=tools_url,
         trusts_annotations=True,
         connection_config={"max_concurrent_calls": 32},
@@ -62,7 +63,7 @@ def make_ground(*, model_url: str, tools_url: str, gateway_url: str | None) -> G
         slug="bench", title="Bench", command="python", args=[str(PEERS), "stdio"]
     )
     stdio = ServerDraft(
-        name="echo here", transport=Transport.STDIO, program=program, trusts_annotations=True
+        name="echo here", transport=transports.STDIO, program=program, trusts_annotations=True
     )
     bud.provider = provider
     return Ground(

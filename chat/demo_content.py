@@ -9,7 +9,8 @@ from django.db import transaction
 
 from chat.models import Bud
 from chat.services.buds import create_bud
-from mcp_servers.models import McpServer, ServerStatus, StdioProgram, Transport
+from mcp_servers.client import transports
+from mcp_servers.models import McpServer, ServerStatus, StdioProgram
 from mcp_servers.registry.demo.programs import NOTES_SERVER, PROGRAMS, TIME_SERVER, ProgramSeed
 from mcp_servers.registry.services import ServerDraft, add_server, ensure_program, refresh_tools
 from workspaces.actors import Actor, Role, Source
@@ -153,7 +154,7 @@ def _seed_server(workspace: Workspace, seed: ProgramSeed, actor: Actor) -> McpSe
     if server is None:
         draft = ServerDraft(
             name=seed.slug,
-            transport=Transport.STDIO,
+            transport=transports.STDIO,
             program=program,
             # Written by us, and pinned: what they say of their tools holds.
             trusts_annotations=True,

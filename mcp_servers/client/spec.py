@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
+from mcp_servers.client.transports import AUTO, STDIO
 from mcp_servers.client.values import Protocol
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from workspaces.outbound import Endpoint
     from workspaces.secret_memory import HeldSecrets
 
-RemoteTransport: TypeAlias = Literal["streamable_http", "sse", "websocket", "klavis_rest"]
 ServerKey: TypeAlias = "tuple[UUID, UUID]"
 """Workspace and server."""
 ConnectionKey: TypeAlias = "tuple[UUID, UUID, str]"
@@ -32,18 +32,12 @@ class HttpSpec:
     """Its query, and of a hosted server all of it, may be a secret."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """With the credentials; checked by outbound.check_headers(), apart from Authorization which we build."""
-    transport: RemoteTransport | Literal["auto"] = "auto"
-    remembered: RemoteTransport | None = None
+    transport: str = AUTO
+    """One of `transports`, or the automatic choice."""
+    remembered: str | None = None
     """What the automatic choice found to work last time; it is tried first."""
     auth: Auth | None = field(default=None, repr=False, compare=False)
     """Puts a token on each request, where tokens come and go while a connection is open."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RestSpec(HttpSpec):
-    """A hosted server that is reached over its provider's API, which `endpoint` is."""
-
-    server_url: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,4 +119,4 @@ class ConnectionSpec:
     @property
     def transport_name(self) -> str:
         """As in the server's row and in the audit log; "auto" until a connection is open."""
-        return "stdio" if isinstance(self.target, StdioSpec) else self.target.transport
+        return STDIO if isinstance(self.target, StdioSpec) else self.target.transport

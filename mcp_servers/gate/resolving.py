@@ -11,7 +11,8 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from mcp_servers.models import OAUTH_TYPES, McpTool, ServerScope, Transport
+from mcp_servers.client import transports
+from mcp_servers.models import OAUTH_TYPES, McpTool, ServerScope
 from mcp_servers.registry.specs import connection_spec
 from workspaces.models import Membership, User
 from workspaces.prepared import PreparedQuery
@@ -34,7 +35,7 @@ class ResolvedTool:
         server = self.tool.server
         if (
             server.scope == ServerScope.GLOBAL
-            or server.transport == Transport.STDIO
+            or server.transport == transports.STDIO
             or server.auth_type in OAUTH_TYPES
             or server.hosted_by
         ):

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from django.urls import reverse
 
+from mcp_servers.client import transports
 from mcp_servers.klavis import reconciling
+from mcp_servers.klavis.targets import KLAVIS_REST
 from mcp_servers.models import InstanceState, KlavisInstance
 from mcp_servers.models.hosting import KLAVIS, register_host
 
@@ -35,6 +37,13 @@ class KlavisHost:
 def register() -> None:
     """Called once at start."""
     register_host(KLAVIS, KlavisHost())
+    transports.register(transports.Transport(name=KLAVIS_REST, label="Klavis API", load=_load_rest))
+
+
+def _load_rest() -> transports.Opener:
+    from mcp_servers.klavis.rest_transport import open_streams
+
+    return open_streams
 
 
 def _instance_of(server: McpServer) -> KlavisInstance | None:

@@ -26,6 +26,7 @@ from mcp_types import (
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from mcp_servers.client.transports.density import check_parts
+from mcp_servers.client.transports.http import http_client
 from mcp_servers.client.transports.http_failures import (
     GUARD_ERROR_CODE,
     error_data,
@@ -40,7 +41,8 @@ if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
     from mcp_types import RequestId
 
-    from mcp_servers.client.spec import RestSpec
+    from mcp_servers.client.transports.stdio import OpenTransport
+    from mcp_servers.klavis.targets import RestSpec
 
 logger = logging.getLogger(__name__)
 
@@ -63,6 +65,15 @@ class _Failed(Exception):
     def __init__(self, error: ErrorData) -> None:
         super().__init__(error.message)
         self.error = error
+
+
+@contextlib.asynccontextmanager
+async def open_streams(
+    target: RestSpec, _opened: OpenTransport
+) -> AsyncGenerator[tuple[Any, Any], None]:
+    """Open this transport, see `transports.Opener`."""
+    async with http_client(target) as client, open_klavis_rest(client, target) as streams:
+        yield streams
 
 
 @contextlib.asynccontextmanager

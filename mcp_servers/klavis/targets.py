@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
 
 from mcp_servers.client.errors import AuthenticationRequired
-from mcp_servers.client.spec import HttpSpec, RestSpec
+from mcp_servers.client.spec import HttpSpec
+from mcp_servers.client.transports import STREAMABLE_HTTP
 from mcp_servers.models import InstanceState, KlavisAccount, KlavisInstance
 from workspaces import outbound
 from workspaces.errors import InvalidInput
@@ -13,6 +15,17 @@ from workspaces.secret_memory import is_plain, remember_secret
 
 if TYPE_CHECKING:
     from mcp_servers.models import McpServer
+
+
+KLAVIS_REST: Final = "klavis_rest"
+"""The name of the transport."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestSpec(HttpSpec):
+    """A hosted server that is reached over its provider's API, which `endpoint` is."""
+
+    server_url: str = field(repr=False)
 
 
 def target_of(server: McpServer) -> HttpSpec:
@@ -37,14 +50,14 @@ def target_of(server: McpServer) -> HttpSpec:
     url = reveal_url(instance)
     endpoint = outbound.parse_endpoint(url)
     if not instance.uses_rest:
-        return HttpSpec(endpoint=endpoint, transport="streamable_http")
+        return HttpSpec(endpoint=endpoint, transport=STREAMABLE_HTTP)
     if not account.api_key:
         raise InvalidInput("Klavis needs its API key for this server.")
     key = account.api_key.reveal("calling a hosted MCP server over its provider's API")
     return RestSpec(
         endpoint=outbound.parse_endpoint(account.base_url),
         headers={"Authorization": f"Bearer {key}"},
-        transport="klavis_rest",
+        transport=KLAVIS_REST,
         server_url=url,
     )
 

@@ -33,7 +33,6 @@ from mcp_servers.models.servers import (
     ServerScope,
     ServerStatus,
     StdioProgram,
-    Transport,
 )
 from mcp_servers.models.telemetry import HealthCheck, TraceMessage
 from mcp_servers.models.tools import ApprovalOverride, McpTool
@@ -74,5 +73,4 @@ __all__ = [
     "ToolPermission",
     "ToolSighting",
     "TraceMessage",
-    "Transport",
 ]

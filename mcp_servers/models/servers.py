@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from uuid_utils.compat import uuid7
 
+from mcp_servers.client import transports
 from mcp_servers.client.values import Protocol
 from mcp_servers.models import hosting, pins, programs
 from mcp_servers.models.connection_config import ConnectionConfig
@@ -85,23 +86,6 @@ class StdioProgram(models.Model):
         return programs.read_parameters(self.parameters)
 
 
-class Transport(models.TextChoices):
-    AUTO = "auto", "Automatic"
-    STREAMABLE_HTTP = "streamable_http", "Streamable HTTP"
-    SSE = "sse", "HTTP with SSE"
-    WEBSOCKET = "websocket", "WebSocket"
-    STDIO = "stdio", "Program"
-
-
-def schemes_of(transport: str) -> tuple[str, ...]:
-    """Which kinds of URL a transport takes; the automatic choice takes all, and the kind decides it."""
-    if transport == Transport.WEBSOCKET:
-        return outbound.WEBSOCKET_SCHEMES
-    if transport == Transport.AUTO:
-        return (*outbound.HTTP_SCHEMES, *outbound.WEBSOCKET_SCHEMES)
-    return outbound.HTTP_SCHEMES
-
-
 class ServerScope(models.TextChoices):
     """Where a server's definition comes from, and so who may change it."""
 
@@ -137,7 +121,7 @@ class GlobalServer(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     name = models.CharField(max_length=MAX_NAME_LENGTH, unique=True)
-    transport = models.CharField(max_length=20, choices=Transport.choices)
+    transport = models.CharField(max_length=20, choices=transports.choices)
     target_label = models.CharField(max_length=500, blank=True)
     definition_hash = models.CharField(max_length=64)
     is_required = models.BooleanField(
@@ -224,7 +208,7 @@ class McpServer(WorkspaceModel):
     """What this row switches on for its workspace, if it is one of the platform's."""
     hosted_by = models.CharField(max_length=10, blank=True, editable=False)
     """The provider that runs it and alone says where it is, "klavis"; empty: it has an address of its own."""
-    transport = models.CharField(max_length=20, choices=Transport.choices, default=Transport.AUTO)
+    transport = models.CharField(max_length=20, choices=transports.choices, default=transports.AUTO)
     protocol = models.CharField(
         max_length=12,
         choices=[
@@ -354,7 +338,7 @@ class McpServer(WorkspaceModel):
     @property
     def known_transport(self) -> str:
         """The transport that is used, as in the log; empty where it is found by trying and none has worked yet."""
-        return self.resolved_transport if self.transport == Transport.AUTO else self.transport
+        return self.resolved_transport if self.transport == transports.AUTO else self.transport
 
     def __str__(self) -> str:
         return self.name
@@ -376,7 +360,7 @@ class McpServer(WorkspaceModel):
         if self.hosted_by:
             hosting.check_values(self)
             return
-        if self.transport == Transport.STDIO:
+        if self.transport == transports.STDIO:
             if self.url:
                 raise InvalidInput(fields={"url": ["A program has no URL."]})
             if self.program is None:
@@ -386,7 +370,7 @@ class McpServer(WorkspaceModel):
         if self.program is not None or self.parameters:
             raise InvalidInput(fields={"program": ["Only a server that is a program has one."]})
         try:
-            outbound.parse_endpoint(self.url, schemes=schemes_of(self.transport))
+            outbound.parse_endpoint(self.url, schemes=transports.schemes_of(self.transport))
         except InvalidEndpoint as error:
             raise InvalidInput(fields={"url": [error.message]}) from error
 
@@ -402,7 +386,7 @@ class McpServer(WorkspaceModel):
             return self.global_server.target_label
         if self.hosted_by:
             return hosting.label_of(self)
-        if self.transport == Transport.STDIO:
+        if self.transport == transports.STDIO:
             return self.program.title if self.program is not None else ""
         return self.url.partition("?")[0]
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import httpx2
 
+from mcp_servers.client import transports
 from mcp_servers.client.errors import ConnectionFailed
-from mcp_servers.models import Transport
 from mcp_servers.oauth.requests import BOUNDS
 from mcp_servers.oauth.values import Challenge
 from workspaces import outbound
@@ -55,7 +55,7 @@ async def ask_challenge(server: McpServer) -> Challenge:
     try:
         endpoint = outbound.parse_endpoint(server.url)
         async with outbound.client(headers=headers, bounds=BOUNDS) as client:
-            if server.transport == Transport.SSE:
+            if server.transport in transports.opened_with_get():
                 request = client.build_request("GET", str(endpoint), headers=_ACCEPT)
                 return await _challenge(client, request)
             request = client.build_request("POST", str(endpoint), headers=_ACCEPT, json=_HELLO)

@@ -5,18 +5,19 @@ from __future__ import annotations
 import base64
 import hashlib
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Literal, cast
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from django.conf import settings
 
+from mcp_servers.client import transports
 from mcp_servers.client.canonical import canonical_json
-from mcp_servers.client.spec import ConnectionSpec, HttpSpec, RemoteTransport, StdioSpec
+from mcp_servers.client.spec import ConnectionSpec, HttpSpec, StdioSpec
 from mcp_servers.client.values import Protocol
 from mcp_servers.klavis import targets
 from mcp_servers.models import McpResource, SamplingPolicy, ServerScope, pins, programs
 from mcp_servers.models.hosting import waits_for_sign_in
-from mcp_servers.models.servers import OAUTH_TYPES, AuthType, McpServer, Transport, schemes_of
+from mcp_servers.models.servers import OAUTH_TYPES, AuthType, McpServer
 from mcp_servers.oauth.bearer import GrantAuth
 from mcp_servers.oauth.grants import holder_of, principal_of, usable_grant
 from mcp_servers.registry.scopes.registry import Definition, argv_of, endpoint_of, registry
@@ -95,7 +96,7 @@ def _target(server: McpServer, definition: Definition | None) -> HttpSpec | Stdi
         return _from_file(server, definition)
     if server.hosted_by:
         return targets.target_of(server)
-    return _stdio(server) if server.transport == Transport.STDIO else _http(server)
+    return _stdio(server) if server.transport == transports.STDIO else _http(server)
 
 
 def _definition(server: McpServer) -> Definition:
@@ -126,7 +127,7 @@ def _from_file(server: McpServer, definition: Definition) -> HttpSpec | StdioSpe
     return HttpSpec(
         endpoint=endpoint,
         headers=entry.headers,
-        transport=_transport(entry.transport, endpoint),
+        transport=transports.for_address(entry.transport, endpoint.scheme),
         remembered=_remembered(server),
     )
 
@@ -134,27 +135,20 @@ def _from_file(server: McpServer, definition: Definition) -> HttpSpec | StdioSpe
 def _http(server: McpServer) -> HttpSpec:
     headers = _reveal(server.headers, "request headers of an MCP server")
     outbound.check_headers(headers)
-    endpoint = outbound.parse_endpoint(server.url, schemes=schemes_of(server.transport))
+    endpoint = outbound.parse_endpoint(server.url, schemes=transports.schemes_of(server.transport))
     for secret in secrets_in_url(server.url):
         remember_secret(secret, workspace_id=server.workspace_id)
     return HttpSpec(
         endpoint=endpoint,
         headers={**headers, **_auth_headers(server)},
-        transport=_transport(server.transport, endpoint),
+        transport=transports.for_address(server.transport, endpoint.scheme),
         remembered=_remembered(server),
     )
 
 
-def _transport(chosen: str, endpoint: outbound.Endpoint) -> RemoteTransport | Literal["auto"]:
-    """The chosen transport; a ws:// address leaves no choice."""
-    if endpoint.scheme in outbound.WEBSOCKET_SCHEMES:
-        return "websocket"
-    return cast("RemoteTransport", str(chosen))
-
-
-def _remembered(server: McpServer) -> RemoteTransport | None:
+def _remembered(server: McpServer) -> str | None:
     found = server.resolved_transport
-    return cast("RemoteTransport", found) if found in ("streamable_http", "sse") else None
+    return found if found in transports.automatic() else None
 
 
 def _auth_headers(server: McpServer) -> dict[str, str]:

@@ -11,13 +11,13 @@ from chat.services.approvals import decide
 from chat.services.branches import edit_message, fork_conversation
 from chat.services.turns import send_message
 from chat.values import Decision, Remember
+from mcp_servers.client import transports
 from mcp_servers.models import (
     ApprovalOverride,
     GlobalServer,
     McpServer,
     McpTool,
     ToolPermission,
-    Transport,
 )
 from mcp_servers.registry.consent import permissions
 from mcp_servers.registry.services import set_approval_override
@@ -311,7 +311,7 @@ def test_a_server_that_nobody_named_asks_once(chat: Chat) -> None:
     bud_rows.update(mcp_config={"servers": []})
     McpServer.objects.for_workspace(chat.tenant.workspace).filter(pk=chat.row.pk).update(
         global_server=GlobalServer.objects.create(
-            name="required", transport=Transport.STREAMABLE_HTTP.value, is_required=True
+            name="required", transport=transports.STREAMABLE_HTTP, is_required=True
         )
     )
     read_page(chat)

@@ -11,10 +11,11 @@ from typing import Any
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
+from mcp_servers.client import transports
 from mcp_servers.client.definitions import definition_hash
 from mcp_servers.client.values import Progress, ToolCallRequest
 from mcp_servers.gate.port import NoPort
-from mcp_servers.models import McpServer, McpTool, StdioProgram, Transport
+from mcp_servers.models import McpServer, McpTool, StdioProgram
 from mcp_servers.registry import services
 from mcp_servers.registry.demo.programs import PROGRAMS
 from tests.factories import Tenant
@@ -28,7 +29,7 @@ def http_server(tenant: Tenant, url: str, **fields: Any) -> McpServer:
     draft = services.ServerDraft(
         **{
             "name": f"server {uuid7()}"[:40],
-            "transport": Transport.STREAMABLE_HTTP,
+            "transport": transports.STREAMABLE_HTTP,
             "url": url,
             **fields,
         }
@@ -64,7 +65,7 @@ def zoo_server(tenant: Tenant, mode: str, **fields: Any) -> McpServer:
     draft = services.ServerDraft(
         **{
             "name": f"zoo {mode} {uuid7()}"[:60],
-            "transport": Transport.STDIO,
+            "transport": transports.STDIO,
             "program": zoo_program(),
             "parameters": {"mode": mode},
             **fields,
@@ -78,7 +79,7 @@ def demo_server(tenant: Tenant, slug: str, **fields: Any) -> McpServer:
     platform = Actor.system(source=Source.COMMAND, workspace_id=None)
     programs = {seed.slug: services.ensure_program(seed=seed, actor=platform) for seed in PROGRAMS}
     draft = services.ServerDraft(
-        **{"name": slug, "transport": Transport.STDIO, "program": programs[slug], **fields}
+        **{"name": slug, "transport": transports.STDIO, "program": programs[slug], **fields}
     )
     return services.add_server(workspace_id=tenant.workspace.pk, draft=draft, actor=tenant.actor())
 

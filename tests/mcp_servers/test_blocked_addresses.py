@@ -13,8 +13,9 @@ from audit.streams.building import parse_target
 from chat.models import ModelProvider
 from chat.services.providers import prepare_provider
 from chat.webhooks.services import create_webhook
+from mcp_servers.client import transports
 from mcp_servers.klavis.accounts import AccountDraft, save_account
-from mcp_servers.models import McpServer, Transport
+from mcp_servers.models import McpServer
 from mcp_servers.registry import services
 from tests.factories import Tenant
 from tests.mcp_servers.factories import http_server, zoo_server
@@ -41,7 +42,7 @@ def test_an_unencrypted_address_outside_is_refused_when_it_is_entered(
     assert SETTING in refused.value.fields["url"][0]
     assert "https://" in refused.value.fields["url"][0]
     with pytest.raises(InvalidInput) as refused:
-        http_server(tenant, url.replace("http", "ws", 1), transport=Transport.WEBSOCKET)
+        http_server(tenant, url.replace("http", "ws", 1), transport=transports.WEBSOCKET)
     assert "wss://" in refused.value.fields["url"][0]
 
 

@@ -15,10 +15,11 @@ from django.utils import timezone
 
 from audit.actions import Outcome
 from audit.models import AuditEntry
+from mcp_servers.client import transports
 from mcp_servers.client.errors import ApprovalMissing, CallRefused
 from mcp_servers.client.values import Progress
 from mcp_servers.gate import call_tool
-from mcp_servers.models import ApprovalOverride, McpServer, McpTool, Transport
+from mcp_servers.models import ApprovalOverride, McpServer, McpTool
 from mcp_servers.registry import services
 from mcp_servers.registry.consent import approvals
 from tests.factories import Tenant
@@ -355,7 +356,7 @@ async def test_the_log_names_the_transport_that_was_used(tenant: Tenant, kind: s
     try:
 
         def prepare() -> McpTool:
-            row = http_server(tenant, url, transport=Transport.AUTO, trusts_annotations=True)
+            row = http_server(tenant, url, transport=transports.AUTO, trusts_annotations=True)
             return tool_of(looked_at(tenant, row), "echo")
 
         tool = await sync_to_async(prepare)()

@@ -9,7 +9,8 @@ import pytest
 from django.core.exceptions import ValidationError
 
 from audit.models import AuditEntry
-from mcp_servers.models import McpServer, StdioProgram, Transport, pins
+from mcp_servers.client import transports
+from mcp_servers.models import McpServer, StdioProgram, pins
 from mcp_servers.registry import services
 from mcp_servers.registry.demo.programs import PROGRAMS
 from mcp_servers.registry.services import ServerDraft
@@ -77,7 +78,7 @@ def a_program(path: Path) -> StdioProgram:
 
 def a_server(tenant: Tenant, program: StdioProgram) -> McpServer:
     """A server that runs it."""
-    draft = ServerDraft(name="script", transport=Transport.STDIO, program=program)
+    draft = ServerDraft(name="script", transport=transports.STDIO, program=program)
     return services.add_server(workspace_id=tenant.workspace.pk, draft=draft, actor=tenant.actor())
 
 

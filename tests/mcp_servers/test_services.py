@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from audit.models import AuditEntry
-from mcp_servers.models import HealthCheck, McpServer, McpTool, Transport
+from mcp_servers.client import transports
+from mcp_servers.models import HealthCheck, McpServer, McpTool
 from mcp_servers.models.programs import Parameter, build_argv, check_program, check_values
 from mcp_servers.models.servers import AuthType
 from mcp_servers.registry import services
@@ -104,7 +105,7 @@ def test_a_program_gets_no_headers_of_a_url(tenant: Tenant, keyed: McpServer) ->
     changed = change(
         tenant,
         keyed,
-        transport=Transport.STDIO,
+        transport=transports.STDIO,
         program=zoo_program(),
         parameters={"mode": "probe"},
         auth_type=AuthType.NONE,
@@ -356,7 +357,7 @@ def test_that_the_tools_of_ones_own_server_are_told_to_its_owner_only(
     told: list[Announcement] = []
     monkeypatch.setattr(news, "announce", lambda workspace, announcement: told.append(announcement))
     actor = tenant.actor("member")
-    draft = ServerDraft(name="mine", transport=Transport.STREAMABLE_HTTP, url=counting.url)
+    draft = ServerDraft(name="mine", transport=transports.STREAMABLE_HTTP, url=counting.url)
     server = services.add_personal_server(workspace=tenant.workspace, draft=draft, actor=actor)
     assert services.test_connection(server=server, actor=actor).ok
     assert {one.kind for one in told} == {"server.changed", "tools.changed"}

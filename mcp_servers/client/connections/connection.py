@@ -36,7 +36,8 @@ from mcp_servers.client.connections.tracing import ConnectionTrace, buffer
 from mcp_servers.client.connections.watching import Watch
 from mcp_servers.client.errors import ConnectTimedOut
 from mcp_servers.client.spec import ConnectionSpec
-from mcp_servers.client.transports.opening import OpenTransport
+from mcp_servers.client.transports import transport_named
+from mcp_servers.client.transports.stdio import OpenTransport
 from mcp_servers.client.values import Protocol
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class Connection:
         self.tap = Tap(
             self.trace, sole_flight=self._sole_flight, bystander=self.bystander, on_end=self.stop
         )
-        self.transport = OpenTransport()
+        self.transport = OpenTransport(on_error_line=self.trace.stderr_line)
         self.list_lock = asyncio.Lock()
         self.since = datetime.now(UTC)
         self.is_over = False
@@ -411,8 +412,8 @@ class Connection:
     def _show_life(self, session: ClientSession) -> None:
         """Keep proxies from cutting a silent connection; whether the server answers does not matter."""
         # WebSockets have pings of their own, and a request over plain HTTP waits on a connection of its own.
-        is_sse = self.facts is not None and self.facts.transport == "sse"
-        if is_sse and (self._ping is None or self._ping.done()):
+        is_stream = self.facts is not None and transport_named(self.facts.transport).opens_with_get
+        if is_stream and (self._ping is None or self._ping.done()):
             self._ping = asyncio.get_running_loop().create_task(_ping(session))
 
     def _end_ping(self) -> None:

@@ -15,7 +15,8 @@ from mcp_servers.client.connections.facts import ServerFacts
 from mcp_servers.client.connections.failures import leaf_of
 from mcp_servers.client.connections.negotiation import negotiate
 from mcp_servers.client.connections.tap import Tap, TapRead, TapWrite
-from mcp_servers.client.transports.opening import OpenTransport, kinds_for, open_streams
+from mcp_servers.client.transports.opening import kinds_for, open_streams
+from mcp_servers.client.transports.stdio import OpenTransport
 from mcp_servers.client.values import Protocol
 from workspaces.redaction import redact_known
 
@@ -73,7 +74,7 @@ class Opener:
     async def _open_as(self, kind: str, stack: contextlib.AsyncExitStack) -> ClientSession:
         spec, questions = self.spec, self.questions
         read, write = await stack.enter_async_context(
-            open_streams(spec.target, kind, self.transport, self.trace)
+            open_streams(spec.target, kind, self.transport)
         )
         session = await stack.enter_async_context(
             ClientSession(

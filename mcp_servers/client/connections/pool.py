@@ -10,7 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar, get_args
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from django.conf import settings
 
@@ -36,9 +36,9 @@ from mcp_servers.client.spec import (
     ConnectionKey,
     ConnectionSpec,
     HttpSpec,
-    RemoteTransport,
     ServerKey,
 )
+from mcp_servers.client.transports import transport_named
 from mcp_servers.client.transports.opening import kinds_for
 from mcp_servers.client.values import Protocol
 from workspaces.waiting_times import told_wait
@@ -76,7 +76,7 @@ class Pool:
         self._breaks: dict[ConnectionKey, int] = {}
         self._slots: dict[ServerKey, FairSlots] = {}
         self._legacy: set[tuple[ServerKey, str]] = set()
-        self._transports: dict[tuple[ServerKey, str], RemoteTransport] = {}
+        self._transports: dict[tuple[ServerKey, str], str] = {}
         self._asks_back: set[ServerKey] = set()
         self._news = News()
         self._closing: set[asyncio.Task[None]] = set()
@@ -287,9 +287,11 @@ class Pool:
     async def learn_headers(self, connection: Connection) -> None:
         """On the newest revision over HTTP, list the tools once, so that the SDK knows which arguments to mirror."""
         facts = connection.facts
-        if connection.tap.has_listed_tools or facts is None or facts.transport != "streamable_http":
+        if connection.tap.has_listed_tools or facts is None:
             return
-        if is_modern(facts.protocol_revision):
+        if transport_named(facts.transport).mirrors_arguments and is_modern(
+            facts.protocol_revision
+        ):
             with contextlib.suppress(CallFailed, ConnectionFailed):
                 await read_lists(connection, tools_only=True)
 
@@ -324,9 +326,7 @@ class Pool:
         if error is None:
             assert connection.facts is not None
             self._backoffs.pop(spec.key, None)
-            for worked in get_args(RemoteTransport):
-                if worked == connection.facts.transport:
-                    self._transports[what] = worked
+            self._transports[what] = connection.facts.transport
             # Spares the question about the newest revision next time, which some servers leave unanswered for seconds.
             if not is_modern(connection.facts.protocol_revision):
                 self._legacy.add(what)

@@ -19,6 +19,7 @@ import httpx2
 from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError, JSONRPCRequest
 
+from mcp_servers.client.transports.http import MAX_EVENT_BYTES, http_client
 from mcp_servers.client.transports.http_failures import (
     GUARD_ERROR_CODE,
     error_data,
@@ -35,6 +36,9 @@ from workspaces.outbound import Endpoint, parse_endpoint
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
+    from mcp_servers.client.spec import HttpSpec
+    from mcp_servers.client.transports.stdio import OpenTransport
+
 logger = logging.getLogger(__name__)
 
 Incoming: TypeAlias = "MemoryObjectSendStream[SessionMessage | Exception]"
@@ -45,6 +49,18 @@ POST_SECONDS: Final = 60.0
 """How long it may take to accept one. The answer comes over the stream, and has the call's own deadline."""
 MAX_POSTS: Final = 32
 """Requests that may be on their way at a time."""
+
+
+@contextlib.asynccontextmanager
+async def open_streams(
+    target: HttpSpec, _opened: OpenTransport
+) -> AsyncGenerator[tuple[Any, Any], None]:
+    """Open this transport, see `transports.Opener`."""
+    async with (
+        http_client(target) as client,
+        open_sse(client, target.endpoint, max_event_bytes=MAX_EVENT_BYTES) as streams,
+    ):
+        yield streams
 
 
 @contextlib.asynccontextmanager

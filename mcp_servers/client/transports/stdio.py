@@ -13,9 +13,9 @@ import logging
 import os
 import sys
 from collections import deque
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 from mcp.shared.message import SessionMessage
@@ -250,6 +250,27 @@ class StdioTransport:
                 # Also when we are cut off: a loop that closes before its child has ended complains of it.
                 await _ended(process, _KILL_SECONDS)
             _close_pipes(process)
+
+
+@dataclass(slots=True)
+class OpenTransport:
+    """What a connection may want to know of the transport it runs on."""
+
+    on_error_line: Callable[[str], None]
+    """Told of each line that a program writes to its error stream."""
+    stderr: StderrRing | None = None
+    stdio: StdioTransport | None = None
+
+
+@contextlib.asynccontextmanager
+async def open_streams(
+    target: StdioSpec, opened: OpenTransport
+) -> AsyncGenerator[tuple[Any, Any], None]:
+    """Open this transport, see `transports.Opener`."""
+    transport = StdioTransport(target, on_line=opened.on_error_line)
+    opened.stdio, opened.stderr = transport, transport.stderr
+    async with transport as streams:
+        yield streams
 
 
 _Streams = tuple[

@@ -18,6 +18,7 @@ from httpx2.websockets import (
     WebSocketUpgradeError,
 )
 
+from mcp_servers.client.transports.http import MAX_EVENT_BYTES, http_client
 from mcp_servers.client.transports.http_failures import refused
 from mcp_servers.client.transports.messages import read_message, write_message
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from httpx2.websockets import AsyncWebSocketSession
     from mcp.shared.message import SessionMessage
 
+    from mcp_servers.client.spec import HttpSpec
+    from mcp_servers.client.transports.stdio import OpenTransport
     from workspaces.outbound import Endpoint
 
 logger = logging.getLogger(__name__)
@@ -34,6 +37,18 @@ logger = logging.getLogger(__name__)
 SUBPROTOCOL: Final = "mcp"
 PING_SECONDS: Final = 20.0
 """Between two signs of life, and how long the server may take to return one."""
+
+
+@contextlib.asynccontextmanager
+async def open_streams(
+    target: HttpSpec, _opened: OpenTransport
+) -> AsyncGenerator[tuple[Any, Any], None]:
+    """Open this transport, see `transports.Opener`."""
+    async with (
+        http_client(target) as client,
+        open_websocket(client, target.endpoint, max_message_bytes=MAX_EVENT_BYTES) as streams,
+    ):
+        yield streams
 
 
 @contextlib.asynccontextmanager

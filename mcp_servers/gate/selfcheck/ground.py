@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
-from mcp_servers.models import McpServer, McpTool, Transport
+from mcp_servers.client import transports
+from mcp_servers.models import McpServer, McpTool
 from mcp_servers.registry import demo, services
 from mcp_servers.registry.demo.programs import ProgramSeed
 from mcp_servers.registry.specs import home_of
@@ -81,7 +82,7 @@ def scratch_ground() -> Iterator[Ground]:
     owner = actor_for(person, workspace, source=Source.COMMAND, request_id="audit_selfcheck")
     try:
         draft = services.ServerDraft(
-            name="counting", transport=Transport.STDIO, program=program, trusts_annotations=True
+            name="counting", transport=transports.STDIO, program=program, trusts_annotations=True
         )
         server = services.add_server(workspace_id=workspace.pk, draft=draft, actor=owner)
         report = services.test_connection(server=server, actor=owner)

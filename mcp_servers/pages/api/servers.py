@@ -10,6 +10,7 @@ from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.response import Response
 
+from mcp_servers.client import transports
 from mcp_servers.client.values import Protocol
 from mcp_servers.models import (
     LogLevel,
@@ -18,7 +19,6 @@ from mcp_servers.models import (
     ServerScope,
     ServerStatus,
     StdioProgram,
-    Transport,
 )
 from mcp_servers.models.servers import MAX_NAME_LENGTH, AccountUse, AuthType
 from mcp_servers.oauth.identity import callback_urls
@@ -76,7 +76,7 @@ class ServerOutput(serializers.ModelSerializer[McpServer]):
     @extend_schema_field(serializers.CharField())
     def get_url(self, server: McpServer) -> str:
         """The whole URL for those who may change it; a query may hold what others should not see."""
-        if server.transport == Transport.STDIO or server.scope == ServerScope.GLOBAL:
+        if server.transport == transports.STDIO or server.scope == ServerScope.GLOBAL:
             return ""
         return server.url if self._can_manage(server) else server.target_label
 
@@ -119,7 +119,7 @@ class ServerInput(StrictSerializer):
     """A server as somebody wants it. Secrets are written here and never read back."""
 
     name = serializers.CharField(max_length=MAX_NAME_LENGTH)
-    transport = serializers.ChoiceField(choices=Transport.choices, required=False)
+    transport = serializers.ChoiceField(choices=transports.choices(), required=False)
     protocol = serializers.ChoiceField(choices=[one.value for one in Protocol], required=False)
     url = serializers.CharField(max_length=MAX_URL_LENGTH, required=False, allow_blank=True)
     program = serializers.SlugField(
@@ -211,7 +211,7 @@ class ServerFilters(RowFilterSet):
     is_active = django_filters.BooleanFilter()
     status = django_filters.ChoiceFilter(choices=ServerStatus.choices)
     scope = django_filters.ChoiceFilter(choices=ServerScope.choices)
-    transport = django_filters.ChoiceFilter(choices=Transport.choices)
+    transport = django_filters.ChoiceFilter(choices=transports.choices())
 
 
 class ServerViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
@@ -315,7 +315,7 @@ def _draft(values: dict[str, Any]) -> ServerDraft:
             raise InvalidInput(fields={"program": ["This program is not on offer."]})
     return ServerDraft(
         name=values.get("name"),
-        transport=Transport(values["transport"]) if "transport" in values else None,
+        transport=values.get("transport"),
         protocol=Protocol(values["protocol"]) if "protocol" in values else None,
         url=values.get("url"),
         program=program,

@@ -12,6 +12,7 @@ from uuid import UUID
 from django.db.models import Count, OuterRef, Q, Subquery, prefetch_related_objects
 from django.utils import timezone
 
+from mcp_servers.client import transports
 from mcp_servers.client.hidden_text import show_hidden
 from mcp_servers.client.values import Protocol
 from mcp_servers.models import (
@@ -24,7 +25,6 @@ from mcp_servers.models import (
     OAuthGrant,
     ServerScope,
     ServerStatus,
-    Transport,
 )
 from mcp_servers.oauth.grants import uses_own_accounts
 from mcp_servers.pages.cards.connections import missing_sign_ins
@@ -208,7 +208,7 @@ def _card(
         name=server.name,
         scope_label=_SCOPES.get(server.scope, ""),
         is_personal=server.owner_id is not None,
-        is_program=server.transport == Transport.STDIO,
+        is_program=server.transport == transports.STDIO,
         is_required=known is not None and known.is_required,
         is_blocked=server.is_blocked,
         transport_label=_transport(server),
@@ -262,13 +262,12 @@ def _status(server: McpServer, *, needs_sign_in: bool) -> str:
 
 def _transport(server: McpServer) -> str:
     """What was chosen, and what the choice came to."""
-    chosen = Transport(server.transport).label
     found = server.resolved_transport
-    if server.transport != Transport.AUTO or found not in Transport.values:
-        return str(chosen)
-    if found == Transport.SSE:
-        return f"{Transport(found).label}, after Streamable HTTP did not work"
-    return str(Transport(found).label)
+    if server.transport != transports.AUTO or found not in dict(transports.choices()):
+        return transports.label_of(server.transport)
+    if found == transports.SSE:
+        return f"{transports.label_of(found)}, after Streamable HTTP did not work"
+    return transports.label_of(found)
 
 
 def _protocol(server: McpServer) -> str:

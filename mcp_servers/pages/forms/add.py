@@ -6,8 +6,9 @@ from typing import Any
 
 from django import forms
 
+from mcp_servers.client import transports
 from mcp_servers.client.values import Protocol
-from mcp_servers.models import StdioProgram, Transport
+from mcp_servers.models import StdioProgram
 from mcp_servers.models.servers import MAX_NAME_LENGTH, AccountUse, AuthType
 from mcp_servers.pages.forms.common import (
     ACCOUNT_CHOICES,
@@ -16,7 +17,6 @@ from mcp_servers.pages.forms.common import (
     NAME_HELP,
     NAME_LABEL,
     PROTOCOL_CHOICES,
-    REMOTE_CHOICES,
     SCOPE_HELP,
     SCOPE_LABEL,
     SECRET_HELP,
@@ -39,13 +39,13 @@ class AddServerForm(forms.Form):
         label="URL",
         max_length=MAX_URL_LENGTH,
         widget=forms.URLInput(attrs={"placeholder": "https://example.com/mcp"}),
-        help_text="https:// for Streamable HTTP or SSE, wss:// for WebSocket.",
+        help_text=transports.address_help(),
     )
     transport = forms.ChoiceField(
-        choices=REMOTE_CHOICES,
-        initial=Transport.AUTO,
+        choices=transports.remote_choices,
+        initial=transports.AUTO,
         required=False,
-        help_text="Automatic tries Streamable HTTP, then SSE, and remembers what works.",
+        help_text=transports.automatic_help(),
     )
     auth_type = forms.ChoiceField(
         label="Authentication",
@@ -97,7 +97,7 @@ class AddServerForm(forms.Form):
         values = self.cleaned_data
         return ServerDraft(
             name=values["name"],
-            transport=Transport(values["transport"] or Transport.AUTO),
+            transport=values["transport"] or transports.AUTO,
             url=values["url"],
             auth_type=AuthType(values["auth_type"]),
             auth=read_auth(values["auth_type"], values["auth_name"], values["auth_secret"]),
@@ -196,7 +196,7 @@ class CatalogueForm(forms.Form):
         }
         return ServerDraft(
             name=values["name"],
-            transport=Transport.STDIO,
+            transport=transports.STDIO,
             program=program,
             parameters={name: value for name, value in parameters.items() if value},
             env=env or None,

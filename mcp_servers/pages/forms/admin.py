@@ -13,8 +13,9 @@ from unfold.widgets import (
     UnfoldBooleanSwitchWidget,
 )
 
+from mcp_servers.client import transports
 from mcp_servers.client.values import Protocol
-from mcp_servers.models import LogLevel, McpServer, SamplingPolicy, ServerScope, Transport
+from mcp_servers.models import LogLevel, McpServer, SamplingPolicy, ServerScope
 from mcp_servers.models.servers import OAUTH_TYPES, AccountUse, AuthType
 from mcp_servers.pages.forms.add import AddServerForm
 from mcp_servers.pages.forms.common import (
@@ -109,7 +110,7 @@ class ServerAdminForm(forms.ModelForm):
             InvalidInput: headers or environment cannot be read.
         """
         values = self.cleaned_data
-        is_stdio = values["transport"] == Transport.STDIO
+        is_stdio = values["transport"] == transports.STDIO
         auth = None
         is_oauth = values["auth_type"] in OAUTH_TYPES
         if values.get("auth_secret") or (is_oauth and values["auth_name"]):
@@ -125,7 +126,7 @@ class ServerAdminForm(forms.ModelForm):
         return ServerDraft(
             name=values["name"],
             # Where a server of the platform is, its file says.
-            transport=None if is_global else Transport(values["transport"]),
+            transport=None if is_global else values["transport"],
             protocol=None if is_global else Protocol(values["protocol"]),
             url=values["url"],
             program=values["program"],

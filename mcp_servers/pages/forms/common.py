@@ -7,7 +7,7 @@ from typing import Final
 from django import forms
 
 from mcp_servers.client.values import Protocol
-from mcp_servers.models.servers import OAUTH_TYPES, AccountUse, AuthType, Transport
+from mcp_servers.models.servers import OAUTH_TYPES, AccountUse, AuthType
 from workspaces.errors import DomainError, InvalidInput
 
 SECRET_HELP: Final = "Stored encrypted, and never shown again."  # noqa: S105  a help text
@@ -26,12 +26,6 @@ PROTOCOL_CHOICES: Final = [
     (Protocol.AUTO.value, "Automatic"),
     (Protocol.LEGACY.value, "With sessions (until 2025-11-25)"),
     (Protocol.MODERN.value, "Stateless (2026-07-28)"),
-]
-REMOTE_CHOICES: Final = [
-    (Transport.AUTO.value, "Automatic"),
-    (Transport.STREAMABLE_HTTP.value, Transport.STREAMABLE_HTTP.label),
-    (Transport.SSE.value, Transport.SSE.label),
-    (Transport.WEBSOCKET.value, Transport.WEBSOCKET.label),
 ]
 
 

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from django import forms
 
+from mcp_servers.client import transports
 from mcp_servers.client.values import Protocol
-from mcp_servers.models import LogLevel, McpServer, SamplingPolicy, ServerScope, Transport
+from mcp_servers.models import LogLevel, McpServer, SamplingPolicy, ServerScope
 from mcp_servers.models.connection_config import ConnectionConfig
 from mcp_servers.models.servers import MAX_NAME_LENGTH, OAUTH_TYPES, AccountUse, AuthType
 from mcp_servers.oauth.entered import entered_client
@@ -19,7 +20,6 @@ from mcp_servers.pages.forms.common import (
     NAME_HELP,
     NAME_LABEL,
     PROTOCOL_CHOICES,
-    REMOTE_CHOICES,
     SCOPE_HELP,
     SCOPE_LABEL,
     SECRET_HELP,
@@ -80,7 +80,7 @@ class SettingsForm(forms.Form):
     name = forms.CharField(
         max_length=MAX_NAME_LENGTH, help_text="Shown to people, and put before its tools' names."
     )
-    transport = forms.ChoiceField(choices=REMOTE_CHOICES)
+    transport = forms.ChoiceField(choices=transports.remote_choices)
     url = forms.CharField(
         label="URL",
         max_length=MAX_URL_LENGTH,
@@ -165,7 +165,7 @@ class SettingsForm(forms.Form):
         ]
         if server.scope == ServerScope.GLOBAL:
             self._leave_out("name", *_TARGET)
-        elif server.transport == Transport.STDIO or server.hosted_by:
+        elif server.transport == transports.STDIO or server.hosted_by:
             self._leave_out(*_TARGET)
         if server.owner_id is not None:
             self._leave_out(*_NOT_PERSONAL)
@@ -200,7 +200,7 @@ class SettingsForm(forms.Form):
         has_target = "url" in self.fields
         return ServerDraft(
             name=values.get("name"),
-            transport=Transport(values["transport"]) if has_target else None,
+            transport=values["transport"] if has_target else None,
             url=values.get("url"),
             protocol=Protocol(values["protocol"]) if has_target else None,
             auth_type=AuthType(values["auth_type"]) if has_target else None,

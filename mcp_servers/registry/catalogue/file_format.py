@@ -10,12 +10,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final, Self
+from typing import Annotated, Final, Self
 
 import pydantic
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from mcp_servers.models import AccountUse, Transport, programs
+from mcp_servers.client import transports
+from mcp_servers.models import AccountUse, programs
 from mcp_servers.models.connection_config import describe_errors
 from mcp_servers.registry.catalogue.values import AuthKind
 from workspaces import outbound
@@ -29,6 +30,12 @@ _SLUG: Final = r"^[a-z0-9](?:[a-z0-9-]{0,98}[a-z0-9])?$"
 
 class _Strict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def _known_transport(name: str) -> str:
+    if name not in dict(transports.choices()):
+        raise ValueError("there is no such transport")
+    return name
 
 
 class ProgramRecipe(_Strict):
@@ -50,7 +57,7 @@ class KnownServer(_Strict):
     description: str = Field(min_length=1, max_length=300)
     categories: tuple[str, ...] = Field(min_length=1, max_length=5)
     letters: str = Field("", max_length=2)
-    transport: Transport = Transport.STREAMABLE_HTTP
+    transport: Annotated[str, AfterValidator(_known_transport)] = transports.STREAMABLE_HTTP
     url: str = Field("", max_length=outbound.MAX_URL_LENGTH)
     program: ProgramRecipe | None = None
     auth: AuthKind = AuthKind.NONE
@@ -80,9 +87,7 @@ class KnownServer(_Strict):
 
     def _check_target(self) -> None:
         if self.url:
-            outbound.parse_endpoint(
-                self.url, schemes=(*outbound.HTTP_SCHEMES, *outbound.WEBSOCKET_SCHEMES)
-            )
+            outbound.parse_endpoint(self.url, schemes=transports.schemes_of(transports.AUTO))
         if self.program is not None:
             programs.check_program(
                 command=self.program.command,

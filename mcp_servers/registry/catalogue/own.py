@@ -11,7 +11,8 @@ from typing import Final
 from django.conf import settings
 from django.urls import reverse
 
-from mcp_servers.models import McpServer, StdioProgram, Transport
+from mcp_servers.client import transports
+from mcp_servers.models import McpServer, StdioProgram
 from mcp_servers.models.servers import MAX_NAME_LENGTH, AuthType
 from mcp_servers.registry import services
 from mcp_servers.registry.catalogue.file_format import KnownServer, KnownServers, read_known_servers
@@ -160,7 +161,7 @@ def _entry(
         categories=known.categories,
         letters=known.letters,
         is_program=recipe is not None,
-        transport_label=str((Transport.STDIO if recipe else known.transport).label),
+        transport_label=transports.label_of(transports.STDIO if recipe else known.transport),
         where=known.url.partition("://")[2].partition("/")[0] if known.url else "",
         auth=known.auth,
         notes=known.notes,
@@ -213,7 +214,7 @@ def _draft(known: KnownServer, secret: str, name: str) -> ServerDraft:
             raise InvalidInput(fields={"program": ["This program is not on offer."]})
         defaults = {one.name: one.default for one in program.typed_parameters() if one.default}
         return ServerDraft(
-            name=name, transport=Transport.STDIO, program=program, parameters=defaults
+            name=name, transport=transports.STDIO, program=program, parameters=defaults
         )
     auth: dict[str, str] | None = None
     if known.auth is AuthKind.BEARER:

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from mcp_servers.client import transports
 from mcp_servers.client.values import Protocol
 from workspaces.errors import InvalidInput
 
@@ -29,18 +30,6 @@ _MAX_TEXT_LENGTH: Final = 8192
 _VARIABLE: Final = re.compile(
     r"\$\{(?:env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]{0,127})(?::-(?P<default>[^}]*))?\}"
 )
-_TRANSPORTS: Final = {
-    "": "auto",
-    "auto": "auto",
-    "http": "streamable_http",
-    "streamable-http": "streamable_http",
-    "streamable_http": "streamable_http",
-    "streamablehttp": "streamable_http",
-    "sse": "sse",
-    "ws": "websocket",
-    "websocket": "websocket",
-    "stdio": "stdio",
-}
 _URL_KEYS: Final = ("url", "serverUrl", "httpUrl")
 _OWN_KEYS: Final = frozenset({"required", "title", "protocol", "auth", "accounts", "scope"})
 _KEPT_BACK: Final = re.compile(r"SECRET_KEY|TRELLIS_.*|DATABASE_URL|REDIS_URL")
@@ -67,7 +56,7 @@ class Entry:
 
     name: str
     transport: str
-    """auto, streamable_http, sse, websocket or stdio."""
+    """One of `transports`, or the automatic choice."""
     url: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     command: str = ""
@@ -85,7 +74,7 @@ class Entry:
     @property
     def is_stdio(self) -> bool:
         """It is a program."""
-        return self.transport == "stdio"
+        return self.transport == transports.STDIO
 
     def raw(self) -> dict[str, Any]:
         """All of it, for comparing with another version; may hold secrets."""
@@ -229,14 +218,15 @@ def _entry(name: str, raw: object) -> Entry:
 
 def _transport(raw: Mapping[str, Any], *, is_stdio: bool) -> str:
     given = raw.get("type") or raw.get("transport") or ""
-    transport = _TRANSPORTS.get(str(given).lower())
+    transport = transports.by_keyword(str(given).lower())
     if transport is None:
-        raise ValueError("“type” is none of http, sse, ws, stdio and auto.")
+        known = ", ".join(transports.keywords())
+        raise ValueError(f"“type” is none of {known} and {transports.AUTO}.")
     if is_stdio:
-        if transport not in ("auto", "stdio"):
+        if transport not in (transports.AUTO, transports.STDIO):
             raise ValueError("A server with a “command” is of the type stdio.")
-        return "stdio"
-    if transport == "stdio":
+        return transports.STDIO
+    if transport == transports.STDIO:
         raise ValueError("A server of the type stdio has a “command”.")
     return transport
 

@@ -14,6 +14,7 @@ from uuid import UUID
 
 from django.db import transaction
 
+from mcp_servers.client import transports
 from mcp_servers.client.values import Protocol
 from mcp_servers.models import (
     OAUTH_TYPES,
@@ -22,7 +23,6 @@ from mcp_servers.models import (
     McpServer,
     ServerScope,
     StdioProgram,
-    Transport,
 )
 from mcp_servers.models.programs import build_argv
 from mcp_servers.registry.scopes.file_format import Entry, read_server_list
@@ -150,7 +150,7 @@ def _remote_draft(entry: Entry) -> ServerDraft:
         raise InvalidInput("Its address holds a variable, which a workspace does not have.")
     return ServerDraft(
         name=entry.name,
-        transport=Transport(entry.transport),
+        transport=entry.transport,
         url=entry.url,
         headers=dict(entry.headers),
         protocol=entry.protocol,
@@ -172,7 +172,7 @@ def _program_draft(entry: Entry) -> ServerDraft:
         if values is not None:
             return ServerDraft(
                 name=entry.name,
-                transport=Transport.STDIO,
+                transport=transports.STDIO,
                 program=program,
                 parameters=values,
                 env={name: value for name, value in entry.env.items() if name in program.env_names},
@@ -216,7 +216,7 @@ def _pattern_of(template: str) -> str:
 
 
 def _exported(row: McpServer) -> dict[str, Any]:
-    if row.transport == Transport.STDIO and row.program is not None:
+    if row.transport == transports.STDIO and row.program is not None:
         program = row.program
         args = build_argv(program.command, program.args, row.parameters)[1:]
         told: dict[str, Any] = {"command": program.command, "args": list(args)}
@@ -224,8 +224,7 @@ def _exported(row: McpServer) -> dict[str, Any]:
         if names:
             told["env"] = {name: _placeholder(row.name, name) for name in names}
         return told
-    kinds = {Transport.STREAMABLE_HTTP: "http", Transport.SSE: "sse", Transport.WEBSOCKET: "ws"}
-    told = {"type": kinds.get(Transport(row.transport), "auto"), "url": row.url.partition("?")[0]}
+    told = {"type": transports.keyword_of(row.transport), "url": row.url.partition("?")[0]}
     if "?" in row.url:
         told["url"] += "?" + _placeholder(row.name, "query")
     headers = _names(row.headers.reveal_json("names of an export") if row.headers else {})

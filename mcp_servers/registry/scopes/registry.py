@@ -21,6 +21,7 @@ from typing import Final
 from django.conf import settings
 from django.utils.crypto import salted_hmac
 
+from mcp_servers.client import transports
 from mcp_servers.client.canonical import canonical_json
 from mcp_servers.client.errors import InvalidJson
 from mcp_servers.models import pins
@@ -158,9 +159,9 @@ def endpoint_of(entry: Entry) -> outbound.Endpoint:
     Raises:
         InvalidEndpoint: it is none that may be used.
     """
-    is_socket = entry.transport == "websocket" or entry.url.lower().startswith(("ws://", "wss://"))
-    schemes = outbound.WEBSOCKET_SCHEMES if is_socket else outbound.HTTP_SCHEMES
-    return outbound.parse_endpoint(entry.url, schemes=schemes)
+    scheme = entry.url.partition("://")[0].lower()
+    transport = transports.for_address(entry.transport, scheme)
+    return outbound.parse_endpoint(entry.url, schemes=transports.schemes_of(transport))
 
 
 def argv_of(entry: Entry) -> tuple[str, ...]:

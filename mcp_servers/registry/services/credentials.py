@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mcp_servers.models import McpServer, ServerStatus, Transport
+from mcp_servers.client import transports
+from mcp_servers.models import McpServer, ServerStatus
 from mcp_servers.models.servers import OAUTH_TYPES, AuthType
 from workspaces import outbound
 from workspaces.errors import InvalidEndpoint, InvalidInput
@@ -86,7 +87,7 @@ def check_auth(server: McpServer) -> None:
     wanted = _AUTH_FIELDS[AuthType(server.auth_type)]
     if not wanted:
         return
-    if server.transport == Transport.STDIO:
+    if server.transport == transports.STDIO:
         raise InvalidInput(
             fields={"auth_type": ["A program is given its credentials by its environment."]}
         )

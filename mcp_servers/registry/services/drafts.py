@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
+from mcp_servers.client import transports
 from mcp_servers.client.values import Protocol
 from mcp_servers.models import (
     LogLevel,
@@ -15,7 +16,6 @@ from mcp_servers.models import (
     SamplingPolicy,
     ServerScope,
     StdioProgram,
-    Transport,
     hosting,
     programs,
 )
@@ -24,7 +24,6 @@ from mcp_servers.models.servers import (
     MAX_NAME_LENGTH,
     AccountUse,
     AuthType,
-    schemes_of,
 )
 from mcp_servers.registry.model_choices import providers_of
 from mcp_servers.registry.services.credentials import merge_secrets, read_auth
@@ -36,7 +35,6 @@ MAX_SAMPLING_TOKENS: Final = 100_000_000
 MAX_ROOTS: Final = 20
 MAX_SCOPE_LENGTH: Final = 1000
 
-_ALL_SCHEMES: Final = (*outbound.HTTP_SCHEMES, *outbound.WEBSOCKET_SCHEMES)
 _PLAIN_FIELDS: Final = (
     *("is_active", "trusts_annotations", "allows_new_tools"),
     *("answers_elicitation", "uses_instructions"),
@@ -53,7 +51,7 @@ class ServerDraft:
     """
 
     name: str | None = None
-    transport: Transport | None = None
+    transport: str | None = None
     protocol: Protocol | None = None
     url: str | None = None
     program: StdioProgram | None = None
@@ -103,6 +101,8 @@ def apply_draft(server: McpServer, draft: ServerDraft) -> bool:
             server.protocol = draft.protocol.value
         return False
     if draft.transport is not None and draft.transport != server.transport:
+        if draft.transport not in dict(transports.choices()):
+            raise InvalidInput(fields={"transport": ["There is no such transport."]})
         server.transport = draft.transport
         server.resolved_transport = ""
     if draft.protocol is not None:
@@ -191,7 +191,7 @@ def _refuse_target(draft: ServerDraft) -> None:
 
 
 def _apply_target(server: McpServer, draft: ServerDraft) -> None:
-    if server.transport == Transport.STDIO:
+    if server.transport == transports.STDIO:
         server.url = ""
         if draft.program is not None:
             if not draft.program.is_enabled and draft.program.pk != server.program_id:
@@ -209,7 +209,9 @@ def _apply_target(server: McpServer, draft: ServerDraft) -> None:
     if draft.url is not None:
         try:
             given = draft.url.strip()
-            server.url = str(outbound.enter_endpoint(given, schemes=schemes_of(server.transport)))
+            server.url = str(
+                outbound.enter_endpoint(given, schemes=transports.schemes_of(server.transport))
+            )
             for secret in secrets_in_url(server.url):
                 remember_secret(secret, workspace_id=server.workspace_id)
         except InvalidEndpoint as error:
@@ -262,10 +264,15 @@ def _apply_oauth(server: McpServer, draft: ServerDraft) -> None:
 
 def target_of(server: McpServer) -> tuple[str, str]:
     """What stored credentials belong to: an origin, or a program."""
-    if server.transport == Transport.STDIO:
+    if server.transport == transports.STDIO:
         return ("stdio", str(server.program_id))
     try:
-        return ("http", outbound.parse_endpoint(server.url, schemes=_ALL_SCHEMES).origin)
+        return (
+            "http",
+            outbound.parse_endpoint(
+                server.url, schemes=transports.schemes_of(transports.AUTO)
+            ).origin,
+        )
     except InvalidEndpoint:
         return ("http", server.url)
 

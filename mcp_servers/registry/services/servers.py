@@ -8,7 +8,8 @@ from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
-from mcp_servers.models import McpServer, ServerScope, ServerStatus, Transport
+from mcp_servers.client import transports
+from mcp_servers.models import McpServer, ServerScope, ServerStatus
 from mcp_servers.oauth.grants import sign_in_of
 from mcp_servers.oauth.revoking import remove_grants_of_server
 from mcp_servers.registry.rights import require_to_dismiss, require_to_manage, require_to_own
@@ -68,7 +69,7 @@ def refuse_program(draft: ServerDraft) -> None:
     Raises:
         InvalidInput: the draft wants a program.
     """
-    if draft.transport == Transport.STDIO or draft.program is not None:
+    if draft.transport == transports.STDIO or draft.program is not None:
         raise InvalidInput(fields={"transport": ["A server of one's own has a URL."]})
 
 

@@ -162,7 +162,7 @@ def test_nobody_says_where_a_hosted_server_is(tenant: Tenant, installed: KlavisI
     for draft in (
         services.ServerDraft(url="https://evil.example.org/mcp"),
         services.ServerDraft(headers={"X-A": "b"}),
-        services.ServerDraft(transport="sse"),  # type: ignore[arg-type]
+        services.ServerDraft(transport="sse"),
     ):
         with pytest.raises(Exception, match="provider says where"):
             services.update_server(server=server, draft=draft, actor=tenant.actor("admin"))

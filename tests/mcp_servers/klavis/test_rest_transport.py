@@ -15,11 +15,11 @@ from mcp_types import JSONRPCNotification, JSONRPCRequest
 
 from audit.models import AuditEntry
 from mcp_servers.client.errors import ApprovalMissing
-from mcp_servers.client.spec import RestSpec
 from mcp_servers.client.values import Effect, TextPart, ToolCallOutcome
 from mcp_servers.gate import call_tool
 from mcp_servers.klavis import instances, rest_transport
 from mcp_servers.klavis.rest_transport import open_klavis_rest
+from mcp_servers.klavis.targets import RestSpec
 from mcp_servers.models import KlavisInstance, McpServer, McpTool
 from mcp_servers.registry import services
 from mcp_servers.registry.services.actions import set_action_rule

@@ -9,7 +9,8 @@ import pytest
 from pytest_django import DjangoAssertNumQueries
 from uuid_utils.compat import uuid7
 
-from mcp_servers.models import GlobalServer, McpServer, ServerScope, ServerStatus, Transport
+from mcp_servers.client import transports
+from mcp_servers.models import GlobalServer, McpServer, ServerScope, ServerStatus
 from mcp_servers.registry.scopes.effective import EffectiveServer, effective_servers, usable_ids
 from tests.factories import Tenant, TwoTenants
 from workspaces.models import User
@@ -22,7 +23,7 @@ def of_workspace(tenant: Tenant, name: str, **fields: object) -> McpServer:
     return McpServer.objects.create(
         workspace=tenant.workspace,
         name=name,
-        transport=Transport.STREAMABLE_HTTP,
+        transport=transports.STREAMABLE_HTTP,
         url="https://tools.example.org/mcp",
         **fields,
     )

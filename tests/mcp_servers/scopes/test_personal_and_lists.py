@@ -9,8 +9,9 @@ import pytest
 from django.core import serializers
 
 from audit.models import AuditEntry
+from mcp_servers.client import transports
 from mcp_servers.client.connections import runtime
-from mcp_servers.models import ApprovalOverride, McpServer, SamplingPolicy, StdioProgram, Transport
+from mcp_servers.models import ApprovalOverride, McpServer, SamplingPolicy, StdioProgram
 from mcp_servers.registry import services
 from mcp_servers.registry.demo.programs import TIME_SERVER
 from mcp_servers.registry.scopes import lists
@@ -41,7 +42,7 @@ def mine(tenant: Tenant, role: str = "member", **fields: Any) -> McpServer:
     draft = ServerDraft(
         **{
             "name": "mine",
-            "transport": Transport.AUTO,
+            "transport": transports.AUTO,
             "url": "https://mine.example.org/private/mcp",
             **fields,
         }
@@ -68,7 +69,7 @@ def test_that_a_server_of_ones_own_is_remote_and_loosens_nothing(open_tenant: Te
     platform = Actor.system(source=Source.COMMAND, workspace_id=None)
     program = services.ensure_program(seed=TIME_SERVER, actor=platform)
     for fields in (
-        {"transport": Transport.STDIO, "url": None, "program": program},
+        {"transport": transports.STDIO, "url": None, "program": program},
         {"trusts_annotations": True},
         {"sampling": SamplingPolicy.AUTO},
     ):
@@ -78,7 +79,7 @@ def test_that_a_server_of_ones_own_is_remote_and_loosens_nothing(open_tenant: Te
     with pytest.raises(InvalidInput):
         services.update_server(
             server=server,
-            draft=ServerDraft(transport=Transport.STDIO, program=program),
+            draft=ServerDraft(transport=transports.STDIO, program=program),
             actor=open_tenant.actor("member"),
         )
     with pytest.raises(InvalidInput):
@@ -253,7 +254,7 @@ def test_that_an_export_has_no_secrets_and_can_be_imported(tenant: Tenant) -> No
     """Where something secret stands, a variable's name stands instead."""
     draft = ServerDraft(
         name="weather",
-        transport=Transport.STREAMABLE_HTTP,
+        transport=transports.STREAMABLE_HTTP,
         url=f"https://w.example/mcp?key={SECRET}",
         headers={"X-Key": SECRET},
     )
