@@ -19,6 +19,7 @@ import audit.api
 import chat.api
 import mcp_servers.pages.api
 from config.errors import RETRY_SECONDS
+from mcp_servers.pages import extensions
 from workspaces.api.parsing import BodyTooLarge
 from workspaces.api.viewsets import CallerThrottle
 from workspaces.database import drop_dead_connections, is_unavailable
@@ -104,8 +105,9 @@ class DocsView(SpectacularSwaggerSplitView):
 
 def _router() -> SimpleRouter:
     router = SimpleRouter(use_regex_path=False)
-    for app in (audit.api, mcp_servers.pages.api, chat.api):
-        for prefix, viewset in app.routes:
+    servers: list[tuple[str, Any]] = [*mcp_servers.pages.api.routes, *extensions.api_routes()]
+    for routes in (audit.api.routes, servers, chat.api.routes):
+        for prefix, viewset in routes:
             router.register(prefix, viewset, basename=prefix)
     return router
 

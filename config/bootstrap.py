@@ -149,6 +149,7 @@ def _make_web(kind: Kind) -> None:
         *sorted(WEB.glob("*.json")),
         *_files(WEB / "src"),
         *_files(ROOT / "templates"),
+        *(path for folder in sorted(ROOT.glob("*/*/templates")) for path in _files(folder)),
     ]
     built = {"hash": _hash(sources)}
     if _read_state("web") != built or not (WEB / "dist" / "manifest.json").exists():

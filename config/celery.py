@@ -7,6 +7,7 @@ import os
 from celery import Celery
 from celery.schedules import crontab
 from celery.signals import (
+    import_modules,
     setup_logging,
     task_postrun,
     task_prerun,
@@ -95,16 +96,6 @@ app.conf.beat_schedule = {
         "schedule": crontab(minute=17),
         "options": {"expires": 3600},
     },
-    "keep the hosted MCP provider": {
-        "task": "mcp_servers.tasks.keep_klavis",
-        "schedule": 15.0,
-        "options": {"expires": 15},
-    },
-    "read the hosted MCP provider's catalogue": {
-        "task": "mcp_servers.tasks.read_klavis_catalogues",
-        "schedule": crontab(minute=41),
-        "options": {"expires": 3600},
-    },
     "count entries of the log": {
         "task": "audit.tasks.count_entries",
         "schedule": 15.0,
@@ -191,3 +182,12 @@ app.conf.beat_schedule = {
         "options": {"expires": 3600},
     },
 }
+
+
+@import_modules.connect
+def _add_schedules_of_apps(**_kwargs: object) -> None:
+    """An app that can be left out brings its schedule along."""
+    from django.apps import apps
+
+    for config in apps.get_app_configs():
+        app.conf.beat_schedule.update(getattr(config, "beat_schedule", {}))

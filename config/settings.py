@@ -55,6 +55,7 @@ INSTALLED_APPS = [
     "workspaces",
     "audit",
     "mcp_servers",
+    "mcp_servers.klavis",
     "chat",
     "config",
 ]

@@ -149,7 +149,10 @@ def _checks() -> list[Stage]:
         "ruff": [str(BIN / "ruff"), "check", "."],
         "format": [str(BIN / "ruff"), "format", "--check", "."],
         "imports": [str(BIN / "lint-imports")],
-        "templates": [str(BIN / "djlint"), "templates", "--lint", "--quiet"],
+        "templates": [
+            *(str(BIN / "djlint"), "templates", *map(str, sorted(ROOT.glob("*/*/templates")))),
+            *("--lint", "--quiet"),
+        ],
         "system check": [*MANAGE, "check", "--fail-level", "WARNING"],
         "migrations": [*MANAGE, "makemigrations", "--check", "--dry-run"],
         "configuration page": [*MANAGE, "write_configuration_docs", "--check"],

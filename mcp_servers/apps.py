@@ -11,18 +11,7 @@ class McpServersConfig(AppConfig):
     def ready(self) -> None:
         import mcp_servers.pages.admin  # noqa: F401 - the admin's classes register themselves
         from mcp_servers.client import metrics
-        from mcp_servers.klavis import host
-        from mcp_servers.klavis.lasting import listen_to_changes
-        from mcp_servers.klavis.removals import listen_to_deletions
-        from mcp_servers.klavis.source import KlavisSource
-        from mcp_servers.models import (
-            ActionRule,
-            CatalogueChoice,
-            KlavisAccount,
-            KlavisInstance,
-            McpServer,
-            McpTool,
-        )
+        from mcp_servers.models import ActionRule, CatalogueChoice, McpServer, McpTool
         from mcp_servers.registry import reporting, services
         from mcp_servers.registry.catalogue.own import KnownSource
         from mcp_servers.registry.catalogue.sources import register_source
@@ -46,16 +35,10 @@ class McpServersConfig(AppConfig):
             ("is_enabled", "approval_override", "cache_seconds", "approved_hash"),
             verbs=("UPDATE",),
         )
-        watch(KlavisAccount, ("base_url", "api_key", "dialect", "is_active"))
-        watch(KlavisInstance, ("user", "server_name", "is_read_only", "uses_rest"))
         watch(ActionRule, ("service", "category", "action", "effect"))
         register_source(KnownSource())
-        register_source(KlavisSource())
         reporting.tell_reports()
         services.listen_to_servers()
         listen_to_leaving()
-        host.register()
-        listen_to_changes()
-        listen_to_deletions()
         listen_to_traces()
         metrics.register()

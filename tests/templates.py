@@ -18,7 +18,7 @@ from pathlib import Path
 from django.db import connection
 
 ROOT = Path(__file__).resolve().parent.parent
-APPS = ("workspaces", "audit", "mcp_servers", "chat")
+APPS = ("workspaces", "audit", "mcp_servers", "mcp_servers/klavis", "chat")
 
 
 def template_name() -> str:

@@ -165,7 +165,9 @@ class Secret:
 
 def _place_of(field: EncryptedTextField, row: models.Model) -> str:
     workspace_id = getattr(row, "workspace_id", None)
-    return f"{workspace_id}:{row._meta.label_lower}:{row.pk}:{field.attname}"
+    # A model that came to another app keeps the label under which its rows were sealed.
+    label = getattr(row, "secrets_label", row._meta.label_lower)
+    return f"{workspace_id}:{label}:{row.pk}:{field.attname}"
 
 
 class _SecretAttribute:

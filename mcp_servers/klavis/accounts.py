@@ -13,17 +13,17 @@ from django.utils import timezone
 
 from mcp_servers.client.canonical import clean_text
 from mcp_servers.client.self_description import names_a_secret
-from mcp_servers.klavis import lasting, removals
+from mcp_servers.klavis import instance_state, removals
 from mcp_servers.klavis.asking import account_of, ask, note_problem, usable_account
 from mcp_servers.klavis.errors import KlavisError
-from mcp_servers.klavis.shapes import OfferedServer
-from mcp_servers.models import (
+from mcp_servers.klavis.models import (
+    DEFAULT_BASE_URL,
     InstanceState,
     KlavisAccount,
     KlavisDialect,
     KlavisInstance,
 )
-from mcp_servers.models.klavis import DEFAULT_BASE_URL
+from mcp_servers.klavis.shapes import OfferedServer
 from workspaces import outbound
 from workspaces.actors import Actor
 from workspaces.changes import record_created, record_deleted, tracked_change
@@ -89,8 +89,8 @@ def save_account(*, workspace_id: UUID, draft: AccountDraft, actor: Actor) -> Kl
                 account.catalogue_read_at = None
             _apply(account, draft, api_key)
             account.save()
-    lasting.tell_account(account)
-    lasting.refresh_connections(workspace_id)
+    instance_state.tell_account(account)
+    instance_state.refresh_connections(workspace_id)
     return account
 
 
@@ -107,7 +107,7 @@ def try_account(*, workspace_id: UUID, actor: Actor) -> AccountReport:
         count = read_catalogue(account)
     except KlavisError as error:
         note_problem(account, error.message)
-        lasting.tell_account(account)
+        instance_state.tell_account(account)
         return AccountReport(ok=False, message=error.message)
     return AccountReport(ok=True, message=f"Klavis offers {count} services.", offers=count)
 
@@ -128,7 +128,7 @@ def read_catalogue(account: KlavisAccount) -> int:
     KlavisAccount.objects.for_workspace(account.workspace_id).filter(pk=account.pk).update(
         catalogue=entries, catalogue_read_at=now, checked_at=now, problem=""
     )
-    lasting.tell_account(account)
+    instance_state.tell_account(account)
     return len(entries)
 
 
@@ -147,12 +147,12 @@ def remove_account(*, workspace_id: UUID, actor: Actor) -> None:
     users: set[UUID | None] = set()
     for instance in KlavisInstance.objects.for_workspace(workspace_id):
         users.add(instance.user_id)
-        lasting.let_go(instance, actor=actor)
+        instance_state.let_go(instance, actor=actor)
     for user_id in users - {None}:
         removals.note_user(account, user_id, "An account")
     record_deleted(account, actor=actor)
     account.delete()
-    lasting.tell_account(account)
+    instance_state.tell_account(account)
 
 
 def _leave_behind(account: KlavisAccount, actor: Actor) -> None:
@@ -163,7 +163,7 @@ def _leave_behind(account: KlavisAccount, actor: Actor) -> None:
         users.add(instance.user_id)
         instance.instance_id = instance.server_url = instance.oauth_urls = None
         instance.next_poll_at = None
-        lasting.set_state(
+        instance_state.set_state(
             instance,
             InstanceState.FAILED,
             "The address of Klavis changed in this workspace. Install it again.",

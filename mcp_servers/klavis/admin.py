@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib import admin
 from django.db import models
 from django.http import HttpRequest
 
 from mcp_servers.klavis import instances, removals
-from mcp_servers.models import ActionRule, KlavisAccount, KlavisInstance, KlavisRemoval
-from mcp_servers.pages.admin.common import actor_of
-from mcp_servers.registry.services.actions import remove_action_rule
-from workspaces.admin import WorkspaceModelAdmin, telling
-from workspaces.roles import Permission
-
-
-class _ReadOnlyAdmin(WorkspaceModelAdmin):
-    """Rows that are made and changed on pages of their own."""
-
-    manage_permission = Permission.MANAGE_SERVERS
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
+from mcp_servers.klavis.models import KlavisAccount, KlavisInstance, KlavisRemoval
+from mcp_servers.pages.admin.common import ReadOnlyAdmin, actor_of
+from workspaces.admin import telling
 
 
 @admin.register(KlavisAccount)
-class KlavisAccountAdmin(_ReadOnlyAdmin):
+class KlavisAccountAdmin(ReadOnlyAdmin):
     """The workspace's account; its key is never shown."""
 
     list_display = ("base_url", "dialect", "is_active", "checked_at", "problem")
@@ -44,7 +25,7 @@ class KlavisAccountAdmin(_ReadOnlyAdmin):
 
 
 @admin.register(KlavisInstance)
-class KlavisInstanceAdmin(_ReadOnlyAdmin):
+class KlavisInstanceAdmin(ReadOnlyAdmin):
     """Hosted instances of the workspace and of its people; never where they are."""
 
     list_display = ("title", "whose", "state", "is_read_only", "uses_rest", "last_checked_at")
@@ -69,7 +50,7 @@ class KlavisInstanceAdmin(_ReadOnlyAdmin):
 
 
 @admin.register(KlavisRemoval)
-class KlavisRemovalAdmin(_ReadOnlyAdmin):
+class KlavisRemovalAdmin(ReadOnlyAdmin):
     """Deletions that the provider has not confirmed."""
 
     list_display = ("label", "kind", "created_at", "attempts", "next_attempt_at", "last_error")
@@ -82,24 +63,3 @@ class KlavisRemovalAdmin(_ReadOnlyAdmin):
         for removal in queryset:
             with telling(request):
                 removals.forget_removal(removal=removal, actor=actor_of(request))
-
-
-@admin.register(ActionRule)
-class ActionRuleAdmin(_ReadOnlyAdmin):
-    """Rules on actions that a hosted server's tool runs by name."""
-
-    list_display = ("action", "service", "category", "server", "effect")
-    list_filter = ("effect",)
-    list_select_related = ("server",)
-    fields = ("server", "service", "category", "action", "effect")
-    readonly_fields = fields
-    actions = ("take_back",)
-
-    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
-        return super().get_queryset(request).filter(server__owner__isnull=True)
-
-    @admin.action(description="Take back")
-    def take_back(self, request: HttpRequest, queryset: models.QuerySet[ActionRule]) -> None:
-        for rule in queryset.select_related("server__workspace"):
-            with telling(request):
-                remove_action_rule(rule=rule, actor=actor_of(request))

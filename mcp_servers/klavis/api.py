@@ -13,9 +13,9 @@ from mcp_servers.klavis import accounts, instances, polling
 from mcp_servers.klavis.accounts import MAX_KEY_LENGTH, AccountDraft
 from mcp_servers.klavis.asking import account_of
 from mcp_servers.klavis.cards import instance_card, instance_cards
-from mcp_servers.models import InstanceState, KlavisAccount, KlavisDialect, KlavisInstance
+from mcp_servers.klavis.limits import count_hosted, count_poll
+from mcp_servers.klavis.models import InstanceState, KlavisAccount, KlavisDialect, KlavisInstance
 from mcp_servers.pages.api.common import StrictSerializer
-from mcp_servers.pages.views.limits import count_hosted, count_poll
 from workspaces.api import Scopes, WorkspaceViewSet
 from workspaces.errors import NotFound
 from workspaces.outbound import MAX_URL_LENGTH
@@ -210,3 +210,6 @@ class HostedViewSet(WorkspaceViewSet):
 
     def _answer(self, instance: KlavisInstance) -> Response:
         return Response(HostedOutput(instance_card(instance, actor=self.actor)).data)
+
+
+routes = [("hosted-servers", HostedViewSet)]

@@ -14,11 +14,11 @@ from mcp_servers.client.connections import runtime
 from mcp_servers.klavis.client import KlavisApi, api_for, find_dialect
 from mcp_servers.klavis.errors import KeyRefused, Unavailable
 from mcp_servers.klavis.http import TOTAL_SECONDS, Connection, KlavisHttp
-from mcp_servers.models import KlavisAccount, KlavisDialect
+from mcp_servers.klavis.models import KlavisAccount, KlavisDialect
 from workspaces.errors import Conflict
 
 if TYPE_CHECKING:
-    from mcp_servers.models import KlavisInstance
+    from mcp_servers.klavis.models import KlavisInstance
 
 T = TypeVar("T")
 

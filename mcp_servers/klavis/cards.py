@@ -13,8 +13,8 @@ from django.urls import reverse
 
 from mcp_servers.client.hidden_text import show_hidden
 from mcp_servers.klavis.instances import is_web_address
+from mcp_servers.klavis.models import InstanceKind, InstanceState, KlavisInstance
 from mcp_servers.klavis.rights import may_follow_sign_in, may_manage, require_to_remove
-from mcp_servers.models import InstanceKind, InstanceState, KlavisInstance
 from workspaces.errors import PermissionDenied
 from workspaces.secrets import SecretUnreadable
 

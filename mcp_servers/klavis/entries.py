@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from audit.services import EntryDraft, Ref, record
-from mcp_servers.models.hosting import KLAVIS
+from mcp_servers.klavis.models import HOST
 from mcp_servers.oauth.grants import WORKSPACE_PRINCIPAL
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from audit.actions import Action
-    from mcp_servers.models import KlavisInstance
+    from mcp_servers.klavis.models import KlavisInstance
     from workspaces.actors import Actor
 
 
@@ -34,7 +34,7 @@ def record_sign_in(
     """
     user_id = instance.user_id
     facts: dict[str, object] = {
-        "provider": KLAVIS,
+        "provider": HOST,
         "account": WORKSPACE_PRINCIPAL if user_id is None else f"user:{user_id}",
         "services": sorted(services) or [instance.server_name],
         **details,

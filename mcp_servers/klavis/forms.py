@@ -8,8 +8,7 @@ from django import forms
 
 from mcp_servers.client.values import Effect
 from mcp_servers.klavis.accounts import MAX_KEY_LENGTH, AccountDraft, platform_key
-from mcp_servers.models import KlavisAccount, KlavisDialect
-from mcp_servers.models.klavis import DEFAULT_BASE_URL
+from mcp_servers.klavis.models import DEFAULT_BASE_URL, KlavisAccount, KlavisDialect
 from mcp_servers.pages.forms.common import SECRET_HELP
 from workspaces.outbound import MAX_URL_LENGTH
 

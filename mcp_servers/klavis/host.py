@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
+from uuid import UUID
 
+from django.db.models import prefetch_related_objects
 from django.urls import reverse
 
-from mcp_servers.client import transports
-from mcp_servers.klavis import reconciling
-from mcp_servers.klavis.targets import KLAVIS_REST
-from mcp_servers.models import InstanceState, KlavisInstance
-from mcp_servers.models.hosting import KLAVIS, register_host
+from mcp_servers.klavis import asking, reconciling, targets
+from mcp_servers.klavis.models import HOST, InstanceState, KlavisInstance
 
 if TYPE_CHECKING:
+    from mcp_servers.client.spec import HttpSpec
     from mcp_servers.models import McpServer
 
 
 class KlavisHost:
     """See hosting.Host."""
+
+    name = HOST
+    label = "Klavis"
+    home = "klavis/"
+    about = "Klavis hosts servers for many more services, such as Gmail, Slack and YouTube."
+
+    def is_set_up(self, workspace_id: UUID) -> bool:
+        return asking.is_set_up(workspace_id)
+
+    def target_of(self, server: McpServer) -> HttpSpec:
+        return targets.target_of(server)
+
+    def fingerprint_of(self, server: McpServer) -> list[object]:
+        return targets.fingerprint_of(server)
 
     def waits_for_sign_in(self, server: McpServer) -> bool:
         instance = _instance_of(server)
@@ -33,17 +48,16 @@ class KlavisHost:
             return None
         return reverse("mcp_servers:klavis_instance", args=[server.workspace.slug, instance.pk])
 
+    def prepare(self, servers: Sequence[McpServer]) -> None:
+        prefetch_related_objects(servers, "klavis")
 
-def register() -> None:
-    """Called once at start."""
-    register_host(KLAVIS, KlavisHost())
-    transports.register(transports.Transport(name=KLAVIS_REST, label="Klavis API", load=_load_rest))
+    def title_of(self, server: McpServer) -> str:
+        instance = getattr(server, "klavis", None)
+        return instance.title if instance is not None else ""
 
-
-def _load_rest() -> transports.Opener:
-    from mcp_servers.klavis.rest_transport import open_streams
-
-    return open_streams
+    def page_of(self, server: McpServer) -> str:
+        instance = getattr(server, "klavis", None)
+        return f"{self.home}{instance.pk}/" if instance is not None else ""
 
 
 def _instance_of(server: McpServer) -> KlavisInstance | None:

@@ -13,18 +13,14 @@ from django.utils import timezone
 
 from audit.actions import Action
 from mcp_servers.client.canonical import clean_text
-from mcp_servers.klavis import lasting, removals
+from mcp_servers.client.transports import STREAMABLE_HTTP
+from mcp_servers.klavis import instance_state, removals
 from mcp_servers.klavis.asking import ask, external_id_of, usable_account
 from mcp_servers.klavis.entries import record_sign_in
 from mcp_servers.klavis.errors import KlavisError, NotThere, Unreadable
+from mcp_servers.klavis.models import HOST, InstanceKind, InstanceState, KlavisInstance
 from mcp_servers.klavis.rights import require_to_manage, require_to_remove
-from mcp_servers.models import (
-    InstanceKind,
-    InstanceState,
-    KlavisInstance,
-    McpServer,
-    ServerScope,
-)
+from mcp_servers.models import McpServer, ServerScope
 from mcp_servers.models.servers import MAX_NAME_LENGTH
 from mcp_servers.registry.rights import require_to_own
 from mcp_servers.registry.services.servers import MAX_PERSONAL_SERVERS
@@ -35,8 +31,8 @@ from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:
     from mcp_servers.klavis.client import KlavisApi
+    from mcp_servers.klavis.models import HOST, KlavisAccount
     from mcp_servers.klavis.shapes import Instance
-    from mcp_servers.models import KlavisAccount
     from workspaces.actors import Actor
     from workspaces.models import Workspace
 
@@ -108,13 +104,13 @@ def begin_again(*, instance: KlavisInstance, actor: Actor) -> KlavisInstance:
             record_sign_in(instance, Action.GRANT_REVOKED, actor, reason="signs in anew")
         instance.begun_by_id = actor.user_id
         instance.oauth_urls = None
-        lasting.set_state(instance, InstanceState.CREATING)
+        instance_state.set_state(instance, InstanceState.CREATING)
     return _make(instance, account, actor)
 
 
 def make_again(instance: KlavisInstance, account: KlavisAccount) -> KlavisInstance:
     """Go on with an installation that stopped half way."""
-    return _make(instance, account, lasting.actor_for(instance))
+    return _make(instance, account, instance_state.actor_for(instance))
 
 
 def set_read_only(*, instance: KlavisInstance, is_read_only: bool, actor: Actor) -> KlavisInstance:
@@ -135,7 +131,7 @@ def set_read_only(*, instance: KlavisInstance, is_read_only: bool, actor: Actor)
         with tracked_change(instance, actor=actor):
             instance.is_read_only = is_read_only
             instance.save(update_fields=["is_read_only", "updated_at"])
-        lasting.tell_instance(instance)
+        instance_state.tell_instance(instance)
     _look(instance)
     return instance
 
@@ -155,8 +151,8 @@ def set_uses_rest(*, instance: KlavisInstance, uses_rest: bool, actor: Actor) ->
     if instance.server_id is not None:
         rows = McpServer.objects.for_workspace(instance.workspace_id).filter(pk=instance.server_id)
         rows.update(resolved_transport="", next_check_at=None)
-        lasting.refresh_connection(instance.workspace_id, instance.server_id)
-    lasting.tell_instance(instance)
+        instance_state.refresh_connection(instance.workspace_id, instance.server_id)
+    instance_state.tell_instance(instance)
     return instance
 
 
@@ -223,7 +219,7 @@ def change_services(
             instance.services = wanted
             instance.begun_by_id = actor.user_id
             _await_sign_in(instance, windows, actor)
-            lasting.set_state(instance, InstanceState.READY)
+            instance_state.set_state(instance, InstanceState.READY)
     _look(instance)
     return instance
 
@@ -236,7 +232,7 @@ def uninstall(*, instance: KlavisInstance, actor: Actor) -> None:
         PermissionDenied: it is not the actor's to remove.
     """
     require_to_remove(actor, instance)
-    lasting.let_go(instance, actor=actor)
+    instance_state.let_go(instance, actor=actor)
 
 
 def make_ready(instance: KlavisInstance, *, signed_in_by: Actor | None = None) -> KlavisInstance:
@@ -257,7 +253,7 @@ def make_ready(instance: KlavisInstance, *, signed_in_by: Actor | None = None) -
             instance.server = _add_server(instance)
         if signed_in_by is not None:
             record_sign_in(instance, Action.GRANT_GIVEN, signed_in_by)
-        lasting.set_state(instance, InstanceState.READY)
+        instance_state.set_state(instance, InstanceState.READY)
     _look(instance)
     return instance
 
@@ -268,7 +264,7 @@ def _look(instance: KlavisInstance) -> None:
 
     server = McpServer.objects.for_workspace(instance.workspace_id).find(instance.server_id)
     if server is not None:
-        look_as(server=server, actor=lasting.who_began(instance))
+        look_as(server=server, actor=instance_state.who_began(instance))
 
 
 def _known_names(account: KlavisAccount, names: Sequence[str]) -> list[str]:
@@ -303,7 +299,7 @@ def _take_up(
         instance.begun_by_id = actor.user_id
         if is_strata:
             instance.services = names
-        lasting.set_state(instance, InstanceState.CREATING)
+        instance_state.set_state(instance, InstanceState.CREATING)
         return instance
     if user_id is not None and mine.count() >= MAX_PERSONAL_SERVERS:
         raise Conflict(f"One person may have {MAX_PERSONAL_SERVERS} servers of their own.")
@@ -324,7 +320,7 @@ def _take_up(
     except IntegrityError as error:
         raise Conflict("Somebody else is installing this service at the moment.") from error
     record_created(instance, actor=actor)
-    lasting.tell_instance(instance)
+    instance_state.tell_instance(instance)
     return instance
 
 
@@ -411,7 +407,7 @@ def _keep(
         row.instance_id, row.server_url = remote_id, url
         _await_sign_in(row, windows, actor)
         needs_key = "" if windows or row.services else "It needs its API key."
-        lasting.set_state(row, InstanceState.WAITING_FOR_SIGN_IN, needs_key)
+        instance_state.set_state(row, InstanceState.WAITING_FOR_SIGN_IN, needs_key)
     return row
 
 
@@ -432,7 +428,7 @@ def _failed(instance: KlavisInstance, error: DomainError) -> KlavisInstance:
         row = rows.select_for_update(of=("self",)).filter(pk=instance.pk).first()
         if row is None:
             return instance
-        lasting.set_state(row, InstanceState.FAILED, error.message)
+        instance_state.set_state(row, InstanceState.FAILED, error.message)
     return row
 
 
@@ -449,13 +445,13 @@ def _add_server(instance: KlavisInstance) -> McpServer:
         name=name,
         scope=ServerScope.PERSONAL if instance.user_id else ServerScope.WORKSPACE,
         owner_id=instance.user_id,
-        hosted_by="klavis",
-        transport="streamable_http",
+        hosted_by=HOST,
+        transport=STREAMABLE_HTTP,
     )
     server.check_values()
     server.save(force_insert=True)
-    record_created(server, actor=lasting.who_began(instance))
-    lasting.tell_server(server)
+    record_created(server, actor=instance_state.who_began(instance))
+    instance_state.tell_server(server)
     return server
 
 

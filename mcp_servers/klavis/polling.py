@@ -10,13 +10,13 @@ from django.db import transaction
 from django.utils import timezone
 
 from audit.actions import Action
-from mcp_servers.klavis import lasting
+from mcp_servers.klavis import instance_state
 from mcp_servers.klavis.asking import account_of, ask
 from mcp_servers.klavis.entries import record_sign_in
 from mcp_servers.klavis.errors import KeyRefused, NotThere
 from mcp_servers.klavis.instances import is_web_address, make_ready
+from mcp_servers.klavis.models import InstanceKind, InstanceState, KlavisAccount, KlavisInstance
 from mcp_servers.klavis.rights import may_follow_sign_in
-from mcp_servers.models import InstanceKind, InstanceState, KlavisAccount, KlavisInstance
 from workspaces.errors import DomainError, PermissionDenied
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _ask_single(instance: KlavisInstance, account: KlavisAccount) -> KlavisInsta
     remote_id = instance.instance_id.reveal("asking whether somebody signed in")
     seen: shapes.Instance = ask(account, lambda api: api.get_instance(remote_id))
     if seen.may_be_used:
-        who = lasting.who_began(instance) if seen.is_authenticated else None
+        who = instance_state.who_began(instance) if seen.is_authenticated else None
         return make_ready(instance, signed_in_by=who)
     return _next(instance)
 
@@ -93,7 +93,7 @@ def _ask_strata(instance: KlavisInstance, account: KlavisAccount) -> KlavisInsta
         before = row.oauth_urls.reveal_json("telling who has signed in") if row.oauth_urls else {}
         signed_in = before.keys() - windows.keys()
         if signed_in:
-            who = lasting.who_began(row)
+            who = instance_state.who_began(row)
             record_sign_in(row, Action.GRANT_GIVEN, who, services=signed_in)
         row.oauth_urls = windows or None
         row.save(update_fields=["oauth_urls"])
@@ -124,7 +124,7 @@ def _stop(instance: KlavisInstance) -> KlavisInstance:
             return instance
         row.next_poll_at, row.oauth_urls = None, None
         row.save(update_fields=["next_poll_at", "oauth_urls"])
-        lasting.tell_instance(row)
+        instance_state.tell_instance(row)
     return row
 
 
@@ -133,8 +133,8 @@ def _fail(instance: KlavisInstance, reason: str, code: str) -> KlavisInstance:
         row = _locked(instance)
         if row is None or row.poll_until != instance.poll_until:
             return row or instance  # uninstalled, or begun anew
-        record_sign_in(row, Action.GRANT_FAILED, lasting.actor_for(row), reason=code)
-        lasting.set_state(row, InstanceState.FAILED, reason)
+        record_sign_in(row, Action.GRANT_FAILED, instance_state.actor_for(row), reason=code)
+        instance_state.set_state(row, InstanceState.FAILED, reason)
     return row
 
 

@@ -13,13 +13,13 @@ from django.db.models import Q
 from django.utils import timezone
 
 from audit.actions import Action
-from mcp_servers.klavis import lasting
+from mcp_servers.klavis import instance_state
 from mcp_servers.klavis.accounts import read_catalogue
 from mcp_servers.klavis.asking import account_of, ask
 from mcp_servers.klavis.entries import record_sign_in
 from mcp_servers.klavis.errors import NotThere
 from mcp_servers.klavis.instances import make_again
-from mcp_servers.models import InstanceKind, InstanceState, KlavisAccount, KlavisInstance
+from mcp_servers.klavis.models import InstanceKind, InstanceState, KlavisAccount, KlavisInstance
 from workspaces.errors import DomainError
 
 logger = logging.getLogger(__name__)
@@ -128,8 +128,8 @@ def _settle(instance: KlavisInstance, state: InstanceState, reason: str) -> None
     if row is None or row.state != InstanceState.READY:
         return
     why = "vanished" if state == InstanceState.FAILED else "signed out"
-    record_sign_in(row, Action.GRANT_LOST, lasting.actor_for(row), reason=why)
+    record_sign_in(row, Action.GRANT_LOST, instance_state.actor_for(row), reason=why)
     row.oauth_urls, row.next_poll_at = None, None
     if state == InstanceState.FAILED:
         row.server_url = None  # and its id stays, to be deleted over there with the row
-    lasting.set_state(row, state, reason)
+    instance_state.set_state(row, state, reason)

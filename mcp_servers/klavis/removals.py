@@ -23,7 +23,7 @@ from mcp_servers.klavis.asking import account_of, dialect_of, external_id, run
 from mcp_servers.klavis.client import KlavisApi, api_for, find_dialect
 from mcp_servers.klavis.errors import KeyRefused, KlavisError, NotThere, TooManyRequests
 from mcp_servers.klavis.http import Connection, KlavisHttp
-from mcp_servers.models import (
+from mcp_servers.klavis.models import (
     InstanceKind,
     KlavisAccount,
     KlavisInstance,
@@ -121,7 +121,7 @@ def withdraw(workspace_id: UUID, remote_ids: Collection[str]) -> None:
 
 
 def _hand_out(workspace_id: UUID, removal_id: UUID) -> None:
-    from mcp_servers.registry.tasks import remove_at_klavis
+    from mcp_servers.klavis.tasks import remove_at_klavis
 
     try:
         remove_at_klavis.apply_async((str(workspace_id), str(removal_id)), expires=CLAIM_SECONDS)

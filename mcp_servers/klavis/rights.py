@@ -9,7 +9,7 @@ from workspaces.errors import PermissionDenied
 from workspaces.roles import Permission, has_permission, require
 
 if TYPE_CHECKING:
-    from mcp_servers.models import KlavisInstance
+    from mcp_servers.klavis.models import KlavisInstance
     from workspaces.actors import Actor
 
 

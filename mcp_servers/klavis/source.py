@@ -11,9 +11,10 @@ from django.utils.text import slugify
 
 from mcp_servers.klavis import instances
 from mcp_servers.klavis.asking import account_of
+from mcp_servers.klavis.limits import count_hosted
+from mcp_servers.klavis.models import HOST, InstanceState, KlavisInstance
 from mcp_servers.klavis.rights import require_to_remove
-from mcp_servers.models import InstanceState, KlavisInstance, McpServer
-from mcp_servers.models.hosting import KLAVIS
+from mcp_servers.models import McpServer
 from mcp_servers.registry.catalogue.values import (
     AuthKind,
     CatalogueEntry,
@@ -31,7 +32,7 @@ CATEGORY: Final = "Hosted"
 class KlavisSource:
     """What the workspace's account offers."""
 
-    key = KLAVIS
+    key = HOST
 
     def entries(self, *, workspace: Workspace, actor: Actor) -> Sequence[CatalogueEntry]:
         """Every service on offer; none where no account is set up."""
@@ -62,6 +63,7 @@ class KlavisSource:
         secret: str,
     ) -> Installing:
         """Have the service run; the page of its instance says how it goes on."""
+        count_hosted(actor)
         account = account_of(workspace.pk)
         offers = dict(_by_slug(account.catalogue)) if account is not None else {}
         if entry.slug not in offers:
@@ -102,7 +104,7 @@ def _entry(
     of_this = [row for row in rows if row.server_name == offer["name"]]
     is_waiting = any(row.state == InstanceState.WAITING_FOR_SIGN_IN for row in of_this)
     return CatalogueEntry(
-        source=KLAVIS,
+        source=HOST,
         slug=slug,
         title=str(offer["name"]),
         description=str(offer.get("description", "")),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from mcp_servers.client.errors import AuthenticationRequired
 from mcp_servers.client.spec import HttpSpec
 from mcp_servers.client.transports import STREAMABLE_HTTP
-from mcp_servers.models import InstanceState, KlavisAccount, KlavisInstance
+from mcp_servers.klavis.models import InstanceState, KlavisAccount, KlavisInstance
 from workspaces import outbound
 from workspaces.errors import InvalidInput
 from workspaces.secret_memory import is_plain, remember_secret

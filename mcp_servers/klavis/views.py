@@ -19,10 +19,11 @@ from mcp_servers.klavis import accounts, instances, polling, removals
 from mcp_servers.klavis.asking import account_of
 from mcp_servers.klavis.cards import instance_card, instance_cards
 from mcp_servers.klavis.forms import ActionRuleForm, KlavisAccountForm
-from mcp_servers.models import ActionRule, KlavisInstance, KlavisRemoval
+from mcp_servers.klavis.limits import count_hosted, count_poll
+from mcp_servers.klavis.models import KlavisInstance, KlavisRemoval
+from mcp_servers.models import ActionRule
 from mcp_servers.pages.forms import add_domain_error
 from mcp_servers.pages.views.common import can_manage, servers_url, switch, workspace_of
-from mcp_servers.pages.views.limits import count_hosted, count_poll
 from mcp_servers.registry.services.actions import remove_action_rule, set_action_rule
 from workspaces.errors import DomainError, InvalidInput, NotFound, PermissionDenied, RateLimited
 from workspaces.roles import Permission, require
@@ -124,13 +125,13 @@ def instance(request: WorkspaceRequest, workspace_slug: str, instance_id: UUID) 
         "offers": _names(account.catalogue) if account is not None and card.is_strata else [],
         "chosen": list(row.services),
     }
-    return render(request, "mcp_servers/klavis_instance.html", context)
+    return render(request, "klavis/instance.html", context)
 
 
 @require_GET
 def signed_in(request: HttpRequest) -> HttpResponse:
     """Where the provider sends the window of a sign-in; it closes itself. The page that opened it goes on by itself."""
-    return render(request, "mcp_servers/klavis_signed_in.html")
+    return render(request, "klavis/signed_in.html")
 
 
 @require_GET
@@ -321,7 +322,7 @@ def _instance_of(request: WorkspaceRequest, instance_id: UUID) -> KlavisInstance
 
 def _card(request: WorkspaceRequest, row: KlavisInstance) -> HttpResponse:
     context = {**_context(request), "card": instance_card(row, actor=request.actor)}
-    return render(request, "mcp_servers/_klavis_instance.html", context)
+    return render(request, "klavis/_instance.html", context)
 
 
 def _page(request: WorkspaceRequest, *, form: KlavisAccountForm | None = None) -> HttpResponse:
@@ -348,7 +349,7 @@ def _page(request: WorkspaceRequest, *, form: KlavisAccountForm | None = None) -
         "has_strata": any(row.kind == "strata" and row.user_id is None for row in seen),
     }
     status = 422 if form is not None and form.errors else 200
-    return render(request, "mcp_servers/klavis.html", context, status=status)
+    return render(request, "klavis/account.html", context, status=status)
 
 
 def _context(request: WorkspaceRequest) -> dict[str, Any]:

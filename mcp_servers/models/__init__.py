@@ -1,18 +1,9 @@
 """Rows of MCP servers, what they offer, what was measured, asked and approved."""
 
+from mcp_servers.models.actions import ActionRule
 from mcp_servers.models.approvals import Approval, ToolPermission
 from mcp_servers.models.catalogue import CatalogueChoice
 from mcp_servers.models.inputs import InputRequest, InputStatus
-from mcp_servers.models.klavis import (
-    ActionRule,
-    InstanceKind,
-    InstanceState,
-    KlavisAccount,
-    KlavisDialect,
-    KlavisInstance,
-    KlavisRemoval,
-    RemovalKind,
-)
 from mcp_servers.models.oauth import (
     ClientKind,
     OAuthAttempt,
@@ -51,12 +42,6 @@ __all__ = [
     "HealthCheck",
     "InputRequest",
     "InputStatus",
-    "InstanceKind",
-    "InstanceState",
-    "KlavisAccount",
-    "KlavisDialect",
-    "KlavisInstance",
-    "KlavisRemoval",
     "LogLevel",
     "McpPrompt",
     "McpResource",
@@ -65,7 +50,6 @@ __all__ = [
     "OAuthAttempt",
     "OAuthClient",
     "OAuthGrant",
-    "RemovalKind",
     "SamplingPolicy",
     "ServerScope",
     "ServerStatus",

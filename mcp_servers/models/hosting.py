@@ -2,21 +2,43 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Protocol
+from uuid import UUID
 
+from mcp_servers.client import transports
 from workspaces.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from mcp_servers.models import McpServer
-    from mcp_servers.registry.services.drafts import ServerDraft
-
-KLAVIS: Final = "klavis"
-
-_LABELS: Final = {KLAVIS: "Klavis"}
+    from mcp_servers.client.spec import HttpSpec
+    from mcp_servers.models.servers import McpServer
 
 
 class Host(Protocol):
-    """What a provider is asked about the servers that it runs."""
+    """A provider, and what it is asked about the servers that it runs."""
+
+    name: str
+    """As in ``McpServer.hosted_by``."""
+    label: str
+    """For people."""
+    home: str
+    """Its page, below the page of the servers."""
+    about: str
+    """What a workspace without an account there misses, in one sentence."""
+
+    def is_set_up(self, workspace_id: UUID) -> bool:
+        """Whether the workspace has an account there that works."""
+
+    def target_of(self, server: McpServer) -> HttpSpec:
+        """What it takes to reach a server.
+
+        Raises:
+            AuthenticationRequired: nobody has signed in at the provider yet.
+            InvalidInput: the provider does not run it.
+        """
+
+    def fingerprint_of(self, server: McpServer) -> list[object]:
+        """Changes with what an open connection was made from; secrets count by their ciphertext."""
 
     def waits_for_sign_in(self, server: McpServer) -> bool:
         """Whether somebody has to sign in at the provider before the server can be used."""
@@ -27,31 +49,71 @@ class Host(Protocol):
     def sign_in_path(self, server: McpServer) -> str | None:
         """The page on which people sign in; None if the provider no longer runs the server."""
 
+    def prepare(self, servers: Sequence[McpServer]) -> None:
+        """Read with few queries what titles and pages of these servers take."""
+
+    def title_of(self, server: McpServer) -> str:
+        """What the server was when it was made; empty if the provider no longer runs it."""
+
+    def page_of(self, server: McpServer) -> str:
+        """The server's page, below the page of the servers; empty if the provider no longer runs it."""
+
 
 _hosts: dict[str, Host] = {}
 
 
-def register_host(name: str, host: Host) -> None:
-    """Make a provider known, under the name that stands in ``McpServer.hosted_by``. Called once at start."""
-    _hosts[name] = host
+def register_host(host: Host) -> None:
+    """Make a provider known. Called once at start."""
+    _hosts[host.name] = host
+
+
+def all_hosts() -> list[Host]:
+    """Every provider that is known."""
+    return list(_hosts.values())
+
+
+def host_of(server: McpServer) -> Host | None:
+    """The provider that runs a server; None: it has an address of its own, or its provider is not known any more."""
+    return _hosts.get(server.hosted_by)
+
+
+def target_of(server: McpServer) -> HttpSpec:
+    """What it takes to reach a hosted server, see Host."""
+    host = host_of(server)
+    if host is None:
+        raise InvalidInput("The provider of this server is not part of this installation.")
+    return host.target_of(server)
+
+
+def fingerprint_of(server: McpServer) -> list[object] | None:
+    """Changes with what connections to a hosted server are made from; None for every other server."""
+    host = host_of(server)
+    return host.fingerprint_of(server) if host is not None else None
 
 
 def waits_for_sign_in(server: McpServer) -> bool:
     """Whether a hosted server cannot be used before somebody signs in; False for every other server."""
-    host = _hosts.get(server.hosted_by)
+    host = host_of(server)
     return host is not None and host.waits_for_sign_in(server)
 
 
 def note_lost_sign_in(server: McpServer) -> None:
     """Tell a hosted server's provider that it refused a call for want of an account."""
-    if (host := _hosts.get(server.hosted_by)) is not None:
+    if (host := host_of(server)) is not None:
         host.note_lost_sign_in(server)
 
 
 def sign_in_path(server: McpServer) -> str | None:
     """Where people sign in to a hosted server."""
-    host = _hosts.get(server.hosted_by)
+    host = host_of(server)
     return host.sign_in_path(server) if host is not None else None
+
+
+def prepare(servers: Iterable[McpServer]) -> None:
+    """Read with few queries what labels and pages of these servers take."""
+    hosted = [server for server in servers if server.hosted_by]
+    for host in all_hosts():
+        host.prepare([server for server in hosted if server.hosted_by == host.name])
 
 
 def check_values(server: McpServer) -> None:
@@ -64,31 +126,20 @@ def check_values(server: McpServer) -> None:
         raise InvalidInput(fields={"url": ["The provider says where this server is."]})
     if server.program is not None or server.parameters:
         raise InvalidInput(fields={"program": ["Only a server that is a program has one."]})
-    if server.transport != "streamable_http":
+    if server.transport != transports.STREAMABLE_HTTP:
         raise InvalidInput(fields={"transport": ["The provider says how this server is reached."]})
     if server.auth_type != "none" or server.headers or server.auth_config:
         raise InvalidInput(fields={"auth_type": ["The provider keeps this server's sign-ins."]})
 
 
-def refuse_target(draft: ServerDraft) -> None:
-    """Make sure that a draft says nothing of where a hosted server is, and how one signs in to it.
-
-    Raises:
-        InvalidInput: it does.
-    """
-    given = (draft.url, draft.program, draft.parameters, draft.headers, draft.env, draft.auth)
-    is_plain = draft.transport in (None, "streamable_http") and draft.auth_type in (None, "none")
-    if any(given) or not is_plain:
-        raise InvalidInput("The provider says where this server is, and keeps its sign-ins.")
-
-
 def provider_of(server: McpServer) -> str:
     """The name of the provider that runs a server."""
-    return _LABELS.get(server.hosted_by, server.hosted_by)
+    host = host_of(server)
+    return host.label if host is not None else server.hosted_by
 
 
 def label_of(server: McpServer) -> str:
     """Whose it is and what it was when it was made, without its address."""
-    instance = getattr(server, "klavis", None)
-    provider = provider_of(server)
-    return f"{provider}: {instance.title}" if instance is not None else provider
+    host = host_of(server)
+    title = host.title_of(server) if host is not None else ""
+    return f"{provider_of(server)}: {title}" if title else provider_of(server)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from mcp_servers.klavis import views as klavis
+from mcp_servers.pages.extensions import url_patterns
 from mcp_servers.pages.views import (
     catalogue,
     connections,
@@ -19,8 +19,6 @@ from mcp_servers.pages.views import (
 
 _BASE = "w/<slug:workspace_slug>/servers/"
 _ONE = f"{_BASE}<uuid:server_id>/"
-_KLAVIS = f"{_BASE}klavis/"
-_HOSTED = f"{_KLAVIS}<uuid:instance_id>/"
 _TOOL = f"{_ONE}tools/<uuid:tool_id>/"
 _KNOWN = "w/<slug:workspace_slug>/catalogue/"
 _ENTRY = f"{_KNOWN}<slug:source>/<slug:entry_slug>/"
@@ -51,32 +49,6 @@ urlpatterns = [
     path("oauth/mcp/<uuid:server_id>/client.json", oauth.document, name="oauth_client_document"),
     path(f"{_ONE}sign-in/", oauth.sign_in, name="sign_in"),
     path(f"{_ONE}people/", connections.people, name="server_people"),
-    path("oauth/hosted/signed-in", klavis.signed_in, name="klavis_signed_in"),
-    path(_KLAVIS, klavis.klavis, name="klavis"),
-    path(f"{_KLAVIS}save/", klavis.save, name="klavis_save"),
-    path(f"{_KLAVIS}test/", klavis.test, name="klavis_test"),
-    path(f"{_KLAVIS}remove/", klavis.remove, name="klavis_remove"),
-    path(f"{_KLAVIS}strata/", klavis.strata, name="klavis_strata"),
-    path(
-        f"{_KLAVIS}removals/<uuid:removal_id>/forget/",
-        klavis.forget_removal,
-        name="klavis_forget_removal",
-    ),
-    path(_HOSTED, klavis.instance, name="klavis_instance"),
-    path(f"{_HOSTED}card/", klavis.card, name="klavis_card"),
-    path(f"{_HOSTED}poll/", klavis.poll, name="klavis_poll"),
-    path(f"{_HOSTED}sign-in/", klavis.sign_in, name="klavis_sign_in"),
-    path(f"{_HOSTED}credential/", klavis.credential, name="klavis_credential"),
-    path(f"{_HOSTED}read-only/", klavis.read_only, name="klavis_read_only"),
-    path(f"{_HOSTED}rest/", klavis.rest, name="klavis_rest"),
-    path(f"{_HOSTED}services/", klavis.services, name="klavis_services"),
-    path(f"{_HOSTED}uninstall/", klavis.uninstall, name="klavis_uninstall"),
-    path(f"{_HOSTED}actions/", klavis.set_rule, name="klavis_rule"),
-    path(
-        f"{_HOSTED}actions/<uuid:rule_id>/remove/",
-        klavis.remove_rule,
-        name="klavis_rule_remove",
-    ),
     path(_ONE, servers.server, name="server"),
     path(f"{_ONE}settings/", settings.settings, name="settings"),
     path(f"{_ONE}test/", servers.test, name="test"),
@@ -106,4 +78,5 @@ urlpatterns = [
     path(f"{_TOOL}accept/", tools.accept_tool, name="tool_accept"),
     path(f"{_TOOL}try/", tester.tool_tester, name="tool_tester"),
     path(f"{_TOOL}try/run/", tester.tool_try, name="tool_try"),
+    *url_patterns(),
 ]

@@ -14,9 +14,7 @@ from mcp_servers.client import transports
 from mcp_servers.client.canonical import canonical_json
 from mcp_servers.client.spec import ConnectionSpec, HttpSpec, StdioSpec
 from mcp_servers.client.values import Protocol
-from mcp_servers.klavis import targets
-from mcp_servers.models import McpResource, SamplingPolicy, ServerScope, pins, programs
-from mcp_servers.models.hosting import waits_for_sign_in
+from mcp_servers.models import McpResource, SamplingPolicy, ServerScope, hosting, pins, programs
 from mcp_servers.models.servers import OAUTH_TYPES, AuthType, McpServer
 from mcp_servers.oauth.bearer import GrantAuth
 from mcp_servers.oauth.grants import holder_of, principal_of, usable_grant
@@ -60,7 +58,7 @@ def connection_spec(server: McpServer, *, user_id: UUID | None = None) -> Connec
         target=target,
         fingerprint=_fingerprint(server, definition, grant),
         needs_sign_in=(server.auth_type == AuthType.OAUTH and grant is None)
-        or waits_for_sign_in(server),
+        or hosting.waits_for_sign_in(server),
         protocol=definition.entry.protocol if definition else Protocol(server.protocol),
         connect_seconds=config.connect_seconds,
         idle_seconds=config.idle_seconds,
@@ -95,7 +93,7 @@ def _target(server: McpServer, definition: Definition | None) -> HttpSpec | Stdi
     if definition is not None:
         return _from_file(server, definition)
     if server.hosted_by:
-        return targets.target_of(server)
+        return hosting.target_of(server)
     return _stdio(server) if server.transport == transports.STDIO else _http(server)
 
 
@@ -241,7 +239,7 @@ def _fingerprint(server: McpServer, definition: Definition | None, grant: OAuthG
             server.log_level,
         ],
         definition.digest if definition is not None else None,
-        targets.fingerprint_of(server) if server.hosted_by else None,
+        hosting.fingerprint_of(server),
         [str(grant.pk), grant.granted_at.isoformat()] if grant is not None else None,
     ]
     return hashlib.sha256(canonical_json(parts)).hexdigest()

@@ -30,6 +30,7 @@ ALLOWED = {
     "mcp_servers/oauth/requests.py": "asks issuers with the egress client",
     "mcp_servers/client/transports/guard.py": "checks the messages of the client it is given",
     "mcp_servers/client/connections/failures.py": "names the client's exceptions",
+    "mcp_servers/client/transports/http.py": "names the type of the egress client",
     "mcp_servers/client/transports/http_failures.py": "names the client's exceptions",
     "mcp_servers/client/transports/sse.py": "speaks over the client it is given",
     "mcp_servers/klavis/http.py": "asks the provider with the egress client",

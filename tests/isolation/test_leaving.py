@@ -32,7 +32,7 @@ LIVE: dict[str, Q] = {
     "mcp_servers.Approval": Q(consumed_at=None, expires_at__gt=Now()),
     "mcp_servers.ToolPermission": Q(),
     "mcp_servers.InputRequest": Q(status="pending"),
-    "mcp_servers.KlavisInstance": Q(),
+    "klavis.KlavisInstance": Q(),
     "mcp_servers.OAuthGrant": Q(user__isnull=False),
     "mcp_servers.OAuthAttempt": Q(),
     "mcp_servers.ToolSighting": Q(),

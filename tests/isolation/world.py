@@ -57,6 +57,7 @@ from chat.values import (
     TurnStatus,
     WebhookEvent,
 )
+from mcp_servers.klavis.models import KlavisAccount, KlavisInstance, KlavisRemoval
 from mcp_servers.models import (
     ActionRule,
     Approval,
@@ -64,9 +65,6 @@ from mcp_servers.models import (
     CatalogueChoice,
     HealthCheck,
     InputRequest,
-    KlavisAccount,
-    KlavisInstance,
-    KlavisRemoval,
     McpPrompt,
     McpResource,
     McpServer,
@@ -568,7 +566,7 @@ def tenant_models() -> Iterator[type[models.Model]]:
     """Every model of ours whose rows belong to a workspace."""
     for model in apps.get_models():
         names = {field.attname for field in model._meta.concrete_fields}
-        if model._meta.app_label in OWN_APPS and "workspace_id" in names:
+        if model.__module__.partition(".")[0] in OWN_APPS and "workspace_id" in names:
             yield model
 
 

@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from mcp_servers.models import McpServer, McpTool
 from mcp_servers.registry.services import ConnectionReport
 from workspaces.admin import WorkspaceModelAdmin
+from workspaces.roles import Permission
 
 if TYPE_CHECKING:
     from workspaces.actors import Actor
@@ -58,3 +59,18 @@ def tell_report(request: HttpRequest, server: McpServer, report: ConnectionRepor
         messages.success(request, f"{told} {report.message}".strip())
     else:
         messages.error(request, f"{server.name}: {report.message}")
+
+
+class ReadOnlyAdmin(WorkspaceModelAdmin):
+    """Rows that are made and changed on pages of their own."""
+
+    manage_permission = Permission.MANAGE_SERVERS
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False

@@ -1,6 +1,5 @@
 """Servers and what they offer over REST."""
 
-from mcp_servers.klavis.api import HostedViewSet
 from mcp_servers.pages.api.catalogue import CatalogueViewSet
 from mcp_servers.pages.api.connections import ConnectionViewSet
 from mcp_servers.pages.api.lists import GlobalServerViewSet, ServerListViewSet
@@ -19,5 +18,4 @@ routes = [
     ("connections", ConnectionViewSet),
     ("global-servers", GlobalServerViewSet),
     ("server-lists", ServerListViewSet),
-    ("hosted-servers", HostedViewSet),
 ]

@@ -12,9 +12,7 @@ from rest_framework.decorators import action
 from rest_framework.response import Response
 
 from mcp_servers.models import McpServer
-from mcp_servers.models.hosting import KLAVIS
 from mcp_servers.pages.api.common import StrictSerializer
-from mcp_servers.pages.views.limits import count_hosted
 from mcp_servers.registry.catalogue import services
 from mcp_servers.registry.catalogue.listing import entry_of, list_entries
 from mcp_servers.registry.catalogue.values import Audience, AuthKind, CatalogueEntry
@@ -131,8 +129,6 @@ class CatalogueViewSet(WorkspaceViewSet):
     def install(self, request: Request) -> Response:
         """Install an entry. One that people sign in to needs a person with a browser for that."""
         values = self.read(CatalogueInstallInput)
-        if values["source"] == KLAVIS:
-            count_hosted(self.actor)
         with _named_in_the_body():
             done = services.install_entry(
                 workspace=self.workspace,

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from django.db.models import Count, OuterRef, Q, Subquery, prefetch_related_objects
+from django.db.models import Count, OuterRef, Q, Subquery
 from django.utils import timezone
 
 from mcp_servers.client import transports
@@ -25,6 +25,7 @@ from mcp_servers.models import (
     OAuthGrant,
     ServerScope,
     ServerStatus,
+    hosting,
 )
 from mcp_servers.oauth.grants import uses_own_accounts
 from mcp_servers.pages.cards.connections import missing_sign_ins
@@ -68,8 +69,10 @@ class Card:
     is_blocked: bool
     transport_label: str
     endpoint: str
-    hosted_id: UUID | None
-    """The instance at a provider that this server stands for."""
+    hosted_by: str
+    """The provider that runs it, if one does."""
+    hosted_page: str
+    """The provider's page on it, below the page of the servers."""
     is_active: bool
     status: str
     reason: str
@@ -115,7 +118,7 @@ def cards_of(servers: Iterable[McpServer], *, actor: Actor) -> list[Card]:
         return []
     workspace_id = listed[0].workspace_id
     ids = [server.pk for server in listed]
-    prefetch_related_objects([one for one in listed if one.hosted_by], "klavis")
+    hosting.prepare(listed)
     tools_by_server: dict[UUID, list[McpTool]] = defaultdict(list)
     tools: Iterable[McpTool] = (
         McpTool.objects.for_workspace(workspace_id)
@@ -213,7 +216,8 @@ def _card(
         is_blocked=server.is_blocked,
         transport_label=_transport(server),
         endpoint=server.target_label,
-        hosted_id=_hosted_id(server),
+        hosted_by=hosting.provider_of(server),
+        hosted_page=_hosted_page(server),
         is_active=server.is_active,
         status=_status(server, needs_sign_in=needs_sign_in),
         reason=server.status_reason if can_manage else server.status_reason.partition("\n")[0],
@@ -246,9 +250,9 @@ def _card(
     )
 
 
-def _hosted_id(server: McpServer) -> UUID | None:
-    instance = getattr(server, "klavis", None) if server.hosted_by else None
-    return instance.pk if instance is not None else None
+def _hosted_page(server: McpServer) -> str:
+    host = hosting.host_of(server)
+    return host.page_of(server) if host is not None else ""
 
 
 def _status(server: McpServer, *, needs_sign_in: bool) -> str:

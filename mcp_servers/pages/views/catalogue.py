@@ -13,10 +13,8 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
-from mcp_servers.klavis.asking import is_set_up
-from mcp_servers.models.hosting import KLAVIS
+from mcp_servers.models.hosting import all_hosts
 from mcp_servers.pages.views.common import can_manage, servers_url, switch, workspace_of
-from mcp_servers.pages.views.limits import count_hosted
 from mcp_servers.registry.catalogue import services
 from mcp_servers.registry.catalogue.listing import list_entries
 from mcp_servers.registry.catalogue.values import AUTH_LABELS
@@ -43,8 +41,6 @@ def install(
 ) -> HttpResponse:
     """Install an entry, and go on to its sign-in or to its server."""
     try:
-        if source == KLAVIS:
-            count_hosted(request.actor)
         installing = services.install_entry(
             workspace=workspace_of(request),
             source=source,
@@ -112,7 +108,7 @@ def _page(request: WorkspaceRequest, *, error: str = "", status: int = 200) -> H
         "category": category,
         "can_manage": can_manage(request),
         "allows_personal": workspace.allows_personal_servers,
-        "offers_hosted": not is_set_up(workspace.pk),
+        "hosts": [host for host in all_hosts() if not host.is_set_up(workspace.pk)],
         "error": error,
     }
     return render(request, "mcp_servers/catalogue.html", context, status=status)

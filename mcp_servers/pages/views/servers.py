@@ -13,6 +13,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from mcp_servers.client.values import Protocol
 from mcp_servers.models import GlobalServer, McpServer, ServerStatus
+from mcp_servers.models.hosting import all_hosts
 from mcp_servers.pages import cards
 from mcp_servers.pages.forms import (
     AddServerForm,
@@ -246,6 +247,7 @@ def _page(
         ]
         if has_permission(request.actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace.pk)
         else [],
+        "hosts": all_hosts(),
         "form_open": form_open,
         "add_form": None,
         "catalogue_form": None,

@@ -10,6 +10,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
+from mcp_servers.models.hosting import host_of
 from mcp_servers.oauth.identity import callback_urls
 from mcp_servers.pages.forms import SettingsForm, add_domain_error
 from mcp_servers.pages.views.common import server_of, servers_url
@@ -42,6 +43,7 @@ def settings(request: WorkspaceRequest, workspace_slug: str, server_id: UUID) ->
         "section": "servers",
         "servers_url": servers_url(request),
         "server": row,
+        "provider": host_of(row),
         "form": form,
         "callback_urls": callback_urls(row.pk) if "auth_type" in form.fields else [],
     }

@@ -16,7 +16,6 @@ from mcp_servers.models import (
     SamplingPolicy,
     ServerScope,
     StdioProgram,
-    hosting,
     programs,
 )
 from mcp_servers.models.connection_config import ConnectionConfig
@@ -96,7 +95,7 @@ def apply_draft(server: McpServer, draft: ServerDraft) -> bool:
         _refuse_target(draft)
         return False
     if server.hosted_by:
-        hosting.refuse_target(draft)
+        _refuse_address(draft)
         if draft.protocol is not None:
             server.protocol = draft.protocol.value
         return False
@@ -188,6 +187,14 @@ def _refuse_target(draft: ServerDraft) -> None:
     is_plain = draft.auth_type in (None, AuthType.NONE) and draft.protocol in (None, Protocol.AUTO)
     if any(given) or not is_plain:
         raise InvalidInput("The platform's file says where this server is, and how it is reached.")
+
+
+def _refuse_address(draft: ServerDraft) -> None:
+    """Make sure that a draft says nothing of where a hosted server is, and how one signs in to it."""
+    given = (draft.url, draft.program, draft.parameters, draft.headers, draft.env, draft.auth)
+    is_plain = draft.transport in (None, transports.STREAMABLE_HTTP)
+    if any(given) or not is_plain or draft.auth_type not in (None, AuthType.NONE):
+        raise InvalidInput("The provider says where this server is, and keeps its sign-ins.")
 
 
 def _apply_target(server: McpServer, draft: ServerDraft) -> None:

@@ -7,14 +7,7 @@ from typing import Any
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from mcp_servers.models import (
-    Approval,
-    InputRequest,
-    InputStatus,
-    KlavisInstance,
-    McpServer,
-    ToolSighting,
-)
+from mcp_servers.models import Approval, InputRequest, InputStatus, McpServer, ToolSighting
 from mcp_servers.oauth.revoking import remove_grants_of_person
 from mcp_servers.registry.consent.permissions import forget_permissions_of
 from mcp_servers.registry.elicitation import withdraw_inputs
@@ -47,8 +40,6 @@ def _membership_changed(sender: type[Membership], change: ConfigurationChange, *
     for call_id in asked.values_list("call_id", flat=True).distinct():
         withdraw_inputs(call_id=call_id, workspace_id=workspace_id, actor=change.actor)
     ToolSighting.objects.for_workspace(workspace_id).filter(user_id=user_id).delete()
-    begun = KlavisInstance.objects.for_workspace(workspace_id).filter(begun_by_id=user_id)
-    begun.update(begun_by=None)
     own = McpServer.objects.for_workspace(workspace_id).filter(owner=user_id)
     for server in own.select_related("global_server"):
         remove_row(server, actor=change.actor)

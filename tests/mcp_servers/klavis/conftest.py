@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from mcp_servers.klavis import accounts, http, instances, polling
 from mcp_servers.klavis.accounts import AccountDraft
-from mcp_servers.models import KlavisAccount, KlavisInstance, KlavisRemoval
+from mcp_servers.klavis.models import KlavisAccount, KlavisInstance, KlavisRemoval
 from tests.factories import Tenant
 from tests.fakes.klavis import KEY, FakeKlavis
 

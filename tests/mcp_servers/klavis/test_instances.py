@@ -15,15 +15,10 @@ from mcp_servers.klavis.accounts import AccountDraft
 from mcp_servers.klavis.asking import NotSetUp, external_id
 from mcp_servers.klavis.cards import instance_card
 from mcp_servers.klavis.errors import KlavisError
-from mcp_servers.models import (
-    KlavisAccount,
-    KlavisInstance,
-    KlavisRemoval,
-    McpServer,
-    McpTool,
-)
+from mcp_servers.klavis.models import KlavisAccount, KlavisInstance, KlavisRemoval
+from mcp_servers.klavis.tasks import keep_klavis, read_klavis_catalogue, read_klavis_catalogues
+from mcp_servers.models import McpServer, McpTool
 from mcp_servers.registry import services
-from mcp_servers.registry.tasks import keep_klavis, read_klavis_catalogue, read_klavis_catalogues
 from tests.factories import Tenant, make_tenant
 from tests.fakes.klavis import KEY, FakeKlavis
 from tests.mcp_servers.klavis.conftest import install, make_due, pending, poll_now
@@ -683,7 +678,7 @@ def test_the_regular_round_hands_out_what_is_due(
     handed: list[str] = []
     for name in ("poll_klavis", "check_klavis", "remove_at_klavis"):
         monkeypatch.setattr(
-            f"mcp_servers.registry.tasks.{name}.apply_async",
+            f"mcp_servers.klavis.tasks.{name}.apply_async",
             lambda arguments, name=name, **_: handed.append(name),
         )
     gmail = install(tenant, "Gmail")
@@ -723,7 +718,7 @@ def test_a_key_that_is_gone_stops_no_regular_work(
     assert instance_card(slack, actor=tenant.actor("admin")).windows == ()
     reconciling.check(installed.workspace_id, installed.pk)
     monkeypatch.setattr(
-        "mcp_servers.registry.tasks.read_klavis_catalogue.apply_async",
+        "mcp_servers.klavis.tasks.read_klavis_catalogue.apply_async",
         lambda arguments, **_: read_klavis_catalogue(*arguments),
     )
     read_klavis_catalogues()

@@ -9,7 +9,8 @@ from asgiref.sync import sync_to_async
 from mcp_servers.client.values import Outcome
 from mcp_servers.gate import call_tool
 from mcp_servers.klavis import instances
-from mcp_servers.models import InputRequest, InputStatus, InstanceState, KlavisInstance, McpServer
+from mcp_servers.klavis.models import InstanceState, KlavisInstance
+from mcp_servers.models import InputRequest, InputStatus, McpServer
 from tests.factories import Tenant
 from tests.fakes.klavis import FakeKlavis
 from tests.mcp_servers.factories import ListeningPort, a_request, tool_of

@@ -17,8 +17,9 @@ from mcp_servers.client.connections.tracing import TraceRecord
 from mcp_servers.client.errors import ApprovalMissing
 from mcp_servers.gate import call_tool
 from mcp_servers.klavis import instances
-from mcp_servers.models import ActionRule, KlavisAccount, KlavisInstance, KlavisRemoval, McpServer
-from mcp_servers.pages.views.limits import MOST_HOSTED, MOST_POLLS, count_hosted, count_poll
+from mcp_servers.klavis.limits import MOST_HOSTED, MOST_POLLS, count_hosted, count_poll
+from mcp_servers.klavis.models import KlavisAccount, KlavisInstance, KlavisRemoval
+from mcp_servers.models import ActionRule, McpServer
 from mcp_servers.registry import services
 from mcp_servers.registry.scopes.lists import export_servers
 from mcp_servers.registry.trace import sink
@@ -139,7 +140,7 @@ def test_deletions_that_are_still_to_be_made(
     instances.uninstall(instance=installed, actor=tenant.actor("admin"))
     make_due(tenant)
     row = KlavisRemoval.objects.for_workspace(tenant.workspace).get()
-    from mcp_servers.registry.tasks import remove_at_klavis
+    from mcp_servers.klavis.tasks import remove_at_klavis
 
     remove_at_klavis(str(row.workspace_id), str(row.pk))
     page = text_of(tenant.client("admin"), HOME)

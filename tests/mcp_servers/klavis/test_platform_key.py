@@ -12,8 +12,7 @@ from django.urls import reverse
 from pydantic import SecretStr
 
 from mcp_servers.klavis.accounts import AccountDraft, save_account
-from mcp_servers.models import KlavisAccount
-from mcp_servers.models.klavis import DEFAULT_BASE_URL
+from mcp_servers.klavis.models import DEFAULT_BASE_URL, KlavisAccount
 from tests.factories import Tenant
 
 KEY = "klavis-platform-canary-0123456789"

@@ -18,9 +18,10 @@ from mcp_servers.client.errors import ApprovalMissing
 from mcp_servers.client.values import Effect, TextPart, ToolCallOutcome
 from mcp_servers.gate import call_tool
 from mcp_servers.klavis import instances, rest_transport
+from mcp_servers.klavis.models import KlavisInstance
 from mcp_servers.klavis.rest_transport import open_klavis_rest
 from mcp_servers.klavis.targets import RestSpec
-from mcp_servers.models import KlavisInstance, McpServer, McpTool
+from mcp_servers.models import McpServer, McpTool
 from mcp_servers.registry import services
 from mcp_servers.registry.services.actions import set_action_rule
 from mcp_servers.registry.specs import connection_spec

@@ -12,8 +12,8 @@ from django.utils import timezone
 from mcp_servers.client.errors import AuthenticationRequired, ConnectionFailed
 from mcp_servers.klavis import removals
 from mcp_servers.klavis.asking import account_of
-from mcp_servers.models import InstanceState, KlavisInstance, McpServer
-from mcp_servers.models.hosting import KLAVIS
+from mcp_servers.klavis.models import HOST, InstanceState, KlavisInstance
+from mcp_servers.models import McpServer
 from mcp_servers.registry import health
 from mcp_servers.registry.elicitation.sign_ins import complete_sign_ins
 from mcp_servers.registry.services.news import drop_connections, tell
@@ -26,7 +26,7 @@ from workspaces.middleware import actor_for as person_in
 from workspaces.models import Membership
 
 if TYPE_CHECKING:
-    from mcp_servers.models import KlavisAccount
+    from mcp_servers.klavis.models import HOST, KlavisAccount
 
 CHANGED = "klavis.changed"
 
@@ -109,7 +109,7 @@ def actor_for(instance: KlavisInstance) -> Actor:
 
 def refresh_connections(workspace_id: UUID) -> None:
     """What connections to hosted servers are made from has changed."""
-    rows = McpServer.objects.for_workspace(workspace_id).filter(hosted_by=KLAVIS)
+    rows = McpServer.objects.for_workspace(workspace_id).filter(hosted_by=HOST)
     for server_id in list(rows.values_list("pk", flat=True)):
         refresh_connection(workspace_id, server_id)
 
@@ -156,6 +156,8 @@ def _membership_changed(sender: type[Membership], change: ConfigurationChange, *
     instances = list(KlavisInstance.objects.for_workspace(workspace_id).filter(user=user_id))
     for instance in instances:
         let_go(instance, actor=change.actor)
+    begun = KlavisInstance.objects.for_workspace(workspace_id).filter(begun_by_id=user_id)
+    begun.update(begun_by=None)
     account = account_of(workspace_id)
     if account is not None and (instances or change.verb == "deleted"):
         removals.note_user(account, user_id, "A member's account")

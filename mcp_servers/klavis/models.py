@@ -5,7 +5,7 @@ This table of instances is the truth; the provider is brought to it, and asked w
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 from django.conf import settings
 from django.db import models
@@ -13,7 +13,6 @@ from django.db.models import Q
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from mcp_servers.client.values import Effect
 from mcp_servers.models.servers import McpServer
 from workspaces.outbound import MAX_URL_LENGTH
 from workspaces.scoping import WorkspaceManager, WorkspaceModel, WorkspaceQuerySet
@@ -22,6 +21,8 @@ from workspaces.secrets import EncryptedJSONField, EncryptedTextField
 if TYPE_CHECKING:
     from workspaces.models import User
 
+HOST: Final = "klavis"
+"""In `McpServer.hosted_by`, and as a source of the catalogue."""
 DEFAULT_BASE_URL: Final = "https://api.klavis.ai"
 
 
@@ -36,6 +37,8 @@ class KlavisDialect(models.TextChoices):
 class KlavisAccount(WorkspaceModel):
     """The workspace's account at the provider. Its key goes to its base URL and nowhere else."""
 
+    secrets_label: ClassVar[str] = "mcp_servers.klavisaccount"
+    """These tables were the servers' app's; their names, and the label of what is encrypted in them, stay."""
     base_url = models.CharField("base URL", max_length=MAX_URL_LENGTH, default=DEFAULT_BASE_URL)
     api_key = EncryptedTextField("API key")
     dialect = models.CharField(
@@ -56,6 +59,7 @@ class KlavisAccount(WorkspaceModel):
     objects = WorkspaceManager()  # type: ignore[misc]  # an instance variable, says the plugin
 
     class Meta(WorkspaceModel.Meta):
+        db_table = "mcp_servers_klavisaccount"
         verbose_name = "Klavis account"
         constraints = [
             models.UniqueConstraint(fields=["workspace"], name="klavis_account_one"),
@@ -93,6 +97,7 @@ class KlavisInstanceQuerySet(WorkspaceQuerySet["KlavisInstance"]):
 class KlavisInstance(WorkspaceModel):
     """A server that the provider runs for the workspace or for one person. Its URL is all it takes to use it: a secret."""
 
+    secrets_label: ClassVar[str] = "mcp_servers.klavisinstance"
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         null=True,
@@ -143,6 +148,7 @@ class KlavisInstance(WorkspaceModel):
     objects = models.Manager.from_queryset(KlavisInstanceQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
 
     class Meta(WorkspaceModel.Meta):
+        db_table = "mcp_servers_klavisinstance"
         ordering = ["title", "id"]
         verbose_name = "Klavis instance"
         constraints = [
@@ -172,6 +178,7 @@ class RemovalKind(models.TextChoices):
 class KlavisRemoval(models.Model):
     """A deletion that the provider has not confirmed yet. Outlives the instance, the account and the workspace."""
 
+    secrets_label: ClassVar[str] = "mcp_servers.klavisremoval"
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     workspace_id = models.UUIDField(editable=False)
     base_url = models.CharField(max_length=MAX_URL_LENGTH, editable=False)
@@ -191,6 +198,7 @@ class KlavisRemoval(models.Model):
     unscoped = models.Manager()
 
     class Meta:
+        db_table = "mcp_servers_klavisremoval"
         base_manager_name = "unscoped"
         default_manager_name = "unscoped"
         ordering = ["created_at", "id"]
@@ -200,26 +208,3 @@ class KlavisRemoval(models.Model):
 
     def __str__(self) -> str:
         return self.label
-
-
-class ActionRule(WorkspaceModel):
-    """What an administrator decided about an action that a tool runs by name, see meta_tools."""
-
-    server = models.ForeignKey(McpServer, on_delete=models.CASCADE, related_name="action_rules")
-    key = models.CharField(max_length=64, editable=False)
-    """Over the three names; see meta_tools.EffectiveAction."""
-    service = models.CharField(max_length=200, blank=True)
-    category = models.CharField(max_length=200, blank=True)
-    action = models.CharField(max_length=200)
-    effect = models.CharField(max_length=10, choices=[(one.value, one.value) for one in Effect])
-
-    objects = WorkspaceManager()  # type: ignore[misc]  # an instance variable, says the plugin
-
-    class Meta(WorkspaceModel.Meta):
-        ordering = ["service", "category", "action", "id"]
-        verbose_name = "rule on an action"
-        verbose_name_plural = "rules on actions"
-        constraints = [models.UniqueConstraint(fields=["server", "key"], name="action_rule_once")]
-
-    def __str__(self) -> str:
-        return " / ".join(part for part in (self.service, self.category, self.action) if part)

@@ -1,0 +1,58 @@
+"""Klavis, a hosted MCP provider, as an app: it registers itself with the servers' app, which does not know it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from celery.schedules import crontab
+from django.apps import AppConfig
+
+if TYPE_CHECKING:
+    from mcp_servers.client.transports import Opener
+
+
+class KlavisConfig(AppConfig):
+    name = "mcp_servers.klavis"
+    label = "klavis"
+    verbose_name = "Klavis"
+    default_auto_field = "django.db.models.BigAutoField"
+    beat_schedule: ClassVar[dict[str, Any]] = {
+        "keep the hosted MCP provider": {
+            "task": "mcp_servers.tasks.keep_klavis",
+            "schedule": 15.0,
+            "options": {"expires": 15},
+        },
+        "read the hosted MCP provider's catalogue": {
+            "task": "mcp_servers.tasks.read_klavis_catalogues",
+            "schedule": crontab(minute=41),
+            "options": {"expires": 3600},
+        },
+    }
+
+    def ready(self) -> None:
+        from mcp_servers.client import transports
+        from mcp_servers.klavis import instance_state, removals, targets
+        from mcp_servers.klavis.host import KlavisHost
+        from mcp_servers.klavis.models import KlavisAccount, KlavisInstance
+        from mcp_servers.klavis.source import KlavisSource
+        from mcp_servers.models.hosting import register_host
+        from mcp_servers.pages import extensions
+        from mcp_servers.registry.catalogue.sources import register_source
+        from workspaces.watched import watch
+
+        watch(KlavisAccount, ("base_url", "api_key", "dialect", "is_active"))
+        watch(KlavisInstance, ("user", "server_name", "is_read_only", "uses_rest"))
+        transports.register(
+            transports.Transport(name=targets.KLAVIS_REST, label="Klavis API", load=_load_rest)
+        )
+        register_host(KlavisHost())
+        register_source(KlavisSource())
+        extensions.register(urls="mcp_servers.klavis.urls", api="mcp_servers.klavis.api")
+        instance_state.listen_to_changes()
+        removals.listen_to_deletions()
+
+
+def _load_rest() -> Opener:
+    from mcp_servers.klavis.rest_transport import open_streams
+
+    return open_streams
