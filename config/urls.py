@@ -5,11 +5,12 @@ from __future__ import annotations
 from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
+from django.utils.module_loading import autodiscover_modules
 
 from config import errors, health, metrics
 from workspaces.accounts import AddressView
 
-admin.autodiscover()
+autodiscover_modules("admin", "pages.admin", register_to=admin.site)
 # Before ``admin.site.urls`` is read; the admin's own login form knows neither rate limits nor a second factor.
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 

@@ -9,7 +9,6 @@ class McpServersConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        import mcp_servers.pages.admin  # noqa: F401 - the admin's classes register themselves
         from mcp_servers.client import metrics
         from mcp_servers.models import ActionRule, CatalogueChoice, McpServer, McpTool
         from mcp_servers.registry import reporting, services
