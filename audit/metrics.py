@@ -13,7 +13,7 @@ from audit.models import Alert, AuditEntry, AuditStream
 from workspaces import metrics
 
 if TYPE_CHECKING:
-    from audit.sealing.health import LogHealth
+    from audit.health import LogHealth
     from audit.streams.reading import Lag
 
 _FINISHED: Final = frozenset(
@@ -102,7 +102,7 @@ def register() -> None:
 
 
 def _health() -> LogHealth:
-    from audit.sealing.health import health
+    from audit.health import health
 
     return _kept_health(health)
 

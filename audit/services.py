@@ -16,10 +16,10 @@ from audit.actions import Action, Outcome, RefusedBy
 from audit.bodies.commitments import commit_to_body
 from audit.bodies.storing import clean, keep, make_body
 from audit.errors import AuditUnavailable
-from audit.marks import mark_of
 from audit.metrics import count_entry
 from audit.models import AuditBody, AuditEntry
 from audit.policies import Policy, policy_of
+from audit.proof.marks import mark_of
 from audit.storable import storable
 from workspaces.actors import Actor
 from workspaces.redaction import redact

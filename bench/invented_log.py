@@ -30,14 +30,14 @@ from django.db.models import NOT_PROVIDED
 from django.utils import timezone
 
 from audit.actions import Action, Outcome, RefusedBy
-from audit.marks import mark_of
 from audit.models import AuditEntry, AuditHead, AuditSeal, PendingSeal, RollupCursor
+from audit.proof.marks import mark_of
+from audit.proof.records import record_of
+from audit.proof.trellis_verify import entry_hash
 from audit.rollups.folding import Fact
 from audit.rollups.keeping import add, tally_of
 from audit.sealing.reading import head_of
-from audit.sealing.records import record_of
 from audit.sealing.sealer import sealing_lock
-from audit.verification.trellis_verify import entry_hash
 from workspaces.errors import Conflict
 from workspaces.models import User, Workspace
 

@@ -25,11 +25,11 @@ def main() -> int:
     ):
         prepare(folder, database_url)
         from audit.models import AuditCheckpoint
+        from audit.proof.trellis_verify import WHOLE, verify_export
         from audit.sealing.checkpoints import make_checkpoint
         from audit.sealing.sealer import seal_pending
         from audit.verification.exporting import proof_pieces
         from audit.verification.online import verify
-        from audit.verification.trellis_verify import WHOLE, verify_export
         from workspaces.actors import Actor, Source
 
         workspace_id = _fill(count)
@@ -76,8 +76,8 @@ def _fill(count: int) -> UUID:
     from uuid_utils.compat import uuid7
 
     from audit.actions import Action, Outcome
-    from audit.marks import mark_of
     from audit.models import AuditEntry
+    from audit.proof.marks import mark_of
     from workspaces.models import Workspace
 
     workspace = Workspace.objects.create(name="Bench", slug="bench")

@@ -21,8 +21,8 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 from uuid_utils.compat import uuid7
 
+from audit.proof.signing import SigningKeyMissing
 from audit.sealing.rotation import find_missing_key
-from audit.sealing.signing import SigningKeyMissing
 from workspaces import restoring
 from workspaces.leaving import is_leaving
 

@@ -13,10 +13,10 @@ from django.utils import timezone
 
 from audit import rollups
 from audit.actions import Action
+from audit.health import LogHealth, health
 from audit.models import AuditEntry, AuditHead, AuditRollup, Dimension, Grain, PendingSeal
 from audit.reports.providers import KnownTool, tools_of
 from audit.rollups.reading import Span
-from audit.sealing.health import LogHealth, health
 from workspaces.models import ApiToken, Membership
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from django.db.models import Exists, OuterRef, Q
 
 from audit.actions import Action
 from audit.models import AuditBody, AuditEntry, AuditSeal
+from audit.proof.signing import SigningKeyMissing
 from audit.retention.holds import active_hold, lock_removal
 from audit.retention.removing import remove_bodies
 from audit.sealing.rotation import key_in_use
 from audit.sealing.sealer import seal_pending
-from audit.sealing.signing import SigningKeyMissing
 from audit.services import EntryDraft, record
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.roles import Permission, require

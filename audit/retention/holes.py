@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from audit.actions import Action
 from audit.models import AuditCheckpoint, AuditEntry, AuditSeal, AuditTombstone
+from audit.proof.signing import find_key
+from audit.proof.trellis_verify import TOMBSTONE_FORMAT, fingerprint_of, is_signed
 from audit.sealing.reading import chain_of
-from audit.sealing.signing import find_key
 from audit.services import EntryDraft, record
-from audit.verification.trellis_verify import TOMBSTONE_FORMAT, fingerprint_of, is_signed
 from workspaces.actors import Actor, Source
 
 if TYPE_CHECKING:

@@ -11,14 +11,11 @@ from typing import Any, Final
 from django.db.models import F, Sum
 
 from audit.actions import Action
-from audit.marks import demanded_from
 from audit.models import AuditCheckpoint, AuditEntry, AuditHead
-from audit.sealing import external, restores
-from audit.sealing.records import moment
-from audit.sealing.rotation import key_id_after, key_in_use, newest_checkpoint, record_key_change
-from audit.sealing.sealer import sealing_lock
-from audit.sealing.signing import SigningKey, signed, signing_keys
-from audit.verification.trellis_verify import (
+from audit.proof.marks import demanded_from
+from audit.proof.records import moment
+from audit.proof.signing import SigningKey, signed, signing_keys
+from audit.proof.trellis_verify import (
     CHECKPOINT_FORMAT,
     EXTERNAL_FORMAT,
     NO_HASH,
@@ -26,6 +23,9 @@ from audit.verification.trellis_verify import (
     head_digest,
     head_label,
 )
+from audit.sealing import external, restores
+from audit.sealing.rotation import key_id_after, key_in_use, newest_checkpoint, record_key_change
+from audit.sealing.sealer import sealing_lock
 from workspaces.database import commit_durably, database_now
 
 BUSY_SECONDS: Final = 5.0

@@ -14,7 +14,7 @@ from typing import Any
 
 from django.conf import settings
 
-from audit.verification.trellis_verify import EXTERNAL_FORMAT, fingerprint_of, is_signed
+from audit.proof.trellis_verify import EXTERNAL_FORMAT, fingerprint_of, is_signed
 from workspaces.models import Installation
 
 logger = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db import DataError
 
 from audit.models import PLATFORM_CHAIN, AuditEntry, AuditHead, AuditSeal
-from audit.verification.trellis_verify import NO_HASH
+from audit.proof.trellis_verify import NO_HASH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

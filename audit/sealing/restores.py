@@ -20,12 +20,12 @@ from django.conf import settings
 
 from audit.actions import Action
 from audit.models import AuditCheckpoint, AuditEntry
+from audit.proof.records import moment
+from audit.proof.signing import find_key
+from audit.proof.trellis_verify import canonical
 from audit.sealing import external
-from audit.sealing.records import moment
 from audit.sealing.rotation import newest_checkpoint
-from audit.sealing.signing import find_key
 from audit.services import EntryDraft, record
-from audit.verification.trellis_verify import canonical
 from workspaces import restoring
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now

@@ -6,7 +6,7 @@ import json
 
 from audit.actions import Action
 from audit.models import AuditCheckpoint
-from audit.sealing.signing import SigningKey, SigningKeyMissing, find_key, signing_keys
+from audit.proof.signing import SigningKey, SigningKeyMissing, find_key, signing_keys
 from audit.services import EntryDraft, record
 from workspaces.actors import Actor, Source
 

@@ -16,12 +16,12 @@ from django.db.models.functions import Cast
 from django.utils import timezone
 
 from audit.actions import Action
-from audit.marks import are_demanded, is_marked
 from audit.models import AuditEntry, AuditHead, AuditSeal, PendingSeal
+from audit.proof.marks import are_demanded, is_marked
+from audit.proof.records import record_of
+from audit.proof.trellis_verify import entry_hash
 from audit.sealing.reading import chain_of, entries_by_id, heads_of
-from audit.sealing.records import record_of
 from audit.services import EntryDraft, record
-from audit.verification.trellis_verify import entry_hash
 from workspaces.actors import Actor, Source
 
 logger = logging.getLogger(__name__)

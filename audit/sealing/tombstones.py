@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from django.utils import timezone
 
 from audit.models import AuditSeal, AuditTombstone
-from audit.sealing.records import moment
+from audit.proof.records import moment
+from audit.proof.signing import signed
+from audit.proof.trellis_verify import NO_HASH, TOMBSTONE_FORMAT
 from audit.sealing.rotation import key_in_use
-from audit.sealing.signing import signed
-from audit.verification.trellis_verify import NO_HASH, TOMBSTONE_FORMAT
 
 if TYPE_CHECKING:
     from uuid import UUID

@@ -16,11 +16,11 @@ from audit import net, spool, trigger_check
 from audit.actions import Action
 from audit.errors import AuditUnavailable
 from audit.models import AuditCheckpoint
+from audit.proof.signing import SigningKeyMissing
 from audit.sealing.checkpoints import is_due as checkpoint_is_due
 from audit.sealing.checkpoints import make_checkpoint, was_unsigned_since
 from audit.sealing.rotation import newest_checkpoint
 from audit.sealing.sealer import seal_pending
-from audit.sealing.signing import SigningKeyMissing
 from audit.services import EntryDraft, record
 from workspaces.actors import Actor, Source
 from workspaces.database import drop_dead_connections, is_unavailable

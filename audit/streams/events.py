@@ -13,8 +13,8 @@ from uuid_utils.compat import uuid7
 
 from audit.actions import Action, title_of
 from audit.models import AuditEntry
+from audit.proof.records import record_of
 from audit.sealing.reading import Sealed
-from audit.sealing.records import record_of
 
 TEST_ACTION = "stream.test"
 _FAILED = frozenset({"tool_error", "transport_error", "timeout", "outcome_unknown"})

@@ -10,13 +10,13 @@ from django.utils import timezone
 
 from audit.actions import Action
 from audit.models import AuditCheckpoint
-from audit.sealing.records import moment
+from audit.proof.records import moment
+from audit.proof.signing import signed
+from audit.proof.trellis_verify import EXPORT_FORMAT, MOST_FINDINGS, Record, canonical
 from audit.sealing.rotation import key_in_use
-from audit.sealing.signing import signed
 from audit.services import EntryDraft, record
 from audit.verification.stored import hidden, unsealed
 from audit.verification.stream import LogStream
-from audit.verification.trellis_verify import EXPORT_FORMAT, MOST_FINDINGS, Record, canonical
 from workspaces.actors import Actor
 
 _PIECE_BYTES = 256 * 1024

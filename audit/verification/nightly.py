@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 
+from audit.proof.trellis_verify import WHOLE
 from audit.verification.online import verify
-from audit.verification.trellis_verify import WHOLE
 from workspaces.actors import Actor, Source
 
 logger = logging.getLogger(__name__)

@@ -21,14 +21,8 @@ from audit.models import (
     AuditHead,
     PendingSeal,
 )
-from audit.sealing import external
-from audit.sealing.reading import Sealed
-from audit.sealing.rotation import key_id_after
-from audit.sealing.signing import signing_keys
-from audit.services import EntryDraft, record
-from audit.verification.stored import hidden, unsealed
-from audit.verification.stream import Cursor, LogStream, News
-from audit.verification.trellis_verify import (
+from audit.proof.signing import signing_keys
+from audit.proof.trellis_verify import (
     ALTERED,
     INCOMPLETE,
     UNREADABLE,
@@ -38,6 +32,12 @@ from audit.verification.trellis_verify import (
     Report,
     Verifier,
 )
+from audit.sealing import external
+from audit.sealing.reading import Sealed
+from audit.sealing.rotation import key_id_after
+from audit.services import EntryDraft, record
+from audit.verification.stored import hidden, unsealed
+from audit.verification.stream import Cursor, LogStream, News
 from workspaces.actors import Actor
 
 Progress = Callable[[int], None]

@@ -11,12 +11,12 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from audit.marks import first_demanding, is_marked
 from audit.models import AuditCheckpoint, AuditHead, AuditSeal, AuditTombstone
+from audit.proof.marks import first_demanding, is_marked
+from audit.proof.records import moment, record_of
+from audit.proof.trellis_verify import Record
 from audit.sealing.reading import Sealed, head_of, heads_of, sealed_after
-from audit.sealing.records import moment, record_of
 from audit.verification.stored import Doubt, spelling_doubts
-from audit.verification.trellis_verify import Record
 
 _CHECKPOINTS: Final = 500
 _LEAST: Final = 20

@@ -12,9 +12,9 @@ from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
+from audit.proof import trellis_verify
+from audit.proof.signing import SigningKeyMissing
 from audit.sealing.rotation import key_in_use
-from audit.sealing.signing import SigningKeyMissing
-from audit.verification import trellis_verify
 from audit.verification.exporting import proof_pieces, record_proof_export
 from workspaces.database import in_database
 from workspaces.roles import Permission, require

@@ -16,10 +16,10 @@ from django.views.decorators.http import require_GET
 
 from audit import reports
 from audit.filters import read_filter
+from audit.health import health
 from audit.models import PLATFORM_CHAIN, AuditEntry
 from audit.reports.overview import platform_rows
 from audit.rollups.reading import Span
-from audit.sealing.health import health
 from audit.views.entry import bodies_of, changes_of, facts_of
 from audit.views.parts import described, workspace_of
 from workspaces.models import Workspace

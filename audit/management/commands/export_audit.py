@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from audit.sealing.signing import SigningKeyMissing
+from audit.proof.signing import SigningKeyMissing
 from audit.verification.exporting import proof_pieces, record_proof_export
 from workspaces.actors import Actor, Source
 from workspaces.models import Workspace
@@ -17,7 +17,7 @@ from workspaces.models import Workspace
 class Command(BaseCommand):
     """Streams: memory does not grow with the log."""
 
-    help = "Writes the sealed log as JSON lines that audit/verification/trellis_verify.py checks anywhere."
+    help = "Writes the sealed log as JSON lines that audit/proof/trellis_verify.py checks anywhere."
 
     def add_arguments(self, parser: CommandParser) -> None:
         scope = parser.add_mutually_exclusive_group(required=True)

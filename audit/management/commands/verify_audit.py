@@ -11,15 +11,15 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from audit import trigger_check
 from audit.actions import Action
-from audit.services import EntryDraft, record
-from audit.verification.online import verify
-from audit.verification.trellis_verify import (
+from audit.proof.trellis_verify import (
     EXIT_CODES,
     Report,
     lines_of,
     read_external,
     verify_export,
 )
+from audit.services import EntryDraft, record
+from audit.verification.online import verify
 from workspaces.actors import Actor, Source
 from workspaces.models import Workspace
 

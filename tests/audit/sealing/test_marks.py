@@ -14,20 +14,20 @@ from django.db import DatabaseError, connection, transaction
 from django.urls import reverse
 from django.utils import timezone
 
-from audit import marks
 from audit.actions import Action
 from audit.alerts.conditions import measure
-from audit.marks import are_demanded, is_marked
 from audit.models import AlertRule, AuditCheckpoint, AuditEntry, AuditHead, AuditSeal, PendingSeal
+from audit.proof import marks
+from audit.proof.marks import are_demanded, is_marked
+from audit.proof.records import record_of
+from audit.proof.signing import SigningKey, signed
+from audit.proof.trellis_verify import Report, entry_hash, verify_export
 from audit.sealing import checkpoints
 from audit.sealing.checkpoints import make_checkpoint
 from audit.sealing.reading import head_of
-from audit.sealing.records import record_of
 from audit.sealing.sealer import seal_pending
-from audit.sealing.signing import SigningKey, signed
 from audit.services import EntryDraft, Ref, record
 from audit.verification.exporting import proof_pieces
-from audit.verification.trellis_verify import Report, entry_hash, verify_export
 from tests.audit.tampering import sealed_log, tamper, write_entries
 from tests.audit.verification.test_online import check
 from tests.factories import Tenant

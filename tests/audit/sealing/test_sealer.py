@@ -23,15 +23,15 @@ from audit.models import (
     AuditSeal,
     PendingSeal,
 )
+from audit.proof.records import record_of
+from audit.proof.signing import SigningKeyMissing, signing_keys
+from audit.proof.trellis_verify import NO_HASH, WHOLE, entry_hash
 from audit.sealing import checkpoints, external, sealer, watching
 from audit.sealing.checkpoints import make_checkpoint
 from audit.sealing.reading import heads, sealed_after
-from audit.sealing.records import record_of
 from audit.sealing.sealer import seal_pending
-from audit.sealing.signing import SigningKeyMissing, signing_keys
 from audit.services import EntryDraft, record
 from audit.verification.online import verify
-from audit.verification.trellis_verify import NO_HASH, WHOLE, entry_hash
 from config.env import EncryptionKey
 from tests.factories import Tenant, TwoTenants
 from tests.patience import PATIENCE

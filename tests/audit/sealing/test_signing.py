@@ -17,15 +17,15 @@ from django.utils import timezone
 
 from audit.actions import Action
 from audit.alerts.conditions import measure
+from audit.health import health
 from audit.models import AlertRule, AuditCheckpoint, AuditEntry, AuditTombstone
+from audit.proof.trellis_verify import Report, entry_hash, verify_export
 from audit.sealing import checkpoints, watching
 from audit.sealing.checkpoints import make_checkpoint
-from audit.sealing.health import health
 from audit.sealing.sealer import seal_pending
 from audit.sealing.tombstones import make_tombstone
 from audit.verification.exporting import proof_pieces
 from audit.verification.online import last_verification, verify
-from audit.verification.trellis_verify import Report, entry_hash, verify_export
 from config.env import EncryptionKey
 from tests.audit.sealing.test_sealer import SYSTEM, with_keys
 from tests.audit.tampering import sealed_log, tamper, write_entries

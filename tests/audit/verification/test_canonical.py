@@ -7,7 +7,7 @@ import rfc8785
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audit.verification.trellis_verify import MOST_EXACT_INTEGER, canonical
+from audit.proof.trellis_verify import MOST_EXACT_INTEGER, canonical
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 VALUES = st.recursive(

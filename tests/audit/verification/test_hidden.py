@@ -10,10 +10,10 @@ import pytest
 from django.db import connection
 
 from audit.models import AuditEntry, AuditSeal, PendingSeal
+from audit.proof.trellis_verify import Report, verify_export
 from audit.sealing.checkpoints import make_checkpoint
 from audit.sealing.sealer import seal_pending
 from audit.verification.exporting import proof_pieces
-from audit.verification.trellis_verify import Report, verify_export
 from tests.audit.tampering import sealed_log, tamper, write_entries
 from tests.audit.verification.test_online import at, check
 from tests.factories import Tenant

@@ -15,12 +15,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from audit.models import PLATFORM_CHAIN, AuditEntry, AuditSeal, AuditTombstone
-from audit.sealing.checkpoints import make_checkpoint
-from audit.sealing.sealer import seal_pending
-from audit.sealing.tombstones import make_tombstone
-from audit.verification import trellis_verify
-from audit.verification.exporting import proof_pieces
-from audit.verification.trellis_verify import (
+from audit.proof import trellis_verify
+from audit.proof.trellis_verify import (
     EXIT_CODES,
     Report,
     canonical,
@@ -30,6 +26,10 @@ from audit.verification.trellis_verify import (
     read_external,
     verify_export,
 )
+from audit.sealing.checkpoints import make_checkpoint
+from audit.sealing.sealer import seal_pending
+from audit.sealing.tombstones import make_tombstone
+from audit.verification.exporting import proof_pieces
 from tests.audit.tampering import sealed_log, write_entries
 from tests.factories import TwoTenants
 

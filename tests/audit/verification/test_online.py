@@ -25,17 +25,18 @@ from audit.models import (
     AuditTombstone,
     PendingSeal,
 )
+from audit.proof import signing
+from audit.proof.signing import SigningKeyMissing, signed
+from audit.proof.trellis_verify import EXTERNAL_FORMAT, Report
 from audit.retention import apply_retention
 from audit.retention.removing import remove_bodies
-from audit.sealing import checkpoints, external, reading, rotation, signing
+from audit.sealing import checkpoints, external, reading, rotation
 from audit.sealing.checkpoints import make_checkpoint
 from audit.sealing.reading import sealed_after
 from audit.sealing.sealer import seal_pending
-from audit.sealing.signing import SigningKeyMissing, signed
 from audit.sealing.tombstones import make_tombstone
 from audit.verification import online, stream
 from audit.verification.online import last_verification, verify
-from audit.verification.trellis_verify import EXTERNAL_FORMAT, Report
 from chat import restored
 from config.env import EncryptionKey
 from tests.audit.tampering import sealed_log, tamper, write_entries

@@ -11,11 +11,12 @@ from django.test import AsyncClient, override_settings
 from django.urls import reverse
 
 from audit.actions import Action
+from audit.health import health
 from audit.models import AuditEntry
+from audit.proof import trellis_verify
+from audit.proof.trellis_verify import verify_export
 from audit.sealing.checkpoints import make_checkpoint
-from audit.sealing.health import health
-from audit.verification import nightly, trellis_verify
-from audit.verification.trellis_verify import verify_export
+from audit.verification import nightly
 from config.env import EncryptionKey
 from tests.audit.tampering import sealed_log, tamper, write_entries
 from tests.factories import Tenant, TwoTenants

@@ -17,9 +17,9 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
 
 from audit.models import AuditCheckpoint, AuditEntry
-from audit.sealing.records import moment, record_of
-from audit.sealing.signing import find_key
-from audit.verification.trellis_verify import canonical, is_signed
+from audit.proof.records import moment, record_of
+from audit.proof.signing import find_key
+from audit.proof.trellis_verify import canonical, is_signed
 
 GRACE: Final = timedelta(hours=1)
 """How long after an upgrade processes of a version without marks may still write."""

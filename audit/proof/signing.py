@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
 
-from audit.verification.trellis_verify import canonical, fingerprint_of
+from audit.proof.trellis_verify import canonical, fingerprint_of
 
 _DERIVED = b"trellis audit signing key 1"
 

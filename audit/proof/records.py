@@ -10,7 +10,7 @@ from typing import Any, Final
 from django.db import models
 
 from audit.models import AuditEntry
-from audit.verification.trellis_verify import MOST_EXACT_INTEGER, canonical
+from audit.proof.trellis_verify import MOST_EXACT_INTEGER, canonical
 
 ERASABLE: Final = frozenset({"arguments_preview", "result_preview"})
 """Can be emptied on request; the keyed `body_commitment` covers them."""
