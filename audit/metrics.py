@@ -1,67 +1,21 @@
-"""What operators read of the log: counted as entries are written, so that every door counts alike."""
+"""Gauges of the log: what operators read of sealing, the spool, streams and alerts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from django.db import transaction
 from django.db.models import Count
 
-from audit.actions import Action
-from audit.models import Alert, AuditEntry, AuditStream
+from audit.health import LogHealth, health
+from audit.models import Alert, AuditStream
+from audit.spool import spool_size
+from audit.streams.reading import Lag, lag_of
 from workspaces import metrics
 
-if TYPE_CHECKING:
-    from audit.health import LogHealth
-    from audit.streams.reading import Lag
-
-_FINISHED: Final = frozenset(
-    {
-        Action.TOOL_CALL_FINISHED.value,
-        Action.RESOURCE_READ_FINISHED.value,
-        Action.PROMPT_GET_FINISHED.value,
-    }
-)
-_REFUSED: Final = frozenset(
-    {
-        Action.TOOL_CALL_REFUSED.value,
-        Action.RESOURCE_READ_REFUSED.value,
-        Action.PROMPT_GET_REFUSED.value,
-    }
-)
-_ANSWERS: Final = {
-    Action.APPROVAL_GRANTED.value: "granted",
-    Action.APPROVAL_REFUSED.value: "refused",
-    Action.APPROVAL_EXPIRED.value: "expired",
-}
 _MOST_STREAMS: Final = 50
-_kept_health: Final = metrics.Kept["LogHealth"]()
-_kept_lags: Final = metrics.Kept["list[tuple[tuple[str, str], Lag]]"]()
-
-
-def count_entry(entry: AuditEntry) -> None:
-    """Count what was just written."""
-    if entry.action in _FINISHED:
-        server = metrics.server_name(entry.server_name)
-        metrics.tool_calls.labels(server, entry.outcome or "none", entry.source).inc()
-        if entry.duration_ms is not None:
-            metrics.call_seconds.labels(server).observe(entry.duration_ms / 1000)
-    elif entry.action in _REFUSED:
-        metrics.refusals.labels(entry.refused_by or "none", entry.source).inc()
-    elif entry.action in _ANSWERS and entry.call_id is not None:
-        _count_wait(entry)
-
-
-def _count_wait(entry: AuditEntry) -> None:
-    asked = AuditEntry.objects.across_workspaces().filter(
-        call_id=entry.call_id, action=Action.APPROVAL_REQUESTED.value
-    )
-    with transaction.atomic():  # should it fail, the caller's own transaction goes on
-        at = asked.order_by().values_list("created_at", flat=True).first()
-    if at is not None:
-        waited = max(0.0, (entry.created_at - at).total_seconds())
-        metrics.approval_wait.labels(_ANSWERS[entry.action]).observe(waited)
+_kept_health: Final = metrics.Kept[LogHealth]()
+_kept_lags: Final = metrics.Kept[list[tuple[tuple[str, str], Lag]]]()
 
 
 def register() -> None:
@@ -102,8 +56,6 @@ def register() -> None:
 
 
 def _health() -> LogHealth:
-    from audit.health import health
-
     return _kept_health(health)
 
 
@@ -130,20 +82,14 @@ def _verified() -> Iterable[tuple[Sequence[str], float]]:
 
 
 def _spool_files() -> Iterable[tuple[Sequence[str], float]]:
-    from audit.spool import spool_size
-
     return metrics.one(spool_size().files)
 
 
 def _spool_bytes() -> Iterable[tuple[Sequence[str], float]]:
-    from audit.spool import spool_size
-
     return metrics.one(spool_size().size_bytes)
 
 
 def _lags() -> list[tuple[tuple[str, str], Lag]]:
-    from audit.streams.reading import lag_of
-
     def read() -> list[tuple[tuple[str, str], Lag]]:
         rows = AuditStream.objects.across_workspaces().filter(is_paused=False)
         return [

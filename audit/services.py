@@ -15,8 +15,8 @@ from django.db import DatabaseError, connection, transaction
 from audit.actions import Action, Outcome, RefusedBy
 from audit.bodies.commitments import commit_to_body
 from audit.bodies.storing import clean, keep, make_body
+from audit.counting import count_entry
 from audit.errors import AuditUnavailable
-from audit.metrics import count_entry
 from audit.models import AuditBody, AuditEntry
 from audit.policies import Policy, policy_of
 from audit.proof.marks import mark_of

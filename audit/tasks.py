@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from uuid import UUID
 
 from celery import shared_task
 from django.utils import timezone
@@ -12,6 +11,7 @@ from audit import retention, rollups
 from audit.alerts import notices, watching
 from audit.alerts import sending as alert_sending
 from audit.models import AuditPolicy
+from audit.retention.tasks import continue_erasure  # noqa: F401 - a worker finds it here
 from audit.reviews import sending as report_sending
 from audit.streams import sending
 from audit.verification import nightly
@@ -83,16 +83,3 @@ def apply_retention() -> None:
             retention.apply_retention(workspace_id, now=timezone.now())
         except Exception:
             logger.exception("retention failed", extra={"workspace_id": str(workspace_id)})
-
-
-@shared_task(ignore_result=True)
-def erase_bodies(workspace_id: str, person_id: str) -> None:
-    """Go on with an erasure that took too long for a page."""
-    done = retention.erase_rest(
-        workspace_id=UUID(workspace_id), person_id=UUID(person_id), seconds=_ERASURE_SECONDS
-    )
-    if done.erased and not done.is_done:
-        erase_bodies.delay(workspace_id, person_id)
-
-
-_ERASURE_SECONDS = 600.0

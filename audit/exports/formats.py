@@ -5,22 +5,19 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from audit.exports.cef import as_cef
 from audit.exports.columns import COLUMNS, as_json, as_text, neutral
 from audit.exports.ocsf import as_ocsf
-from audit.exports.streams import stream, stream_async
+from audit.exports.streams import Encode, stream, stream_async
 from audit.exports.workbook import MEDIA_TYPE, stream_workbook, stream_workbook_async
 
 if TYPE_CHECKING:
     from audit.models import AuditEntry
     from workspaces.scoping import WorkspaceQuerySet
-
-Encode = Callable[["Sequence[AuditEntry]", bool], bytes]
-"""Turns a batch into bytes; the flag is true for the first one."""
 
 
 def as_csv(batch: Sequence[AuditEntry], is_first: bool) -> bytes:

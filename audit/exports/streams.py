@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -12,10 +12,11 @@ from audit.reports.searching import beyond
 from workspaces.database import in_database
 
 if TYPE_CHECKING:
-    from audit.exports.formats import Encode
     from workspaces.scoping import WorkspaceQuerySet
 
 BATCH = 1_000
+Encode = Callable[[Sequence[AuditEntry], bool], bytes]
+"""Turns a batch into bytes; the flag is true for the first one."""
 _Key = tuple[datetime, UUID]
 
 

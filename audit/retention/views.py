@@ -14,9 +14,10 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
-from audit import retention, tasks
+from audit import retention
 from audit.models import AuditEntry, LegalHold
 from audit.retention.forms import ErasureForm, HoldForm, PolicyForm
+from audit.retention.tasks import continue_erasure
 from audit.views.header import header_of
 from audit.views.parts import workspace_of
 from workspaces.errors import Conflict, DomainError, InvalidInput
@@ -107,7 +108,7 @@ def erase(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
             form.add_error(None, error.message)
         else:
             if not done.is_done:
-                tasks.erase_bodies.delay(str(workspace.pk), str(person_id))
+                continue_erasure.delay(str(workspace.pk), str(person_id))
             rest = "" if done.is_done else " The rest follows in the background."
             messages.success(request, f"Erased in {done.erased} entries; the entries stay.{rest}")
             return redirect("audit:settings", workspace_slug)

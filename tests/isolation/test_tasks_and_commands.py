@@ -27,7 +27,7 @@ TASKS: Mapping[str, Callable[[Side, Side], tuple[Any, ...]]] = {
         str(a.tenant.workspace.pk),
         str(b["conversation"].pk),
     ),
-    "audit.tasks.erase_bodies": lambda a, b: (
+    "audit.retention.tasks.continue_erasure": lambda a, b: (
         str(a.tenant.workspace.pk),
         str(b.tenant.member.pk),
     ),
