@@ -7,8 +7,8 @@ from uuid import UUID
 from celery import shared_task
 
 from chat.artifacts import sweeping
-from chat.engine import runner
-from chat.services import approvals, inputs, resolutions, titles
+from chat.engine import runner, titles
+from chat.services import approvals, inputs, resolutions
 from chat.webhooks import sending
 from workspaces import restoring
 

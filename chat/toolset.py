@@ -13,11 +13,11 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from chat.artifacts.tools import SPECS, TRANSFERS, BuiltinSpec
+from chat.builtin_tools.files import SPECS, TRANSFERS, BuiltinSpec
+from chat.builtin_tools.on_demand import SPECS as ON_DEMAND
 from chat.effective import servers_of
 from chat.models import Bud, Conversation
 from chat.named_tools import missing_tools
-from chat.on_demand import SPECS as ON_DEMAND
 from chat.tool_names import NamedTool, name_tools
 from chat.values import (
     McpConfig,

@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from chat.artifacts.kinds import kind_of
-from chat.artifacts.tools import arguments_for_people
+from chat.builtin_tools.files import arguments_for_people
+from chat.file_kinds import kind_of
 from chat.models import (
     Artifact,
     ArtifactVersion,

@@ -14,7 +14,6 @@ from rest_framework.response import Response
 from chat import wire
 from chat.api.uploads import UploadParser
 from chat.artifacts import serving
-from chat.artifacts.kinds import Kind
 from chat.artifacts.rows import artifacts_of, newest_of, version_of
 from chat.artifacts.services import (
     Saved,
@@ -26,6 +25,7 @@ from chat.artifacts.services import (
     restore_version,
     undelete_artifact,
 )
+from chat.file_kinds import Kind
 from chat.models import Artifact, ArtifactVersion
 from chat.values import ArtifactOrigin
 from workspaces.api import RetrieveRow, Scopes, WorkspaceViewSet

@@ -18,9 +18,9 @@ from rest_framework.response import Response
 from chat.api.artifacts import ArtifactsOfConversation
 from chat.api.offers import OffersOfConversation
 from chat.api.shapes import ConversationOutput, MessageOutput, SentOutput, sent_json
+from chat.engine.attaching import LONGEST_URI, ResourceRef
 from chat.models import Bud, Conversation, Message, Turn
 from chat.models.turns import ACTIVE
-from chat.services.attachments import LONGEST_URI, ResourceRef
 from chat.services.conversations import (
     active_status,
     create_conversation,

@@ -9,10 +9,10 @@ from django.db.models import Q
 
 from audit.actions import Outcome
 from chat.artifacts import storage
-from chat.artifacts.kinds import as_text, is_text, kind_of
-from chat.artifacts.names import clean_name
 from chat.artifacts.rows import artifacts_of, newest_of, version_of
 from chat.artifacts.services import Saved, add_version, create_artifact
+from chat.file_kinds import as_text, is_text, kind_of
+from chat.file_names import clean_name
 from chat.models import Artifact, ArtifactVersion, Conversation, ToolCall
 from chat.values import ArtifactOrigin, BuiltinTool
 from mcp_servers.client.values import TextPart, ToolCallOutcome

@@ -16,9 +16,9 @@ from django.db.models import Sum
 
 from chat.artifacts import storage
 from chat.artifacts.errors import TooLarge
-from chat.artifacts.kinds import find_type, is_text
-from chat.artifacts.names import clean_name, numbered
 from chat.artifacts.rows import contents_of, drop_contents, newest_of, version_of
+from chat.file_kinds import find_type, is_text
+from chat.file_names import clean_name, numbered
 from chat.models import Artifact, ArtifactVersion, Conversation, ToolCall
 from chat.recording import Changes, changing
 from chat.values import ArtifactOrigin

@@ -17,8 +17,8 @@ from django.http import HttpResponse
 from django.utils.http import content_disposition_header, parse_etags
 
 from chat.artifacts import storage
-from chat.artifacts.kinds import Kind, is_text, kind_of
-from chat.artifacts.names import download_name
+from chat.file_kinds import Kind, is_text, kind_of
+from chat.file_names import download_name
 from mcp_servers.client.images import Unshowable, clean_picture
 from workspaces.errors import NotFound
 

@@ -11,10 +11,10 @@ from uuid import UUID
 from django.db import transaction
 from uuid_utils.compat import uuid7
 
+from chat.engine.attaching import ResourceRef, attach, usable_refs
 from chat.engine.reading import find_last_message
 from chat.models import Message, QueuedMessage, Turn
 from chat.recording import Changes
-from chat.services.attachments import ResourceRef, attach, usable_refs
 from chat.values import MessageRole, MessageStatus, TitleSource, TurnStatus
 from workspaces.actors import Actor
 from workspaces.database import database_now

@@ -8,10 +8,10 @@ from typing import Any
 
 from audit.actions import Outcome
 from audit.services import Ref
-from chat import on_demand
 from chat.artifacts.calls import run_builtin, saved_outcome
-from chat.artifacts.tools import RESOURCE, TRANSFERS, is_sending
 from chat.artifacts.transfers import arguments_for_gate, keep_received, pin
+from chat.builtin_tools import on_demand
+from chat.builtin_tools.files import RESOURCE, TRANSFERS, is_sending
 from chat.engine.context import TurnContext
 from chat.engine.leases import Lease
 from chat.engine.requests import builtin_request, request_to_send

@@ -42,11 +42,11 @@ from chat.engine.rows import (
     move_turn,
 )
 from chat.engine.states import WAITING_CALLS
+from chat.engine.titles import wish_title
 from chat.models import Message, ToolCall, Turn
 from chat.providers.base import TokenCount
 from chat.providers.known_models import Prices
 from chat.recording import changing
-from chat.services.titles import wish_title
 from chat.toolset import OfferedTool
 from chat.values import MessageRole, MessageStatus, ToolCallStatus, TurnStatus
 from mcp_servers.client.values import ToolCallOutcome

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from chat.artifacts.tools import TRANSFERS, find_target
+from chat.builtin_tools.files import TRANSFERS, find_target
+from chat.builtin_tools.on_demand import unwrap
 from chat.engine.context import LimitReached
 from chat.engine.ledger import ProposedCall
 from chat.models import Message, ToolCall, Turn
-from chat.on_demand import unwrap
 from chat.providers.base import AskedCall
 from chat.providers.errors import BrokenArguments
 from chat.toolset import OfferedTool, Toolset

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from audit.services import Ref
-from chat import on_demand
-from chat.artifacts.tools import SPEC_OF
+from chat.builtin_tools import on_demand
+from chat.builtin_tools.files import SPEC_OF
 from chat.engine.trust import known_destinations
 from chat.models import Bud, ToolCall, Turn
 from chat.values import ToolExposure

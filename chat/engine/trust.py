@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
 
-from chat.artifacts.tools import RESOURCE, arguments_for_people
+from chat.builtin_tools.files import RESOURCE, arguments_for_people
 from chat.engine.reading import messages_of
 from chat.models import Attachment, Bud, Message, ToolCall, Turn
 from chat.paths import path_to

@@ -9,12 +9,12 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from chat.artifacts.services import copy_artifacts
+from chat.engine.attaching import ResourceRef, usable_refs
 from chat.engine.beginning import Asker, answer_again, begin_turn
 from chat.engine.states import ACTIVE_TURNS
 from chat.models import Attachment, Conversation, Message, ToolCall, Turn
 from chat.paths import newest_leaf, path_to
 from chat.recording import Changes, changing
-from chat.services.attachments import ResourceRef, usable_refs
 from chat.services.turns import (
     Queued,
     Sent,

@@ -12,6 +12,7 @@ from django.db import transaction
 from django.db.models import Max, Min
 
 from chat.engine import runner
+from chat.engine.attaching import ResourceRef, check_refs
 from chat.engine.beginning import Asker, begin_turn, path_end, wake
 from chat.engine.endings import end_turn
 from chat.engine.reading import find_active_turn, find_queued_message, find_sent_message
@@ -19,7 +20,6 @@ from chat.engine.states import ACTIVE_TURNS, RETRYABLE_TURNS, WAITING_TURNS
 from chat.models import Conversation, Message, QueuedMessage, Turn
 from chat.providers.errors import ContextTooLong
 from chat.recording import Changes, changing
-from chat.services.attachments import ResourceRef, check_refs
 from chat.values import TurnStatus, WhenBusy
 from mcp_servers.client.canonical import JsonValue, canonical_json
 from workspaces.actors import Actor

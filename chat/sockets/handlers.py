@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from chat import commands
+from chat.engine.attaching import ResourceRef
 from chat.services.approvals import decide
-from chat.services.attachments import ResourceRef
 from chat.services.branches import edit_message, regenerate, show_branch
 from chat.services.inputs import answer_input
 from chat.services.queue import edit_queued, remove_queued, send_queued_now

@@ -22,9 +22,9 @@ from PIL import Image
 
 from chat.artifacts import rows, services, storage, sweeping
 from chat.artifacts.errors import ContentMissing, StorageUnavailable, TooLarge
-from chat.artifacts.kinds import BINARY, Kind, find_type, kind_of
-from chat.artifacts.names import MOST_BYTES, clean_name, download_name, numbered
 from chat.artifacts.services import WhenTaken
+from chat.file_kinds import BINARY, Kind, find_type, kind_of
+from chat.file_names import MOST_BYTES, clean_name, download_name, numbered
 from chat.models import Artifact, ArtifactVersion, Bud, Conversation
 from chat.services.conversations import create_conversation, delete_conversation
 from chat.snapshots import read_snapshot

@@ -18,7 +18,7 @@ from django.test import override_settings
 from audit.models import AuditEntry
 from chat.artifacts import rows, services, storage
 from chat.artifacts.calls import run_builtin
-from chat.artifacts.tools import SPECS, find_target
+from chat.builtin_tools.files import SPECS, find_target
 from chat.engine import ledger, runner
 from chat.engine.leases import LeaseLost
 from chat.models import ArtifactVersion, Turn

@@ -10,8 +10,8 @@ from uuid_utils.compat import uuid7
 
 from audit.models import AuditEntry
 from chat.engine import attachments, runner
+from chat.engine.attaching import MOST_ATTACHMENTS, ResourceRef
 from chat.models import Attachment
-from chat.services.attachments import MOST_ATTACHMENTS, ResourceRef
 from chat.services.offers import fetch_prompt, prompts_of, resources_of, suggest
 from chat.services.turns import Sent, send_message, stop_turn
 from mcp_servers import gate

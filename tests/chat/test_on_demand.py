@@ -12,8 +12,8 @@ import pytest
 from django.forms import model_to_dict
 
 from audit.models import AuditEntry
-from chat import on_demand
 from chat.admin import BudForm
+from chat.builtin_tools import on_demand
 from chat.engine.requests import is_offered
 from chat.services.approvals import decide
 from chat.toolset import OfferedTool, ServerInstructions, resolve_toolset

@@ -14,9 +14,9 @@ from django.core.management import call_command
 
 from audit.models import AuditEntry
 from chat.engine import ledger, runner
+from chat.engine.attaching import ResourceRef
 from chat.models import ToolCall, Turn
 from chat.services.approvals import decide
-from chat.services.attachments import ResourceRef
 from chat.services.conversations import create_conversation
 from chat.services.inputs import answer_input, expire_inputs
 from chat.services.turns import send_message, stop_turn

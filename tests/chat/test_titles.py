@@ -7,11 +7,11 @@ from unittest.mock import patch
 
 import pytest
 
+from chat.engine import titles
+from chat.engine.titles import clean_title
 from chat.models import Bud, Conversation
 from chat.providers import openai_compatible
-from chat.services import titles
 from chat.services.conversations import update_conversation
-from chat.services.titles import clean_title
 from chat.tasks import title_conversation
 from config.celery import app
 from tests.chat.conftest import Chat

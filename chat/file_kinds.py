@@ -11,7 +11,7 @@ import re
 from enum import StrEnum
 from typing import Final
 
-from chat.artifacts.names import ending_of
+from chat.file_names import ending_of
 from mcp_servers.client.images import Unshowable, clean_picture
 
 BINARY: Final = "application/octet-stream"

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from chat.artifacts.tools import BuiltinSpec
+from chat.builtin_tools.files import BuiltinSpec
 from chat.values import BuiltinTool
 from mcp_servers.client.canonical import parse_arguments
 from mcp_servers.client.errors import InvalidArguments

@@ -1,0 +1,1 @@
+"""The tools that Trellis itself offers a model, as values. Pure."""
