@@ -18,6 +18,7 @@ class ChatConfig(AppConfig):
 
     def ready(self) -> None:
         from chat import metrics, reporting
+        from chat.engine import runner, waking
         from chat.models import Bud, ModelProvider, WebhookEndpoint
         from chat.services.leaving import listen_to_leaving
         from mcp_servers.registry.elicitation import register_listener
@@ -34,6 +35,7 @@ class ChatConfig(AppConfig):
         )
         watch(ModelProvider, ("name", "base_url", "api_key", "default_model", "is_active"))
         watch(WebhookEndpoint, ("url", "secret", "events", "is_active"))
+        waking.wake_with(runner.wake)
         reporting.tell_reports()
         register_model(_ask_model)
         register_providers(_providers_of)

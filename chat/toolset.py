@@ -18,6 +18,7 @@ from chat.builtin_tools.on_demand import SPECS as ON_DEMAND
 from chat.effective import servers_of
 from chat.models import Bud, Conversation
 from chat.named_tools import missing_tools
+from chat.offered_tools import OfferedTool, ServerInstructions
 from chat.tool_names import NamedTool, name_tools
 from chat.values import (
     McpConfig,
@@ -38,55 +39,6 @@ MOST_INSTRUCTIONS = 2_000
 """Characters of one server's own instructions that the model reads."""
 
 _MOST_LOST = 10
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfferedTool:
-    """A tool as one request to the model offers it."""
-
-    function_name: str
-    server_id: UUID | None
-    """None for a built-in one."""
-    server_name: str
-    tool_id: UUID | None
-    tool_name: str
-    title: str
-    description: str
-    input_schema: dict[str, Any]
-    annotations: dict[str, Any]
-    definition_hash: str
-    builtin: str = ""
-
-    @property
-    def full_name(self) -> str:
-        """`server.tool`, as people see it; a built-in one has no server."""
-        return f"{self.server_name}.{self.tool_name}" if self.server_name else self.tool_name
-
-    @property
-    def _family(self) -> str:
-        return "servers" if self.builtin.startswith("mcp_") else "files"
-
-    def as_function(self) -> dict[str, Any]:
-        """OpenAI's form of a tool."""
-        words = self.description or self.title or self.tool_name
-        described = strip_hidden(f"[{self.server_name or self._family}] {words}")
-        return {
-            "type": "function",
-            "function": {
-                "name": self.function_name,
-                "description": described[:1024],
-                "parameters": self.input_schema or {"type": "object", "properties": {}},
-            },
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class ServerInstructions:
-    """What a server says about itself, without hidden characters and cut to a bearable length."""
-
-    server_name: str
-    text: str
-    server_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from mcp_servers.client.schemas import check_arguments
 
 if TYPE_CHECKING:
     from chat.models import ToolCall
-    from chat.toolset import OfferedTool
+    from chat.offered_tools import OfferedTool
 
 TRANSFERS: Final = frozenset(
     {BuiltinTool.SEND_ARTIFACT_TO_MCP.value, BuiltinTool.RETRIEVE_FILE_FROM_MCP.value}

@@ -24,7 +24,7 @@ from mcp_servers.client.schemas import check_arguments
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from chat.toolset import OfferedTool, ServerInstructions
+    from chat.offered_tools import OfferedTool, ServerInstructions
 
 MOST_LISTED: Final = 100
 MOST_SCHEMA_CHARACTERS: Final = 24_000

@@ -11,6 +11,7 @@ from uuid import UUID
 from django.conf import settings
 
 from chat.engine import ledger
+from chat.engine.answers import AnsweredStep
 from chat.engine.context import LimitReached
 from chat.engine.counting import believed_usage
 from chat.engine.fenced import unfenced
@@ -47,10 +48,10 @@ class _Attempt:
     started: float
     usage: TokenCount | None = None
 
-    def answer(self, task: StepTask, said: Said) -> ledger.AnsweredStep:
+    def answer(self, task: StepTask, said: Said) -> AnsweredStep:
         """What came of it, if nothing more comes."""
         believed = believed_usage(task.fitted.tokens, said.text + said.reasoning)
-        return ledger.AnsweredStep(
+        return AnsweredStep(
             text=said.text,
             reasoning=said.reasoning,
             usage=self.usage or believed,
@@ -125,9 +126,7 @@ async def _stream(task: StepTask, live: LiveText, attempt: _Attempt) -> Completi
         raise ProviderError
 
 
-def _finished(
-    task: StepTask, completion: Completion, said: ledger.AnsweredStep
-) -> ledger.AnsweredStep:
+def _finished(task: StepTask, completion: Completion, said: AnsweredStep) -> AnsweredStep:
     """The whole answer with its calls looked up, as the ledger takes it.
 
     Raises:

@@ -13,6 +13,7 @@ from uuid_utils.compat import uuid7
 
 from chat.engine.attaching import ResourceRef, attach, usable_refs
 from chat.engine.reading import find_last_message
+from chat.engine.waking import wake
 from chat.models import Message, QueuedMessage, Turn
 from chat.recording import Changes
 from chat.values import MessageRole, MessageStatus, TitleSource, TurnStatus
@@ -174,13 +175,6 @@ def next_order_key(changes: Changes) -> int:
     """The place of a new message; branches share one run of places."""
     last = _last(changes)
     return (last.order_key if last is not None else 0) + 1
-
-
-def wake(turn: Turn) -> None:
-    """Have the turn taken, by this process or another, as soon as the transaction is committed."""
-    from chat.engine import runner
-
-    transaction.on_commit(partial(runner.wake, turn.pk, turn.workspace_id))
 
 
 def title_from(text: str, *, longest: int = 60) -> str:

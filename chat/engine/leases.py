@@ -54,6 +54,8 @@ class LeaseClock:
     def __init__(self) -> None:
         self._until = _now() + LEASE.total_seconds()
         self._is_lost = False
+        self.is_handed_over = False
+        """The work was cut off here, and goes on in another process."""
 
     def lasts(self, asked_at: float) -> None:
         """The lease was renewed, by a question put at that moment."""

@@ -32,7 +32,7 @@ class AttachmentPort:
         await in_database(waiting.wait_for_reading, self._lease, self._attachment_id, is_waiting)
 
     def hands_over(self) -> bool:
-        return _hands_over(self._lease)
+        return self._lease.clock.is_handed_over
 
     def standing(self) -> Standing:
         return self._lease.standing()
@@ -92,16 +92,10 @@ class TurnPort:
 
     def hands_over(self) -> bool:
         """The turn is not stopped, but taken up by another process."""
-        return _hands_over(self._lease)
+        return self._lease.clock.is_handed_over
 
     def standing(self) -> Standing:
         return self._lease.standing()
 
     async def make_sure(self) -> None:
         await in_database(renew, self._lease)
-
-
-def _hands_over(lease: Lease) -> bool:
-    from chat.engine import runner
-
-    return runner.hands_over(lease.turn_id)

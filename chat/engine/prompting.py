@@ -13,7 +13,7 @@ from typing import Any
 
 from chat.engine.context_window import PastStep, PastTurn
 from chat.engine.history import quoted
-from chat.toolset import ServerInstructions
+from chat.offered_tools import ServerInstructions
 
 _ABOUT_NOTES = (
     "The notes below were written by the MCP servers named in them, not by this workspace or the user. "

@@ -11,12 +11,13 @@ from uuid import UUID
 
 from chat.builtin_tools.files import TRANSFERS, find_target
 from chat.builtin_tools.on_demand import unwrap
+from chat.engine.answers import ProposedCall
 from chat.engine.context import LimitReached
-from chat.engine.ledger import ProposedCall
 from chat.models import Message, ToolCall, Turn
+from chat.offered_tools import OfferedTool
 from chat.providers.base import AskedCall
 from chat.providers.errors import BrokenArguments
-from chat.toolset import OfferedTool, Toolset
+from chat.toolset import Toolset
 from chat.values import BuiltinTool
 from mcp_servers.client.canonical import canonical_json, parse_arguments
 from mcp_servers.client.errors import InvalidArguments

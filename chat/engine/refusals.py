@@ -10,7 +10,7 @@ from chat.engine.requests import actor_for_log
 from mcp_servers.client.canonical import as_sent
 
 if TYPE_CHECKING:
-    from chat.engine.ledger import ProposedCall
+    from chat.engine.answers import ProposedCall
     from chat.models import ToolCall, Turn
 
 

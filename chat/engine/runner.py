@@ -49,7 +49,7 @@ class _Reason(StrEnum):
 @dataclass(slots=True)
 class _Running:
     task: asyncio.Task[None]
-    conversation_id: UUID | None = None
+    lease: Lease | None = None
     reason: _Reason | None = None
     is_wanted_again: bool = False
     """Somebody woke it while it ran: it may be about to park, so look again when it has."""
@@ -69,17 +69,6 @@ def wake(turn_id: UUID, workspace_id: UUID) -> None:
 def stop(turn_id: UUID) -> None:
     """Cancel a turn if it runs here; in another process its holder reads the row."""
     runtime.current().loop.call_soon_threadsafe(_cancel, turn_id, _Reason.STOP)
-
-
-def hands_over(turn_id: UUID) -> bool:
-    """Whether a turn that ends here goes on in another process. On the loop thread."""
-    running = _running.get(turn_id)
-    return running is not None and running.reason in (_Reason.SHUTDOWN, _Reason.LEASE_LOST)
-
-
-def running_turns() -> int:
-    """How many turns run in this process."""
-    return len(_running)
 
 
 def watch_for_orphans() -> None:
@@ -106,7 +95,7 @@ def _find_orphans(limit: int = leases.MOST_ORPHANS) -> list[Orphan]:
 
 def conversations() -> set[UUID]:
     """Those that a turn of this process speaks in."""
-    return {one.conversation_id for one in _running.values() if one.conversation_id is not None}
+    return {one.lease.conversation_id for one in _running.values() if one.lease is not None}
 
 
 async def hand_over(seconds: float) -> None:
@@ -154,6 +143,8 @@ def _cancel(turn_id: UUID, reason: _Reason) -> None:
     running = _running.get(turn_id)
     if running is not None and running.reason is None:
         running.reason = reason
+        if running.lease is not None:
+            running.lease.clock.is_handed_over = reason is not _Reason.STOP
         running.task.cancel()
 
 
@@ -174,7 +165,7 @@ async def _work(turn_id: UUID, workspace_id: UUID) -> None:
     if taken is None:
         return
     lease, work = taken
-    _running[turn_id].conversation_id = lease.conversation_id
+    _running[turn_id].lease = lease
     failpoint(Failpoint.TAKE_AFTER_COMMIT)
     keeper = asyncio.create_task(_keep(lease))
     try:

@@ -13,10 +13,11 @@ from django.db.models import Max, Min
 
 from chat.engine import runner
 from chat.engine.attaching import ResourceRef, check_refs
-from chat.engine.beginning import Asker, begin_turn, path_end, wake
+from chat.engine.beginning import Asker, begin_turn, path_end
 from chat.engine.endings import end_turn
 from chat.engine.reading import find_active_turn, find_queued_message, find_sent_message
 from chat.engine.states import ACTIVE_TURNS, RETRYABLE_TURNS, WAITING_TURNS
+from chat.engine.waking import wake
 from chat.models import Conversation, Message, QueuedMessage, Turn
 from chat.providers.errors import ContextTooLong
 from chat.recording import Changes, changing

@@ -22,9 +22,10 @@ from chat.builtin_tools.files import SPECS, find_target
 from chat.engine import ledger, runner
 from chat.engine.leases import LeaseLost
 from chat.models import ArtifactVersion, Turn
+from chat.offered_tools import OfferedTool
 from chat.services.approvals import decide
 from chat.services.turns import stop_turn
-from chat.toolset import OfferedTool, resolve_toolset
+from chat.toolset import resolve_toolset
 from chat.values import ArtifactOrigin, Decision
 from mcp_servers.client.canonical import arguments_hash, canonical_json
 from mcp_servers.models import Approval

@@ -12,6 +12,7 @@ from django.conf import settings as django_settings
 from django.test import override_settings
 
 from chat.engine import ledger, runner
+from chat.engine.answers import AnsweredStep
 from chat.engine.context import LimitReached
 from chat.engine.leases import Lease
 from chat.models import Bud, Conversation, Message, ProviderModel, Turn
@@ -408,7 +409,7 @@ def test_nothing_is_counted_twice_when_a_process_hands_a_turn_over(chat: Chat) -
     row = chat.reload(sent.turn)
     lease = Lease(row.pk, chat.conversation.pk, chat.tenant.workspace.pk, row.lease_token)
     message = answers(chat)[0]
-    left = ledger.AnsweredStep(text="one", usage=TokenCount(prompt=10, completion=1))
+    left = AnsweredStep(text="one", usage=TokenCount(prompt=10, completion=1))
     ledger.leave_step(lease, message.pk, left)
     ledger.start_step(lease, 0, prompt_tokens=1_000)
     assert totals(chat.reload(row)) == (10, 0, 1)

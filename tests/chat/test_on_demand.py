@@ -15,8 +15,9 @@ from audit.models import AuditEntry
 from chat.admin import BudForm
 from chat.builtin_tools import on_demand
 from chat.engine.requests import is_offered
+from chat.offered_tools import OfferedTool, ServerInstructions
 from chat.services.approvals import decide
-from chat.toolset import OfferedTool, ServerInstructions, resolve_toolset
+from chat.toolset import resolve_toolset
 from chat.values import Decision
 from mcp_servers.models import McpTool
 from tests.chat.conftest import Chat

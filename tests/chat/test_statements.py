@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from uuid_utils.compat import uuid7
 
 from chat.engine import asking, ledger, runner
+from chat.engine.answers import AnsweredStep
 from chat.engine.context import read_context
 from chat.engine.leases import Lease
 from chat.models import Conversation, Message, ToolCall, Turn
@@ -103,7 +104,7 @@ def test_a_turn_begins_with_few_statements(chat: Chat, by_hand: None, earlier: i
     assert len(task.fitted.turns) == earlier // 2 + 1
 
     with statements(7):
-        ledger.finish_step(lease, message.pk, ledger.AnsweredStep(text="Yes."))
+        ledger.finish_step(lease, message.pk, AnsweredStep(text="Yes."))
     with statements(2):
         assert ledger.next_work(lease) == ledger.Complete()
     with statements(9):
