@@ -18,7 +18,7 @@ class ChatConfig(AppConfig):
 
     def ready(self) -> None:
         from chat import metrics, reporting
-        from chat.engine import runner, waking
+        from chat.engine.waking import wake_with
         from chat.models import Bud, ModelProvider, WebhookEndpoint
         from chat.services.leaving import listen_to_leaving
         from mcp_servers.registry.elicitation import register_listener
@@ -35,13 +35,19 @@ class ChatConfig(AppConfig):
         )
         watch(ModelProvider, ("name", "base_url", "api_key", "default_model", "is_active"))
         watch(WebhookEndpoint, ("url", "secret", "events", "is_active"))
-        waking.wake_with(runner.wake)
+        wake_with(_wake)
         reporting.tell_reports()
         register_model(_ask_model)
         register_providers(_providers_of)
         register_listener(_tell_of_input)
         listen_to_leaving()
         metrics.register()
+
+
+def _wake(turn_id: UUID, workspace_id: UUID) -> None:
+    from chat.engine import runner
+
+    runner.wake(turn_id, workspace_id)
 
 
 def _providers_of(workspace_id: UUID) -> list[tuple[UUID, str]]:

@@ -23,7 +23,6 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 
 from workspaces.actors import Role
 from workspaces.changes import record_created, record_deleted, tracked_change
-from workspaces.email_addresses import keep_address
 from workspaces.errors import Conflict, DomainError
 from workspaces.mails import public_url
 from workspaces.middleware import enterable_workspaces, signed_in_user
@@ -384,7 +383,7 @@ class UserAdmin(PlatformModelAdmin, DjangoUserAdmin):
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
         if "email" in form.changed_data:
-            send_verification_email_to_address(request, keep_address(obj))
+            send_verification_email_to_address(request, obj.keep_address())
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False  # switched off instead: what a person did stays

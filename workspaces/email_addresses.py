@@ -2,46 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from allauth.account.models import EmailAddress
-from django.db import transaction
 from django.db.models.signals import post_delete, post_save
 from django.dispatch import receiver
 
-if TYPE_CHECKING:
-    from workspaces.models import User
-
-
-@transaction.atomic
-def keep_address(user: User, *, is_confirmed: bool = False) -> EmailAddress:
-    """Give the address that an account signs in with its row, and drop the account's other ones.
-
-    A row that is there keeps what it is: confirmed or not.
-    """
-    mine, email = EmailAddress.objects.filter(user=user), user.email.lower()
-    mine.exclude(email=email).delete()
-    row, _ = mine.get_or_create(
-        user=user, email=email, defaults={"primary": True, "verified": is_confirmed}
-    )
-    if not row.primary:
-        row.primary = True
-        row.save(update_fields=["primary"])
-    user.is_address_confirmed = row.verified
-    return row
+from workspaces.models import User
 
 
 def confirm_address(user: User) -> None:
     """Note that the person has answered a mail to the address that they sign in with."""
-    if keep_address(user).set_verified():
+    if user.keep_address().set_verified():
         user.is_address_confirmed = True
 
 
 @receiver([post_save, post_delete], sender=EmailAddress)
 def follow_address(sender: object, instance: EmailAddress, **kwargs: object) -> None:
     """Keep with the account, which every request reads, whether its address is confirmed."""
-    from workspaces.models import User
-
     mine = EmailAddress.objects.filter(user=instance.user_id, primary=True, verified=True)
     User.objects.filter(pk=instance.user_id).update(is_address_confirmed=mine.exists())
 
@@ -56,7 +32,5 @@ def is_address_of(user: User, email: str) -> bool:
 
 def is_taken(email: str) -> bool:
     """Whether an account has this address; waiting for its mail takes no address from anybody."""
-    from workspaces.models import User
-
     proven = EmailAddress.objects.filter(email=email.lower(), verified=True)
     return User.objects.filter(email__iexact=email).exists() or bool(proven.exists())

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from django.apps import apps
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.models import PermissionsMixin
 from django.db import models, transaction
@@ -14,6 +15,9 @@ from uuid_utils.compat import uuid7
 
 from workspaces.actors import Role
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
+
+if TYPE_CHECKING:
+    from allauth.account.models import EmailAddress
 
 ROLE_CHOICES = [(role.value, role.name.title()) for role in Role]
 
@@ -34,9 +38,7 @@ class UserManager(BaseUserManager["User"]):
         user = self.model(email=self.normalize_email(email).lower(), **fields)
         user.set_password(password)
         user.save(using=self._db)
-        from workspaces.email_addresses import keep_address  # allauth's models need ours first
-
-        keep_address(user, is_confirmed=is_confirmed)
+        user.keep_address(is_confirmed=is_confirmed)
         return user
 
     def create_superuser(self, email: str, password: str | None = None, **fields: Any) -> User:
@@ -101,6 +103,25 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     def get_short_name(self) -> str:
         return self.display_name
+
+    @transaction.atomic
+    def keep_address(self, *, is_confirmed: bool = False) -> EmailAddress:
+        """Give the address that the account signs in with its row, and drop the account's other ones.
+
+        A row that is there keeps what it is: confirmed or not.
+        """
+        addresses = apps.get_model("account", "EmailAddress").objects  # allauth loads after us
+        mine, email = addresses.filter(user=self), self.email.lower()
+        mine.exclude(email=email).delete()
+        row: EmailAddress
+        row, _ = mine.get_or_create(
+            user=self, email=email, defaults={"primary": True, "verified": is_confirmed}
+        )
+        if not row.primary:
+            row.primary = True
+            row.save(update_fields=["primary"])
+        self.is_address_confirmed = row.verified
+        return row
 
     def has_perm(self, perm: str, obj: Any = None) -> bool:
         # Django's own table of permissions is not used: roles.require() decides.

@@ -42,11 +42,9 @@ class WorkspaceQuerySet(models.QuerySet[_Row]):
 
     def visible_to(self, user: User) -> Self:
         """Only the rows that this person may see; models narrow it where rows are personal."""
-        from workspaces.models import Membership
-
         if user.is_superuser:
             return self._scoped()
-        mine = Membership.unscoped.filter(user=user, user__is_active=True).values("workspace_id")
+        mine = user.memberships.filter(user__is_active=True).values("workspace_id")
         return self._scoped().filter(workspace_id__in=mine)
 
     def across_workspaces(self) -> Self:
