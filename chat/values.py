@@ -198,12 +198,6 @@ class WebhookEvent(StrEnum):
     APPROVAL_WANTED = "approval.wanted"
 
 
-class DeliveryStatus(StrEnum):
-    WAITING = "waiting"
-    DELIVERED = "delivered"
-    GIVEN_UP = "given_up"
-
-
 class AttachmentStatus(StrEnum):
     QUEUED = "queued"
     READY = "ready"

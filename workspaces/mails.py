@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.mail import EmailMultiAlternatives
@@ -15,12 +16,20 @@ def public_url(path: str) -> str:
 
 
 def compose(
-    *, subject: str, text: str, to: Sequence[str], headers: Mapping[str, str] | None = None
+    *, subject: str, text: str, to: Sequence[str], message_id: str = ""
 ) -> EmailMultiAlternatives:
-    """Make a mail: the text, and the same in the product's look; a line that is one of our addresses is a link."""
+    """Make a mail: the text, and the same in the product's look; a line that is one of our addresses is a link.
+
+    Args:
+        message_id: what tells a mail that is sent twice, for one that no person sends.
+    """
     origins = tuple(f"{origin}/" for origin in settings.TRELLIS.public_origins)
     lines = [(line, line.startswith(origins) and " " not in line) for line in text.splitlines()]
     context = {"subject": subject, "lines": lines, "home": public_url("/")}
-    mail = EmailMultiAlternatives(subject=subject, body=text, to=to, headers=dict(headers or {}))
+    headers = {}
+    if message_id:
+        host = urlsplit(public_url("/")).hostname
+        headers = {"Message-ID": f"<{message_id}@{host}>", "Auto-Submitted": "auto-generated"}
+    mail = EmailMultiAlternatives(subject=subject, body=text, to=to, headers=headers)
     mail.attach_alternative(render_to_string("workspaces/email/frame.html", context), "text/html")
     return mail

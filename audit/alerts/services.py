@@ -20,7 +20,7 @@ from workspaces.database import database_now
 from workspaces.errors import Conflict, DomainError, InvalidInput
 from workspaces.outbound import enter_endpoint, parse_endpoint
 from workspaces.roles import Permission, require
-from workspaces.webhook_signatures import new_secret
+from workspaces.webhooks import new_secret
 
 MOST_RULES: Final = 50
 MOST_ADDRESSES: Final = 10

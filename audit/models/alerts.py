@@ -6,6 +6,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from workspaces.models import User
+from workspaces.outbox import Delivery
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
 from workspaces.secrets import EncryptedTextField
 
@@ -80,27 +81,17 @@ class Alert(WorkspaceModel):
         return f"alert of {self.rule_id}"
 
 
-class AlertDelivery(WorkspaceModel):
-    """A mail or webhook on its way, written in the alert's own transaction. Its id is the message's."""
+class AlertDelivery(Delivery):
+    """A mail or webhook on its way, written in the alert's own transaction."""
 
     class Channel(models.TextChoices):
         EMAIL = "email"
         WEBHOOK = "webhook"
 
-    class Status(models.TextChoices):
-        WAITING = "waiting"
-        DELIVERED = "delivered"
-        GIVEN_UP = "given_up"
-
     rule = models.ForeignKey(AlertRule, on_delete=models.CASCADE, related_name="deliveries")
     channel = models.CharField(max_length=10, choices=Channel.choices)
     target = models.CharField(max_length=2048)
     payload = models.JSONField()
-    status = models.CharField(max_length=10, choices=Status.choices, default=Status.WAITING)
-    attempts = models.PositiveSmallIntegerField(default=0)
-    next_attempt_at = models.DateTimeField()
-    delivered_at = models.DateTimeField(null=True)
-    last_error = models.CharField(max_length=200, blank=True)
 
     class Meta(WorkspaceModel.Meta):
         verbose_name = "alert delivery"

@@ -7,14 +7,11 @@ import tempfile
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from urllib.parse import urlsplit
 from uuid import UUID
 
-from django.conf import settings
 from django.core.files import File
 from django.core.files.storage import storages
 from django.db import DatabaseError
-from django.db.models import Q
 
 from audit.exports.formats import FORMATS
 from audit.exports.records import record_export
@@ -27,11 +24,12 @@ from workspaces.database import database_now
 from workspaces.errors import DomainError, InvalidInput
 from workspaces.mails import compose
 from workspaces.models import User, Workspace
+from workspaces.outbox import claim_until, unclaimed
 from workspaces.roles import Permission, require
 
 logger = logging.getLogger(__name__)
 
-CLAIM = timedelta(minutes=30)
+CLAIM_SECONDS = 30 * 60
 RETRY = timedelta(hours=1)
 MOST_MAILED = 15 * 1024 * 1024
 AT_ONCE = 5
@@ -67,8 +65,7 @@ def send_now(*, schedule: ReportSchedule, actor: Actor) -> ReportSchedule:
 def _claim() -> ReportSchedule | None:
     now = database_now()
     due = ReportSchedule.objects.across_workspaces().filter(is_active=True, next_run_at__lte=now)
-    free = due.filter(Q(claimed_until=None) | Q(claimed_until__lt=now))
-    for row in free.order_by("next_run_at", "pk")[:AT_ONCE]:
+    for row in due.filter(unclaimed(now)).order_by("next_run_at", "pk")[:AT_ONCE]:
         if _take(row.workspace_id, row.pk, only_due=True):
             row.refresh_from_db()
             return row
@@ -76,14 +73,11 @@ def _claim() -> ReportSchedule | None:
 
 
 def _take(workspace_id: UUID, schedule_id: UUID, *, only_due: bool = False) -> bool:
-    """Claim one: a single statement, so only one worker gets it."""
-    now = database_now()
-    free = ReportSchedule.objects.for_workspace(workspace_id).filter(
-        Q(claimed_until=None) | Q(claimed_until__lt=now), pk=schedule_id
-    )
+    """Claim one, so that only one worker makes it."""
+    wanted = ReportSchedule.objects.for_workspace(workspace_id).filter(pk=schedule_id)
     if only_due:
-        free = free.filter(is_active=True, next_run_at__lte=now)
-    return free.update(claimed_until=now + CLAIM) == 1
+        wanted = wanted.filter(is_active=True, next_run_at__lte=database_now())
+    return claim_until(wanted, seconds=CLAIM_SECONDS)
 
 
 def _run(schedule: ReportSchedule, *, is_extra: bool = False) -> None:
@@ -163,11 +157,6 @@ def _send(schedule: ReportSchedule, moment: datetime) -> str:
 def _mail(
     schedule: ReportSchedule, path: Path, to: list[str], since: datetime, until: datetime
 ) -> None:
-    host = (
-        urlsplit(settings.TRELLIS.public_origins[0]).hostname
-        if settings.TRELLIS.public_origins
-        else "trellis"
-    )
     message = compose(
         subject=f"Audit log: {schedule.name}",
         text=(
@@ -175,10 +164,7 @@ def _mail(
             f"It was scheduled {schedule.get_cadence_display()} as “{schedule.name}”.\n"
         ),
         to=to,
-        headers={
-            "Message-ID": f"<{schedule.pk}.{since:%Y%m%d}@{host}>",
-            "Auto-Submitted": "auto-generated",
-        },
+        message_id=f"{schedule.pk}.{since:%Y%m%d}",
     )
     kind = FORMATS[schedule.format].media_type.partition(";")[0]
     message.attach(path.name, path.read_bytes(), kind)

@@ -12,9 +12,8 @@ from django.db.models import F, Q
 
 from audit.models import AuditStream, StreamCursor, StreamState
 from workspaces.database import database_now
+from workspaces.outbox import CLAIM_SECONDS, claim_until, unclaimed
 
-CLAIM_SECONDS: Final = 60
-"""How long a process that died keeps others from sending; renewed with each batch."""
 FIRST_PAUSE_SECONDS: Final = 5.0
 LONGEST_PAUSE_SECONDS: Final = 900.0
 _JITTER: Final = 0.2
@@ -24,9 +23,10 @@ _MOST_LOOKED_AT: Final = 2_000
 def due_streams() -> list[AuditStream]:
     """Streams that nobody sends for and whose pause is over, those that waited longest first."""
     now = database_now()
-    free = Q(state__claimed_until=None) | Q(state__claimed_until__lt=now)
     rested = Q(state__next_attempt_at=None) | Q(state__next_attempt_at__lte=now)
-    rows = AuditStream.objects.across_workspaces().filter(free, rested, is_paused=False)
+    rows = AuditStream.objects.across_workspaces().filter(
+        unclaimed(now, "state__"), rested, is_paused=False
+    )
     open_to = rows.filter(Q(workspace=None) | Q(workspace__is_active=True))
     ordered = open_to.order_by(F("state__last_sent_at").asc(nulls_first=True), "pk")
     return list(ordered[:_MOST_LOOKED_AT])
@@ -34,13 +34,9 @@ def due_streams() -> list[AuditStream]:
 
 def claim(stream: AuditStream) -> UUID | None:
     """Become the one who sends; None if somebody else was first."""
-    now = database_now()
     mine = uuid4()
-    free = Q(claimed_until=None) | Q(claimed_until__lt=now)
-    taken = StreamState.objects.filter(free, stream=stream).update(
-        claim=mine, claimed_until=now + timedelta(seconds=CLAIM_SECONDS)
-    )
-    return mine if taken else None
+    rows = StreamState.objects.filter(stream=stream)
+    return mine if claim_until(rows, seconds=CLAIM_SECONDS, claim=mine) else None
 
 
 def renew(stream: AuditStream, mine: UUID) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -18,15 +17,13 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, SeverityNumber
 
 from audit.streams.events import Event
-from audit.streams.sinks import CONNECT_SECONDS, SEND_SECONDS, SinkFailed, Taken
+from audit.streams.sinks import SEND_SECONDS, Taken
 from workspaces import outbound
-from workspaces.text_values import read_whole_number
-from workspaces.webhook_signatures import signed_headers
+from workspaces.webhooks import CONNECT_SECONDS, MOST_ANSWER_BYTES, post, post_signed
 
 _BOUNDS: Final = outbound.Bounds(
-    connect_seconds=CONNECT_SECONDS, total_seconds=SEND_SECONDS, body_bytes=64 * 1024
+    connect_seconds=CONNECT_SECONDS, total_seconds=SEND_SECONDS, body_bytes=MOST_ANSWER_BYTES
 )
-_MOST_PAUSE_SECONDS: Final = 3600.0
 
 
 class WebhookSink:
@@ -50,10 +47,7 @@ class WebhookSink:
             },
             separators=(",", ":"),
         ).encode()
-        headers = signed_headers(
-            secret=self._secret, event_id=batch, timestamp=int(time.time()), body=body
-        )
-        await post(self._client, self._url, body, {**headers, "content-type": "application/json"})
+        await post_signed(self._client, self._url, body, event_id=batch, secret=self._secret)
         return Taken()
 
     async def aclose(self) -> None:
@@ -134,32 +128,3 @@ def _refused(answer: httpx2.Response) -> int:
     except (DecodeError, ValueError, TypeError, AttributeError):
         return 0
     return max(0, int(told.partial_success.rejected_log_records))
-
-
-async def post(
-    client: httpx2.AsyncClient, url: str, body: bytes, headers: Mapping[str, str]
-) -> httpx2.Response:
-    """Post a body; the answer, if it is a yes.
-
-    Raises:
-        SinkFailed: it is none, or there was none.
-    """
-    try:
-        answer = await client.post(url, content=body, headers=dict(headers))
-    except httpx2.TimeoutException as error:
-        raise SinkFailed("There was no answer in time.") from error
-    except outbound.NetworkRefused as error:
-        raise SinkFailed(outbound.NETWORK_REFUSED) from error
-    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        raise SinkFailed("It could not be reached.") from error
-    if not 200 <= answer.status_code < 300:
-        raise SinkFailed(
-            f"It answered with status {answer.status_code}.",
-            retry_after=_pause(answer.headers.get("retry-after", "")),
-        )
-    return answer
-
-
-def _pause(text: str) -> float | None:
-    seconds = read_whole_number(text, most=sys.maxsize)
-    return None if seconds is None else min(float(seconds), _MOST_PAUSE_SECONDS)

@@ -21,9 +21,10 @@ from audit.streams import claims
 from audit.streams.building import sink_of
 from audit.streams.events import Event, event_for_test
 from audit.streams.reading import Batch, behind, current_heads, cursors_of, next_batch
-from audit.streams.sinks import SEND_SECONDS, Sink, SinkFailed, Taken
+from audit.streams.sinks import SEND_SECONDS, Sink, Taken
 from workspaces.database import database_now, leave_database, wait_for
 from workspaces.errors import DomainError
+from workspaces.webhooks import NotTaken
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +65,7 @@ def send_test(stream: AuditStream) -> str:
     async def send() -> str:
         try:
             await _send(sink, [event_for_test(stream.workspace_id or PLATFORM_CHAIN)])
-        except SinkFailed as error:
+        except NotTaken as error:
             return error.message
         finally:
             await sink.aclose()
@@ -169,7 +170,7 @@ async def _send(sink: Sink, events: list[Event]) -> Taken:
         async with asyncio.timeout(SEND_SECONDS):
             return await sink.send(events)
     except TimeoutError as error:
-        raise SinkFailed("There was no answer in time.") from error
+        raise NotTaken("There was no answer in time.") from error
 
 
 def _note(one: _Sending, task: asyncio.Task[Taken]) -> bool:
@@ -194,7 +195,7 @@ def _fail(stream: AuditStream, claim: UUID, error: BaseException) -> None:
     message, pause = _CRASHED, None
     if isinstance(error, DomainError):
         message = error.message
-    if isinstance(error, SinkFailed):
+    if isinstance(error, NotTaken):
         message, pause = error.message, error.retry_after
     if message == _CRASHED:
         logger.error("stream_crashed", extra={"stream": str(stream.pk)}, exc_info=error)

@@ -25,7 +25,7 @@ from workspaces.database import database_now
 from workspaces.errors import Conflict, DomainError, InvalidInput, PermissionDenied
 from workspaces.roles import Permission, require
 from workspaces.scoping import WorkspaceQuerySet
-from workspaces.webhook_signatures import new_secret
+from workspaces.webhooks import new_secret
 
 MOST_STREAMS = 10
 

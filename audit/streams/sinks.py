@@ -8,7 +8,6 @@ from typing import Final, Protocol
 
 from audit.streams.events import Event
 
-CONNECT_SECONDS: Final = 5.0
 SEND_SECONDS: Final = 15.0
 """For one batch in all; a claim outlives it by far."""
 
@@ -21,19 +20,6 @@ class Taken:
     """Entries of it that it said it does not want; they are not sent again."""
 
 
-class SinkFailed(Exception):
-    """The sink did not say yes; the words are for people, and tell nothing of a network.
-
-    Args:
-        retry_after: seconds, where the sink asked for a pause.
-    """
-
-    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
-        self.message = message
-        self.retry_after = retry_after
-        super().__init__(message)
-
-
 class Sink(Protocol):
     """One sink, for as long as one round of sending."""
 
@@ -41,7 +27,7 @@ class Sink(Protocol):
         """Send a batch, and return once the sink has it.
 
         Raises:
-            SinkFailed: it did not say yes.
+            NotTaken: it did not say yes.
         """
 
     async def aclose(self) -> None:

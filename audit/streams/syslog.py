@@ -18,8 +18,9 @@ from datetime import UTC
 from typing import Final
 
 from audit.streams.events import Event
-from audit.streams.sinks import CONNECT_SECONDS, SinkFailed, Taken
+from audit.streams.sinks import Taken
 from workspaces import outbound
+from workspaces.webhooks import CONNECT_SECONDS, NotTaken
 
 _FACILITY: Final = 13  # log audit
 _WARNING, _NOTICE = 4, 5
@@ -50,15 +51,15 @@ class SyslogSink:
                 connect_seconds=CONNECT_SECONDS,
             )
         except ssl.SSLCertVerificationError as error:
-            raise SinkFailed("Its certificate is not trusted, or is another host's.") from error
+            raise NotTaken("Its certificate is not trusted, or is another host's.") from error
         except ssl.SSLError as error:
-            raise SinkFailed("A TLS connection could not be made.") from error
+            raise NotTaken("A TLS connection could not be made.") from error
         except TimeoutError as error:
-            raise SinkFailed("There was no answer in time.") from error
+            raise NotTaken("There was no answer in time.") from error
         except PermissionError as error:
-            raise SinkFailed(outbound.NETWORK_REFUSED) from error
+            raise NotTaken(outbound.NETWORK_REFUSED) from error
         except OSError as error:
-            raise SinkFailed("It could not be reached.") from error
+            raise NotTaken("It could not be reached.") from error
         try:
             writer.write(frames)
             await writer.drain()
@@ -69,9 +70,9 @@ class SyslogSink:
             pass  # its machine has acknowledged everything, and it only did not say goodbye
         except ssl.SSLError as error:
             if reader.at_eof():
-                raise SinkFailed("It ended the connection.") from error
+                raise NotTaken("It ended the connection.") from error
         except OSError as error:
-            raise SinkFailed("It ended the connection.") from error
+            raise NotTaken("It ended the connection.") from error
         finally:
             with contextlib.suppress(Exception):
                 writer.transport.abort()
@@ -110,7 +111,7 @@ async def _until_acknowledged(writer: asyncio.StreamWriter) -> None:
     """Wait until the other machine has everything, seen twice. Source: tcp(7), SIOCOUTQ.
 
     Raises:
-        SinkFailed: it does not read.
+        NotTaken: it does not read.
     """
     line = writer.get_extra_info("socket")
     seen = 0
@@ -121,4 +122,4 @@ async def _until_acknowledged(writer: asyncio.StreamWriter) -> None:
         if seen == 2:
             return
         await asyncio.sleep(_LOOK_SECONDS)
-    raise SinkFailed("It does not read what it is sent.")
+    raise NotTaken("It does not read what it is sent.")

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat.models import WebhookDelivery, WebhookEndpoint
-from chat.values import DeliveryStatus, WebhookEvent
+from chat.values import WebhookEvent
 from chat.webhooks.services import (
     create_webhook,
     delete_webhook,
@@ -67,7 +67,7 @@ class SecretOutput(serializers.Serializer[Any]):
 class DeliveryOutput(serializers.ModelSerializer[WebhookDelivery]):
     """One event on its way; its id is what the program sees as `webhook-id`."""
 
-    status = serializers.ChoiceField([status.value for status in DeliveryStatus])
+    status = serializers.ChoiceField(WebhookDelivery.Status.values)
 
     class Meta:
         model = WebhookDelivery

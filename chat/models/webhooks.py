@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from chat.values import DeliveryStatus
+from workspaces.outbox import Delivery
 from workspaces.scoping import WorkspaceModel
 from workspaces.secrets import EncryptedTextField
 
@@ -26,26 +26,14 @@ class WebhookEndpoint(WorkspaceModel):
         return self.url
 
 
-class WebhookDelivery(WorkspaceModel):
-    """One event for one endpoint, written with the change that it tells of and sent afterwards.
-
-    Its id is the event's: a program that gets it twice can tell.
-    """
+class WebhookDelivery(Delivery):
+    """One event for one endpoint, written with the change that it tells of and sent afterwards."""
 
     endpoint = models.ForeignKey(
         WebhookEndpoint, on_delete=models.CASCADE, related_name="deliveries"
     )
     event = models.CharField(max_length=40)
     payload = models.JSONField()
-    status = models.CharField(
-        max_length=10,
-        choices=[(s.value, s.value) for s in DeliveryStatus],
-        default=DeliveryStatus.WAITING.value,
-    )
-    attempts = models.PositiveSmallIntegerField(default=0)
-    next_attempt_at = models.DateTimeField(null=True)
-    delivered_at = models.DateTimeField(null=True)
-    last_error = models.CharField(max_length=200, blank=True)
 
     class Meta(WorkspaceModel.Meta):
         ordering = ["id"]

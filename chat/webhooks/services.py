@@ -16,7 +16,7 @@ from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import Conflict, DomainError, InvalidInput
 from workspaces.outbound import enter_endpoint
 from workspaces.roles import Permission, require
-from workspaces.webhook_signatures import new_secret
+from workspaces.webhooks import new_secret
 
 MOST_ENDPOINTS = 20
 

@@ -26,17 +26,19 @@ from audit.models import AuditEntry
 from chat.models import Turn, WebhookDelivery
 from chat.webhooks import sending
 from chat.webhooks.outbox import TASK, tell_test, tell_turn_finished
-from chat.webhooks.sending import PAUSES, deliver_due, trim_deliveries
+from chat.webhooks.sending import deliver_due, trim_deliveries
 from chat.webhooks.services import create_webhook, renew_secret, try_webhook, update_webhook
 from config.celery import app
 from tests.chat.conftest import Chat
 from tests.fakes.mcp_server import Listening
 from tests.patience import PATIENCE
 from tests.threads import giving_back
+from workspaces import outbox, webhooks
 from workspaces.actors import Source
 from workspaces.database import database_now
 from workspaces.errors import InvalidInput, PermissionDenied
-from workspaces.webhook_signatures import signed_headers
+from workspaces.outbox import PAUSES
+from workspaces.webhooks import signed_headers
 
 
 class Program:
@@ -281,7 +283,7 @@ def test_a_program_that_hangs_holds_up_nobody(
 ) -> None:
     """REL-47: whatever has waited longest; and what the others answer is noted at once, not when the slowest is done."""
     hanging = Program(hangs=True)
-    monkeypatch.setattr(sending, "ANSWER_SECONDS", 60.0)
+    monkeypatch.setattr(webhooks, "ANSWER_SECONDS", 60.0)
     endpoint = deliveries_endpoint(chat)
     sender = threading.Thread(target=giving_back(deliver_due))
     try:
@@ -305,7 +307,7 @@ def test_a_program_that_hangs_holds_up_nobody(
 def test_a_batch_is_tried_well_within_its_claim() -> None:
     """REL-47: also where nobody answers; otherwise another process would send the same again."""
     rounds = math.ceil(sending.MOST_AT_ONCE / sending.SIDE_BY_SIDE)
-    assert rounds * sending.ANSWER_SECONDS <= sending.CLAIM_SECONDS / 2
+    assert rounds * webhooks.ANSWER_SECONDS <= outbox.CLAIM_SECONDS / 2
     assert sending.MOST_PER_ENDPOINT < sending.SIDE_BY_SIDE
 
 
@@ -349,7 +351,7 @@ def test_a_late_failure_does_not_undo_what_was_given_up(
     row = put(deliveries_endpoint(chat), 1)[0]
     row.attempts = 1
     sending.give_up_all(row.workspace_id, row.endpoint_id)
-    sending._note(row, sending._Reply(500))
+    sending._note(row, webhooks.NotTaken("It answered with status 500.", status=500))
     row.refresh_from_db()
     assert row.status == "given_up"
 

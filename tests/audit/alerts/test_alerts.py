@@ -23,6 +23,7 @@ from audit.models import Alert, AlertDelivery, AlertRule, AuditEntry, Notice
 from audit.services import EntryDraft, Ref, record
 from tests.audit.streams.receivers import HttpReceiver
 from tests.factories import Tenant, TwoTenants
+from workspaces import outbox
 from workspaces.actors import Source
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 
@@ -203,7 +204,7 @@ def test_webhooks_of_alerts_are_signed_and_carry_one_id(
         pass
 
     for _ in range(2):
-        with patch.object(sending, "_note", side_effect=Killed), pytest.raises(Killed):
+        with patch.object(outbox, "note", side_effect=Killed), pytest.raises(Killed):
             sending.deliver_due()
     assert sending.deliver_due() == 0, "until its claim ends, nobody else sends"
     AlertDelivery.objects.across_workspaces().update(next_attempt_at=timezone.now())

@@ -1,0 +1,146 @@
+"""The one outbox: rows of the change's own transaction, claimed by one process, tried with growing pauses, given up after about a day.
+
+A message may arrive twice, since a process may die between sending and noting it. It then has the same id: the row's.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime, timedelta
+from typing import Any, Final, TypeVar
+
+from django.db import models
+from django.db.models import F, Q
+
+from workspaces.database import database_now
+from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
+
+PAUSES: Final = (5, 30, 120, 600, 1_800, 3_600, 10_800, 21_600, 43_200)
+"""Seconds after the first, second, … attempt that failed."""
+CLAIM_SECONDS: Final = 60
+"""How long a process has for what it took; after that another may send it."""
+ROUND_SECONDS: Final = 30.0
+"""How long one task goes on to take messages; the next goes on from there."""
+
+
+class Delivery(WorkspaceModel):
+    """A message on its way. Its id is the message's, so that whoever gets it twice can tell."""
+
+    class Status(models.TextChoices):
+        WAITING = "waiting"
+        DELIVERED = "delivered"
+        GIVEN_UP = "given_up"
+
+    status = models.CharField(max_length=10, choices=Status.choices, default=Status.WAITING)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    next_attempt_at = models.DateTimeField()
+    delivered_at = models.DateTimeField(null=True)
+    last_error = models.CharField(max_length=200, blank=True)
+
+    class Meta(WorkspaceModel.Meta):
+        abstract = True
+
+
+_Row = TypeVar("_Row", bound=Delivery)
+
+
+def rounds(claim_some: Callable[[], list[_Row]]) -> Iterator[list[_Row]]:
+    """Claim again and again, for as long as one task goes on."""
+    until = time.monotonic() + ROUND_SECONDS
+    while time.monotonic() < until and (claimed := claim_some()):
+        yield claimed
+
+
+def due(model: type[_Row]) -> WorkspaceQuerySet[_Row]:
+    """Messages whose time has come."""
+    rows: Any = model.objects.across_workspaces().filter(
+        status=Delivery.Status.WAITING, next_attempt_at__lte=database_now()
+    )
+    # Processes that died with them, each time: also that comes to an end.
+    give_up(rows.filter(attempts__gt=len(PAUSES)))
+    waiting: WorkspaceQuerySet[_Row] = rows
+    return waiting
+
+
+def claim(rows: Iterable[_Row], *, most: int) -> list[_Row]:
+    """Take messages for this process: each by one conditional update, so that no two processes take the same."""
+    until = database_now() + timedelta(seconds=CLAIM_SECONDS)
+    claimed: list[_Row] = []
+    for row in rows:
+        mine = _same(row).filter(
+            next_attempt_at=row.next_attempt_at, status=Delivery.Status.WAITING
+        )
+        if mine.update(next_attempt_at=until, attempts=F("attempts") + 1):
+            row.attempts, row.next_attempt_at = row.attempts + 1, until
+            claimed.append(row)
+            if len(claimed) == most:
+                break
+    return claimed
+
+
+def note(row: Delivery, fault: str, *, gives_up: bool = False) -> None:
+    """Note how an attempt went.
+
+    Args:
+        fault: what went wrong, in words that tell nothing of a network; "" if it was delivered.
+        gives_up: whether this attempt was the last one.
+    """
+    now = database_now()
+    row.last_error = fault[:200]
+    if not fault:
+        row.status, row.delivered_at = Delivery.Status.DELIVERED, now
+    elif gives_up or row.attempts > len(PAUSES):
+        row.status = Delivery.Status.GIVEN_UP
+    else:
+        row.next_attempt_at = now + timedelta(seconds=PAUSES[row.attempts - 1])
+    noted = _same(row)
+    if fault:
+        # Given up meanwhile, or delivered by another process: that stands.
+        noted = noted.filter(status=Delivery.Status.WAITING)
+    noted.update(
+        status=row.status,
+        attempts=row.attempts,
+        next_attempt_at=row.next_attempt_at,
+        delivered_at=row.delivered_at,
+        last_error=row.last_error,
+    )
+
+
+def give_up(rows: WorkspaceQuerySet[Any]) -> None:
+    """Send nothing more of what waits among these rows."""
+    rows.filter(status=Delivery.Status.WAITING).update(status=Delivery.Status.GIVEN_UP)
+
+
+def trim(model: type[Delivery], *, days: int, waiting: Q | None = None) -> int:
+    """Forget messages of so many days ago, except those that wait.
+
+    Args:
+        waiting: which of those that wait are kept, if not all.
+    """
+    rows: Any = model.objects.across_workspaces()
+    old = rows.filter(created_at__lt=database_now() - timedelta(days=days))
+    kept = Q(status=Delivery.Status.WAITING)
+    count: int = old.exclude(kept & waiting if waiting is not None else kept).delete()[0]
+    return count
+
+
+def unclaimed(now: datetime, of: str = "") -> Q:
+    """Rows with a `claimed_until` that no process works on.
+
+    Args:
+        of: the way to that row, as `state__`.
+    """
+    return Q(**{f"{of}claimed_until": None}) | Q(**{f"{of}claimed_until__lt": now})
+
+
+def claim_until(rows: models.QuerySet[Any], *, seconds: float, **changes: object) -> bool:
+    """Claim the one row with a `claimed_until` among these, by one statement, so that one process gets it."""
+    now = database_now()
+    until = now + timedelta(seconds=seconds)
+    return rows.filter(unclaimed(now)).update(claimed_until=until, **changes) == 1
+
+
+def _same(row: Delivery) -> WorkspaceQuerySet[Any]:
+    rows: WorkspaceQuerySet[Any] = type(row).objects.for_workspace(row.workspace_id)
+    return rows.filter(pk=row.pk)
