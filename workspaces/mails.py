@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -16,20 +16,26 @@ def public_url(path: str) -> str:
 
 
 def compose(
-    *, subject: str, text: str, to: Sequence[str], message_id: str = ""
+    *,
+    subject: str,
+    text: str,
+    to: Sequence[str],
+    message_id: str = "",
+    headers: Mapping[str, str] | None = None,
 ) -> EmailMultiAlternatives:
     """Make a mail: the text, and the same in the product's look; a line that is one of our addresses is a link.
 
     Args:
-        message_id: what tells a mail that is sent twice, for one that no person sends.
+        message_id: of a mail that no person sends, so that whoever gets it twice can tell.
     """
     origins = tuple(f"{origin}/" for origin in settings.TRELLIS.public_origins)
     lines = [(line, line.startswith(origins) and " " not in line) for line in text.splitlines()]
-    context = {"subject": subject, "lines": lines, "home": public_url("/")}
-    headers = {}
+    home = public_url("/")
+    context = {"subject": subject, "lines": lines, "home": home}
+    told = dict(headers or {})
     if message_id:
-        host = urlsplit(public_url("/")).hostname
-        headers = {"Message-ID": f"<{message_id}@{host}>", "Auto-Submitted": "auto-generated"}
-    mail = EmailMultiAlternatives(subject=subject, body=text, to=to, headers=headers)
+        told["Message-ID"] = f"<{message_id}@{urlsplit(home).hostname}>"
+        told["Auto-Submitted"] = "auto-generated"
+    mail = EmailMultiAlternatives(subject=subject, body=text, to=to, headers=told)
     mail.attach_alternative(render_to_string("workspaces/email/frame.html", context), "text/html")
     return mail
