@@ -34,32 +34,40 @@ class Measure(models.TextChoices):
     WAIT = "wait"
 
 
-class AuditRollup(models.Model):
-    """How many entries of a kind there were in a piece of time. Entries that are removed later stay counted."""
+class _Counter(models.Model):
+    """Something counted in a piece of time."""
 
     id = models.BigAutoField(primary_key=True)
-    workspace_id = models.UUIDField(help_text="Of a workspace, or the platform's chain.")
     dimension = models.CharField(max_length=8, choices=Dimension.choices)
     grain = models.CharField(max_length=1, choices=Grain.choices)
     start = models.DateTimeField()
     value = models.CharField(max_length=256, blank=True)
-    second = models.CharField(
-        max_length=254, blank=True, help_text="A tool's server, an actor's name, a layer's rule."
-    )
-    action = models.CharField(max_length=40)
-    outcome = models.CharField(max_length=20, blank=True)
     count = models.BigIntegerField()
-    timed = models.BigIntegerField(help_text="How many of them have a duration.")
-    duration_ms = models.BigIntegerField(help_text="The sum.")
-    waited = models.BigIntegerField(help_text="How many of them ended a wait for approval.")
-    wait_ms = models.BigIntegerField(help_text="The sum.")
 
     objects = WorkspaceManager()
     unscoped = models.Manager()
 
     class Meta:
+        abstract = True
         base_manager_name = "unscoped"
         default_manager_name = "unscoped"
+
+
+class AuditRollup(_Counter):
+    """How many entries of a kind there were in a piece of time. Entries that are removed later stay counted."""
+
+    workspace_id = models.UUIDField(help_text="Of a workspace, or the platform's chain.")
+    second = models.CharField(
+        max_length=254, blank=True, help_text="A tool's server, an actor's name, a layer's rule."
+    )
+    action = models.CharField(max_length=40)
+    outcome = models.CharField(max_length=20, blank=True)
+    timed = models.BigIntegerField(help_text="How many of them have a duration.")
+    duration_ms = models.BigIntegerField(help_text="The sum.")
+    waited = models.BigIntegerField(help_text="How many of them ended a wait for approval.")
+    wait_ms = models.BigIntegerField(help_text="The sum.")
+
+    class Meta(_Counter.Meta):
         constraints = [
             models.UniqueConstraint(
                 fields=[
@@ -74,26 +82,15 @@ class AuditRollup(models.Model):
         return f"{self.start:%Y-%m-%d %H} {self.dimension} {self.value} {self.action}: {self.count}"
 
 
-class AuditHistogram(models.Model):
+class AuditHistogram(_Counter):
     """How many durations fell into a bucket of the fixed scale, in a piece of time."""
 
-    id = models.BigAutoField(primary_key=True)
     workspace_id = models.UUIDField()
-    dimension = models.CharField(max_length=8, choices=Dimension.choices)
     measure = models.CharField(max_length=8, choices=Measure.choices)
-    grain = models.CharField(max_length=1, choices=Grain.choices)
-    start = models.DateTimeField()
-    value = models.CharField(max_length=256, blank=True)
     second = models.CharField(max_length=254, blank=True)
     bucket = models.PositiveSmallIntegerField()
-    count = models.BigIntegerField()
 
-    objects = WorkspaceManager()
-    unscoped = models.Manager()
-
-    class Meta:
-        base_manager_name = "unscoped"
-        default_manager_name = "unscoped"
+    class Meta(_Counter.Meta):
         constraints = [
             models.UniqueConstraint(
                 fields=[

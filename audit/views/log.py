@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from audit import reports
-from audit.actions import TITLES, Action, Outcome
+from audit.actions import Action, Outcome
 from audit.filters import (
     CHOICES,
     ENDED,
@@ -120,7 +120,7 @@ def _filter_context(wanted: EntryFilter, workspace_id: UUID) -> dict[str, Any]:
         "filters": {**typed, "range": wanted.range},
         "filter_errors": wanted.errors,
         "range_choices": [(value, label) for value, (label, _) in RANGES.items()],
-        "action_choices": [(action.value, TITLES[action]) for action in Action],
+        "action_choices": [(action.value, action.label) for action in Action],
         "outcome_choices": [
             *((outcome.value, label) for outcome, label in _OUTCOME_LABELS.items()),
             (REFUSED, "Refused"),

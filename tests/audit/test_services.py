@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.db import DatabaseError, connection, transaction
 
-from audit.actions import SENTENCES, TITLES, Action, Outcome
+from audit.actions import Action, Outcome, sentence_of, title_of
 from audit.bodies import commit_to
 from audit.bodies.storing import PREVIEW_CHARACTERS
 from audit.errors import AuditUnavailable
@@ -118,4 +118,8 @@ def test_foreign_text_cannot_break_a_line(tenant: Tenant) -> None:
 
 def test_every_action_has_its_sentence() -> None:
     """Ours: people read sentences, not codes."""
-    assert set(SENTENCES) == set(TITLES) == set(Action)
+    assert all(action.label and action.sentence for action in Action)
+    assert len({action.label for action in Action}) == len(Action)
+    assert title_of("tool_call.finished") == "Tool call finished"
+    assert sentence_of("tool_call.finished") == "A tool call ended."
+    assert (title_of("of.nobody"), sentence_of("of.nobody")) == ("of.nobody", "")
