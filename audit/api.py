@@ -5,19 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 import django_filters
+from django import forms
+from django.core.validators import MaxValueValidator
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import serializers
 from rest_framework.response import Response
 
 from audit import reports
 from audit.actions import Action, Outcome, RefusedBy
+from audit.filters import CHOICES, IDS, MAX_LENGTH, MOST_NUMBER, NUMBERS, TEXTS
 from audit.models import AuditEntry
 from audit.views import record_opened
-from workspaces.actors import Source
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
 from workspaces.api.filtering import MomentFilter
 
 if TYPE_CHECKING:
+    from django.db.models import QuerySet
     from rest_framework.request import Request
 
     from workspaces.scoping import WorkspaceQuerySet
@@ -72,19 +75,64 @@ class EntryDetailOutput(EntryOutput):
         return shown
 
 
-class EntryFilters(RowFilterSet):
-    """What a list may be narrowed by."""
+class TextFilter(django_filters.CharFilter):
+    """The whole text, or with a star at the end how it begins."""
+
+    def filter(self, qs: QuerySet[Any], value: str) -> QuerySet[Any]:
+        """Narrow the entries."""
+        if not value.endswith("*"):
+            return cast("QuerySet[Any]", super().filter(qs, value))
+        return qs.filter(**{f"{self.field_name}__startswith": value.rstrip("*")})
+
+
+class AddressFilter(django_filters.CharFilter):
+    """An IP address."""
+
+    field_class = forms.GenericIPAddressField
+
+
+class WholeNumberFilter(django_filters.NumberFilter):
+    """A number that the database can compare with."""
+
+    field_class = forms.IntegerField
+
+    def get_max_validator(self) -> MaxValueValidator:
+        """The largest one."""
+        return MaxValueValidator(MOST_NUMBER)
+
+
+class _CommonFilters(RowFilterSet):
+    """What a list is narrowed by most."""
 
     action = django_filters.ChoiceFilter(choices=[(one.value, one.value) for one in Action])
     outcome = django_filters.ChoiceFilter(choices=[(one.value, one.value) for one in Outcome])
-    refused_by = django_filters.ChoiceFilter(choices=[(one.value, one.value) for one in RefusedBy])
-    source = django_filters.ChoiceFilter(choices=[(one.value, one.value) for one in Source])
     server = django_filters.CharFilter(field_name="server_name", max_length=200)
     tool = django_filters.CharFilter(field_name="tool_name", max_length=256)
     actor = django_filters.UUIDFilter(field_name="actor_id")
-    call = django_filters.UUIDFilter(field_name="call_id")
     since = MomentFilter(field_name="created_at", lookup_expr="gte")
     until = MomentFilter(field_name="created_at", lookup_expr="lt")
+
+
+def _filters_of_the_page() -> dict[str, django_filters.Filter]:
+    """What the log's page has behind "More filters", under the same names."""
+    found: dict[str, django_filters.Filter] = {"ip": AddressFilter(field_name="ip_address")}
+    for name, (label, column, known) in CHOICES.items():
+        choices = [(value, value) for value in known]
+        found[name] = django_filters.ChoiceFilter(column, label=label, choices=choices)
+    for name, (label, column) in TEXTS.items():
+        found[name] = TextFilter(column, label=label, max_length=MAX_LENGTH)
+    for name, (label, column) in IDS.items():
+        found[name] = django_filters.UUIDFilter(column, label=label)
+    for name, (label, column) in NUMBERS.items():
+        for end, lookup in (("min", "gte"), ("max", "lte")):
+            found[f"{name}_{end}"] = WholeNumberFilter(
+                column, lookup, label=f"{label}, {end}", min_value=0
+            )
+    return found
+
+
+EntryFilters = type("EntryFilters", (_CommonFilters,), _filters_of_the_page())
+"""What a list may be narrowed by."""
 
 
 @extend_schema_view(

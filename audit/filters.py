@@ -1,4 +1,4 @@
-"""Which entries are wanted: read from an address, where every fault has its own words. Pure."""
+"""Which entries are wanted. The tables are the page's and the REST interface's; an address is read here, every fault in words. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RANGES: dict[str, tuple[str, timedelta | None]] = {
 DEFAULT_RANGE = "24h"
 REFUSED, FAILED, ENDED = "refused", "failed", "ended"
 """Outcomes of the filter only: nothing was sent; a call ended and not well; a call ended or was refused."""
-_MAX_LENGTH = 256
+MAX_LENGTH = 256
 _ACTIONS = frozenset(action.value for action in Action)
 _OUTCOMES = frozenset({*(outcome.value for outcome in Outcome), REFUSED, FAILED, ENDED})
 
@@ -79,7 +79,7 @@ SORTS: Final[Mapping[str, tuple[str, str]]] = {
 }
 """Name → label, column. Sorted by anything but time and kind, entries that have none of it are left out."""
 _WHOLE = frozenset({"created_at", "action"})
-_MOST = 2**63 - 1
+MOST_NUMBER: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +157,7 @@ NAMES: Final = (
 
 def read_filter(given: Mapping[str, str], *, now: datetime) -> EntryFilter:
     """Read the filters of an address. Never raises: what does not fit is told in `errors`."""
-    typed = {name: given.get(name, "").strip()[:_MAX_LENGTH].replace("\x00", "") for name in NAMES}
+    typed = {name: given.get(name, "").strip()[:MAX_LENGTH].replace("\x00", "") for name in NAMES}
     errors: list[str] = []
     chosen = typed["range"] or DEFAULT_RANGE
     if chosen not in RANGES:
@@ -240,7 +240,7 @@ def _read_numbers(
     for name, (label, column) in NUMBERS.items():
         for end, numbers in zip(("min", "max"), found, strict=True):
             text = typed[f"{name}_{end}"]
-            number = read_whole_number(text, most=_MOST)
+            number = read_whole_number(text, most=MOST_NUMBER)
             if number is not None:
                 numbers[column] = number
             elif text:

@@ -34,6 +34,35 @@ def test_entries_are_listed_without_bodies_and_filtered(tenant: Tenant) -> None:
     assert client.get(URL, {"outcome": "perfect"}).status_code == 400
 
 
+@pytest.mark.parametrize(
+    ("query", "count"),
+    [
+        ({"rule": "deny"}, 1),
+        ({"rule": "de*"}, 1),
+        ({"rule": "den"}, 0),
+        ({"kind": "system"}, 0),
+        ({"label": "*"}, 1),
+        ({"duration_min": 1}, 0),
+        ({"ip": "192.0.2.1"}, 0),
+    ],
+)
+def test_the_filters_of_the_page_narrow_the_list(
+    tenant: Tenant, query: dict[str, str], count: int
+) -> None:
+    """Ours: under the same names."""
+    a_refusal(tenant)
+    wanted = {"tool": "delete_everything", **query}
+    assert len(tenant.client("auditor").get(URL, wanted).json()["results"]) == count
+
+
+@pytest.mark.parametrize(
+    "query", [{"ip": "nowhere"}, {"kind": "ghost"}, {"duration_min": 2**63}, {"turn": "x"}]
+)
+def test_a_filter_that_does_not_fit_is_told(tenant: Tenant, query: dict[str, str]) -> None:
+    """SEC-05."""
+    assert tenant.client("auditor").get(URL, query).status_code == 400
+
+
 def test_one_entry_shows_bodies_to_auditors_only(tenant: Tenant) -> None:
     """SEC-105."""
     entry = a_call(tenant)
