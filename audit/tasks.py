@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from celery import shared_task
+from celery.schedules import crontab
 from django.utils import timezone
 
 from audit import retention, rollups
@@ -16,17 +17,20 @@ from audit.reviews import sending as report_sending
 from audit.streams import sending
 from audit.verification import nightly
 from workspaces import restoring
+from workspaces.schedules import scheduled
 
 logger = logging.getLogger(__name__)
 
 
 @shared_task
+@scheduled(15)
 def count_entries() -> int:
     """Bring the counters behind the reports up to date; gives how many entries were counted."""
     return rollups.roll_up_all()
 
 
 @shared_task(ignore_result=True)
+@scheduled(60)
 def send_reports() -> None:
     """Make and send scheduled files that are due; not after a restore, before somebody has looked at it."""
     if not restoring.is_unconfirmed():
@@ -34,6 +38,7 @@ def send_reports() -> None:
 
 
 @shared_task(ignore_result=True)
+@scheduled(5)
 def send_streams() -> None:
     """Send sealed entries to their sinks; not after a restore, before somebody has looked at it."""
     if not restoring.is_unconfirmed():
@@ -41,12 +46,14 @@ def send_streams() -> None:
 
 
 @shared_task(ignore_result=True)
+@scheduled(30)
 def watch_alerts() -> None:
     """Look at every alert rule."""
     watching.watch_all()
 
 
 @shared_task(ignore_result=True)
+@scheduled(10)
 def send_alerts() -> None:
     """Send alerts' mails and webhooks; not after a restore, before somebody has looked at it."""
     if not restoring.is_unconfirmed():
@@ -54,6 +61,7 @@ def send_alerts() -> None:
 
 
 @shared_task(ignore_result=True)
+@scheduled(crontab(minute=51))
 def trim_alerts() -> None:
     """Forget old messages of alerts and old lines of bells."""
     alert_sending.trim_deliveries()
@@ -61,18 +69,21 @@ def trim_alerts() -> None:
 
 
 @shared_task(ignore_result=True)
+@scheduled(crontab(hour=3, minute=11))
 def verify_what_is_new() -> None:
     """Check the part of the log that came since the last check."""
     nightly.verify_log(is_incremental=True)
 
 
 @shared_task(ignore_result=True)
+@scheduled(crontab(day_of_week="sunday", hour=1, minute=23))
 def verify_the_whole() -> None:
     """Check all of the log."""
     nightly.verify_log(is_incremental=False)
 
 
 @shared_task(ignore_result=True)
+@scheduled(crontab(minute=53))
 def apply_retention() -> None:
     """Remove what workspaces do not want to keep; not after a restore, before somebody has looked at it."""
     if restoring.is_unconfirmed():

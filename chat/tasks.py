@@ -5,15 +5,18 @@ from __future__ import annotations
 from uuid import UUID
 
 from celery import shared_task
+from celery.schedules import crontab
 
 from chat.artifacts import sweeping
 from chat.engine import runner, titles
 from chat.services import approvals, inputs, resolutions
 from chat.webhooks import sending
 from workspaces import restoring
+from workspaces.schedules import scheduled
 
 
 @shared_task
+@scheduled(10)
 def recover_turns() -> int:
     """Take over turns whose process is gone, and settle calls whose end the log has learned."""
     resolutions.settle_known()
@@ -21,12 +24,14 @@ def recover_turns() -> int:
 
 
 @shared_task
+@scheduled(30)
 def expire_approvals() -> int:
     """End requests for approval, and wait no longer for a word on calls of unknown outcome."""
     return approvals.expire_approvals() + resolutions.expire_resolutions()
 
 
 @shared_task(ignore_result=True)
+@scheduled(15)
 def deliver_webhooks() -> None:
     """Send what waits for programs; not after a restore, before somebody has looked at it."""
     if not restoring.is_unconfirmed():
@@ -34,18 +39,21 @@ def deliver_webhooks() -> None:
 
 
 @shared_task(ignore_result=True)
+@scheduled(crontab(minute=37))
 def trim_deliveries() -> None:
     """Forget what was sent a week ago."""
     sending.trim_deliveries()
 
 
 @shared_task
+@scheduled(30)
 def expire_inputs() -> int:
     """End questions of servers that nobody answered in time."""
     return inputs.expire_inputs()
 
 
 @shared_task
+@scheduled(crontab(minute=29))
 def sweep_artifacts() -> int:
     """Remove contents of files that no row names any more."""
     return sweeping.sweep()

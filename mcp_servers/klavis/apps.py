@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
-from celery.schedules import crontab
 from django.apps import AppConfig
 
 if TYPE_CHECKING:
@@ -16,19 +15,6 @@ class KlavisConfig(AppConfig):
     label = "klavis"
     verbose_name = "Klavis"
     default_auto_field = "django.db.models.BigAutoField"
-    beat_schedule: ClassVar[dict[str, Any]] = {
-        "keep the hosted MCP provider": {
-            "task": "mcp_servers.tasks.keep_klavis",
-            "schedule": 15.0,
-            "options": {"expires": 15},
-        },
-        "read the hosted MCP provider's catalogue": {
-            "task": "mcp_servers.tasks.read_klavis_catalogues",
-            "schedule": crontab(minute=41),
-            "options": {"expires": 3600},
-        },
-    }
-
     def ready(self) -> None:
         from mcp_servers.client import transports
         from mcp_servers.klavis import instance_state, removals, targets

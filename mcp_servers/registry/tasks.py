@@ -5,6 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from celery import shared_task
+from celery.schedules import crontab
 
 from mcp_servers.models import McpServer
 from mcp_servers.oauth import attempts, renewing
@@ -12,9 +13,11 @@ from mcp_servers.registry import health, quotas, services
 from mcp_servers.registry.scopes import platform
 from mcp_servers.registry.services import personal_lists
 from mcp_servers.registry.trace import sink
+from workspaces.schedules import scheduled
 
 
-@shared_task(name="mcp_servers.tasks.check_all_servers", ignore_result=True)
+@shared_task(ignore_result=True)
+@scheduled(15)
 def check_all_servers() -> None:
     """Have every server checked whose time has come; each in a task of its own, so that a slow one delays none."""
     for workspace_id, server_id in health.due_servers():
@@ -27,7 +30,7 @@ def hand_out_check(workspace_id: UUID, server_id: UUID) -> None:
         check_server.apply_async((str(workspace_id), str(server_id)), expires=health.START_SECONDS)
 
 
-@shared_task(name="mcp_servers.tasks.check_server", ignore_result=True)
+@shared_task(ignore_result=True)
 def check_server(workspace_id: str, server_id: str) -> None:
     """Check one server, unless it is gone."""
     server = McpServer.objects.for_workspace(UUID(workspace_id)).find(server_id)
@@ -35,19 +38,21 @@ def check_server(workspace_id: str, server_id: str) -> None:
         services.check_server(server=server)
 
 
-@shared_task(name="mcp_servers.tasks.look_as_person", ignore_result=True)
+@shared_task(ignore_result=True)
 def look_as_person(workspace_id: str, server_id: str, user_id: str) -> None:
     """Read what a server offers one person's own account, who is there and has an old list."""
     personal_lists.look_as_member(UUID(workspace_id), UUID(server_id), UUID(user_id))
 
 
-@shared_task(name="mcp_servers.tasks.renew_grants", ignore_result=True)
+@shared_task(ignore_result=True)
+@scheduled(30)
 def renew_grants() -> None:
     """Fetch new tokens for accounts that are in use, before the old ones run out."""
     renewing.renew_ageing()
 
 
-@shared_task(name="mcp_servers.tasks.trim_health_checks", ignore_result=True)
+@shared_task(ignore_result=True)
+@scheduled(crontab(minute=17))
 def trim_health_checks() -> None:
     """Delete checks, counts and sign-ins that nobody looks at any more."""
     health.trim()
@@ -55,14 +60,16 @@ def trim_health_checks() -> None:
     attempts.trim()
 
 
-@shared_task(name="mcp_servers.tasks.keep_platform_servers", ignore_result=True)
+@shared_task(ignore_result=True)
+@scheduled(15)
 def keep_platform_servers() -> None:
     """Bring the platform's servers to what its file says, and stop programs that are no longer what they were."""
     platform.sync()
     services.check_programs()
 
 
-@shared_task(name="mcp_servers.tasks.trim_traces", ignore_result=True)
+@shared_task(ignore_result=True)
+@scheduled(120)
 def trim_traces() -> None:
     """Delete messages of connections that are too old or too many."""
     sink.trim()
