@@ -6,6 +6,7 @@ The workspace comes from the address (`/w/<slug>/…`), from an API token, from 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 SESSION_KEY = "workspace_id"
 _HEADER = "X-Workspace"
+_ADDRESS = re.compile(r"/w/([-\w]+)/", re.ASCII)
 
 
 class WorkspaceMiddleware:
@@ -44,7 +46,7 @@ class WorkspaceMiddleware:
         bound = cast("WorkspaceRequest", request)
         # Given by the request log, which has thrown away what the caller may have sent.
         bound.request_id = request.headers.get("X-Request-ID") or str(uuid7())
-        bind_workspace(bound, find_workspace(bound, slug=None))
+        bind_workspace(bound, _workspace_at(bound))
         response = self.get_response(request)
         response["X-Request-ID"] = bound.request_id
         return response
@@ -60,13 +62,18 @@ class WorkspaceMiddleware:
         slug = kwargs.get("workspace_slug")
         if slug is None or not request.user.is_authenticated:
             return
-        bound = cast("WorkspaceRequest", request)
-        workspace = find_workspace(bound, slug=str(slug))
-        if workspace is None:
+        workspace = cast("WorkspaceRequest", request).workspace
+        if workspace is None or workspace.slug != slug:
             raise Http404
         if request.session.get(SESSION_KEY) != str(workspace.pk):
             request.session[SESSION_KEY] = str(workspace.pk)
-        bind_workspace(bound, workspace)
+
+
+def _workspace_at(request: WorkspaceRequest) -> Workspace | None:
+    """The workspace that the address names, else the person's own choice: also where a page says "not found"."""
+    named = _ADDRESS.match(request.path_info)
+    workspace = find_workspace(request, slug=named[1]) if named else None
+    return workspace or find_workspace(request, slug=None)
 
 
 def find_workspace(request: WorkspaceRequest, *, slug: str | None) -> Workspace | None:
