@@ -62,11 +62,6 @@ def spool(draft: EntryDraft) -> bool:
     return kept
 
 
-def has_spooled() -> bool:
-    """Whether anything waits, or was lost and not yet declared."""
-    return _own.lost > 0 or any(_files())
-
-
 def spool_size() -> SpoolSize:
     """How much waits."""
     sizes = [_size(path) for path in _files()]

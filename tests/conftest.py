@@ -230,7 +230,7 @@ def empty_spool() -> Iterator[None]:
     from audit import spool
 
     yield
-    if spool.has_spooled():
+    if spool._own.lost or spool.spool_size().files:
         shutil.rmtree(spool._folder(), ignore_errors=True)
         spool._own = spool._OwnFile()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
 
@@ -83,7 +83,3 @@ class Actor:
             ip_address=ip_address,
             request_id=request_id,
         )
-
-    def acting_in(self, source: Source) -> Actor:
-        """The same actor, come through another door."""
-        return replace(self, source=source)

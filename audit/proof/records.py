@@ -10,7 +10,7 @@ from typing import Any, Final
 from django.db import models
 
 from audit.models import AuditEntry
-from audit.proof.trellis_verify import MOST_EXACT_INTEGER, canonical
+from audit.proof.trellis_verify import MOST_EXACT_INTEGER
 
 ERASABLE: Final = frozenset({"arguments_preview", "result_preview"})
 """Can be emptied on request; the keyed `body_commitment` covers them."""
@@ -31,11 +31,6 @@ def record_of(entry: AuditEntry) -> dict[str, Any]:
         if value is not None and value != "":
             record[name] = value if convert is None else convert(value)
     return record
-
-
-def canonical_text(entry: AuditEntry) -> bytes:
-    """The same as RFC 8785 JSON."""
-    return canonical(record_of(entry))
 
 
 def moment(value: datetime) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
 from django.http import Http404
 
@@ -20,14 +19,6 @@ def workspace_of(request: WorkspaceRequest) -> Workspace:
     if request.workspace is None:
         raise Http404
     return request.workspace
-
-
-def id_of(text: str | None) -> UUID | None:
-    """Read an id of an address; what is none is nothing."""
-    try:
-        return UUID(text) if text else None
-    except ValueError:
-        return None
 
 
 def described(entry: AuditEntry) -> AuditEntry:

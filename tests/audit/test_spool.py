@@ -17,7 +17,7 @@ from audit.bodies import is_body_whole, read_body
 from audit.models import AuditBody, AuditEntry
 from audit.policies import DEFAULT
 from audit.services import EntryDraft, drafted, is_call_open, record
-from audit.spool import has_spooled, replay, spool, spool_size
+from audit.spool import replay, spool, spool_size
 from tests.factories import Tenant
 
 pytestmark = pytest.mark.django_db
@@ -74,7 +74,7 @@ def test_entries_are_kept_on_the_disk_and_entered_in_order(tenant: Tenant, folde
     body = read_body(found[0])
     assert body is not None
     assert body.result == '{"text":"the quiet result"}'
-    assert not has_spooled()
+    assert not spool_size().files
     assert not any(is_call_open(tenant.workspace.pk, call) for call in calls)
 
 
@@ -94,7 +94,7 @@ def test_the_next_process_enters_what_a_dead_one_left(tenant: Tenant, folder: Pa
     path.write_bytes(raw)  # killed after the commit, before the file was gone
     assert replay() == 0
     assert len(entries(tenant)) == 1
-    assert not has_spooled()
+    assert not spool_size().files
 
 
 def test_what_the_database_does_not_take_holds_up_nothing(tenant: Tenant, folder: Path) -> None:
@@ -112,7 +112,7 @@ def test_what_the_database_does_not_take_holds_up_nothing(tenant: Tenant, folder
     assert replay() == 2
     (loss,) = AuditEntry.unscoped.filter(action=Action.LOG_LOSS.value)
     assert loss.details["entries"] == 1
-    assert not has_spooled()
+    assert not spool_size().files
 
 
 def test_a_torn_or_altered_line_is_declared_lost(tenant: Tenant, folder: Path) -> None:
@@ -138,11 +138,11 @@ def test_what_finds_no_room_is_counted_and_declared(
     monkeypatch.setattr(spooling, "MOST_BYTES", spool_size().size_bytes + 10)
     assert not spool(finished(tenant))
     assert not spool(finished(tenant))
-    assert has_spooled()
+    assert spool_size().files
     assert replay() == 1
     (loss,) = AuditEntry.unscoped.filter(action=Action.LOG_LOSS.value)
     assert loss.details["entries"] == 2
-    assert not has_spooled()
+    assert not spool_size().files
 
 
 def test_half_a_line_is_taken_back(

@@ -138,7 +138,7 @@ def _obey(order: Order) -> Order:
     import time_machine
 
     from chat.engine import asking, leases, runner
-    from workspaces import failpoints
+    from tests.chaos import failpoints
 
     leases.LEASE = timedelta(seconds=order.get("lease", LEASE_SECONDS))
     leases.RENEW_SECONDS = leases.LEASE.total_seconds() / 4
@@ -229,8 +229,8 @@ def _give_up(call: Any, actor: Any) -> None:
 
 def _unless_late(do: Callable[..., Any], **values: Any) -> None:
     """As pages do: an error that says that somebody was faster is no error, one of the process is tried again."""
+    from tests.chaos.failpoints import FailpointHit
     from workspaces.errors import DomainError
-    from workspaces.failpoints import FailpointHit
 
     for _ in range(2):
         try:
@@ -260,8 +260,8 @@ def _leave(order: Order) -> Order:
 
 def _check(order: Order) -> Order:
     """The checker's word on some conversations."""
-    from chat.history_check import Effect, find_violations
-    from chat.history_reader import read_history
+    from tests.chaos.history_check import Effect, find_violations
+    from tests.chaos.history_reader import read_history
 
     effects = [Effect(tool, arguments) for tool, arguments in order["effects"]]
     found = {}

@@ -21,8 +21,8 @@ def main() -> None:
 
     from audit.sealing.watching import seal_all
     from audit.verification.online import verify
-    from chat.history_check import Effect, find_violations
-    from chat.history_reader import read_history
+    from tests.chaos.history_check import Effect, find_violations
+    from tests.chaos.history_reader import read_history
     from workspaces.actors import Actor, Source
 
     told = json.load(sys.stdin)

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from chat.history_check import Effect
+from tests.chaos.history_check import Effect
 from tests.fakes.mcp_server import Listening
 from tests.fakes.scripted_model import DONE, chunk, usage
 from tests.patience import PATIENCE

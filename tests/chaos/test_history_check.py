@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from chat.history_check import (
+from tests.chaos.history_check import (
     FINISHED,
     REQUESTED,
     ApprovalFacts,

@@ -16,9 +16,8 @@ from audit.actions import Action
 from audit.errors import AuditUnavailable
 from audit.models import AuditEntry
 from audit.services import EntryDraft, is_call_open, record
-from audit.spool import has_spooled, replay
+from audit.spool import replay, spool_size
 from mcp_servers.client.errors import OutcomeNotRecorded
-from mcp_servers.client.values import Outcome, ResourceRequest, ToolCallRequest
 from mcp_servers.gate import call_tool, read_resource
 from mcp_servers.models import McpServer
 from tests.factories import Tenant
@@ -105,7 +104,7 @@ async def test_a_call_that_cannot_be_recorded_is_refused_and_that_is_told_later(
             await call_tool(request)  # the lock stands all the time: only the limit can end this
         await asyncio.to_thread(lock.let_go)
     assert counting.calls == []
-    assert has_spooled()
+    assert spool_size().files
     assert await sync_to_async(replay)() == 1
     found = await sync_to_async(entries)(tenant)
     assert ("tool_call.refused", "audit", "") in found

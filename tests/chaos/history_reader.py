@@ -1,4 +1,4 @@
-"""The rows that `chat.history_check` looks at."""
+"""The rows that `tests.chaos.history_check` looks at."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 from uuid import UUID
 
 from audit.models import AuditEntry
-from chat.history_check import ApprovalFacts, CallFacts, History, MessageFacts, TurnFacts
 from chat.models import Message, QueuedMessage, ToolCall, Turn
 from mcp_servers.gate.entries import PROTOCOL_ROUNDS, SENT_AGAIN_AFTER
 from mcp_servers.models import Approval
+from tests.chaos.history_check import ApprovalFacts, CallFacts, History, MessageFacts, TurnFacts
 from workspaces.database import database_now
 
 

@@ -1,7 +1,7 @@
 """Whether what is stored of conversations can have happened: promises of the turn engine, checked after the fact. Pure.
 
 Run when everything has come to rest, after whatever was killed, paused or cut off. `read_history()` in
-`chat.history_reader` gives the rows; whoever drove the conversations adds what was accepted, and what servers did.
+`tests.chaos.history_reader` gives the rows; whoever drove the conversations adds what was accepted, and what servers did.
 """
 
 from __future__ import annotations
