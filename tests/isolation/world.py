@@ -363,6 +363,7 @@ def make_side(slug: str, text: str) -> Side:
         endpoint=webhook,
         event=WebhookEvent.TURN_FINISHED.value,
         payload={"text": text},
+        next_attempt_at=timezone.now() + timedelta(days=1),
     )
     permission = ToolPermission.objects.create(
         workspace=workspace, user=member, tool=tool, definition_hash=digest

@@ -34,7 +34,7 @@ def test_every_address_of_a_workspace_begins_with_it() -> None:
 def test_a_page_asks_for_its_workspace_and_membership_once(tenant: Tenant) -> None:
     """Ours: the same two rows are never asked for twice."""
     client = tenant.client("auditor")
-    url = f"/w/{tenant.workspace.slug}/audit/me/"
+    url = f"/w/{tenant.workspace.slug}/activity/"
     client.get(url)
     with CaptureQueriesContext(connection) as asked:
         assert client.get(url).status_code == 200
