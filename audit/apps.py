@@ -9,7 +9,7 @@ class AuditConfig(AppConfig):
 
     def ready(self) -> None:
         from audit import metrics, receivers  # noqa: F401 - connects the receivers
-        from audit.leaving import listen_to_leaving
+        from audit.membership_end import listen_to_leaving
         from audit.models import AlertRule, AuditPolicy, AuditStream, LegalHold, ReportSchedule
         from workspaces.watched import watch
 

@@ -9,14 +9,13 @@ from celery.schedules import crontab
 from django.utils import timezone
 
 from audit import retention, rollups
-from audit.alerts import notices, watching
-from audit.alerts import sending as alert_sending
+from audit.alerts import delivery, evaluation, notices
 from audit.models import AuditPolicy
 from audit.retention.tasks import continue_erasure  # noqa: F401 - a worker finds it here
-from audit.reviews import sending as report_sending
-from audit.streams import sending
+from audit.reviews import scheduled_exports
+from audit.streams import forwarding
 from audit.verification import nightly
-from workspaces import restoring
+from workspaces import restore
 from workspaces.schedules import scheduled
 
 logger = logging.getLogger(__name__)
@@ -33,38 +32,38 @@ def count_entries() -> int:
 @scheduled(60)
 def send_reports() -> None:
     """Make and send scheduled files that are due; not after a restore, before somebody has looked at it."""
-    if not restoring.is_unconfirmed():
-        report_sending.send_due()
+    if not restore.is_unconfirmed():
+        scheduled_exports.send_due()
 
 
 @shared_task(ignore_result=True)
 @scheduled(5)
 def send_streams() -> None:
     """Send sealed entries to their sinks; not after a restore, before somebody has looked at it."""
-    if not restoring.is_unconfirmed():
-        sending.send_due()
+    if not restore.is_unconfirmed():
+        forwarding.send_due()
 
 
 @shared_task(ignore_result=True)
 @scheduled(30)
 def watch_alerts() -> None:
     """Look at every alert rule."""
-    watching.watch_all()
+    evaluation.watch_all()
 
 
 @shared_task(ignore_result=True)
 @scheduled(10)
 def send_alerts() -> None:
     """Send alerts' mails and webhooks; not after a restore, before somebody has looked at it."""
-    if not restoring.is_unconfirmed():
-        alert_sending.deliver_due()
+    if not restore.is_unconfirmed():
+        delivery.deliver_due()
 
 
 @shared_task(ignore_result=True)
 @scheduled(crontab(minute=51))
 def trim_alerts() -> None:
     """Forget old messages of alerts and old lines of bells."""
-    alert_sending.trim_deliveries()
+    delivery.trim_deliveries()
     notices.trim_notices()
 
 
@@ -86,7 +85,7 @@ def verify_the_whole() -> None:
 @scheduled(crontab(minute=53))
 def apply_retention() -> None:
     """Remove what workspaces do not want to keep; not after a restore, before somebody has looked at it."""
-    if restoring.is_unconfirmed():
+    if restore.is_unconfirmed():
         return
     rows = AuditPolicy.objects.across_workspaces().order_by("pk")
     for workspace_id in list(rows.values_list("pk", flat=True)):

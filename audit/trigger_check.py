@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from django.db import connection, transaction
 
-from audit import append_only, net
+from audit import append_only, outside_writes
 
 _DEFINED: Final = re.compile(
     r"CREATE TRIGGER (?P<name>\S+) (?P<moment>BEFORE|AFTER) (?P<events>.+?) ON (?:\w+\.)?(?P<table>\w+) "
@@ -49,7 +49,9 @@ def find_faults() -> list[str]:
 
 def expected_statements() -> list[str]:
     """What makes the triggers and their functions: of the append-only log, and of the net under the configuration."""
-    return append_only.trigger_statements(connection) + net.trigger_statements(connection)
+    return append_only.trigger_statements(connection) + outside_writes.trigger_statements(
+        connection
+    )
 
 
 def restore() -> list[str]:

@@ -20,7 +20,7 @@ class ChatConfig(AppConfig):
         from chat import metrics, reporting
         from chat.engine.waking import wake_with
         from chat.models import Bud, ModelProvider, WebhookEndpoint
-        from chat.services.leaving import listen_to_leaving
+        from chat.services.membership_end import listen_to_leaving
         from mcp_servers.registry.elicitation import register_listener
         from mcp_servers.registry.model_choices import register_providers
         from mcp_servers.registry.sampling import register_model

@@ -10,8 +10,8 @@ from celery.schedules import crontab
 from chat.artifacts import sweeping
 from chat.engine import runner, titles
 from chat.services import approvals, inputs, resolutions
-from chat.webhooks import sending
-from workspaces import restoring
+from chat.webhooks import delivery
+from workspaces import restore
 from workspaces.schedules import scheduled
 
 
@@ -34,15 +34,15 @@ def expire_approvals() -> int:
 @scheduled(15)
 def deliver_webhooks() -> None:
     """Send what waits for programs; not after a restore, before somebody has looked at it."""
-    if not restoring.is_unconfirmed():
-        sending.deliver_due()
+    if not restore.is_unconfirmed():
+        delivery.deliver_due()
 
 
 @shared_task(ignore_result=True)
 @scheduled(crontab(minute=37))
 def trim_deliveries() -> None:
     """Forget what was sent a week ago."""
-    sending.trim_deliveries()
+    delivery.trim_deliveries()
 
 
 @shared_task

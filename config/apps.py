@@ -13,10 +13,10 @@ class ConfigConfig(AppConfig):
 
     def ready(self) -> None:
         """Offer the gauges of what the installation is wired to, and hang the net under the configuration."""
-        from audit import net
+        from audit import outside_writes
         from config import metrics
 
         metrics.register()
         # Triggers name columns, which a migration may change: away before the first, and back after the last.
-        pre_migrate.connect(net.remove, sender=apps.get_app_config("workspaces"))
-        post_migrate.connect(net.install, sender=apps.get_app_config("chat"))
+        pre_migrate.connect(outside_writes.remove, sender=apps.get_app_config("workspaces"))
+        post_migrate.connect(outside_writes.install, sender=apps.get_app_config("chat"))

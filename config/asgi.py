@@ -15,8 +15,8 @@ from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from django.conf import settings  # noqa: E402
 
-from audit.sealing import watching  # noqa: E402
-from chat import restored  # noqa: E402
+from audit.sealing import sealing_thread  # noqa: E402
+from chat import restore  # noqa: E402
 from chat.engine import runner  # noqa: E402
 from chat.providers import openai_compatible as _model  # noqa: E402, F401 - no first message waits for its imports
 from chat.routing import websocket_urlpatterns  # noqa: E402
@@ -57,7 +57,7 @@ async def close_connections() -> None:
 
 async def end_the_log() -> None:
     """Seal what is left and sign where the log ends in this process."""
-    await asyncio.to_thread(watching.stop, 1.0)
+    await asyncio.to_thread(sealing_thread.stop, 1.0)
 
 
 _SPREAD_SECONDS = 0.5
@@ -65,7 +65,7 @@ _ENDING_SECONDS = 3.0
 """Of the time to drain, what is kept for giving turns back and closing connections."""
 configure_tracing()
 lifecycle = Lifecycle(
-    start_hooks=[restored.watch, watching.watch],
+    start_hooks=[restore.watch, sealing_thread.watch],
     stop_hooks=[
         StopHook(let_pages_go, 1.0),
         StopHook(hand_over_turns, settings.TRELLIS.drain_seconds),

@@ -42,28 +42,27 @@ def _drop_dead_connections(**_kwargs: object) -> None:
 @worker_process_init.connect
 def _take_part(**_kwargs: object) -> None:
     """A worker's process runs turns that others have left, like every other process."""
-    from audit.sealing import watching
-    from chat import restored
-    from chat.providers import openai_compatible as _model  # noqa: F401 - no turn waits for its imports
+    from audit.sealing import sealing_thread
+    from chat import restore
     from config.tracing import configure_tracing
 
     configure_tracing()
-    restored.watch()
-    watching.watch()
+    restore.watch()
+    sealing_thread.watch()
 
 
 @worker_process_shutdown.connect
 def _hand_over(**_kwargs: object) -> None:
-    from audit.sealing import watching
+    from audit.sealing import sealing_thread
     from chat.engine import runner
     from mcp_servers.client.connections import runtime
-    from workspaces import leaving
+    from workspaces import shutdown
     from workspaces.database import wait_for
 
-    leaving.leave()
+    shutdown.leave()
     wait_for(runner.hand_over, _HAND_OVER_SECONDS)
     runtime.shutdown(_HAND_OVER_SECONDS)
-    watching.stop(1.0)
+    sealing_thread.stop(1.0)
 
 
 _HAND_OVER_SECONDS = 2.0

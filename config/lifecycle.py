@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workspaces import announcements, leaving
+from workspaces import announcements, shutdown
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class Lifecycle:
         if self._is_stopped:
             return
         self._is_stopped = True
-        leaving.leave()
+        shutdown.leave()
         for hook in self._stop_hooks:
             try:
                 async with asyncio.timeout(hook.seconds):

@@ -11,14 +11,14 @@ from typing import Final
 BOTH_ENGINES: Final = (
     # Triggers, their functions, and what is found when somebody went past them.
     "tests/audit/sealing/",
-    "tests/audit/test_net.py",
+    "tests/audit/test_outside_writes.py",
     "tests/audit/test_services.py",
     "tests/audit/verification/test_hidden.py",
     "tests/audit/verification/test_online.py",
     "tests/config/test_migrations.py",
     # Transactions that fail, are lost, or are restored.
     "tests/audit/test_spool.py",
-    "tests/chat/test_restored.py",
+    "tests/chat/test_restore.py",
     "tests/mcp_servers/test_gate_and_the_log.py",
     "tests/workspaces/test_backups.py",
     # SQL of each engine's own: search, percentiles, streamed reads, JSON, statements that are prepared or counted.
@@ -33,7 +33,7 @@ BOTH_ENGINES: Final = (
     "tests/workspaces/test_prepared.py",
     "tests/workspaces/test_secrets.py",
     # Leases, row locks and claims.
-    "tests/audit/streams/test_sending.py",
+    "tests/audit/streams/test_forwarding.py",
     "tests/chat/test_queue.py",
     "tests/chat/test_storm.py",
     "tests/chat/test_turns.py",

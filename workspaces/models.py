@@ -287,7 +287,7 @@ class IdempotentRequest(WorkspaceModel):
 
 
 class Installation(models.Model):
-    """The one row about the whole installation; see `workspaces.restoring`."""
+    """The one row about the whole installation; see `workspaces.restore`."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     epoch = models.PositiveBigIntegerField(default=0, help_text="Grows as long as it runs.")

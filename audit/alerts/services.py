@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
 
-from audit.alerts import watching
+from audit.alerts import evaluation
 from audit.models import AlertRule
 from audit.models.alerts import MOST_WINDOW_MINUTES
 from workspaces.actors import Actor
@@ -96,9 +96,9 @@ def switch_rule(*, rule: AlertRule, actor: Actor, is_active: bool) -> None:
     with tracked_change(rule, actor=actor):
         rule.is_active = is_active
         rule.save()
-        alert = watching.open_alert(rule)
+        alert = evaluation.open_alert(rule)
         if not is_active and alert is not None:
-            watching.end(
+            evaluation.end(
                 alert, rule, database_now(), value=alert.value, why="The rule was switched off."
             )
 

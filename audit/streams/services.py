@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db import transaction
 
 from audit.models import AuditStream, StreamCursor, StreamState
-from audit.streams import sending
+from audit.streams import forwarding
 from audit.streams.building import parse_target
 from audit.streams.reading import current_heads
 from workspaces import outbound
@@ -147,7 +147,7 @@ def delete_stream(*, stream: AuditStream, actor: Actor) -> None:
 def try_stream(*, stream: AuditStream, actor: Actor) -> str:
     """Send one event that tells of nothing, and wait; what went wrong, or ""."""
     _require(actor, stream.workspace_id)
-    return sending.send_test(stream)
+    return forwarding.send_test(stream)
 
 
 def _require(actor: Actor, workspace_id: UUID | None) -> None:

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from audit import exports
 from audit.models import ReportSchedule, SavedView, SignOff
-from audit.reviews import schedules, sending, signing
+from audit.reviews import scheduled_exports, schedules, signing
 from audit.reviews import views as saved
 from audit.views.header import header_of
 from audit.views.parts import workspace_of
@@ -168,7 +168,7 @@ def change_schedule(
     schedule: ReportSchedule = ReportSchedule.objects.for_workspace(workspace).fetch(schedule_id)
     if verb == "send":
         try:
-            done = sending.send_now(schedule=schedule, actor=request.actor)
+            done = scheduled_exports.send_now(schedule=schedule, actor=request.actor)
         except InvalidInput as error:
             messages.error(request, error.message)
         else:

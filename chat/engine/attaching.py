@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
-from chat.effective import servers_of
 from chat.models import Attachment, Conversation, Message
+from chat.usable_servers import servers_of
 from mcp_servers.models import McpResource
 from mcp_servers.registry.services.watching import watch_resources
 from workspaces.errors import InvalidInput

@@ -26,7 +26,7 @@ from mcp_servers.gate.port import Standing
 from workspaces.database import in_database
 from workspaces.errors import NotFound
 from workspaces.failpoints import Failpoint, failpoint
-from workspaces.leaving import is_leaving
+from workspaces.shutdown import is_leaving
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from uuid import UUID
 from django.db import transaction
 
 from chat.engine.counting import count
-from chat.handing_out import hand_out
+from chat.enqueue import hand_out
 from chat.models import Bud, Conversation, Message, Turn
 from chat.models.turns import ACTIVE
 from chat.providers.base import (

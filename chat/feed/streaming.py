@@ -28,7 +28,7 @@ from chat.models import Conversation, Turn
 from chat.snapshots import read_turn
 from workspaces.database import in_database
 from workspaces.errors import RateLimited
-from workspaces.leaving import is_leaving
+from workspaces.shutdown import is_leaving
 
 logger = logging.getLogger(__name__)
 

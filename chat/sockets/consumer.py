@@ -26,8 +26,8 @@ from mcp_servers.client.canonical import clean_text
 from workspaces.announcements import serve_from, workspace_group
 from workspaces.database import in_database, is_unavailable
 from workspaces.errors import DomainError, InvalidInput, NotFound
-from workspaces.leaving import is_leaving
 from workspaces.sessions import user_group
+from workspaces.shutdown import is_leaving
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from django.db import transaction
 from uuid_utils.compat import uuid7
 
-from chat.handing_out import hand_out
+from chat.enqueue import hand_out
 from chat.models import ToolCall, Turn, WebhookDelivery, WebhookEndpoint
 from chat.values import WebhookEvent
 from workspaces.database import database_now

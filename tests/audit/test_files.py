@@ -22,7 +22,7 @@ from audit.actions import Action
 from audit.exports import streams, workbook
 from audit.exports.ocsf import event_of
 from audit.models import AuditEntry, ReportSchedule
-from audit.reviews import sending
+from audit.reviews import scheduled_exports
 from audit.reviews.schedules import next_run, period_before
 from tests.audit.test_exports import FORMULAS, write
 from tests.audit.test_pages import SECRET_ARGUMENT, a_call, url
@@ -196,8 +196,8 @@ def test_a_due_file_is_mailed_once_with_what_was_asked(tenant: Tenant) -> None:
     yesterday(tenant)
     a_call(tenant)
     schedule = a_schedule(tenant)
-    assert sending.send_due() == 1
-    assert sending.send_due() == 0
+    assert scheduled_exports.send_due() == 1
+    assert scheduled_exports.send_due() == 0
     [message] = mail.outbox
     assert message.to == [tenant.auditor.email]
     assert str(schedule.pk) in message.extra_headers["Message-ID"]
@@ -221,7 +221,7 @@ def test_two_workers_send_a_due_file_once() -> None:
     tenant = make_tenant("a")
     a_schedule(tenant)
     with Threads(3) as pool:
-        done = [pool.submit(sending.send_due) for _ in range(3)]
+        done = [pool.submit(scheduled_exports.send_due) for _ in range(3)]
         assert sum(one.result() for one in done) == 1
     assert len(mail.outbox) == 1
 
@@ -233,7 +233,7 @@ def test_rights_are_asked_again_when_the_file_is_made(tenant: Tenant) -> None:
     Membership.objects.for_workspace(tenant.workspace).filter(user=tenant.auditor).update(
         is_auditor=False
     )
-    assert sending.send_due() == 1
+    assert scheduled_exports.send_due() == 1
     schedule.refresh_from_db()
     assert mail.outbox == []
     assert schedule.last_ok is False
@@ -252,7 +252,7 @@ def test_a_failure_is_said_plainly_and_tried_again(
         raise ConnectionRefusedError("smtp.internal:25 refused")
 
     monkeypatch.setattr("django.core.mail.EmailMessage.send", refused)
-    sending.send_due()
+    scheduled_exports.send_due()
     schedule.refresh_from_db()
     assert schedule.last_ok is False
     assert "smtp" not in schedule.last_result
@@ -270,7 +270,7 @@ def test_a_file_goes_into_the_store(tenant: Tenant, settings: Any, tmp_path: Pat
     }
     yesterday(tenant)
     schedule = a_schedule(tenant, delivery="storage", recipients=[], format="xlsx")
-    sending.send_due()
+    scheduled_exports.send_due()
     schedule.refresh_from_db()
     assert schedule.last_ok, schedule.last_result
     name = schedule.last_result.removeprefix("Stored as ").removesuffix(".")

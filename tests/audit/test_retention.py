@@ -22,7 +22,7 @@ from audit.models import (
     AuditTombstone,
     LegalHold,
 )
-from audit.net import sweep
+from audit.outside_writes import sweep
 from audit.policies import DEFAULT
 from audit.retention import active_hold, apply_retention, erase_bodies, place_hold, release_hold
 from audit.retention.erasing import runs_of

@@ -19,7 +19,7 @@ def main() -> None:
     django.setup()
     from collections import Counter
 
-    from audit.sealing.watching import seal_all
+    from audit.sealing.sealing_thread import seal_all
     from audit.verification.online import verify
     from tests.chaos.history_check import Effect, find_violations
     from tests.chaos.history_reader import read_history

@@ -16,7 +16,7 @@ from chat.engine import leases, predecessors, runner
 from chat.models import Turn
 from config.env import ROOT
 from tests.chat.conftest import Chat
-from workspaces import leaving
+from workspaces import shutdown
 from workspaces.database import database_now
 
 pytestmark = pytest.mark.sqlite
@@ -52,11 +52,11 @@ def other(chat: Chat) -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 def give_to(owner: str, chat: Chat) -> UUID:
     """A turn that another process has just taken."""
-    leaving.leave()
+    shutdown.leave()
     try:
         turn = chat.send().turn
     finally:
-        leaving.stay()
+        shutdown.stay()
     Turn.objects.for_workspace(chat.tenant.workspace).filter(pk=turn.pk).update(
         status="running",
         attempt=1,

@@ -24,9 +24,9 @@ from uuid_utils.compat import uuid7
 
 from audit.models import AuditEntry
 from chat.models import Turn, WebhookDelivery
-from chat.webhooks import sending
+from chat.webhooks import delivery
+from chat.webhooks.delivery import deliver_due, trim_deliveries
 from chat.webhooks.outbox import TASK, tell_test, tell_turn_finished
-from chat.webhooks.sending import deliver_due, trim_deliveries
 from chat.webhooks.services import create_webhook, renew_secret, try_webhook, update_webhook
 from config.celery import app
 from tests.chat.conftest import Chat
@@ -239,7 +239,7 @@ def test_old_deliveries_are_forgotten(chat: Chat, program: Program, secret: str)
     chat.model.say("hello")
     chat.ask()
     rows = WebhookDelivery.objects.for_workspace(chat.tenant.workspace)
-    rows.update(created_at=database_now() - timedelta(days=sending.KEEP_DAYS + 1))
+    rows.update(created_at=database_now() - timedelta(days=delivery.KEEP_DAYS + 1))
     assert trim_deliveries() == 0
     deliver_due()
     assert trim_deliveries() == 1
@@ -287,16 +287,16 @@ def test_a_program_that_hangs_holds_up_nobody(
     endpoint = deliveries_endpoint(chat)
     sender = threading.Thread(target=giving_back(deliver_due))
     try:
-        old = put(another_endpoint(chat, hanging.url), sending.MOST_AT_ONCE + 1)
+        old = put(another_endpoint(chat, hanging.url), delivery.MOST_AT_ONCE + 1)
         new = put(endpoint, 1)[0]
         sender.start()
         assert program.was_heard.wait(PATIENCE)
         while new.status != "delivered":
             assert sender.is_alive()
             new.refresh_from_db()
-        assert len(hanging.heard) <= sending.MOST_PER_ENDPOINT
+        assert len(hanging.heard) <= delivery.MOST_PER_ENDPOINT
         tried = {row.pk for row in deliveries(chat) if row.pk != new.pk and row.attempts}
-        assert tried == {row.pk for row in old[: sending.MOST_PER_ENDPOINT]}
+        assert tried == {row.pk for row in old[: delivery.MOST_PER_ENDPOINT]}
     finally:
         hanging.let_go.set()
         if sender.ident is not None:
@@ -306,9 +306,9 @@ def test_a_program_that_hangs_holds_up_nobody(
 
 def test_a_batch_is_tried_well_within_its_claim() -> None:
     """REL-47: also where nobody answers; otherwise another process would send the same again."""
-    rounds = math.ceil(sending.MOST_AT_ONCE / sending.SIDE_BY_SIDE)
+    rounds = math.ceil(delivery.MOST_AT_ONCE / delivery.SIDE_BY_SIDE)
     assert rounds * webhooks.ANSWER_SECONDS <= outbox.CLAIM_SECONDS / 2
-    assert sending.MOST_PER_ENDPOINT < sending.SIDE_BY_SIDE
+    assert delivery.MOST_PER_ENDPOINT < delivery.SIDE_BY_SIDE
 
 
 def test_processes_that_die_with_an_event_do_so_a_bounded_number_of_times(
@@ -350,8 +350,8 @@ def test_a_late_failure_does_not_undo_what_was_given_up(
     """REL-47: an endpoint may be switched off while it is being called."""
     row = put(deliveries_endpoint(chat), 1)[0]
     row.attempts = 1
-    sending.give_up_all(row.workspace_id, row.endpoint_id)
-    sending._note(row, webhooks.NotTaken("It answered with status 500.", status=500))
+    delivery.give_up_all(row.workspace_id, row.endpoint_id)
+    delivery._note(row, webhooks.NotTaken("It answered with status 500.", status=500))
     row.refresh_from_db()
     assert row.status == "given_up"
 

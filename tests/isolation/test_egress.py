@@ -38,7 +38,7 @@ ALLOWED = {
     "mcp_servers/client/transports/websocket.py": "speaks over the client it is given",
     "chat/providers/openai_compatible.py": "drives the client it is given",
     "chat/providers/choosing.py": "asks the egress client whether a local model answers",
-    "chat/webhooks/sending.py": "names the client that it posts with",
+    "chat/webhooks/delivery.py": "names the client that it posts with",
     "workspaces/webhooks.py": "posts with the egress client",
     "chat/demo_model/transport.py": "answers inside the process, and opens nothing",
 }

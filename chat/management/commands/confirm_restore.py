@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from chat import restored
+from chat import restore
 
 
 def _person() -> str:
@@ -25,7 +25,7 @@ class Command(BaseCommand):
     help = "Lets webhooks go out again after the database was restored from a backup."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if restored.confirm(by=_person()):
+        if restore.confirm(by=_person()):
             self.stdout.write("Confirmed. Webhooks go out again.")
         else:
             self.stdout.write("Nothing to confirm: no restore was found.")

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from uuid_utils.compat import uuid7
 
 from audit.actions import Action, Outcome, RefusedBy
-from audit.alerts import notices, sending, services, watching
+from audit.alerts import delivery, evaluation, notices, services
 from audit.alerts.conditions import measure
 from audit.alerts.services import RECOMMENDED, RuleDraft
 from audit.models import Alert, AlertDelivery, AlertRule, AuditEntry, Notice
@@ -68,7 +68,7 @@ def make(tenant: Tenant, condition: str, threshold: int = 1, **fields: Any) -> A
 
 
 def look(rule: AlertRule, **later: float) -> Alert | None:
-    return watching.watch(rule, timezone.now() + timedelta(**later))
+    return evaluation.watch(rule, timezone.now() + timedelta(**later))
 
 
 CALL = Action.TOOL_CALL_FINISHED
@@ -167,11 +167,11 @@ def test_one_alert_is_open_and_told_once(tenant: Tenant, receiver: HttpReceiver)
     look(rule)
     alert = Alert.objects.for_workspace(tenant.workspace).get()
     assert (alert.value, alert.peak) == (2, 2)
-    assert sending.deliver_due() == 2
+    assert delivery.deliver_due() == 2
     look(rule, hours=3)
     look(rule, hours=3.5)
     look(rule, hours=6)
-    sending.deliver_due()
+    delivery.deliver_due()
     types = [json.loads(body)["type"] for _, body in receiver.heard]
     assert types == ["alert.raised", "alert.reminder", "alert.ended"]
     assert [m.subject.partition(":")[0] for m in mail.outbox] == [
@@ -205,10 +205,10 @@ def test_webhooks_of_alerts_are_signed_and_carry_one_id(
 
     for _ in range(2):
         with patch.object(outbox, "note", side_effect=Killed), pytest.raises(Killed):
-            sending.deliver_due()
-    assert sending.deliver_due() == 0, "until its claim ends, nobody else sends"
+            delivery.deliver_due()
+    assert delivery.deliver_due() == 0, "until its claim ends, nobody else sends"
     AlertDelivery.objects.across_workspaces().update(next_attempt_at=timezone.now())
-    assert sending.deliver_due() == 2
+    assert delivery.deliver_due() == 2
     ids = [headers["webhook-id"] for headers, _ in receiver.heard]
     assert len(ids) == 2
     assert len(set(ids)) == 1
@@ -226,7 +226,7 @@ def test_nothing_is_told_of_an_alert_that_was_rolled_back(tenant: Tenant) -> Non
     with pytest.raises(RuntimeError), transaction.atomic():
         assert look(rule) is not None
         raise RuntimeError
-    assert sending.deliver_due() == 0
+    assert delivery.deliver_due() == 0
     assert not Notice.objects.for_workspace(tenant.workspace).exists()
     assert look(rule) is not None
 
@@ -236,13 +236,13 @@ def test_a_message_that_fails_is_tried_again_later(tenant: Tenant, receiver: Htt
     write(tenant, CALL, outcome=Outcome.TIMEOUT)
     look(rule)
     receiver.answers = [Response(status_code=500)]
-    sending.deliver_due()
+    delivery.deliver_due()
     waiting = AlertDelivery.objects.for_workspace(tenant.workspace).get()
     assert waiting.last_error == "It answered with status 500."
     assert waiting.status == AlertDelivery.Status.WAITING
     assert waiting.next_attempt_at > timezone.now()
     AlertDelivery.objects.across_workspaces().update(next_attempt_at=timezone.now())
-    sending.deliver_due()
+    delivery.deliver_due()
     waiting.refresh_from_db()
     assert waiting.status == AlertDelivery.Status.DELIVERED
 
@@ -255,7 +255,7 @@ def test_recommended_rules_are_added_once(tenant: Tenant) -> None:
     assert services.add_recommended(workspace_id=tenant.workspace.pk, actor=owner) == 0
     kinds = AlertRule.objects.for_workspace(tenant.workspace).values_list("condition", flat=True)
     assert set(kinds) == set(_C.values)
-    assert watching.watch_all() == len(RECOMMENDED)
+    assert evaluation.watch_all() == len(RECOMMENDED)
 
 
 def test_settings_of_rules_are_checked_and_told(tenant: Tenant, receiver: HttpReceiver) -> None:
@@ -282,7 +282,7 @@ def test_settings_of_rules_are_checked_and_told(tenant: Tenant, receiver: HttpRe
     write(tenant, Action.TOOL_CALL_REFUSED, refused_by=RefusedBy.QUOTA)
     look(rule)
     services.switch_rule(rule=rule, actor=tenant.actor("owner"), is_active=False)
-    assert watching.open_alert(rule) is None
+    assert evaluation.open_alert(rule) is None
     assert look(rule) is None
     services.delete_rule(rule=rule, actor=tenant.actor("owner"))
     entries = AuditEntry.objects.for_workspace(tenant.workspace)
@@ -304,8 +304,8 @@ def test_one_rule_that_fails_keeps_no_other_from_its_look(tenant: Tenant) -> Non
             raise ValueError
         return real(rule, now)
 
-    with patch.object(watching, "measure", broken):
-        assert watching.watch_all() == 2
+    with patch.object(evaluation, "measure", broken):
+        assert evaluation.watch_all() == 2
     assert Alert.objects.for_workspace(tenant.workspace).get().rule.name == "good"
 
 
@@ -351,11 +351,11 @@ def test_old_messages_and_lines_are_forgotten(tenant: Tenant) -> None:
     rule = make(tenant, _C.TIMEOUT, emails=["a@example.org"])
     write(tenant, CALL, outcome=Outcome.TIMEOUT)
     look(rule)
-    sending.deliver_due()
+    delivery.deliver_due()
     long_ago = timezone.now() - timedelta(days=100)
     AlertDelivery.objects.across_workspaces().update(created_at=long_ago)
     Notice.objects.across_workspaces().update(created_at=long_ago)
-    assert sending.trim_deliveries() == 1
+    assert delivery.trim_deliveries() == 1
     assert notices.trim_notices() == 3
 
 

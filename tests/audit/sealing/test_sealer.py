@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db import DatabaseError, transaction
 from django.test import override_settings
 
-from audit import net
+from audit import outside_writes
 from audit.actions import Action
 from audit.models import (
     PLATFORM_CHAIN,
@@ -26,7 +26,7 @@ from audit.models import (
 from audit.proof.records import record_of
 from audit.proof.signing import SigningKeyMissing, signing_keys
 from audit.proof.trellis_verify import NO_HASH, WHOLE, entry_hash
-from audit.sealing import checkpoints, external, sealer, watching
+from audit.sealing import checkpoints, external, sealer, sealing_thread
 from audit.sealing.checkpoints import make_checkpoint
 from audit.sealing.reading import heads, sealed_after
 from audit.sealing.sealer import seal_pending
@@ -280,16 +280,16 @@ def test_a_failed_file_leaves_the_old_one_whole(
 
 def test_a_round_seals_and_signs(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     """REL-41: what a killed process left is sealed by whoever goes round next."""
-    net.sweep()  # what was written to prepare this
+    outside_writes.sweep()  # what was written to prepare this
     seal_pending()
     sealed, now = AuditSeal.objects.count(), database_now()
     monkeypatch.setattr(checkpoints, "database_now", lambda: now)
     write_entries(tenant, 3)
-    watching.go_round()
+    sealing_thread.go_round()
     assert AuditSeal.objects.count() == sealed + 3
     assert AuditCheckpoint.objects.count() == 1
-    watching.note_process(Action.LOG_STARTED)
-    watching.go_round()
+    sealing_thread.note_process(Action.LOG_STARTED)
+    sealing_thread.go_round()
     assert PLATFORM_CHAIN in heads()
     assert AuditCheckpoint.objects.count() == 1
 
@@ -302,7 +302,7 @@ def test_the_thread_lives_through_failures_and_signs_the_end(
     from threading import Event
 
     tried, healed = Event(), Event()
-    real = watching.go_round
+    real = sealing_thread.go_round
 
     def fail_first() -> None:
         if not tried.is_set():
@@ -311,15 +311,15 @@ def test_the_thread_lives_through_failures_and_signs_the_end(
         real()
         healed.set()
 
-    monkeypatch.setattr(watching, "go_round", fail_first)
-    monkeypatch.setattr(watching, "ROUND_SECONDS", 0.01)
+    monkeypatch.setattr(sealing_thread, "go_round", fail_first)
+    monkeypatch.setattr(sealing_thread, "ROUND_SECONDS", 0.01)
     write_entries(tenant, 2)
-    watching.watch()
+    sealing_thread.watch()
     try:
         assert tried.wait(PATIENCE)
         assert healed.wait(PATIENCE)
     finally:
-        watching.stop(30)
+        sealing_thread.stop(30)
     last = AuditCheckpoint.objects.order_by("-number").first()
     assert last is not None
     assert last.kind == Kind.END

@@ -20,7 +20,7 @@ from audit.alerts.conditions import measure
 from audit.health import health
 from audit.models import AlertRule, AuditCheckpoint, AuditEntry, AuditTombstone
 from audit.proof.trellis_verify import Report, entry_hash, verify_export
-from audit.sealing import checkpoints, watching
+from audit.sealing import checkpoints, sealing_thread
 from audit.sealing.checkpoints import make_checkpoint
 from audit.sealing.sealer import seal_pending
 from audit.sealing.tombstones import make_tombstone
@@ -147,7 +147,7 @@ def test_a_missing_key_is_told_everywhere_and_its_gap_is_a_range(
             seal_pending()
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(checkpoints, "is_due", lambda: True)
-                watching.sign_if_due()
+                sealing_thread.sign_if_due()
         assert AuditCheckpoint.objects.get() == newest
         entry = AuditEntry.unscoped.get(action=Action.LOG_UNSIGNED.value)
         assert entry.details["missing_key"] == newest.key_id

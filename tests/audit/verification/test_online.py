@@ -37,11 +37,11 @@ from audit.sealing.sealer import seal_pending
 from audit.sealing.tombstones import make_tombstone
 from audit.verification import online, stream
 from audit.verification.online import last_verification, verify
-from chat import restored
+from chat import restore as chat_restore
 from config.env import EncryptionKey
 from tests.audit.tampering import sealed_log, tamper, write_entries
 from tests.factories import Tenant, TwoTenants
-from workspaces import restoring
+from workspaces import restore
 from workspaces.actors import Actor, Source
 from workspaces.models import Installation
 
@@ -360,7 +360,7 @@ def test_a_restored_old_copy_is_said_to_be_one_until_a_person_confirms(
     make_checkpoint()
     (aside,) = external.kept_aside()
     assert aside.name == f"checkpoint.json.before-restore-{newest.number}"
-    assert restoring.is_unconfirmed()
+    assert restore.is_unconfirmed()
     (loss,) = losses()
     assert loss.details["known_checkpoint"] == newest.number
     seal_pending()
@@ -368,7 +368,7 @@ def test_a_restored_old_copy_is_said_to_be_one_until_a_person_confirms(
     report = check()
     assert report.result == "incomplete"
     assert any("confirmed" in finding.text for finding in report.findings)
-    assert restored.confirm(by="somebody")
+    assert chat_restore.confirm(by="somebody")
     make_checkpoint()
     assert external.kept_aside() == []
     report = check()
@@ -412,9 +412,9 @@ def test_another_name_for_the_installation_hides_no_restore(tenant: Tenant) -> N
     assert kept is not None
     assert kept.statement == newest.statement
     assert len(losses()) == 1
-    assert restoring.is_unconfirmed()
+    assert restore.is_unconfirmed()
     assert check().result == "incomplete"
-    assert restored.confirm()
+    assert chat_restore.confirm()
     make_checkpoint()
     assert check().findings == []
 
@@ -470,7 +470,7 @@ def test_a_loss_is_entered_before_its_file_is_moved(tenant: Tenant) -> None:
             with pytest.raises(SigningKeyMissing):
                 make_checkpoint()
         assert (len(losses()), len(external.kept_aside())) == (1, 1)
-    restored.confirm()
+    chat_restore.confirm()
     (aside,) = external.kept_aside()
     with pytest.MonkeyPatch.context() as patch:
 

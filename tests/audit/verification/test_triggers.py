@@ -15,7 +15,7 @@ from django.utils import timezone
 from audit.actions import Action
 from audit.alerts.conditions import measure
 from audit.models import AlertRule, AuditEntry
-from audit.sealing import watching
+from audit.sealing import sealing_thread
 from audit.trigger_check import find_faults, restore
 from tests.audit.tampering import sealed_log
 from tests.audit.verification.test_online import check
@@ -102,7 +102,7 @@ def test_a_changed_trigger_is_found_and_told(
     with pytest.raises(CommandError) as caught:
         call_command("verify_audit", stdout=StringIO())
     assert caught.value.returncode == 1
-    watching.look_at_triggers()
+    sealing_thread.look_at_triggers()
     assert "audit_triggers_changed" in caplog.text
     entry = AuditEntry.unscoped.get(action=Action.LOG_UNGUARDED.value)
     assert entry.details["faults"] == find_faults()

@@ -9,15 +9,16 @@ import pytest
 from django.core.management import call_command
 
 from audit.models import AuditEntry
-from chat import restored, tasks
+from chat import restore as chat_restore
+from chat import tasks
 from chat.engine import leases, runner
 from chat.models import Turn
 from chat.services.approvals import decide
 from chat.values import Decision
-from chat.webhooks import sending
+from chat.webhooks import delivery
 from mcp_servers.models import Approval
 from tests.chat.conftest import Chat
-from workspaces import leaving, restoring
+from workspaces import restore, shutdown
 from workspaces.database import database_now
 from workspaces.errors import Conflict
 from workspaces.models import Installation
@@ -27,7 +28,7 @@ from workspaces.models import Installation
 def epoch_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The file outside the database, of this test alone."""
     path = tmp_path / "epoch.json"
-    monkeypatch.setattr(restoring, "_path", lambda: path)
+    monkeypatch.setattr(restore, "_path", lambda: path)
     return path
 
 
@@ -38,19 +39,19 @@ def test_a_database_that_went_back_does_nothing_by_itself(
     chat.model.call(("counting__destroy", {"what": "x"}))
     sent = chat.send()
     chat.watching.turn("waiting_for_approval")
-    assert not restored.look()
+    assert not chat_restore.look()
     backup = Installation.objects.get().epoch
     # Approved and taken by nobody yet: as the backup has it, whatever was done after it.
-    leaving.leave()
+    shutdown.leave()
     try:
         decide(call=chat.calls()[0], decision=Decision.APPROVED, actor=chat.actor)
     finally:
-        leaving.stay()
-    assert not restored.look()
+        shutdown.stay()
+    assert not chat_restore.look()
     Installation.objects.update(epoch=backup)
     chat.watching.forget()
 
-    assert restored.look()
+    assert chat_restore.look()
     assert chat.reload(sent.turn).status == "interrupted"
     assert runner.recover() == 0
     assert chat.server.calls == []
@@ -64,36 +65,36 @@ def test_a_database_that_went_back_does_nothing_by_itself(
     assert entry.details["interrupted_turns"] == 1
 
     delivered: list[bool] = []
-    monkeypatch.setattr(sending, "deliver_due", lambda: delivered.append(True))
+    monkeypatch.setattr(delivery, "deliver_due", lambda: delivered.append(True))
     tasks.deliver_webhooks()
     assert not delivered
     call_command("confirm_restore")
     tasks.deliver_webhooks()
     assert delivered
     assert AuditEntry.objects.across_workspaces().filter(action="restore.confirmed").count() == 1
-    assert not restored.look(), "it is told once"
+    assert not chat_restore.look(), "it is told once"
 
 
 def test_a_restart_and_another_database_are_no_restore(epoch_file: Path, db: None) -> None:
     """REL-46: the number grows, a missing or foreign file says nothing, and a broken one neither."""
-    assert restoring.beat() is None
-    assert restoring.beat() is None
+    assert restore.beat() is None
+    assert restore.beat() is None
     epoch_file.unlink()
-    assert restoring.beat() is None
+    assert restore.beat() is None
     epoch_file.write_text('{"installation": "another", "epoch": 10000}')
-    assert restoring.beat() is None
+    assert restore.beat() is None
     epoch_file.write_text("{")
-    assert restoring.beat() is None
-    assert not restoring.is_unconfirmed()
+    assert restore.beat() is None
+    assert not restore.is_unconfirmed()
 
 
 def test_a_turn_that_is_about_to_be_taken_is_no_orphan(chat: Chat) -> None:
     """REL-11, REL-41: at the second look it is one, and one whose holder let its lease run out is at the first."""
-    leaving.leave()
+    shutdown.leave()
     try:
         sent = chat.send()
     finally:
-        leaving.stay()
+        shutdown.stay()
     orphanage = leases.Orphanage()
     assert orphanage.look() == []
     assert [one.turn_id for one in orphanage.look()] == [sent.turn.pk]

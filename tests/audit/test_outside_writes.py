@@ -6,7 +6,7 @@ import pytest
 from django.db import connection, transaction
 
 from audit.models import AuditEntry, OutsideWrite
-from audit.net import install, sweep
+from audit.outside_writes import install, sweep
 from audit.sealing.sealer import seal_pending
 from chat.models import ModelProvider
 from chat.services.buds import create_bud, update_bud
@@ -142,7 +142,7 @@ def test_state_that_changes_by_itself_is_no_configuration(quiet: Tenant) -> None
 
 def test_the_triggers_stand_on_every_watched_table_and_are_made_once(tenant: Tenant) -> None:
     """Ours: a second migration changes nothing."""
-    from audit.net.triggers import _names_on
+    from audit.outside_writes.triggers import _names_on
 
     def names() -> dict[str, set[str]]:
         with connection.cursor() as cursor:

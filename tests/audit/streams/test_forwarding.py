@@ -27,7 +27,7 @@ from audit.models import AuditEntry, AuditStream, StreamCursor, StreamState
 from audit.sealing import sealer
 from audit.sealing.reading import sealed_after
 from audit.services import EntryDraft, Ref, record
-from audit.streams import claims, reading, sending, services
+from audit.streams import claims, forwarding, reading, services
 from audit.streams.events import event_for_test
 from audit.streams.services import Start, StreamDraft
 from audit.streams.syslog import framed, message_of
@@ -133,7 +133,7 @@ def test_a_program_gets_signed_batches_in_order(tenant: Tenant, receiver: HttpRe
     """Batches of JSON with a Standard Webhooks signature; no argument, no result, no preview (SEC-94)."""
     _, secret = make(tenant, receiver.url)
     entries = write(tenant, "a", "b", "c")
-    sending.send_due()
+    forwarding.send_due()
     assert [entry["uid"] for entry in told(receiver)] == [str(entry.pk) for entry in entries]
     seqs = [entry["seq"] for entry in told(receiver)]
     assert seqs == sorted(seqs)
@@ -144,7 +144,7 @@ def test_a_program_gets_signed_batches_in_order(tenant: Tenant, receiver: HttpRe
     expected = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
     assert headers["webhook-signature"] == f"v1,{expected}"
     assert b"canary" not in body
-    assert sending.send_due() == 0, "nothing is sent twice when all goes well"
+    assert forwarding.send_due() == 0, "nothing is sent twice when all goes well"
 
 
 def test_a_batch_without_a_yes_is_sent_again_with_the_same_uids(
@@ -155,17 +155,17 @@ def test_a_batch_without_a_yes_is_sent_again_with_the_same_uids(
     before = dict(StreamCursor.objects.values_list("chain_id", "seq"))
     write(tenant, "a", "b")
     receiver.answers = [Response(status_code=503)]
-    assert sending.send_due() == 0
+    assert forwarding.send_due() == 0
     assert dict(StreamCursor.objects.values_list("chain_id", "seq")) == before
     state = state_of(stream)
     assert state.failures == 1
     assert state.last_error == "It answered with status 503."
     assert state.next_attempt_at is not None
     first = told(receiver)
-    assert sending.send_due() == 0, "it waits for its pause to end"
+    assert forwarding.send_due() == 0, "it waits for its pause to end"
     assert len(told(receiver)) == len(first)
     make_due(stream)
-    sending.send_due()
+    forwarding.send_due()
     assert [e["uid"] for e in told(receiver)] == [e["uid"] for e in first] * 2
     state = state_of(stream)
     assert (state.failures, state.last_error, state.next_attempt_at) == (0, "", None)
@@ -186,10 +186,10 @@ def test_a_process_that_dies_after_the_yes_sends_the_batch_again(
         patch.object(claims, "release"),  # a dead process releases nothing
         pytest.raises(Killed),
     ):
-        sending.send_due()
-    assert sending.send_due() == 0, "until its claim ends, nobody else sends"
+        forwarding.send_due()
+    assert forwarding.send_due() == 0, "until its claim ends, nobody else sends"
     StreamState.objects.update(claimed_until=database_now() - timedelta(seconds=1))
-    sending.send_due()
+    forwarding.send_due()
     assert [e["uid"] for e in told(receiver)] == [str(entry.pk)] * 2
 
 
@@ -200,7 +200,7 @@ def test_two_processes_do_not_send_side_by_side(tenant: Tenant, receiver: HttpRe
     mine = claims.claim(stream)
     assert mine is not None
     assert claims.claim(stream) is None
-    assert sending.send_due() == 0
+    assert forwarding.send_due() == 0
     assert receiver.heard == []
     services.start_over(stream=stream, actor=tenant.actor("owner"), start=Start.NOW)
     assert not claims.note_taken(
@@ -228,7 +228,7 @@ def test_pauses_grow_and_a_sink_may_ask_for_longer(tenant: Tenant, receiver: Htt
     receiver.answers = [Response(status_code=429, headers={"retry-after": "1800"})]
     StreamState.objects.update(failures=0)
     now = database_now()
-    sending.send_due()
+    forwarding.send_due()
     next_at = state_of(stream).next_attempt_at
     assert next_at is not None
     assert (next_at - now).total_seconds() >= 1799
@@ -238,7 +238,7 @@ def test_a_sink_that_is_away_holds_up_no_other(tenant: Tenant, receiver: HttpRec
     make(tenant, "http://127.0.0.1:9999/")
     make(tenant, receiver.url)
     write(tenant, "a")
-    sending.send_due()
+    forwarding.send_due()
     assert len(told(receiver)) == 1
     away = StreamState.objects.exclude(failures=0).get()
     assert away.last_error == "It could not be reached."
@@ -250,11 +250,11 @@ def test_those_with_nothing_to_send_keep_no_other_from_its_turn(
     """However many they are, and however long ago they sent last."""
     quiet, _ = make(two_workspaces.a, receiver.url)
     make(two_workspaces.b, receiver.url)
-    sending.send_due()
+    forwarding.send_due()
     StreamState.objects.filter(stream=quiet).update(last_sent_at=None)
-    monkeypatch.setattr(sending, "MOST_STREAMS", 1)
+    monkeypatch.setattr(forwarding, "MOST_STREAMS", 1)
     write(two_workspaces.b, "busy")
-    sending.send_due()
+    forwarding.send_due()
     assert [entry["entry"]["tool_name"] for entry in told(receiver)] == ["busy"]
 
 
@@ -262,13 +262,13 @@ def test_batches_are_bounded(tenant: Tenant, receiver: HttpReceiver) -> None:
     make(tenant, receiver.url)
     with patch.object(reading, "MOST_ENTRIES", 2):
         entries = write(tenant, *"abcde")
-        sending.send_due()
+        forwarding.send_due()
     assert [e["uid"] for e in told(receiver)] == [str(e.pk) for e in entries]
     assert all(len(json.loads(body)["entries"]) <= 2 for _, body in receiver.heard)
     receiver.heard.clear()
     with patch.object(reading, "MOST_BYTES", 10):
         write(tenant, *"fg")
-        sending.send_due()
+        forwarding.send_due()
     assert [len(json.loads(body)["entries"]) for _, body in receiver.heard] == [1, 1]
 
 
@@ -278,11 +278,11 @@ def test_a_stream_starts_from_now_or_from_the_beginning(
     (old,) = write(tenant, "old")
     stream, _ = make(tenant, receiver.url, start=Start.NOW)
     (new,) = write(tenant, "new")
-    sending.send_due()
+    forwarding.send_due()
     assert [e["uid"] for e in told(receiver)] == [str(new.pk)]
     services.start_over(stream=stream, actor=tenant.actor("owner"), start=Start.BEGINNING)
     receiver.heard.clear()
-    sending.send_due()
+    forwarding.send_due()
     assert [e["uid"] for e in told(receiver)] == [str(old.pk), str(new.pk)]
 
 
@@ -292,11 +292,11 @@ def test_a_paused_stream_sends_nothing_and_then_goes_on(
     stream, _ = make(tenant, receiver.url)
     services.pause_stream(stream=stream, actor=tenant.actor("owner"), is_paused=True)
     write(tenant, "a")
-    assert sending.send_due() == 0
+    assert forwarding.send_due() == 0
     lag = reading.lag_of(stream)
     assert lag.entries >= 1
     services.pause_stream(stream=stream, actor=tenant.actor("owner"), is_paused=False)
-    sending.send_due()
+    forwarding.send_due()
     assert len(told(receiver)) == 1
     assert reading.lag_of(stream).entries == 0
 
@@ -309,7 +309,7 @@ def test_a_workspace_is_sent_its_own_log_and_the_platform_all(
     make(a, receiver.url)
     (mine,) = write(a, "mine")
     (theirs,) = write(b, "theirs")
-    sending.send_due()
+    forwarding.send_due()
     assert [e["uid"] for e in told(receiver)] == [str(mine.pk)]
     receiver.heard.clear()
     AuditStream.objects.across_workspaces().delete()
@@ -327,7 +327,7 @@ def test_a_workspace_is_sent_its_own_log_and_the_platform_all(
         draft=StreamDraft(name="all", target=receiver.url),
         start=Start.BEGINNING,
     )
-    sending.send_due()
+    forwarding.send_due()
     assert {e["uid"] for e in told(receiver)} == {str(mine.pk), str(theirs.pk)}
     chains = {UUID(e["chain"]) for _, body in receiver.heard for e in json.loads(body)["entries"]}
     assert {a.workspace.pk, b.workspace.pk} <= chains
@@ -345,7 +345,7 @@ def test_a_collector_gets_log_records(tenant: Tenant, receiver: HttpReceiver) ->
             media_type="application/x-protobuf",
         )
     ]
-    sending.send_due()
+    forwarding.send_due()
     headers, body = receiver.heard[0]
     assert headers["content-type"] == "application/x-protobuf"
     assert headers["x-api-key"] == "sesame"
@@ -357,7 +357,7 @@ def test_a_collector_gets_log_records(tenant: Tenant, receiver: HttpReceiver) ->
     assert found.trace_id.hex() == trace
     assert abs(found.time_unix_nano - entry.created_at.timestamp() * 1e9) < 1e6
     assert state_of(stream).refused == 1
-    assert sending.send_due() == 0
+    assert forwarding.send_due() == 0
 
 
 def test_a_syslog_receiver_gets_whole_messages(
@@ -366,7 +366,7 @@ def test_a_syslog_receiver_gets_whole_messages(
     """RFC 5424 over TLS, octet-counted; the certificate is checked against the given authority."""
     make(tenant, syslog.target, "syslog", ca_certificates=authority.ca)
     entries = write(tenant, "a", "b")
-    sending.send_due()
+    forwarding.send_due()
     found = [m for m in syslog.messages if " tool_call.finished " in m]
     assert [entry.pk for entry in entries] == [UUID(m.split('uid="')[1][:36]) for m in found]
     head, _, text = found[0].partition("] ")
@@ -380,7 +380,7 @@ def test_a_receiver_that_is_somebody_else_gets_nothing(
     """A certificate of another authority ends it before a byte of the log is sent."""
     stream, _ = make(tenant, syslog.target, "syslog", ca_certificates=make_authority().ca)
     write(tenant, "a")
-    sending.send_due()
+    forwarding.send_due()
     assert syslog.messages == []
     assert state_of(stream).last_error == "Its certificate is not trusted, or is another host's."
 
@@ -393,12 +393,12 @@ def test_a_receiver_that_never_reads_has_taken_nothing(
 ) -> None:
     """What lies unread in buffers of the line is no yes: it is sent again."""
     monkeypatch.setattr("audit.streams.syslog._ACKNOWLEDGE_SECONDS", 0.2)
-    monkeypatch.setattr(sending, "SEND_SECONDS", 2.0)
+    monkeypatch.setattr(forwarding, "SEND_SECONDS", 2.0)
     stream, _ = make(tenant, syslog.target, "syslog", ca_certificates=authority.ca)
     before = list(StreamCursor.objects.filter(stream=stream).values_list("chain_id", "seq"))
     write(tenant, *(f"{number:0250}" for number in range(450)))
     syslog.stalls = True
-    sending.send_due()
+    forwarding.send_due()
     assert state_of(stream).failures == 1
     after = list(StreamCursor.objects.filter(stream=stream).values_list("chain_id", "seq"))
     assert after == before
@@ -411,10 +411,10 @@ def test_a_receiver_that_cuts_the_connection_gets_it_again(
     # Larger than what a socket takes in without a reader.
     write(tenant, *(f"{number:0200}" for number in range(300)))
     syslog.drops = 1
-    sending.send_due()
+    forwarding.send_due()
     assert state_of(stream).failures == 1
     make_due(stream)
-    sending.send_due()
+    forwarding.send_due()
     assert len([m for m in syslog.messages if " tool_call.finished " in m]) == 300
 
 
@@ -432,7 +432,7 @@ def test_we_show_a_certificate_where_one_is_asked_for(
             client_key=authority.key,
         )
         write(tenant, "a")
-        sending.send_due()
+        forwarding.send_due()
         assert receiver.clients[0]
         assert receiver.messages
     finally:
@@ -522,5 +522,5 @@ def test_what_retention_removed_is_stepped_over(tenant: Tenant, receiver: HttpRe
         return [type(s)(s.seq, s.hash, s.entry_id, None) if s is found[0] else s for s in found]
 
     with patch.object(reading, "sealed_after", without_the_first):
-        sending.send_due()
+        forwarding.send_due()
     assert reading.lag_of(stream).entries == 0

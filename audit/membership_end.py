@@ -13,7 +13,7 @@ from workspaces.models import Membership, User
 def listen_to_leaving() -> None:
     """Called once at start."""
     configuration_changed.connect(
-        _membership_changed, sender=Membership, dispatch_uid="audit.leaving"
+        _membership_changed, sender=Membership, dispatch_uid="audit.membership_end"
     )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from django.db import DatabaseError, close_old_connections, connections
 
-from audit import net, spool, trigger_check
+from audit import outside_writes, spool, trigger_check
 from audit.actions import Action
 from audit.errors import AuditUnavailable
 from audit.models import AuditCheckpoint
@@ -100,7 +100,7 @@ def stop(seconds: float = 2.0) -> None:
 def go_round() -> None:
     """Enter what was spooled and what was written past the services, seal what waits, and sign if it is time."""
     _try(spool.replay)
-    _try(net.sweep)
+    _try(outside_writes.sweep)
     seal_all()
     if checkpoint_is_due():
         sign_if_due()

@@ -6,7 +6,7 @@ import asyncio
 import logging
 
 from audit.actions import Action
-from audit.sealing.restores import confirm_restores
+from audit.sealing.restore import confirm_restores
 from audit.services import EntryDraft, record
 from chat.engine import runner
 from chat.engine.endings import end_turn
@@ -16,7 +16,7 @@ from chat.recording import changing
 from chat.values import TurnStatus
 from mcp_servers.client.connections import runtime
 from mcp_servers.models import Approval
-from workspaces import restoring
+from workspaces import restore
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now, in_database
 from workspaces.errors import DomainError
@@ -34,7 +34,7 @@ def watch() -> None:
 
 def look() -> bool:
     """Let the number grow; if the database was restored, settle what it holds. Whether it was."""
-    found = restoring.beat()
+    found = restore.beat()
     if found is None:
         return False
     turns = settle()
@@ -91,7 +91,7 @@ def confirm(by: str = "") -> bool:
         OSError: a checkpoint file that was kept aside could not be marked; nothing goes on yet.
     """
     kept = confirm_restores(by)
-    if not restoring.confirm() and not kept:
+    if not restore.confirm() and not kept:
         return False
     record(EntryDraft(action=Action.RESTORE_CONFIRMED, actor=_actor(), workspace_id=None))
     return True
@@ -114,4 +114,4 @@ async def _watch() -> None:
         if not has_looked:
             has_looked = True
             runner.watch_for_orphans()
-        await asyncio.sleep(restoring.BEAT_SECONDS)
+        await asyncio.sleep(restore.BEAT_SECONDS)
