@@ -48,7 +48,7 @@ def send_streams() -> None:
 @scheduled(30)
 def watch_alerts() -> None:
     """Look at every alert rule."""
-    evaluation.watch_all()
+    evaluation.evaluate_all()
 
 
 @shared_task(ignore_result=True)

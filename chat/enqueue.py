@@ -1,4 +1,4 @@
-"""Tasks handed out from the middle of a change: never waiting for a broker, and given up where it does not answer."""
+"""Queueing tasks from the middle of a change: never waits for a broker, and gives up where it does not answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _lock = threading.Lock()
 _waiting: dict[str, int] = {}
 
 
-def hand_out(task: str, *args: str, expires: int) -> None:
+def enqueue(task: str, *args: str, expires: int) -> None:
     """Have a worker run a task soon, if the broker takes it; returns at once.
 
     For tasks that something else makes up for when they are lost.
@@ -29,7 +29,7 @@ def hand_out(task: str, *args: str, expires: int) -> None:
         expires: after how many seconds nobody needs it any more.
     """
     if current_app.conf.broker_url != settings.CELERY_BROKER_URL:
-        return  # a command in a terminal, which hands out no tasks
+        return  # a command in a terminal, which queues no tasks
     with _lock:
         if _waiting.get(task, 0) >= _MOST_WAITING:
             return
@@ -43,7 +43,7 @@ def _send(task: str, args: tuple[str, ...], expires: int) -> None:
     try:
         current_app.send_task(task, args, retry=False, expires=expires)
     except Exception:
-        logger.warning("task_not_handed_out", extra={"task": task}, exc_info=True)
+        logger.warning("task_not_queued", extra={"task": task}, exc_info=True)
     finally:
         with _lock:
             _waiting[task] -= 1

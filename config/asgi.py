@@ -65,7 +65,7 @@ _ENDING_SECONDS = 3.0
 """Of the time to drain, what is kept for giving turns back and closing connections."""
 configure_tracing()
 lifecycle = Lifecycle(
-    start_hooks=[restore.watch, sealing_thread.watch],
+    start_hooks=[restore.watch, sealing_thread.start],
     stop_hooks=[
         StopHook(let_pages_go, 1.0),
         StopHook(hand_over_turns, settings.TRELLIS.drain_seconds),

@@ -48,7 +48,7 @@ def _take_part(**_kwargs: object) -> None:
 
     configure_tracing()
     restore.watch()
-    sealing_thread.watch()
+    sealing_thread.start()
 
 
 @worker_process_shutdown.connect
@@ -59,7 +59,7 @@ def _hand_over(**_kwargs: object) -> None:
     from workspaces import shutdown
     from workspaces.database import wait_for
 
-    shutdown.leave()
+    shutdown.begin()
     wait_for(runner.hand_over, _HAND_OVER_SECONDS)
     runtime.shutdown(_HAND_OVER_SECONDS)
     sealing_thread.stop(1.0)

@@ -410,7 +410,7 @@ class Environment(BaseSettings):
 
     @property
     def is_production(self) -> bool:
-        """Whether whoever runs this has to give every secret himself."""
+        """Whether the person who runs this has to give every secret themselves."""
         return self.database_url is not None
 
     @property

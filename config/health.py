@@ -24,7 +24,7 @@ from uuid_utils.compat import uuid7
 from audit.proof.signing import SigningKeyMissing
 from audit.sealing.rotation import find_missing_key
 from workspaces import restore
-from workspaces.shutdown import is_leaving
+from workspaces.shutdown import is_shutting_down
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,7 +119,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
     if results["database"] == "ok":
         results["database_writes"] = _run("database_writes", database_writes.check)
     results["data_folder"] = _run("data_folder", data_folder_writes.check)
-    if is_leaving():
+    if is_shutting_down():
         results["process"] = "stopping"
     is_ready = all(result == "ok" for result in results.values())
     if results["database"] == "ok":

@@ -58,7 +58,7 @@ class Lifecycle:
         if self._is_stopped:
             return
         self._is_stopped = True
-        shutdown.leave()
+        shutdown.begin()
         for hook in self._stop_hooks:
             try:
                 async with asyncio.timeout(hook.seconds):

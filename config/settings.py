@@ -131,7 +131,7 @@ else:
         **_postgresql.get("OPTIONS", {}),
         "pool": {"min_size": 1, "max_size": TRELLIS.database_pool_size, "timeout": 10},
     }
-    # Of a process that stands still, locks are taken away; whoever waits for one hears of it before his caller gives up.
+    # A process that stands still loses its locks, and whoever waits for one hears of it before their caller gives up.
     _postgresql["OPTIONS"].setdefault(
         "options", "-c idle_in_transaction_session_timeout=10s -c lock_timeout=20s"
     )

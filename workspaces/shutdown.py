@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-_is_leaving = False
+_is_begun = False
 
 
-def is_leaving() -> bool:
+def is_shutting_down() -> bool:
     """From any thread."""
-    return _is_leaving
+    return _is_begun
 
 
-def leave() -> None:
+def begin() -> None:
     """The process has been told to end."""
-    global _is_leaving
-    _is_leaving = True
+    global _is_begun
+    _is_begun = True
 
 
-def stay() -> None:
+def cancel() -> None:
     """Take part again, after all."""
-    global _is_leaving
-    _is_leaving = False
+    global _is_begun
+    _is_begun = False

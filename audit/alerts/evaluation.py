@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 ROUND_SECONDS: Final = 40.0
 
 
-def watch_all() -> int:
+def evaluate_all() -> int:
     """Look at all rules that are on; returns how many there was time for. One that fails keeps no other from it."""
     until = time.monotonic() + ROUND_SECONDS
     rows = AlertRule.objects.across_workspaces().filter(is_active=True, workspace__is_active=True)
@@ -35,14 +35,14 @@ def watch_all() -> int:
             logger.warning("alert_rules_left_out", extra={"count": len(rules) - looked})
             break
         try:
-            watch(rule, database_now())
+            evaluate(rule, database_now())
         except Exception:
             logger.exception("alert_rule_failed", extra={"rule": str(rule.pk)})
         looked += 1
     return looked
 
 
-def watch(rule: AlertRule, now: datetime) -> Alert | None:
+def evaluate(rule: AlertRule, now: datetime) -> Alert | None:
     """Measure one rule, and begin, go on with or end its alert; gives the open one."""
     value = measure(rule, now)
     with transaction.atomic():

@@ -132,7 +132,7 @@ def entry_hash(chain: str, seq: int, previous: str, entry: Record) -> str:
 
 
 def head_label(chain: str) -> str:
-    """How a checkpoint names a chain, so that it tells nobody of chains he does not know."""
+    """How a checkpoint names a chain, so that nobody learns from it of chains they do not know."""
     return hashlib.sha256(f"chain:{chain}".encode()).hexdigest()[:32]
 
 

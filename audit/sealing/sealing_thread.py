@@ -31,10 +31,10 @@ ROUND_SECONDS = 1.0
 _MOST_PAUSE_SECONDS = 10.0
 _MOST_BATCHES = 1_000
 _lock = threading.Lock()
-_watcher: Watcher | None = None
+_thread: SealingThread | None = None
 
 
-class Watcher(threading.Thread):
+class SealingThread(threading.Thread):
     """Goes round until it is stopped; whatever fails, it goes on trying."""
 
     def __init__(self) -> None:
@@ -69,24 +69,24 @@ class Watcher(threading.Thread):
         self._stopping.set()
 
 
-def watch() -> None:
+def start() -> None:
     """From now on seal in this process."""
-    global _watcher
+    global _thread
     with _lock:
-        if _watcher is None:
-            _watcher = Watcher()
-            _watcher.start()
+        if _thread is None:
+            _thread = SealingThread()
+            _thread.start()
 
 
 def stop(seconds: float = 2.0) -> None:
     """Say that the log stops here, seal everything, and sign the end."""
-    global _watcher
+    global _thread
     with _lock:
-        watcher, _watcher = _watcher, None
-    if watcher is None:
+        thread, _thread = _thread, None
+    if thread is None:
         return
-    watcher.stop()
-    watcher.join(seconds)
+    thread.stop()
+    thread.join(seconds)
     try:
         note_process(Action.LOG_STOPPED)
         seal_all()

@@ -26,7 +26,7 @@ from mcp_servers.gate.port import Standing
 from workspaces.database import in_database
 from workspaces.errors import NotFound
 from workspaces.failpoints import Failpoint, failpoint
-from workspaces.shutdown import is_leaving
+from workspaces.shutdown import is_shutting_down
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ _orphanage = Orphanage()
 
 def wake(turn_id: UUID, workspace_id: UUID) -> None:
     """Take a turn that is ready, unless somebody else does. A process that goes away leaves it to the others."""
-    if not is_leaving():
+    if not is_shutting_down():
         _loop().call_soon_threadsafe(_start, turn_id, workspace_id)
 
 
@@ -101,7 +101,7 @@ def conversations() -> set[UUID]:
 async def hand_over(seconds: float) -> None:
     """Give the steps under way this long to end, then give every turn back for others to take at once.
 
-    From any loop. A process that is leaving begins with no further step, and takes no turn.
+    From any loop. A process that is shutting down begins no further step, and takes no turn.
     """
     if _runtimes_drained and runtime.is_running():
         await runtime.run(_hand_over(seconds))
@@ -126,7 +126,7 @@ def _start(turn_id: UUID, workspace_id: UUID) -> None:
     if turn_id in _running:
         _running[turn_id].is_wanted_again = True
         return
-    if len(_running) >= MOST_TURNS or is_leaving():
+    if len(_running) >= MOST_TURNS or is_shutting_down():
         return
     task = asyncio.get_running_loop().create_task(_work(turn_id, workspace_id))
     _running[turn_id] = _Running(task)
@@ -170,7 +170,7 @@ async def _work(turn_id: UUID, workspace_id: UUID) -> None:
     keeper = asyncio.create_task(_keep(lease))
     try:
         with turn_observed(lease):
-            await run_turn(lease, work, leaves=is_leaving)
+            await run_turn(lease, work, leaves=is_shutting_down)
     except (LeaseLost, NotFound):
         logger.info("turn_left_to_others", extra={"turn": str(turn_id)})
     except asyncio.CancelledError:
@@ -204,7 +204,7 @@ async def _watch() -> None:
     """Look for orphans at once, then now and then, each process at moments of its own."""
     while True:
         room = MOST_TURNS - len(_running)
-        if room > 0 and not is_leaving():
+        if room > 0 and not is_shutting_down():
             try:
                 for orphan in await in_database(_find_orphans, min(room, leases.MOST_ORPHANS)):
                     _start(orphan.turn_id, orphan.workspace_id)

@@ -15,7 +15,7 @@ from uuid import UUID
 from django.db import transaction
 
 from chat.engine.counting import count
-from chat.enqueue import hand_out
+from chat.enqueue import enqueue
 from chat.models import Bud, Conversation, Message, Turn
 from chat.models.turns import ACTIVE
 from chat.providers.base import (
@@ -99,7 +99,7 @@ def clean_title(said: str) -> str:
 
 def _send_task(workspace_id: UUID, conversation_id: UUID) -> None:
     """Without a broker there is no title; the answer is there all the same."""
-    hand_out(TASK, str(workspace_id), str(conversation_id), expires=600)
+    enqueue(TASK, str(workspace_id), str(conversation_id), expires=600)
 
 
 def _read(workspace_id: UUID, conversation_id: UUID) -> _Wish | None:

@@ -28,7 +28,7 @@ from chat.models import Conversation, Turn
 from chat.snapshots import read_turn
 from workspaces.database import in_database
 from workspaces.errors import RateLimited
-from workspaces.shutdown import is_leaving
+from workspaces.shutdown import is_shutting_down
 
 logger = logging.getLogger(__name__)
 
@@ -112,7 +112,7 @@ async def _pieces(
     position = Position() if position.is_done else position
     yield "retry: 1000\n\n"
     while size < MOST_CHARACTERS and time.monotonic() - started < MOST_SECONDS:
-        if is_leaving() and turn.conversation_id not in runner.conversations():
+        if is_shutting_down() and turn.conversation_id not in runner.conversations():
             return  # whoever still listens comes back, to another process
         now = time.monotonic()
         if now - looked >= LOOK_SECONDS:

@@ -27,7 +27,7 @@ from workspaces.announcements import serve_from, workspace_group
 from workspaces.database import in_database, is_unavailable
 from workspaces.errors import DomainError, InvalidInput, NotFound
 from workspaces.sessions import user_group
-from workspaces.shutdown import is_leaving
+from workspaces.shutdown import is_shutting_down
 
 logger = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
 
     async def connect(self) -> None:
         await self.accept()
-        if is_leaving():
+        if is_shutting_down():
             await self.close(SERVICE_RESTART)
             return
         user = self.scope.get("user")

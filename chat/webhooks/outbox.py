@@ -7,7 +7,7 @@ from typing import Any, Final
 from django.db import transaction
 from uuid_utils.compat import uuid7
 
-from chat.enqueue import hand_out
+from chat.enqueue import enqueue
 from chat.models import ToolCall, Turn, WebhookDelivery, WebhookEndpoint
 from chat.values import WebhookEvent
 from workspaces.database import database_now
@@ -78,4 +78,4 @@ def _put(endpoint: WebhookEndpoint, event: str, data: dict[str, Any]) -> Webhook
 
 def _nudge() -> None:
     """Send soon, and not only when the scheduler next looks, which finds the rows in any case."""
-    hand_out(TASK, expires=60)
+    enqueue(TASK, expires=60)

@@ -52,11 +52,11 @@ def other(chat: Chat) -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 def give_to(owner: str, chat: Chat) -> UUID:
     """A turn that another process has just taken."""
-    shutdown.leave()
+    shutdown.begin()
     try:
         turn = chat.send().turn
     finally:
-        shutdown.stay()
+        shutdown.cancel()
     Turn.objects.for_workspace(chat.tenant.workspace).filter(pk=turn.pk).update(
         status="running",
         attempt=1,

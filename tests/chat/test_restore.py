@@ -42,11 +42,11 @@ def test_a_database_that_went_back_does_nothing_by_itself(
     assert not chat_restore.look()
     backup = Installation.objects.get().epoch
     # Approved and taken by nobody yet: as the backup has it, whatever was done after it.
-    shutdown.leave()
+    shutdown.begin()
     try:
         decide(call=chat.calls()[0], decision=Decision.APPROVED, actor=chat.actor)
     finally:
-        shutdown.stay()
+        shutdown.cancel()
     assert not chat_restore.look()
     Installation.objects.update(epoch=backup)
     chat.watching.forget()
@@ -90,11 +90,11 @@ def test_a_restart_and_another_database_are_no_restore(epoch_file: Path, db: Non
 
 def test_a_turn_that_is_about_to_be_taken_is_no_orphan(chat: Chat) -> None:
     """REL-11, REL-41: at the second look it is one, and one whose holder let its lease run out is at the first."""
-    shutdown.leave()
+    shutdown.begin()
     try:
         sent = chat.send()
     finally:
-        shutdown.stay()
+        shutdown.cancel()
     orphanage = leases.Orphanage()
     assert orphanage.look() == []
     assert [one.turn_id for one in orphanage.look()] == [sent.turn.pk]

@@ -12,7 +12,7 @@ from chat import restore
 
 
 def _person() -> str:
-    """Whoever runs this, as the machine knows him."""
+    """The person who runs this, as the machine knows them."""
     try:
         return f"{getpass.getuser()} on {platform.node()}"
     except (KeyError, OSError):

@@ -68,7 +68,7 @@ def make(tenant: Tenant, condition: str, threshold: int = 1, **fields: Any) -> A
 
 
 def look(rule: AlertRule, **later: float) -> Alert | None:
-    return evaluation.watch(rule, timezone.now() + timedelta(**later))
+    return evaluation.evaluate(rule, timezone.now() + timedelta(**later))
 
 
 CALL = Action.TOOL_CALL_FINISHED
@@ -255,7 +255,7 @@ def test_recommended_rules_are_added_once(tenant: Tenant) -> None:
     assert services.add_recommended(workspace_id=tenant.workspace.pk, actor=owner) == 0
     kinds = AlertRule.objects.for_workspace(tenant.workspace).values_list("condition", flat=True)
     assert set(kinds) == set(_C.values)
-    assert evaluation.watch_all() == len(RECOMMENDED)
+    assert evaluation.evaluate_all() == len(RECOMMENDED)
 
 
 def test_settings_of_rules_are_checked_and_told(tenant: Tenant, receiver: HttpReceiver) -> None:
@@ -305,7 +305,7 @@ def test_one_rule_that_fails_keeps_no_other_from_its_look(tenant: Tenant) -> Non
         return real(rule, now)
 
     with patch.object(evaluation, "measure", broken):
-        assert evaluation.watch_all() == 2
+        assert evaluation.evaluate_all() == 2
     assert Alert.objects.for_workspace(tenant.workspace).get().rule.name == "good"
 
 

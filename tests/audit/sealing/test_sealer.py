@@ -314,7 +314,7 @@ def test_the_thread_lives_through_failures_and_signs_the_end(
     monkeypatch.setattr(sealing_thread, "go_round", fail_first)
     monkeypatch.setattr(sealing_thread, "ROUND_SECONDS", 0.01)
     write_entries(tenant, 2)
-    sealing_thread.watch()
+    sealing_thread.start()
     try:
         assert tried.wait(PATIENCE)
         assert healed.wait(PATIENCE)
