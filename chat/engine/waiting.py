@@ -26,7 +26,7 @@ from chat.engine.rows import (
 from chat.models import ToolCall
 from chat.recording import Changes
 from chat.values import ToolCallStatus, TurnStatus
-from chat.webhooks.outbox import tell_approval_wanted
+from chat.webhooks.events import tell_approval_wanted
 from mcp_servers.models import InputRequest
 from workspaces.database import database_now
 from workspaces.failpoints import Failpoint, failpoint

@@ -10,7 +10,7 @@ from django.db import transaction
 from chat.models import WebhookDelivery, WebhookEndpoint
 from chat.values import WebhookEvent
 from chat.webhooks.delivery import deliver_now, give_up_all
-from chat.webhooks.outbox import tell_test
+from chat.webhooks.events import tell_test
 from workspaces.actors import Actor
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import Conflict, DomainError, InvalidInput

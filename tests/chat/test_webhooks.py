@@ -26,7 +26,7 @@ from audit.models import AuditEntry
 from chat.models import Turn, WebhookDelivery
 from chat.webhooks import delivery
 from chat.webhooks.delivery import deliver_due, trim_deliveries
-from chat.webhooks.outbox import TASK, tell_test, tell_turn_finished
+from chat.webhooks.events import TASK, tell_test, tell_turn_finished
 from chat.webhooks.services import create_webhook, renew_secret, try_webhook, update_webhook
 from config.celery import app
 from tests.chat.conftest import Chat
