@@ -21,7 +21,7 @@ from uuid_utils.compat import uuid7
 from workspaces.errors import NotFound
 
 if TYPE_CHECKING:
-    from workspaces.models import User, Workspace
+    from workspaces.tenancy import User, Workspace
 
 _Row = TypeVar("_Row", bound=models.Model, covariant=True)  # noqa: PLC0105 - as Django's stubs do
 

@@ -1,0 +1,172 @@
+"""People and workspaces: what all other rows belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from django.apps import apps
+from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
+from django.contrib.auth.models import PermissionsMixin
+from django.db import models, transaction
+from django.db.models.functions import Lower
+from uuid_utils.compat import uuid7
+
+from workspaces.actors import Role
+
+if TYPE_CHECKING:
+    from allauth.account.models import EmailAddress
+
+
+class UserManager(BaseUserManager["User"]):
+    """People are known by their e-mail address, whatever its case."""
+
+    def get_by_natural_key(self, username: str | None) -> User:
+        return self.get(email__iexact=username)
+
+    @transaction.atomic
+    def create_user(
+        self, email: str, password: str | None = None, *, is_confirmed: bool = False, **fields: Any
+    ) -> User:
+        """Make an account; `is_confirmed` says that a mail to its address was answered."""
+        if not email:
+            raise ValueError("an e-mail address is needed")
+        user = self.model(email=self.normalize_email(email).lower(), **fields)
+        user.set_password(password)
+        user.save(using=self._db)
+        user.keep_address(is_confirmed=is_confirmed)
+        return user
+
+    def create_superuser(self, email: str, password: str | None = None, **fields: Any) -> User:
+        fields["is_superuser"] = True
+        return self.create_user(email, password, **fields)
+
+
+class User(AbstractBaseUser, PermissionsMixin):
+    """A person, who signs in with an e-mail address."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    email = models.EmailField("e-mail address", unique=True)
+    name = models.CharField(max_length=150, blank=True)
+    is_active = models.BooleanField(
+        default=True, help_text="Switch off instead of deleting: the person can no longer sign in."
+    )
+    is_address_confirmed = models.BooleanField(
+        "address confirmed",
+        default=False,
+        db_default=False,
+        editable=False,
+        help_text="A mail to the address was answered. Follows the rows of `EmailAddress`.",
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects: ClassVar[UserManager] = UserManager()
+
+    USERNAME_FIELD = "email"
+    EMAIL_FIELD = "email"
+    REQUIRED_FIELDS: ClassVar[list[str]] = []
+
+    class Meta:
+        constraints = [models.UniqueConstraint(Lower("email"), name="user_email_unique_any_case")]
+
+    def __str__(self) -> str:
+        return self.email
+
+    def clean(self) -> None:
+        super().clean()
+        self.email = self.email.lower()
+
+    @property
+    def is_staff(self) -> bool:
+        """Whether the admin opens: for the platform's owner and for workspace admins."""
+        if not self.is_active:
+            return False
+        return self.is_superuser or self.administers_a_workspace
+
+    @property
+    def administers_a_workspace(self) -> bool:
+        return self.memberships.filter(
+            role__in=[Role.ADMIN, Role.OWNER], workspace__is_active=True
+        ).exists()
+
+    @property
+    def display_name(self) -> str:
+        return self.name or self.email.partition("@")[0]
+
+    def get_full_name(self) -> str:
+        return self.display_name
+
+    def get_short_name(self) -> str:
+        return self.display_name
+
+    @transaction.atomic
+    def keep_address(self, *, is_confirmed: bool = False) -> EmailAddress:
+        """Give the address that the account signs in with its row, and drop the account's other ones.
+
+        A row that is there keeps what it is: confirmed or not.
+        """
+        addresses = apps.get_model("account", "EmailAddress").objects  # allauth loads after us
+        mine, email = addresses.filter(user=self), self.email.lower()
+        mine.exclude(email=email).delete()
+        row: EmailAddress
+        row, _ = mine.get_or_create(
+            user=self, email=email, defaults={"primary": True, "verified": is_confirmed}
+        )
+        if not row.primary:
+            row.primary = True
+            row.save(update_fields=["primary"])
+        self.is_address_confirmed = row.verified
+        return row
+
+    def has_perm(self, perm: str, obj: Any = None) -> bool:
+        # Django's own table of permissions is not used: roles.require() decides.
+        return self.is_active and self.is_superuser
+
+    def has_perms(self, perm_list: Sequence[str], obj: Any = None) -> bool:  # type: ignore[override]
+        return all(self.has_perm(perm, obj) for perm in perm_list)
+
+    def has_module_perms(self, app_label: str) -> bool:
+        return self.is_staff
+
+
+class WorkspaceQuery(models.QuerySet["Workspace"]):
+    def open_to(self, user: User) -> WorkspaceQuery:
+        """The active workspaces in which this person is a member, by name."""
+        mine = user.memberships.values("workspace_id")
+        return self.filter(is_active=True, pk__in=mine).order_by("name", "pk")
+
+
+class Workspace(models.Model):
+    """A tenant."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    name = models.CharField(max_length=100)
+    slug = models.SlugField(max_length=60, unique=True, help_text="Its name in addresses.")
+    is_active = models.BooleanField(default=True, help_text="Off suspends the whole workspace.")
+    approves_new_tools = models.BooleanField(
+        default=False,
+        help_text="Tools that appear on a server later may be used at once, without a review.",
+    )
+    allows_personal_servers = models.BooleanField(
+        default=False, help_text="Members may add MCP servers of their own."
+    )
+    remembers_permissions = models.BooleanField(
+        default=True,
+        help_text="Members may let a tool run without being asked again.",
+    )
+    reads_outside_unasked = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="After content from outside was read, tools that only read may reach outside without asking.",
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects = WorkspaceQuery.as_manager()
+
+    class Meta:
+        ordering = ["name", "id"]
+
+    def __str__(self) -> str:
+        return self.name
