@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from mcp_servers.hidden_text import strip_hidden
+from mcp_servers.client.hidden_text import strip_hidden
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,6 @@ from chat.models import Attachment, Message, ToolCall, Turn
 from chat.recording import Changes
 from chat.values import AttachmentStatus, MessageStatus, ToolCallStatus, TurnStatus
 from chat.webhooks.events import tell_turn_finished
-from mcp_servers.registry import elicitation
 from mcp_servers.gate import abandon_builtin, abandon_call, is_unsent
 from mcp_servers.models import InputRequest
 from mcp_servers.registry import elicitation

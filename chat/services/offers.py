@@ -17,6 +17,7 @@ from chat.usable_servers import servers_of, usable_server
 from mcp_servers.client.connections import runtime
 from mcp_servers.client.connections.completion import complete
 from mcp_servers.client.connections.pool import pool
+from mcp_servers.client.values import PromptOutcome, PromptRequest
 from mcp_servers.gate import get_prompt
 from mcp_servers.models import McpPrompt, McpResource
 from mcp_servers.registry.scopes.effective import usable_ids

@@ -15,6 +15,7 @@ class KlavisConfig(AppConfig):
     label = "klavis"
     verbose_name = "Klavis"
     default_auto_field = "django.db.models.BigAutoField"
+
     def ready(self) -> None:
         from mcp_servers.client import transports
         from mcp_servers.klavis import instance_state, removals, targets

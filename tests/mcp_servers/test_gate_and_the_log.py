@@ -18,6 +18,7 @@ from audit.models import AuditEntry
 from audit.services import EntryDraft, is_call_open, record
 from audit.spool import replay, spool_size
 from mcp_servers.client.errors import OutcomeNotRecorded
+from mcp_servers.client.values import Outcome, ResourceRequest, ToolCallRequest
 from mcp_servers.gate import call_tool, read_resource
 from mcp_servers.models import McpServer
 from tests.factories import Tenant
