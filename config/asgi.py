@@ -22,6 +22,7 @@ from chat.providers import openai_compatible as _model  # noqa: E402, F401 - no 
 from chat.routing import websocket_urlpatterns  # noqa: E402
 from chat.sockets.open import close_sockets  # noqa: E402
 from config import celery as _celery  # noqa: E402, F401 - tasks that are sent from here go to its broker
+from config import urls as _urls  # noqa: E402, F401 - no first request, and no transaction, waits for the pages
 from config.edge import (  # noqa: E402
     BodyLimit,
     CleanHeaders,

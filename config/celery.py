@@ -44,6 +44,8 @@ def _take_part(**_kwargs: object) -> None:
     """A worker's process runs turns that others have left, like every other process."""
     from audit.sealing import sealing_thread
     from chat import restore
+    from chat.providers import openai_compatible as _model  # noqa: F401 - no turn waits for its imports
+    from config import urls as _urls  # noqa: F401 - addresses stand in what is told within transactions
     from config.tracing import configure_tracing
 
     configure_tracing()

@@ -79,6 +79,8 @@ if "DATABASE_URL" not in os.environ:
     _options["init_command"] = _options["init_command"].replace("=FULL", "=OFF")
 # Tasks that a test sends go to its own broker; without the app each would look for one on this machine, for seconds.
 import_module("config.celery")
+# As servers and workers do when they start, so that no transaction waits until all pages are loaded.
+import_module("config.urls")
 # Traces are written by a thread of their own; tests that want them ask for them, the others keep their database still.
 hooks.traced = None
 if "PYTEST_XDIST_WORKER" not in os.environ:
