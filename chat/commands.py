@@ -1,4 +1,7 @@
-"""What a browser may say over the socket: each command typed, and nothing else accepted."""
+"""What a browser may say over the socket: each command typed, and nothing else accepted.
+
+`manage.py write_wire` writes the web app's types and docs/protocol.md from these classes.
+"""
 
 from __future__ import annotations
 
@@ -13,20 +16,24 @@ from workspaces.errors import InvalidInput
 
 
 class _Command(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
+    # The answer carries it, so that the page knows what it belongs to.
     ref: Annotated[str, Field(max_length=64)] | None = None
-    """Echoed in the answer, so that the page knows what it belongs to."""
 
 
 class Subscribe(_Command):
+    """Follow a conversation."""
+
     type: Literal["subscribe"]
     conversation_id: UUID
     seq: Annotated[int, Field(ge=0)] | None = None
-    """The newest event the page has; when nothing has happened since, no snapshot is sent."""
+    """The newest event that you have. If nothing has happened since, no snapshot is sent."""
 
 
 class Unsubscribe(_Command):
+    """Stop following a conversation."""
+
     type: Literal["unsubscribe"]
     conversation_id: UUID
 
@@ -42,56 +49,68 @@ class ResourceName(BaseModel):
 
 
 class Send(_Command):
+    """Send a message, which begins a turn."""
+
     type: Literal["send"]
     conversation_id: UUID
     client_id: str
+    """Your own id for the message. The same id again sends nothing twice."""
     text: str
     attachments: Annotated[list[ResourceName], Field(max_length=20)] = []
     when_busy: WhenBusy = WhenBusy.REFUSE
+    """While a turn runs: refuse this message, queue it, or interrupt the turn."""
 
 
 class EditMessage(_Command):
-    """Ask differently; the conversation branches."""
+    """Ask differently. The conversation branches."""
 
     type: Literal["edit_message"]
     message_id: UUID
     client_id: str
+    """Your own id for the new message."""
     text: str
 
 
 class Regenerate(_Command):
-    """Answer again; the conversation branches."""
+    """Have a question answered again. The conversation branches."""
 
     type: Literal["regenerate"]
     turn_id: UUID
     client_id: str
+    """Your own id for the new turn."""
 
 
 class ShowBranch(_Command):
+    """Show the branch that this message is on, and go on from it."""
+
     type: Literal["show_branch"]
     message_id: UUID
 
 
 class EditQueued(_Command):
+    """Change a message that waits in the queue."""
+
     type: Literal["edit_queued"]
     queued_id: UUID
     text: str
 
 
 class RemoveQueued(_Command):
+    """Take a message out of the queue."""
+
     type: Literal["remove_queued"]
     queued_id: UUID
 
 
 class SendQueued(_Command):
-    """Now, and not when the running turn has ended."""
+    """Send a queued message now. It interrupts the running turn."""
 
     type: Literal["send_queued"]
     queued_id: UUID
 
 
 class Resolve(_Command):
-    """What becomes of a call whose outcome is unknown."""
+    """Decide what becomes of a tool call whose outcome is unknown."""
 
     type: Literal["resolve"]
     tool_call_id: UUID
@@ -100,37 +119,51 @@ class Resolve(_Command):
 
 
 class Stop(_Command):
+    """Stop a turn."""
+
     type: Literal["stop"]
     turn_id: UUID
 
 
 class Retry(_Command):
+    """Try a failed, stopped or interrupted turn again."""
+
     type: Literal["retry"]
     turn_id: UUID
 
 
 class Decide(_Command):
+    """Approve or refuse a tool call that waits for approval."""
+
     type: Literal["decide"]
     tool_call_id: UUID
     decision: Literal["approve", "refuse"]
     arguments: dict[str, Any] | None = None
+    """Of an approval: the arguments, if you edited them."""
     note: str = ""
+    """Why. The log keeps it, and after a refusal the model reads it."""
     remember: Remember = Remember.NOT
+    """Of an approval: let this tool run without asking from now on, in this conversation or everywhere."""
 
 
 class AnswerInput(_Command):
+    """Answer what a server asks during a call."""
+
     type: Literal["answer_input"]
     input_request_id: UUID
     action: InputAction
     content: dict[str, Any] | None = None
+    """The values of an accepted form."""
 
 
 class Ping(_Command):
+    """Ask whether the connection still works."""
+
     type: Literal["ping"]
 
 
 class Ack(_Command):
-    """The page has read everything up to this `check`."""
+    """Say that you have read everything up to this `check`."""
 
     type: Literal["ack"]
     number: Annotated[int, Field(ge=0)]

@@ -1,112 +1,302 @@
-"""Every event that a watcher of a conversation is told.
+"""Every frame that the server sends over a page's socket, and the codes that it closes the socket with.
 
 Row events are numbered per conversation without gaps, and carry the whole row: a snapshot and
 the events after it give what a fresh snapshot gives. Deltas are not numbered: their offset (in
 UTF-16 units, as browsers count) says where they belong, so a lost or doubled one shows itself.
+
+`manage.py write_wire` writes the web app's types and docs/protocol.md from these classes; their docstrings are
+what people who write a client read.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any
+from dataclasses import MISSING, dataclass, fields
+from enum import IntEnum
+from typing import Annotated, Any, ClassVar
 from uuid import UUID
 
-
-class RowKind(StrEnum):
-    MESSAGE = "message"
-    TURN = "turn"
-    TOOL_CALL = "tool_call"
-    CONVERSATION = "conversation"
-    INPUT_REQUEST = "input_request"
-    QUEUE = "queue"
-    ARTIFACT = "artifact"
+from pydantic import ConfigDict, WithJsonSchema
 
 
-_TYPE_OF = {
-    RowKind.MESSAGE: "message.saved",
-    RowKind.TURN: "turn.changed",
-    RowKind.TOOL_CALL: "tool_call.changed",
-    RowKind.CONVERSATION: "conversation.changed",
-    RowKind.INPUT_REQUEST: "input_request.changed",
-    RowKind.QUEUE: "queue.changed",
-    RowKind.ARTIFACT: "artifact.changed",
-}
+def _row(name: str) -> Any:
+    """Say that a value has the shape of this schema of the REST interface."""
+    return WithJsonSchema({"x-component": name})
 
 
-@dataclass(frozen=True, slots=True)
-class RowEvent:
+Row = Mapping[str, Any]
+MessageRow = Annotated[Row, _row("MessageOutput")]
+TurnRow = Annotated[Row, _row("TurnOutput")]
+ToolCallRow = Annotated[Row, _row("ToolCallOutput")]
+ConversationRow = Annotated[Row, _row("ConversationOutput")]
+InputRequestRow = Annotated[Row, _row("InputRequestOutput")]
+QueuedRow = Annotated[Row, _row("QueuedMessageOutput")]
+ArtifactRow = Annotated[Row, _row("ArtifactOutput")]
+
+
+class Event:
+    """A frame. A field with a default is left out where it has no value."""
+
+    __slots__ = ()
+    __pydantic_config__: ClassVar = ConfigDict(use_attribute_docstrings=True)
+
+    type: ClassVar[str]
+
+    def as_json(self) -> dict[str, Any]:
+        """The frame as it goes over the wire; `type` comes first."""
+        told: dict[str, Any] = {"type": self.type}
+        for field in fields(self):  # type: ignore[arg-type]  # every subclass is a dataclass
+            value = getattr(self, field.name)
+            if value is not None or field.default is MISSING:
+                told[field.name] = str(value) if isinstance(value, UUID) else value
+        return told
+
+
+# A conversation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot(Event):
+    """A conversation as it stands. It replaces whatever you have of this conversation."""
+
+    type: ClassVar = "snapshot"
     conversation_id: UUID
     seq: int
-    kind: RowKind
-    row: Mapping[str, Any] | Sequence[Mapping[str, Any]]
+    """The number of the newest event that the snapshot contains."""
+    conversation: ConversationRow
+    messages: Sequence[MessageRow]
+    """The newest 400, oldest first; the REST interface pages through older ones."""
+    turns: Sequence[TurnRow]
+    tool_calls: Sequence[ToolCallRow]
+    queue: Sequence[QueuedRow]
+    artifacts: Sequence[ArtifactRow]
+    input_requests: Sequence[InputRequestRow]
+    """The newest 200, oldest first."""
+    ref: str | None
+    """Your command's, if it answers one. Trellis also sends snapshots on its own, when events were lost."""
 
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "type": _TYPE_OF[self.kind],
-            "conversation_id": str(self.conversation_id),
-            "seq": self.seq,
-            self.kind.value: self.row,
-        }
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Current(Event):
+    """Answers `subscribe`: you have everything up to this number already, so no snapshot follows."""
+
+    type: ClassVar = "current"
+    ref: str | None
+    conversation_id: UUID
+    seq: int
 
 
 @dataclass(frozen=True, slots=True)
-class TextDelta:
+class RowEvent(Event):
+    """A row of the conversation was added or changed; the event carries the whole row."""
+
+    conversation_id: UUID
+    seq: int
+    """The conversation's events are numbered one by one. If a number is missing, subscribe again."""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageSaved(RowEvent):
+    """A message was added or changed. While it streams, the deltas after it extend its texts."""
+
+    type: ClassVar = "message.saved"
+    message: MessageRow
+
+
+@dataclass(frozen=True, slots=True)
+class TurnChanged(RowEvent):
+    """A turn (the work on one answer) began, changed its status, or ended."""
+
+    type: ClassVar = "turn.changed"
+    turn: TurnRow
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallChanged(RowEvent):
+    """A tool call was proposed, waits for approval or input, runs, or ended."""
+
+    type: ClassVar = "tool_call.changed"
+    tool_call: ToolCallRow
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationChanged(RowEvent):
+    """The title, the shown branch, the status or the usage changed."""
+
+    type: ClassVar = "conversation.changed"
+    conversation: ConversationRow
+
+
+@dataclass(frozen=True, slots=True)
+class InputRequestChanged(RowEvent):
+    """A server asks the person something during a call, or the question was settled."""
+
+    type: ClassVar = "input_request.changed"
+    input_request: InputRequestRow
+
+
+@dataclass(frozen=True, slots=True)
+class QueueChanged(RowEvent):
+    """The messages that wait for the running turn changed. All of them are listed."""
+
+    type: ClassVar = "queue.changed"
+    queue: Sequence[QueuedRow]
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactChanged(RowEvent):
+    """A file was added, changed, renamed, deleted or brought back."""
+
+    type: ClassVar = "artifact.changed"
+    artifact: ArtifactRow
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta(Event):
+    """A piece of a streaming message's text."""
+
+    type: ClassVar = "text.delta"
     conversation_id: UUID
     message_id: UUID
     offset: int
-    """UTF-16 code units of the message's text before this piece."""
+    """Length of the text before this piece, in UTF-16 code units. Skip what you have; if there is a gap, subscribe again."""
     text: str
-
-    def as_json(self) -> dict[str, Any]:
-        return _delta_json("text.delta", self)
 
 
 @dataclass(frozen=True, slots=True)
-class ReasoningDelta:
-    """As TextDelta, of what the model thinks before it speaks."""
+class ReasoningDelta(Event):
+    """A piece of what the model thinks before it speaks. It works like `text.delta`, on the message's `reasoning`."""
 
+    type: ClassVar = "reasoning.delta"
     conversation_id: UUID
     message_id: UUID
     offset: int
+    """Length of the reasoning before this piece, in UTF-16 code units."""
     text: str
-
-    def as_json(self) -> dict[str, Any]:
-        return _delta_json("reasoning.delta", self)
-
-
-def _delta_json(kind: str, delta: TextDelta | ReasoningDelta) -> dict[str, Any]:
-    return {
-        "type": kind,
-        "conversation_id": str(delta.conversation_id),
-        "message_id": str(delta.message_id),
-        "offset": delta.offset,
-        "text": delta.text,
-    }
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCallProgress:
+class ToolCallProgress(Event):
+    """How far a running tool call is, as its server says."""
+
+    type: ClassVar = "tool_call.progress"
     conversation_id: UUID
     tool_call_id: UUID
     progress: float
     total: float | None
+    """What `progress` counts up to; null if the server does not say."""
     message: str | None
 
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "type": "tool_call.progress",
-            "conversation_id": str(self.conversation_id),
-            "tool_call_id": str(self.tool_call_id),
-            "progress": self.progress,
-            "total": self.total,
-            "message": self.message,
-        }
+
+# Answers, and the connection itself
 
 
-ConversationEvent = RowEvent | TextDelta | ReasoningDelta | ToolCallProgress
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted(Event):
+    """Your command was carried out. What it changed comes as events."""
+
+    type: ClassVar = "accepted"
+    ref: str | None
+    """The `ref` of your command."""
+    message_id: UUID | None = None
+    """Of `send` and `edit_message`: the new message."""
+    turn_id: UUID | None = None
+    """Of `send`, `edit_message` and `regenerate`: the turn that began."""
+    queued_id: UUID | None = None
+    """Of `send`: the message waits in the queue under this id."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandFailed(Event):
+    """Your command was not carried out."""
+
+    type: ClassVar = "error"
+    ref: str | None
+    """The `ref` of your command; null if the message could not be read."""
+    code: str
+    """For programs; see Errors."""
+    message: str
+    """For people."""
+    details: Mapping[str, Sequence[str]] | None = None
+    """What is wrong with each field of the command, where that is known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkspaceChanged(Event):
+    """Something in the workspace changed. Fetch it again over REST if you show it."""
+
+    type: ClassVar = "workspace.changed"
+    kind: str
+    """What changed, such as `conversation.changed`, `bud.changed` or `server.changed`."""
+    id: str
+    """The id of the row."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check(Event):
+    """Trellis asks whether you still read. Answer at once with `ack` and the same number."""
+
+    type: ClassVar = "check"
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pong(Event):
+    """Answers `ping`."""
+
+    type: ClassVar = "pong"
+    ref: str | None
+
+
+Delta = TextDelta | ReasoningDelta
+ConversationEvent = RowEvent | Delta | ToolCallProgress
+"""What the hub hands to whoever follows a conversation."""
+
+EVENTS: tuple[type[Event], ...] = (
+    Snapshot,
+    Current,
+    MessageSaved,
+    TurnChanged,
+    ToolCallChanged,
+    ConversationChanged,
+    InputRequestChanged,
+    QueueChanged,
+    ArtifactChanged,
+    TextDelta,
+    ReasoningDelta,
+    ToolCallProgress,
+    Accepted,
+    CommandFailed,
+    WorkspaceChanged,
+    Check,
+    Pong,
+)
+
+
+class CloseCode(IntEnum):
+    """Why the server closes a socket; `meaning` says it to people who write a client."""
+
+    meaning: str
+
+    def __new__(cls, code: int, meaning: str) -> CloseCode:
+        member = int.__new__(cls, code)
+        member._value_ = code
+        member.meaning = meaning
+        return member
+
+    PROTOCOL_ABUSE = (1008, "The client broke the rules below, or sent too much. Do not reconnect.")
+    INTERNAL_ERROR = (1011, "Trellis made a mistake. Reconnect after a pause.")
+    SERVICE_RESTART = (1012, "This process is shutting down. Reconnect; another one takes over.")
+    TRY_AGAIN_LATER = (
+        1013,
+        "You did not answer a `check` for 45 seconds. Reconnect when you can read again.",
+    )
+    SIGN_IN_AGAIN = (4401, "There is no session, or it has ended. Sign in before you reconnect.")
+    NOT_A_MEMBER = (
+        4403,
+        "You are not a member of this workspace, or no longer. Do not reconnect.",
+    )
 
 
 def encode(event: Mapping[str, Any]) -> str:

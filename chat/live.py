@@ -12,15 +12,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 from uuid import UUID
 
-from chat.events import ReasoningDelta, TextDelta, utf16_length
+from chat.events import Delta, ReasoningDelta, TextDelta, utf16_length
 from chat.hub import encode_frame, has_other_processes, hub
 
 WINDOW_SECONDS = 0.025
 ACROSS_WINDOW_SECONDS = 0.1
 
 _live: dict[UUID, LiveText] = {}
-
-Delta = TextDelta | ReasoningDelta
 
 
 class Said(NamedTuple):

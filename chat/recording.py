@@ -10,7 +10,7 @@ The conversation's row is locked first, so that events are numbered in the order
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -18,7 +18,16 @@ from uuid import UUID
 
 from django.db import transaction
 
-from chat.events import RowEvent, RowKind
+from chat.events import (
+    ArtifactChanged,
+    ConversationChanged,
+    InputRequestChanged,
+    MessageSaved,
+    QueueChanged,
+    RowEvent,
+    ToolCallChanged,
+    TurnChanged,
+)
 from chat.hub import hub
 from chat.models import (
     Artifact,
@@ -66,30 +75,30 @@ class Changes:
         """A message; `has_attachments` false where it surely has none, so that nobody need look."""
         attached = attachments_of(message.workspace_id, [message]) if has_attachments else {}
         row = message_json(message, attachments=attached.get(message.pk, ()))
-        self._add(RowKind.MESSAGE, row)
+        self._add(MessageSaved, row)
 
     def turn(self, turn: Turn) -> None:
-        self._add(RowKind.TURN, turn_json(turn))
+        self._add(TurnChanged, turn_json(turn))
         self.conversation_row(turn_status=turn.status if turn.status in ACTIVE else None)
 
     def tool_call(self, call: ToolCall) -> None:
-        self._add(RowKind.TOOL_CALL, tool_call_json(call))
+        self._add(ToolCallChanged, tool_call_json(call))
 
     def input_request(self, request: InputRequest) -> None:
-        self._add(RowKind.INPUT_REQUEST, input_request_json(request))
+        self._add(InputRequestChanged, input_request_json(request))
 
     def queue(self) -> None:
         """The messages that wait changed: all of them are told, for they are few."""
         rows = QueuedMessage.objects.for_workspace(self.conversation.workspace_id)
         waiting = rows.filter(conversation=self.conversation)
-        self._add(RowKind.QUEUE, [queued_json(row) for row in waiting])
+        self._add(QueueChanged, [queued_json(row) for row in waiting])
 
     def artifact(self, artifact: Artifact, newest: ArtifactVersion) -> None:
-        self._add(RowKind.ARTIFACT, artifact_json(artifact, newest))
+        self._add(ArtifactChanged, artifact_json(artifact, newest))
 
     def conversation_row(self, *, turn_status: str | None) -> None:
         row = conversation_json(self.conversation, turn_status=turn_status)
-        self._add(RowKind.CONVERSATION, row)
+        self._add(ConversationChanged, row)
         announce(
             self.conversation.workspace_id,
             Announcement(
@@ -99,10 +108,9 @@ class Changes:
             ),
         )
 
-    def _add(self, kind: RowKind, row: dict[str, object] | list[dict[str, object]]) -> None:
+    def _add(self, event: Callable[[UUID, int, Any], RowEvent], row: Any) -> None:
         self.conversation.event_seq += 1
-        seq = self.conversation.event_seq
-        self.events.append(RowEvent(self.conversation.pk, seq, kind, row))
+        self.events.append(event(self.conversation.pk, self.conversation.event_seq, row))
 
 
 _ORDER = [threading.RLock() for _ in range(64)]

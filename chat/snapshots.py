@@ -8,6 +8,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from chat.artifacts.rows import artifacts_of
+from chat.events import Snapshot
 from chat.live import Said, live_said
 from chat.models import Conversation, Message, QueuedMessage, ToolCall, Turn
 from chat.models.turns import ACTIVE
@@ -29,8 +30,12 @@ MOST_MESSAGES = 400
 MOST_INPUTS = 200
 
 
-def read_snapshot(conversation: Conversation) -> dict[str, Any]:
-    """All rows that a tab shows, with the number of the newest event they contain."""
+def read_snapshot(conversation: Conversation, ref: str | None = None) -> Snapshot:
+    """All rows that a tab shows, with the number of the newest event they contain.
+
+    Args:
+        ref: of the command that asked for it.
+    """
     workspace_id = conversation.workspace_id
     with transaction.atomic():
         # The lock orders this reading between two changes, so that number and rows agree.
@@ -71,21 +76,21 @@ def read_snapshot(conversation: Conversation) -> dict[str, Any]:
             .order_by("-id")[:MOST_INPUTS]
         )[::-1]
     active = next((turn.status for turn in turns if turn.status in ACTIVE), None)
-    return {
-        "type": "snapshot",
-        "conversation_id": str(conversation.pk),
-        "seq": conversation.event_seq,
-        "conversation": conversation_json(conversation, turn_status=active),
-        "messages": [
+    return Snapshot(
+        conversation_id=conversation.pk,
+        seq=conversation.event_seq,
+        conversation=conversation_json(conversation, turn_status=active),
+        messages=[
             message_json(message, said=_said(message), attachments=attached.get(message.pk, ()))
             for message in messages
         ],
-        "turns": [turn_json(turn) for turn in turns],
-        "tool_calls": [tool_call_json(call) for call in calls],
-        "queue": [queued_json(row) for row in queue],
-        "artifacts": [artifact_json(artifact, newest) for artifact, newest in artifacts],
-        "input_requests": [input_request_json(request) for request in asked],
-    }
+        turns=[turn_json(turn) for turn in turns],
+        tool_calls=[tool_call_json(call) for call in calls],
+        queue=[queued_json(row) for row in queue],
+        artifacts=[artifact_json(artifact, newest) for artifact, newest in artifacts],
+        input_requests=[input_request_json(request) for request in asked],
+        ref=ref,
+    )
 
 
 def read_turn(turn: Turn) -> dict[str, Any] | None:

@@ -57,7 +57,9 @@ class McpConfig(BaseModel):
 class McpConfigOverrides(BaseModel):
     """What one conversation changes of its bud's configuration."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, json_schema_serialization_defaults_required=True
+    )
 
     additional_servers: Annotated[list[UUID], Field(max_length=50)] = []
     disabled_servers: Annotated[list[UUID], Field(max_length=50)] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from csp.decorators import csp_update
@@ -12,6 +12,7 @@ from django.middleware.csrf import get_token
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET
+from typing_extensions import TypedDict
 
 from chat.models import Conversation
 from chat.providers.choosing import platform_provider
@@ -21,6 +22,52 @@ from workspaces.roles import Permission, has_permission
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
+
+
+class BootUser(TypedDict):
+    id: str
+    email: str
+    name: str
+
+
+class BootWorkspace(TypedDict):
+    id: str
+    slug: str
+    name: str
+    role: str
+    is_auditor: bool
+
+
+class WorkspaceLink(TypedDict):
+    slug: str
+    name: str
+
+
+class BootUrls(TypedDict):
+    """Null: not for this person."""
+
+    servers: str
+    connections: str
+    audit: str | None
+    notices: str | None
+    admin: str | None
+    account: str
+    logout: str
+    api: str
+    socket: str
+
+
+class Boot(TypedDict):
+    """What the application knows before its first request."""
+
+    user: BootUser
+    workspace: BootWorkspace
+    workspaces: list[WorkspaceLink]
+    conversation_id: str | None
+    urls: BootUrls
+    remembers_permissions: bool
+    csrf_token: str
+    demo_model: bool
 
 
 # Previews of files: frames of our own, which close themselves off.
@@ -46,8 +93,7 @@ def app(
     )
 
 
-def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> dict[str, Any]:
-    """What the application knows before its first request."""
+def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> Boot:
     workspace, user, actor = request.workspace, request.user, request.actor
     assert workspace is not None
     slug = {"workspace_slug": workspace.slug}

@@ -396,9 +396,10 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_REQUEST": True,
     "SCHEMA_PATH_PREFIX": "/api/",
     "ENUM_NAME_OVERRIDES": {
-        "TurnStatusEnum": "chat.values.TurnStatus",
-        "ToolCallStatusEnum": "chat.values.ToolCallStatus",
+        "TurnStatusEnum": "chat.api.shapes.TURN_STATUSES",
+        "ToolCallStatusEnum": "chat.api.shapes.TOOL_CALL_STATUSES",
         "ServerStatusEnum": "mcp_servers.models.ServerStatus",
+        "ArtifactKindEnum": "chat.api.shapes.ARTIFACT_KINDS",
     },
 }
 

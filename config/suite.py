@@ -156,6 +156,7 @@ def _checks() -> list[Stage]:
         "system check": [*MANAGE, "check", "--fail-level", "WARNING"],
         "migrations": [*MANAGE, "makemigrations", "--check", "--dry-run"],
         "configuration page": [*MANAGE, "write_configuration_docs", "--check"],
+        "wire": [*MANAGE, "write_wire", "--check"],
         "security page": [*MANAGE, "write_security_docs", "--check"],
         "vulnerabilities": [*audit, "--timeout", "15", "-r", "config/requirements.lock"],
     }

@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat import wire
+from chat.api.shapes import ARTIFACT_KINDS
 from chat.api.uploads import UploadParser
 from chat.artifacts import serving
 from chat.artifacts.rows import artifacts_of, newest_of, version_of
@@ -38,7 +39,7 @@ class ArtifactVersionOutput(serializers.Serializer[Any]):
     """One version of a file, without its content."""
 
     number = serializers.IntegerField()
-    kind = serializers.ChoiceField([kind.value for kind in Kind])
+    kind = serializers.ChoiceField(ARTIFACT_KINDS)
     content_type = serializers.CharField(help_text="Found in the content itself.")
     size = serializers.IntegerField()
     sha256 = serializers.CharField()

@@ -68,6 +68,7 @@ class BudOutput(serializers.ModelSerializer[Bud]):
             "created_at",
             "updated_at",
         )
+        read_only_fields = fields
 
     @extend_schema_field(BudModelOutput)
     def get_model(self, bud: Bud) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from chat.api.shapes import (
     ConversationOutput,
     MessageOutput,
-    QueuedOutput,
+    QueuedMessageOutput,
     SentOutput,
     TurnOutput,
     sent_json,
@@ -86,14 +86,14 @@ class QueuedMessageViewSet(RetrieveRow, WorkspaceViewSet):
 
     model = QueuedMessage
     scopes = Scopes(read="chat", write="chat")
-    serializer_class = QueuedOutput
+    serializer_class = QueuedMessageOutput
 
     def get_queryset(self) -> WorkspaceQuerySet[Any]:
         if getattr(self, "swagger_fake_view", False):
             return super().get_queryset()
         return super().get_queryset().filter(conversation__owner=self.person)
 
-    @extend_schema(request=QueuedChanges, responses=QueuedOutput)
+    @extend_schema(request=QueuedChanges, responses=QueuedMessageOutput)
     def partial_update(self, request: Request, pk: str) -> Response:
         """Change what will be said."""
         values = self.read(QueuedChanges)

@@ -6,12 +6,13 @@ from collections.abc import Sequence, Set
 from typing import Any, ClassVar
 from uuid import UUID
 
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from chat.api.shapes import AnnotationsOutput, ContentPartField, ServerName
 from chat.models import Bud, Conversation
 from chat.services.offers import fetch_prompt, prompts_of, resources_of, suggest
 from chat.toolset import select_tools
@@ -23,7 +24,7 @@ from mcp_servers.models import McpPrompt, McpResource, McpServer, McpTool, Serve
 from mcp_servers.oauth.grants import uses_own_accounts
 from mcp_servers.pages.cards import missing_sign_ins, sign_in_path
 from mcp_servers.registry.discovery import shown_to
-from mcp_servers.registry.scopes.effective import EffectiveServer
+from mcp_servers.registry.scopes.effective import EffectiveServer, ServerSource
 from workspaces.actors import Actor
 from workspaces.errors import Conflict
 from workspaces.models import User
@@ -34,7 +35,7 @@ class OfferedToolOutput(serializers.Serializer[Any]):
     name = serializers.CharField()
     title = serializers.CharField(allow_blank=True)
     description = serializers.CharField(allow_blank=True)
-    annotations = serializers.DictField()
+    annotations = AnnotationsOutput()
     is_on = serializers.BooleanField(help_text="False: the bud or this conversation left it out.")
 
 
@@ -44,7 +45,7 @@ class EffectiveServerOutput(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     name = serializers.CharField(allow_blank=True)
     scope = serializers.CharField(allow_null=True)
-    source = serializers.CharField()  # type: ignore[assignment]  # the name on the wire
+    source = serializers.ChoiceField([source.value for source in ServerSource])  # type: ignore[assignment]  # the name on the wire
     is_usable = serializers.BooleanField()
     code = serializers.CharField(allow_blank=True)
     reason = serializers.CharField(allow_blank=True)
@@ -63,15 +64,15 @@ class AddableServerOutput(serializers.Serializer[Any]):
     status = serializers.CharField()
 
 
+@extend_schema_field(McpConfigOverrides)  # type: ignore[arg-type]  # an extension of the library reads it
+class OverridesField(serializers.DictField):
+    """A conversation's changes of its bud's configuration."""
+
+
 class ServersOutput(serializers.Serializer[Any]):
     servers = EffectiveServerOutput(many=True)
     addable = AddableServerOutput(many=True)
-    overrides = serializers.DictField(help_text="What this conversation changes of its bud.")
-
-
-class ServerName(serializers.Serializer[Any]):
-    id = serializers.UUIDField()
-    name = serializers.CharField()
+    overrides = OverridesField(help_text="What this conversation changes of its bud.")
 
 
 class ResourceOutput(serializers.Serializer[Any]):
@@ -110,11 +111,16 @@ class PromptInput(serializers.Serializer[Any]):
     )
 
 
+class PromptMessageOutput(serializers.Serializer[Any]):
+    role = serializers.CharField()
+    content = ContentPartField()
+
+
 class FilledPromptOutput(serializers.Serializer[Any]):
     """A prompt as its server filled it in; hidden characters are left out, and told of."""
 
     description = serializers.CharField(allow_blank=True)
-    messages = serializers.ListField(child=serializers.DictField())
+    messages = PromptMessageOutput(many=True)
     warnings = serializers.ListField(child=serializers.CharField())
 
 

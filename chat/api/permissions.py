@@ -9,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from chat.api.shapes import NamedRef, ToolRef
+from chat.api.shapes import ServerName, ToolRef
 from chat.models import Conversation
 from mcp_servers.client.hidden_text import show_hidden
 from mcp_servers.models import ToolPermission
@@ -30,7 +30,7 @@ class ToolPermissionOutput(serializers.Serializer[Any]):
     """A tool that runs for the caller without asking."""
 
     id = serializers.UUIDField()
-    server = NamedRef()
+    server = ServerName()
     tool = ToolRef()
     conversation = ConversationRef(allow_null=True, help_text="None: in all of the caller's.")
     created_at = serializers.DateTimeField()

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema_field
 from rest_framework import serializers
 
 from chat import wire
+from chat.artifacts.kinds import Kind
 from chat.models import Conversation, Message, QueuedMessage, ToolCall, Turn
 from chat.services.turns import Queued, Sent
 from chat.values import (
@@ -23,6 +25,12 @@ from mcp_servers.models import InputRequest, InputStatus
 
 def _choices(kind: Any) -> list[str]:
     return [member.value for member in kind]
+
+
+TURN_STATUSES = _choices(TurnStatus)
+TOOL_CALL_STATUSES = _choices(ToolCallStatus)
+ARTIFACT_KINDS = _choices(Kind)
+"""Enums that have a name in the API's schema; see the settings."""
 
 
 class UsageOutput(serializers.Serializer[Any]):
@@ -71,23 +79,71 @@ class ConversationOutput(serializers.Serializer[Conversation]):
         )
 
 
-class NamedRef(serializers.Serializer[Any]):
-    id = serializers.UUIDField(allow_null=True)
+class ServerName(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
     name = serializers.CharField()
+
+
+class NamedRef(serializers.Serializer[Any]):
+    id = serializers.UUIDField(allow_null=True, help_text="Null: it has been deleted.")
+    name = serializers.CharField()
+
+
+class TextPartOutput(serializers.Serializer[Any]):
+    type = serializers.ChoiceField(["text"])
+    text = serializers.CharField(allow_blank=True)
+
+
+class MediaPartOutput(serializers.Serializer[Any]):
+    """A picture or a sound."""
+
+    type = serializers.ChoiceField(["image", "audio"])
+    mime_type = serializers.CharField()
+    data = serializers.CharField(allow_blank=True, help_text="Base64.")  # type: ignore[assignment]  # the name on the wire
+
+
+class ResourceLinkPartOutput(serializers.Serializer[Any]):
+    """A resource that the server names."""
+
+    type = serializers.ChoiceField(["resource_link"])
+    uri = serializers.CharField()
+    name = serializers.CharField(allow_blank=True)
+    mime_type = serializers.CharField(required=False, allow_null=True)
+
+
+class ResourcePartOutput(serializers.Serializer[Any]):
+    """A resource that the server sent along."""
+
+    type = serializers.ChoiceField(["resource"])
+    uri = serializers.CharField()
+    mime_type = serializers.CharField(allow_null=True)
+    text = serializers.CharField(allow_null=True, help_text="Null: it is not text.")
+    sha256 = serializers.CharField(required=False, help_text="Of one that is not text.")
+
+
+@extend_schema_field(
+    PolymorphicProxySerializer(
+        component_name="ContentPart",
+        serializers=[TextPartOutput, MediaPartOutput, ResourceLinkPartOutput, ResourcePartOutput],
+        resource_type_field_name=None,
+    )
+)
+class ContentPartField(serializers.JSONField):
+    """A part of what a server sent."""
 
 
 class AttachmentOutput(serializers.Serializer[Any]):
     """A resource that was attached, and what was read of it."""
 
     id = serializers.UUIDField()
-    server = NamedRef()
+    server = ServerName()
     resource_id = serializers.UUIDField(allow_null=True)
     uri = serializers.CharField()
     title = serializers.CharField(allow_blank=True)
     mime_type = serializers.CharField(allow_blank=True)
     status = serializers.ChoiceField(_choices(AttachmentStatus))
     error = serializers.CharField(allow_null=True)
-    content = serializers.ListField(child=serializers.DictField())
+    content = serializers.ListField(child=ContentPartField())
     read_at = serializers.DateTimeField(allow_null=True)
     changed_at = serializers.DateTimeField(allow_null=True)
 
@@ -125,7 +181,7 @@ class TurnOutput(serializers.Serializer[Turn]):
     id = serializers.UUIDField()
     conversation_id = serializers.UUIDField()
     user_message_id = serializers.UUIDField()
-    status = serializers.ChoiceField(_choices(TurnStatus))
+    status = serializers.ChoiceField(TURN_STATUSES)
     error = TurnErrorOutput(allow_null=True)
     notice = serializers.CharField(allow_null=True)
     created_at = serializers.DateTimeField()
@@ -157,7 +213,7 @@ class ApprovalOutput(serializers.Serializer[Any]):
     can_remember = serializers.BooleanField()
 
 
-class ResolutionOutput(serializers.Serializer[Any]):
+class CallResolutionOutput(serializers.Serializer[Any]):
     """What becomes of a call whose outcome is not known."""
 
     due_at = serializers.DateTimeField(allow_null=True)
@@ -165,11 +221,31 @@ class ResolutionOutput(serializers.Serializer[Any]):
 
 
 class ToolResultOutput(serializers.Serializer[Any]):
-    content = serializers.ListField(child=serializers.DictField())
+    content = serializers.ListField(child=ContentPartField())
     truncated = serializers.BooleanField()
     structured = serializers.JSONField(required=False, allow_null=True)
     structured_problem = serializers.CharField(required=False, allow_null=True)
     cached_at = serializers.DateTimeField(required=False, allow_null=True)
+
+
+class AnnotationsOutput(serializers.Serializer[Any]):
+    """What the tool's server says about it; null or absent where it says nothing."""
+
+    read_only = serializers.BooleanField(required=False, allow_null=True)  # type: ignore[assignment]  # the name on the wire
+    destructive = serializers.BooleanField(required=False, allow_null=True)
+    idempotent = serializers.BooleanField(required=False, allow_null=True)
+    open_world = serializers.BooleanField(required=False, allow_null=True)
+
+
+class ArtifactRefOutput(serializers.Serializer[Any]):
+    """A version of a file, as a tool call names it."""
+
+    id = serializers.UUIDField()
+    name = serializers.CharField()
+    version = serializers.IntegerField()
+    kind = serializers.ChoiceField(ARTIFACT_KINDS)
+    content_type = serializers.CharField()
+    size = serializers.IntegerField()
 
 
 class ToolCallOutput(serializers.Serializer[Any]):
@@ -182,16 +258,16 @@ class ToolCallOutput(serializers.Serializer[Any]):
     builtin = serializers.CharField(
         allow_null=True, help_text="The platform's own tool that was asked for, if it was one."
     )
-    artifact = serializers.DictField(
+    artifact = ArtifactRefOutput(
         allow_null=True, help_text="The file's version that the call sends, read or made."
     )
-    annotations = serializers.DictField()
+    annotations = AnnotationsOutput()
     arguments = serializers.DictField()
     proposed_arguments = serializers.DictField()
     input_schema = serializers.DictField(allow_null=True)
-    status = serializers.ChoiceField(_choices(ToolCallStatus))
+    status = serializers.ChoiceField(TOOL_CALL_STATUSES)
     approval = ApprovalOutput(allow_null=True)
-    resolution = ResolutionOutput(allow_null=True)
+    resolution = CallResolutionOutput(allow_null=True)
     repeats = serializers.UUIDField(
         allow_null=True, help_text="The call in whose place this one was made."
     )
@@ -211,7 +287,7 @@ class QueuedAttachment(serializers.Serializer[Any]):
     uri = serializers.CharField()
 
 
-class QueuedOutput(serializers.Serializer[QueuedMessage]):
+class QueuedMessageOutput(serializers.Serializer[QueuedMessage]):
     """A message that waits for the running turn to end."""
 
     id = serializers.UUIDField()
@@ -241,7 +317,7 @@ class InputRequestOutput(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     call_id = serializers.UUIDField()
     conversation_id = serializers.UUIDField(allow_null=True)
-    server = NamedRef()
+    server = ServerName()
     tool = serializers.CharField(allow_blank=True)
     kind = serializers.ChoiceField(["form", "url", "sampling", "sign_in"])
     message = serializers.CharField(allow_blank=True)
@@ -270,7 +346,7 @@ class SentOutput(serializers.Serializer[Mapping[str, Any]]):
 
     message = MessageOutput(allow_null=True)
     turn = TurnOutput(allow_null=True)
-    queued = QueuedOutput(allow_null=True)
+    queued = QueuedMessageOutput(allow_null=True)
 
 
 def sent_json(sent: Sent | Queued) -> dict[str, Any]:

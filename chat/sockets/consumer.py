@@ -5,22 +5,31 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import Any, cast
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
 from channels.generic.websocket import AsyncWebsocketConsumer
 
 from chat import commands
-from chat.events import encode
+from chat.events import (
+    Accepted,
+    CloseCode,
+    CommandFailed,
+    Current,
+    Event,
+    Pong,
+    WorkspaceChanged,
+    encode,
+)
 from chat.hub import PROCESS_ID, conversation_group
 from chat.models import Conversation
 from chat.services.offers import warm_up
-from chat.sockets.door import NOT_A_MEMBER, SIGN_IN_AGAIN, Door
+from chat.sockets.door import Door
 from chat.sockets.following import Following
 from chat.sockets.frames import Malformed, check_frame, parse_frame
 from chat.sockets.handlers import HANDLERS
-from chat.sockets.open import SERVICE_RESTART, sockets
+from chat.sockets.open import sockets
 from chat.sockets.outbox import Outbox
 from mcp_servers.client.canonical import clean_text
 from workspaces.announcements import serve_from, workspace_group
@@ -37,10 +46,6 @@ COMMAND_BURST = 60.0
 MOST_FAULTS = 10
 CHECK_SECONDS = 2.0
 """How often membership and missed events are looked for."""
-
-PROTOCOL_ABUSE = 1008
-INTERNAL_ERROR = 1011
-TRY_AGAIN_LATER = 1013
 
 
 class WorkspaceConsumer(AsyncWebsocketConsumer):
@@ -74,16 +79,16 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
     async def connect(self) -> None:
         await self.accept()
         if is_shutting_down():
-            await self.close(SERVICE_RESTART)
+            await self.close(CloseCode.SERVICE_RESTART)
             return
         user = self.scope.get("user")
         if user is None or not user.is_authenticated:
-            await self.close(SIGN_IN_AGAIN)
+            await self.close(CloseCode.SIGN_IN_AGAIN)
             return
         try:
             self.door = await in_database(self._enter, user)
         except NotFound:
-            await self.close(NOT_A_MEMBER)
+            await self.close(CloseCode.NOT_A_MEMBER)
             return
         serve_from(asyncio.get_running_loop())
         sockets.add(self)
@@ -131,17 +136,17 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
             self._faults = 0
         except _Abuse:
             await self._tell_error("rate_limited", "Too many messages.", None)
-            await self.close(PROTOCOL_ABUSE)
+            await self.close(CloseCode.PROTOCOL_ABUSE)
         except Malformed as fault:
             await self._tell_error("malformed", str(fault), None)
-            await self.close(PROTOCOL_ABUSE)
+            await self.close(CloseCode.PROTOCOL_ABUSE)
         except DomainError as error:
             fields = error.fields if isinstance(error, InvalidInput) else None
             await self._tell_error(error.code, error.message, ref, fields)
             if isinstance(error, InvalidInput):
                 self._faults += 1
                 if self._faults > MOST_FAULTS:
-                    await self.close(PROTOCOL_ABUSE)
+                    await self.close(CloseCode.PROTOCOL_ABUSE)
         except Exception as error:
             if is_unavailable(error):
                 text = "This is not possible at the moment. Please try again soon."
@@ -156,7 +161,7 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
             await own(command)
             return
         told = await in_database(HANDLERS[type(command)], self.door, command)
-        self._push({"type": "accepted", "ref": command.ref, **told})
+        self._push(Accepted(ref=command.ref, **told))
 
     async def subscribe(self, command: commands.Subscribe) -> None:
         conversation = await in_database(self.door.conversation, command.conversation_id)
@@ -168,12 +173,9 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
         is_streaming = await in_database(self.door.is_active, conversation)
         if command.seq == conversation.event_seq and not is_streaming:
             following.is_current(conversation.pk, conversation.event_seq)
-            current = {
-                "type": "current",
-                "ref": command.ref,
-                "conversation_id": str(conversation.pk),
-                "seq": conversation.event_seq,
-            }
+            current = Current(
+                ref=command.ref, conversation_id=conversation.pk, seq=conversation.event_seq
+            )
             self._push(current)
             return
         await following.send_snapshot(conversation, command.ref)
@@ -190,10 +192,10 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
     async def unsubscribe(self, command: commands.Unsubscribe) -> None:
         self._following.end(command.conversation_id)
         await self._leave(conversation_group(command.conversation_id))
-        self._push({"type": "accepted", "ref": command.ref})
+        self._push(Accepted(ref=command.ref))
 
     async def ping(self, command: commands.Ping) -> None:
-        self._push({"type": "pong", "ref": command.ref})
+        self._push(Pong(ref=command.ref))
 
     async def ack(self, command: commands.Ack) -> None:
         self._outbox.heard(command.number)
@@ -209,28 +211,25 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
     async def workspace_changed(self, message: Mapping[str, Any]) -> None:
         """A nudge: look at something again."""
         if message.get("user_id") in (None, str(self.door.user.pk)):
-            nudge = {"type": "workspace.changed", "kind": message["kind"], "id": message["id"]}
-            self._push(nudge)
+            self._push(WorkspaceChanged(kind=message["kind"], id=message["id"]))
 
     async def access_changed(self, message: Mapping[str, Any]) -> None:
         """Rights have changed: may this socket stay?"""
         await self._close_unless_welcome()
 
-    def _push(self, event: Mapping[str, Any]) -> None:
+    def _push(self, event: Event) -> None:
         # What does not fit any more is an answer that nobody reads, or a nudge that the next snapshot makes needless.
-        self._outbox.push(encode(event))
+        self._outbox.push(encode(event.as_json()))
 
     async def _tell_error(
         self,
         code: str,
         message: str,
         ref: str | None,
-        details: Mapping[str, Any] | None = None,
+        details: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        error = {"type": "error", "ref": ref, "code": code, "message": message}
-        if details:
-            error["details"] = cast("Any", details)
-        await self.send(encode(error))
+        failed = CommandFailed(ref=ref, code=code, message=message, details=details or None)
+        await self.send(encode(failed.as_json()))
 
     async def _write(self) -> None:
         """The one place that sends events, in order."""
@@ -246,7 +245,7 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
         except Exception:
             # A socket that cannot be written to is of no use: the page opens another one.
             logger.exception("socket_writer_failed")
-            await self.close(INTERNAL_ERROR)
+            await self.close(CloseCode.INTERNAL_ERROR)
 
     async def _heal(self, conversation_id: UUID) -> None:
         try:
@@ -261,7 +260,7 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
         while True:
             await asyncio.sleep(CHECK_SECONDS)
             if self._outbox.is_stalled:
-                await self.close(TRY_AGAIN_LATER)
+                await self.close(CloseCode.TRY_AGAIN_LATER)
                 return
             check = self._outbox.check_now()
             if check is not None:

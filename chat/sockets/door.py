@@ -13,6 +13,7 @@ from django.utils.crypto import constant_time_compare
 from uuid_utils.compat import uuid7
 
 from chat.engine.reading import find_active_turn
+from chat.events import CloseCode
 from chat.models import Conversation, Message, QueuedMessage, ToolCall, Turn
 from mcp_servers.models import InputRequest
 from workspaces.actors import Actor, Source
@@ -21,9 +22,6 @@ from workspaces.middleware import actor_for
 from workspaces.models import Membership, User, Workspace
 from workspaces.prepared import PreparedRows
 from workspaces.scoping import WorkspaceModel
-
-SIGN_IN_AGAIN = 4401
-NOT_A_MEMBER = 4403
 
 _Row = TypeVar("_Row", bound=WorkspaceModel)
 
@@ -84,12 +82,12 @@ class Door:
         rows = _numbers(len(conversation_ids), self.user.is_superuser).all(*ids)
         return {row.pk: row.event_seq for row in rows}
 
-    def reason_to_close(self) -> int | None:
+    def reason_to_close(self) -> CloseCode | None:
         """The code to close the socket with, or None if the person may stay."""
         if not self._is_signed_in():
-            return SIGN_IN_AGAIN
+            return CloseCode.SIGN_IN_AGAIN
         is_member = _MEMBER.first(self.workspace.pk, self.user.pk) is not None
-        return None if is_member else NOT_A_MEMBER
+        return None if is_member else CloseCode.NOT_A_MEMBER
 
     def _fetch(self, model: type[_Row], pk: UUID) -> _Row:
         self._require_member()

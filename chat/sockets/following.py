@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
-from typing import Any
 from uuid import UUID
 
 from chat.events import encode
@@ -111,13 +110,13 @@ def _encoded_snapshot(
     conversation: Conversation, ref: str | None
 ) -> tuple[str, int, dict[UUID, Said]]:
     """A snapshot as it goes over the wire, its number, and the texts that still stream."""
-    snapshot: dict[str, Any] = read_snapshot(conversation)
+    snapshot = read_snapshot(conversation, ref)
     streaming = {
         UUID(message["id"]): Said(message["text"], message["reasoning"])
-        for message in snapshot["messages"]
+        for message in snapshot.messages
         if message["status"] == MessageStatus.STREAMING.value
     }
-    return encode({**snapshot, "ref": ref}), snapshot["seq"], streaming
+    return encode(snapshot.as_json()), snapshot.seq, streaming
 
 
 def _since(conversation_id: UUID, streaming: Mapping[UUID, Said]) -> list[str]:

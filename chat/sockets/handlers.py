@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
+from uuid import UUID
 
 from chat import commands
 from chat.engine.attaching import ResourceRef
@@ -16,7 +17,8 @@ from chat.services.turns import Queued, retry_turn, send_or_queue, stop_turn
 from chat.sockets.door import Door
 from chat.values import Decision, Remember
 
-Answer = dict[str, str]
+Answer = dict[str, UUID]
+"""The ids of what came into being, as `Accepted` names them."""
 
 
 def _send(door: Door, command: commands.Send) -> Answer:
@@ -29,8 +31,8 @@ def _send(door: Door, command: commands.Send) -> Answer:
         actor=door.actor,
     )
     if isinstance(sent, Queued):
-        return {"queued_id": str(sent.message.pk)}
-    return {"message_id": str(sent.message.pk), "turn_id": str(sent.turn.pk)}
+        return {"queued_id": sent.message.pk}
+    return {"message_id": sent.message.pk, "turn_id": sent.turn.pk}
 
 
 def _edit_message(door: Door, command: commands.EditMessage) -> Answer:
@@ -38,13 +40,13 @@ def _edit_message(door: Door, command: commands.EditMessage) -> Answer:
     sent = edit_message(
         message=message, client_id=command.client_id, text=command.text, actor=door.actor
     )
-    return {"message_id": str(sent.message.pk), "turn_id": str(sent.turn.pk)}
+    return {"message_id": sent.message.pk, "turn_id": sent.turn.pk}
 
 
 def _regenerate(door: Door, command: commands.Regenerate) -> Answer:
     turn = door.turn(command.turn_id)
     begun = regenerate(turn=turn, client_id=command.client_id, actor=door.actor)
-    return {"turn_id": str(begun.pk)}
+    return {"turn_id": begun.pk}
 
 
 def _show_branch(door: Door, command: commands.ShowBranch) -> Answer:

@@ -8,8 +8,7 @@ from collections.abc import Collection
 from typing import Protocol
 from uuid import UUID
 
-SERVICE_RESTART = 1012
-"""The page comes back by itself, and finds another process."""
+from chat.events import CloseCode
 
 
 class OpenSocket(Protocol):
@@ -36,6 +35,6 @@ async def close_sockets(*, seconds: float, but: Collection[UUID] = ()) -> None:
 
     async def close(socket: OpenSocket) -> None:
         await asyncio.sleep(random.uniform(0, seconds))  # noqa: S311 - no secret
-        await socket.close(SERVICE_RESTART)
+        await socket.close(CloseCode.SERVICE_RESTART)
 
     await asyncio.gather(*(close(one) for one in leaving), return_exceptions=True)

@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from chat.events import encode
+from chat.events import Check, encode
 from chat.sockets.frames import join_deltas
 
 MOST_WAITING = 512 * 1024
@@ -135,7 +135,7 @@ class Outbox:
         self._checked_at = self._clock()
         self._checked_sent = self._sent
         self._open[self._number] = (self._checked_at, self._sent)
-        return encode({"type": "check", "number": self._number})
+        return encode(Check(number=self._number).as_json())
 
     def _join(self) -> None:
         self._frames = deque(join_deltas(self._frames))

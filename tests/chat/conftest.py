@@ -161,7 +161,7 @@ class Chat:
 
     def snapshot(self) -> dict[str, Any]:
         """What a new tab is given."""
-        return read_snapshot(self.conversation)
+        return read_snapshot(self.conversation).as_json()
 
     def answer(self) -> str:
         """The last thing that the bud said."""

@@ -232,7 +232,7 @@ def test_each_change_is_an_event_and_the_snapshot_agrees(
         )
         services.rename_artifact(artifact=first, name="renamed.txt", actor=actor)
         services.delete_artifact(artifact=second, actor=actor)
-    snapshot = read_snapshot(conversation)["artifacts"]
+    snapshot = read_snapshot(conversation).artifacts
     assert snapshot == list(told.values())
     assert [(row["name"], row["version"]["number"]) for row in snapshot] == [("renamed.txt", 2)]
 

@@ -16,14 +16,15 @@ from django.conf import settings
 from django.test import Client
 from uuid_utils.compat import uuid7
 
+from chat.events import CloseCode
 from chat.hub import hub
 from chat.models import Message, ToolCall
 from chat.sockets import outbox
-from chat.sockets.consumer import COMMAND_BURST, PROTOCOL_ABUSE, TRY_AGAIN_LATER
-from chat.sockets.door import NOT_A_MEMBER, SIGN_IN_AGAIN
+from chat.sockets.consumer import COMMAND_BURST
 from chat.sockets.outbox import MOST_UNHEARD
 from config.asgi import application
 from tests.chat.conftest import Chat
+from tests.chat.protocol import check_frame
 from tests.factories import Tenant, make_tenant
 from tests.patience import PATIENCE
 from workspaces.models import Membership
@@ -34,7 +35,7 @@ Event = dict[str, Any]
 
 
 class Socket:
-    """An open page."""
+    """An open page. Every frame that it reads has to be one that docs/protocol.json describes."""
 
     def __init__(self, communicator: WebsocketCommunicator) -> None:
         self.raw = communicator
@@ -54,6 +55,7 @@ class Socket:
                 if output["type"] == "websocket.close":
                     raise AssertionError(f"closed with {output.get('code')}")
                 event = json.loads(output["text"])
+                check_frame(event)
                 self.events.append(event)
                 if wanted(event):
                     return event
@@ -138,11 +140,11 @@ async def test_strangers_and_non_members_are_turned_away() -> None:
     headers = [(b"host", b"testserver"), (b"origin", ORIGIN)]
     communicator = WebsocketCommunicator(application, "/ws/w/acme/", headers=headers)
     await communicator.connect()
-    assert await Socket(communicator).close_code() == SIGN_IN_AGAIN
+    assert await Socket(communicator).close_code() == CloseCode.SIGN_IN_AGAIN
     mine = await sync_to_async(make_tenant)("mine")
     other = await sync_to_async(make_tenant)("other")
     async with opened(mine, slug=other.workspace.slug) as socket:
-        assert await socket.close_code() == NOT_A_MEMBER
+        assert await socket.close_code() == CloseCode.NOT_A_MEMBER
 
 
 async def test_a_turn_over_the_socket(chat: Chat) -> None:
@@ -367,7 +369,7 @@ async def test_malformed_messages_close_the_socket(text: str) -> None:
         await socket.raw.send_to(text_data=text)
         error = await socket.until(lambda e: e["type"] == "error")
         assert error["code"] == "malformed"
-        assert await socket.close_code() == PROTOCOL_ABUSE
+        assert await socket.close_code() == CloseCode.PROTOCOL_ABUSE
 
 
 @pytest.mark.django_db(transaction=True)
@@ -376,7 +378,7 @@ async def test_binary_messages_close_the_socket() -> None:
     tenant = await sync_to_async(make_tenant)("acme")
     async with opened(tenant) as socket:
         await socket.raw.send_to(bytes_data=b"\x00\xff")
-        assert await socket.close_code() == PROTOCOL_ABUSE
+        assert await socket.close_code() == CloseCode.PROTOCOL_ABUSE
 
 
 @pytest.mark.django_db(transaction=True)
@@ -386,7 +388,7 @@ async def test_a_flood_of_messages_closes_the_socket() -> None:
     async with opened(tenant) as socket:
         for _ in range(int(COMMAND_BURST) + 40):
             await socket.raw.send_to(text_data='{"type":"ping"}')
-        assert await socket.close_code() == PROTOCOL_ABUSE
+        assert await socket.close_code() == CloseCode.PROTOCOL_ABUSE
 
 
 @pytest.mark.django_db(transaction=True)
@@ -403,7 +405,7 @@ async def test_a_removed_member_is_out_within_five_seconds() -> None:
         await sync_to_async(remove_member)(
             membership=row, actor=await sync_to_async(tenant.actor)("owner")
         )
-        assert await socket.close_code(PATIENCE) == NOT_A_MEMBER
+        assert await socket.close_code(PATIENCE) == CloseCode.NOT_A_MEMBER
 
 
 @pytest.mark.django_db(transaction=True)
@@ -415,7 +417,7 @@ async def test_signing_out_closes_the_socket() -> None:
         from django.contrib.sessions.models import Session
 
         await sync_to_async(Session.objects.all().delete)()
-        assert await socket.close_code(PATIENCE) == SIGN_IN_AGAIN
+        assert await socket.close_code(PATIENCE) == CloseCode.SIGN_IN_AGAIN
 
 
 @pytest.mark.django_db(transaction=True)
@@ -430,7 +432,7 @@ async def test_a_changed_password_closes_the_socket() -> None:
     async with opened(tenant) as socket:
         await socket.answer(type="ping")
         await sync_to_async(change)()
-        assert await socket.close_code(PATIENCE) == SIGN_IN_AGAIN
+        assert await socket.close_code(PATIENCE) == CloseCode.SIGN_IN_AGAIN
 
 
 @pytest.mark.django_db(transaction=True)
@@ -505,7 +507,7 @@ async def test_a_page_that_does_not_read_is_sent_no_more_than_it_can_hold(
         await slow.until(lambda event: event["type"] == "snapshot")
         monkeypatch.setattr(outbox, "STALLED_SECONDS", 0.0)
         hub.deliver(chat.conversation.pk, [(frame, None)] * 40)
-        assert await slow.close_code() == TRY_AGAIN_LATER
+        assert await slow.close_code() == CloseCode.TRY_AGAIN_LATER
 
 
 async def test_a_running_turn_of_somebody_removed_is_stopped(chat: Chat) -> None:

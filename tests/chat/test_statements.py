@@ -146,6 +146,6 @@ def test_a_snapshot_costs_the_same_for_every_length(chat: Chat) -> None:
         add_calls(add, add_messages(add, count))
         with CaptureQueriesContext(connection) as captured:
             snapshot = read_snapshot(add)
-        assert len(snapshot["messages"]) == count == 2 * len(snapshot["tool_calls"])
+        assert len(snapshot.messages) == count == 2 * len(snapshot.tool_calls)
         asked.append(len(captured))
     assert asked[0] == asked[1] <= 12

@@ -72,6 +72,7 @@ COMMANDS: Mapping[str, Callable[[Side, Side], list[str]] | None] = {
     "verify_audit": None,
     "write_configuration_docs": None,
     "write_security_docs": None,
+    "write_wire": None,
 }
 
 

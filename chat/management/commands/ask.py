@@ -149,7 +149,7 @@ async def _follow(conversation: Conversation, actor: Actor, options: dict[str, A
     finally:
         hub.unwatch(conversation.pk, lines)
     snapshot = await in_database(read_snapshot, conversation)
-    answer = [m["text"] for m in snapshot["messages"] if m["role"] == "assistant" and m["text"]]
+    answer = [m["text"] for m in snapshot.messages if m["role"] == "assistant" and m["text"]]
     _print(json.dumps({"type": "done", "status": status, "answer": "\n\n".join(answer)}))
     return status
 

@@ -2,6 +2,7 @@
 import { batch, computed, signal } from "@preact/signals";
 import { type Picked, withPicked } from "./chat/attachments";
 import { ApiProblem, createApi } from "./net/api";
+import type { PageEvent } from "./net/events";
 import { CommandError, LiveSocket, type SocketStatus } from "./net/socket";
 import { loadNotices, placeNotices } from "./notices";
 import { emptyConversation, type LocalEvent, reduce } from "./store/conversation";
@@ -13,7 +14,6 @@ import type {
   ConversationEvent,
   InputAction,
   JsonObject,
-  PageEvent,
   Resolution,
   WhenBusy,
 } from "./wire";

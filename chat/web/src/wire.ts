@@ -1,54 +1,599 @@
-/**
- * The contract between this app and the server, as types: the boot JSON, the REST rows, the socket's
- * commands and events. Nothing else crosses the wire, and an event of another type is ignored.
- */
+// Written by `manage.py write_wire`; change chat/events.py, chat/commands.py or the API's shapes, not this file.
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };
 
+export type Command =
+  | Subscribe
+  | Unsubscribe
+  | Send
+  | EditMessage
+  | Regenerate
+  | ShowBranch
+  | EditQueued
+  | RemoveQueued
+  | SendQueued
+  | Resolve
+  | Stop
+  | Retry
+  | Decide
+  | AnswerInput
+  | Ping
+  | Ack;
+
+export type ServerEvent =
+  | Snapshot
+  | Current
+  | MessageSaved
+  | TurnChanged
+  | ToolCallChanged
+  | ConversationChanged
+  | InputRequestChanged
+  | QueueChanged
+  | ArtifactChanged
+  | TextDelta
+  | ReasoningDelta
+  | ToolCallProgress
+  | Accepted
+  | CommandFailed
+  | WorkspaceChanged
+  | Check
+  | Pong;
+
+export type ConversationEvent =
+  | Snapshot
+  | Current
+  | MessageSaved
+  | TurnChanged
+  | ToolCallChanged
+  | ConversationChanged
+  | InputRequestChanged
+  | QueueChanged
+  | ArtifactChanged
+  | TextDelta
+  | ReasoningDelta
+  | ToolCallProgress;
+
+export type RowEvent =
+  | MessageSaved
+  | TurnChanged
+  | ToolCallChanged
+  | ConversationChanged
+  | InputRequestChanged
+  | QueueChanged
+  | ArtifactChanged;
+
+export const EVENT_TYPES: ReadonlySet<string> = new Set<string>([
+  "snapshot",
+  "current",
+  "message.saved",
+  "turn.changed",
+  "tool_call.changed",
+  "conversation.changed",
+  "input_request.changed",
+  "queue.changed",
+  "artifact.changed",
+  "text.delta",
+  "reasoning.delta",
+  "tool_call.progress",
+  "accepted",
+  "error",
+  "workspace.changed",
+  "check",
+  "pong",
+]);
+
+export const TURN_IS_ACTIVE: ReadonlySet<Turn["status"]> = new Set<Turn["status"]>([
+  "queued",
+  "running",
+  "waiting_for_approval",
+  "waiting_for_input",
+]);
+
+export const CALL_IS_ACTIVE: ReadonlySet<ToolCallStatus> = new Set<ToolCallStatus>([
+  "queued",
+  "waiting_for_approval",
+  "waiting_for_input",
+  "running",
+]);
+
+/** Follow a conversation. */
+export interface Subscribe {
+  type: "subscribe";
+  ref?: string | null;
+  conversation_id: string;
+  /** The newest event that you have. If nothing has happened since, no snapshot is sent. */
+  seq?: number | null;
+}
+
+/** Stop following a conversation. */
+export interface Unsubscribe {
+  type: "unsubscribe";
+  ref?: string | null;
+  conversation_id: string;
+}
+
+/** Send a message, which begins a turn. */
+export interface Send {
+  type: "send";
+  ref?: string | null;
+  conversation_id: string;
+  /** Your own id for the message. The same id again sends nothing twice. */
+  client_id: string;
+  text: string;
+  attachments?: ResourceName[];
+  /** While a turn runs: refuse this message, queue it, or interrupt the turn. */
+  when_busy?: WhenBusy;
+}
+
+/** Ask differently. The conversation branches. */
+export interface EditMessage {
+  type: "edit_message";
+  ref?: string | null;
+  message_id: string;
+  /** Your own id for the new message. */
+  client_id: string;
+  text: string;
+}
+
+/** Have a question answered again. The conversation branches. */
+export interface Regenerate {
+  type: "regenerate";
+  ref?: string | null;
+  turn_id: string;
+  /** Your own id for the new turn. */
+  client_id: string;
+}
+
+/** Show the branch that this message is on, and go on from it. */
+export interface ShowBranch {
+  type: "show_branch";
+  ref?: string | null;
+  message_id: string;
+}
+
+/** Change a message that waits in the queue. */
+export interface EditQueued {
+  type: "edit_queued";
+  ref?: string | null;
+  queued_id: string;
+  text: string;
+}
+
+/** Take a message out of the queue. */
+export interface RemoveQueued {
+  type: "remove_queued";
+  ref?: string | null;
+  queued_id: string;
+}
+
+/** Send a queued message now. It interrupts the running turn. */
+export interface SendQueued {
+  type: "send_queued";
+  ref?: string | null;
+  queued_id: string;
+}
+
+/** Decide what becomes of a tool call whose outcome is unknown. */
+export interface Resolve {
+  type: "resolve";
+  ref?: string | null;
+  tool_call_id: string;
+  resolution: Resolution;
+  note?: string;
+}
+
+/** Stop a turn. */
+export interface Stop {
+  type: "stop";
+  ref?: string | null;
+  turn_id: string;
+}
+
+/** Try a failed, stopped or interrupted turn again. */
+export interface Retry {
+  type: "retry";
+  ref?: string | null;
+  turn_id: string;
+}
+
+/** Approve or refuse a tool call that waits for approval. */
+export interface Decide {
+  type: "decide";
+  ref?: string | null;
+  tool_call_id: string;
+  decision: "approve" | "refuse";
+  /** Of an approval: the arguments, if you edited them. */
+  arguments?: JsonObject | null;
+  /** Why. The log keeps it, and after a refusal the model reads it. */
+  note?: string;
+  /** Of an approval: let this tool run without asking from now on, in this conversation or everywhere. */
+  remember?: Remember;
+}
+
+/** Answer what a server asks during a call. */
+export interface AnswerInput {
+  type: "answer_input";
+  ref?: string | null;
+  input_request_id: string;
+  action: InputAction;
+  /** The values of an accepted form. */
+  content?: JsonObject | null;
+}
+
+/** Ask whether the connection still works. */
+export interface Ping {
+  type: "ping";
+  ref?: string | null;
+}
+
+/** Say that you have read everything up to this `check`. */
+export interface Ack {
+  type: "ack";
+  ref?: string | null;
+  number: number;
+}
+
+/** A conversation as it stands. It replaces whatever you have of this conversation. */
+export interface Snapshot {
+  type: "snapshot";
+  conversation_id: string;
+  /** The number of the newest event that the snapshot contains. */
+  seq: number;
+  conversation: Conversation;
+  /** The newest 400, oldest first; the REST interface pages through older ones. */
+  messages: Message[];
+  turns: Turn[];
+  tool_calls: ToolCall[];
+  queue: QueuedMessage[];
+  artifacts: Artifact[];
+  /** The newest 200, oldest first. */
+  input_requests: InputRequest[];
+  /** Your command's, if it answers one. Trellis also sends snapshots on its own, when events were lost. */
+  ref: string | null;
+}
+
+/** Answers `subscribe`: you have everything up to this number already, so no snapshot follows. */
+export interface Current {
+  type: "current";
+  ref: string | null;
+  conversation_id: string;
+  seq: number;
+}
+
+/** A message was added or changed. While it streams, the deltas after it extend its texts. */
+export interface MessageSaved {
+  type: "message.saved";
+  conversation_id: string;
+  seq: number;
+  message: Message;
+}
+
+/** A turn (the work on one answer) began, changed its status, or ended. */
+export interface TurnChanged {
+  type: "turn.changed";
+  conversation_id: string;
+  seq: number;
+  turn: Turn;
+}
+
+/** A tool call was proposed, waits for approval or input, runs, or ended. */
+export interface ToolCallChanged {
+  type: "tool_call.changed";
+  conversation_id: string;
+  seq: number;
+  tool_call: ToolCall;
+}
+
+/** The title, the shown branch, the status or the usage changed. */
+export interface ConversationChanged {
+  type: "conversation.changed";
+  conversation_id: string;
+  seq: number;
+  conversation: Conversation;
+}
+
+/** A server asks the person something during a call, or the question was settled. */
+export interface InputRequestChanged {
+  type: "input_request.changed";
+  conversation_id: string;
+  seq: number;
+  input_request: InputRequest;
+}
+
+/** The messages that wait for the running turn changed. All of them are listed. */
+export interface QueueChanged {
+  type: "queue.changed";
+  conversation_id: string;
+  seq: number;
+  queue: QueuedMessage[];
+}
+
+/** A file was added, changed, renamed, deleted or brought back. */
+export interface ArtifactChanged {
+  type: "artifact.changed";
+  conversation_id: string;
+  seq: number;
+  artifact: Artifact;
+}
+
+/** A piece of a streaming message's text. */
+export interface TextDelta {
+  type: "text.delta";
+  conversation_id: string;
+  message_id: string;
+  /**
+   * Length of the text before this piece, in UTF-16 code units. Skip what you have; if there is a gap,
+   * subscribe again.
+   */
+  offset: number;
+  text: string;
+}
+
+/**
+ * A piece of what the model thinks before it speaks. It works like `text.delta`, on the message's
+ * `reasoning`.
+ */
+export interface ReasoningDelta {
+  type: "reasoning.delta";
+  conversation_id: string;
+  message_id: string;
+  /** Length of the reasoning before this piece, in UTF-16 code units. */
+  offset: number;
+  text: string;
+}
+
+/** How far a running tool call is, as its server says. */
+export interface ToolCallProgress {
+  type: "tool_call.progress";
+  conversation_id: string;
+  tool_call_id: string;
+  progress: number;
+  /** What `progress` counts up to; null if the server does not say. */
+  total: number | null;
+  message: string | null;
+}
+
+/** Your command was carried out. What it changed comes as events. */
+export interface Accepted {
+  type: "accepted";
+  /** The `ref` of your command. */
+  ref: string | null;
+  /** Of `send` and `edit_message`: the new message. */
+  message_id?: string;
+  /** Of `send`, `edit_message` and `regenerate`: the turn that began. */
+  turn_id?: string;
+  /** Of `send`: the message waits in the queue under this id. */
+  queued_id?: string;
+}
+
+/** Your command was not carried out. */
+export interface CommandFailed {
+  type: "error";
+  /** The `ref` of your command; null if the message could not be read. */
+  ref: string | null;
+  /** For programs; see Errors. */
+  code: string;
+  /** For people. */
+  message: string;
+  /** What is wrong with each field of the command, where that is known. */
+  details?: { [key: string]: string[] };
+}
+
+/** Something in the workspace changed. Fetch it again over REST if you show it. */
+export interface WorkspaceChanged {
+  type: "workspace.changed";
+  /** What changed, such as `conversation.changed`, `bud.changed` or `server.changed`. */
+  kind: string;
+  /** The id of the row. */
+  id: string;
+}
+
+/** Trellis asks whether you still read. Answer at once with `ack` and the same number. */
+export interface Check {
+  type: "check";
+  number: number;
+}
+
+/** Answers `ping`. */
+export interface Pong {
+  type: "pong";
+  ref: string | null;
+}
+
+/** What the application knows before its first request. */
 export interface Boot {
-  user: { id: string; email: string; name: string };
-  workspace: { id: string; slug: string; name: string; role: string; is_auditor: boolean };
-  workspaces: { slug: string; name: string }[];
+  user: BootUser;
+  workspace: BootWorkspace;
+  workspaces: WorkspaceLink[];
   conversation_id: string | null;
-  urls: {
-    servers: string;
-    connections: string;
-    audit: string | null;
-    notices: string | null;
-    admin: string | null;
-    account: string;
-    logout: string;
-    api: string;
-    socket: string;
-  };
+  urls: BootUrls;
   remembers_permissions: boolean;
   csrf_token: string;
   demo_model: boolean;
 }
 
-export interface Page<Row> {
-  results: Row[];
-  next: string | null;
-  previous: string | null;
+export interface AddableServer {
+  id: string;
+  name: string;
+  scope: string;
+  status: string;
 }
 
+/** What the tool's server says about it; null or absent where it says nothing. */
+export interface Annotations {
+  read_only?: boolean | null;
+  destructive?: boolean | null;
+  idempotent?: boolean | null;
+  open_world?: boolean | null;
+}
+
+export interface Approval {
+  rule: string;
+  reason: string;
+  /** Whose access the call would use, as long as it waits. */
+  credential: "workspace" | "personal" | null;
+  expires_at: string | null;
+  decision: "approved" | "refused" | null;
+  decided_by: string | null;
+  decided_at: string | null;
+  note: string | null;
+  edited: boolean;
+  can_remember: boolean;
+}
+
+/** A file of a conversation, with its newest version. */
+export interface Artifact {
+  id: string;
+  conversation_id: string;
+  name: string;
+  is_deleted: boolean;
+  version: ArtifactVersion;
+  created_at: string;
+  updated_at: string;
+}
+
+export type ArtifactKind =
+  | "text"
+  | "markdown"
+  | "code"
+  | "html"
+  | "svg"
+  | "csv"
+  | "json"
+  | "image"
+  | "pdf"
+  | "binary";
+
+/** A version of a file, as a tool call names it. */
+export interface ArtifactRef {
+  id: string;
+  name: string;
+  version: number;
+  kind: ArtifactKind;
+  content_type: string;
+  size: number;
+}
+
+/** One version of a file, without its content. */
+export interface ArtifactVersion {
+  number: number;
+  kind: ArtifactKind;
+  /** Found in the content itself. */
+  content_type: string;
+  size: number;
+  sha256: string;
+  origin: "model" | "tool" | "upload" | "edit" | "restore";
+  made_by: string | null;
+  tool_call_id: string | null;
+  message_id: string | null;
+  created_at: string;
+}
+
+/** A resource that was attached, and what was read of it. */
+export interface Attachment {
+  id: string;
+  server: ServerName;
+  resource_id: string | null;
+  uri: string;
+  title: string;
+  mime_type: string;
+  status: "queued" | "ready" | "failed";
+  error: string | null;
+  content: ContentPart[];
+  read_at: string | null;
+  changed_at: string | null;
+}
+
+/** Null: not for this person. */
+export interface BootUrls {
+  servers: string;
+  connections: string;
+  audit: string | null;
+  notices: string | null;
+  admin: string | null;
+  account: string;
+  logout: string;
+  api: string;
+  socket: string;
+}
+
+export interface BootUser {
+  id: string;
+  email: string;
+  name: string;
+}
+
+export interface BootWorkspace {
+  id: string;
+  slug: string;
+  name: string;
+  role: string;
+  is_auditor: boolean;
+}
+
+/** A bud; its servers are those of this workspace that it names. */
 export interface Bud {
   id: string;
   slug: string;
   name: string;
   description: string;
+  /** One emoji. */
   avatar: string;
+  system_prompt: string;
   starter_prompts: string[];
-  model: { name: string; is_demo: boolean };
-  servers: { id: string; name: string; status: string }[];
+  provider_id: string | null;
+  model: BudModel;
+  parameters: JsonObject;
+  mcp_config: JsonObject;
+  servers: BudServer[];
+  /** Why some of its servers or tools cannot be used now, in sentences; null in lists. */
+  problems: string[] | null;
+  tool_protocol: "auto" | "native" | "fenced_json";
+  /** Offers tools to create and change files of the conversation. */
+  makes_artifacts: boolean;
   is_archived: boolean;
+  created_at: string;
+  updated_at: string;
+}
+
+export interface BudBrief {
+  id: string;
+  slug: string;
+  name: string;
+  avatar: string;
+}
+
+export interface BudModel {
+  name: string;
+  is_demo: boolean;
+}
+
+export interface BudServer {
+  id: string;
+  name: string;
+  status: string;
+}
+
+/** What becomes of a call whose outcome is not known. */
+export interface CallResolution {
+  due_at: string | null;
+  note: string | null;
+}
+
+export type ContentPart = TextPart | MediaPart | ResourceLinkPart | ResourcePart;
+
+/** How much of what the model reads is used. */
+export interface Context {
+  used: number;
+  /** Null: not known. */
+  limit: number | null;
 }
 
 export interface Conversation {
   id: string;
   title: string;
-  bud: { id: string; slug: string; name: string; avatar: string };
+  bud: BudBrief;
   is_pinned: boolean;
   is_archived: boolean;
   /** The message that the shown path ends with. */
@@ -60,13 +605,77 @@ export interface Conversation {
   updated_at: string;
 }
 
-/** What has been counted; the cost is a decimal number as text, null where no prices are known. */
-export interface Usage {
-  prompt_tokens: number;
-  /** Of the prompt's: those that came out of the provider's cache. */
-  cached_tokens: number;
-  completion_tokens: number;
-  cost: string | null;
+export interface ConversationRef {
+  id: string;
+  title: string;
+}
+
+/** A server that is considered for a conversation, and why it is or is not used. */
+export interface EffectiveServer {
+  id: string;
+  name: string;
+  scope: string | null;
+  source: "required" | "bud" | "conversation" | "personal";
+  is_usable: boolean;
+  code: string;
+  reason: string;
+  status: string | null;
+  transport: string | null;
+  /** The page on which the person can sign in, if that is missing. */
+  sign_in_url: string | null;
+  tools: OfferedTool[];
+}
+
+/** A prompt as its server filled it in; hidden characters are left out, and told of. */
+export interface FilledPrompt {
+  description: string;
+  messages: PromptMessage[];
+  warnings: string[];
+}
+
+/** What came of it; the words of MCP's elicitation. */
+export type InputAction = "accept" | "decline" | "cancel";
+
+/** What a server asked the caller during a call. */
+export interface InputRequest {
+  id: string;
+  call_id: string;
+  conversation_id: string | null;
+  server: ServerName;
+  tool: string;
+  kind: "form" | "url" | "sampling" | "sign_in";
+  message: string;
+  /** The form that was asked for, as JSON schema. */
+  schema: JsonObject;
+  url: string;
+  url_host: string;
+  warnings: string[];
+  /** Sampling: what the model would be asked. Sign-in: host, scopes, account (user or workspace), reason. */
+  params: JsonObject;
+  /** Sampling: which model. */
+  model: string;
+  /** Of an open sign-in. It is settled by signing in, or declined. */
+  sign_in: SignIn | null;
+  status: "pending" | "accepted" | "declined" | "cancelled" | "expired";
+  answer: JsonObject | null;
+  expires_at: string;
+  answered_at: string | null;
+}
+
+/** What one conversation changes of its bud's configuration. */
+export interface McpConfigOverrides {
+  additional_servers: string[];
+  disabled_servers: string[];
+  disabled_tools: string[];
+  tool_choice: "auto" | "none" | "required" | NamedToolChoice | null;
+}
+
+/** A picture or a sound. */
+export interface MediaPart {
+  type: "image" | "audio";
+  mime_type: string;
+  /** Base64. */
+  data: string;
 }
 
 export interface Message {
@@ -83,36 +692,83 @@ export interface Message {
   client_id: string | null;
   attachments: Attachment[];
   usage: Usage | null;
-  /** How many of the tokens that the model reads were used up with this answer. */
-  context_window: { used: number; limit: number | null } | null;
+  context_window: Context | null;
   created_at: string;
 }
 
-/** A resource that a message took along, and what was read of it. */
-export interface Attachment {
-  id: string;
-  server: { id: string; name: string };
-  resource_id: string | null;
-  uri: string;
-  title: string;
-  mime_type: string;
-  status: "queued" | "ready" | "failed";
-  error: string | null;
-  content: ContentPart[];
-  read_at: string | null;
-  /** When its server last said that it changed. */
-  changed_at: string | null;
+export interface NamedFunction {
+  name: string;
 }
 
-export interface ResourceName {
+export interface NamedRef {
+  /** Null: it has been deleted. */
+  id: string | null;
+  name: string;
+}
+
+/** OpenAI's form of "this one tool". */
+export interface NamedToolChoice {
+  type: "function";
+  function: NamedFunction;
+}
+
+export interface OfferedTool {
+  id: string;
+  name: string;
+  title: string;
+  description: string;
+  annotations: Annotations;
+  /** False: the bud or this conversation left it out. */
+  is_on: boolean;
+}
+
+export interface Prompt {
+  id: string;
+  server: ServerName;
+  name: string;
+  title: string;
+  description: string;
+  arguments: PromptArgument[];
+}
+
+export interface PromptArgument {
+  name: string;
+  title: string;
+  description: string;
+  required: boolean;
+}
+
+export interface PromptMessage {
+  role: string;
+  content: ContentPart;
+}
+
+export interface QueuedAttachment {
   server_id: string;
   uri: string;
-  resource_id?: string | null;
 }
+
+/** A message that waits for the running turn to end. */
+export interface QueuedMessage {
+  id: string;
+  conversation_id: string;
+  client_id: string;
+  text: string;
+  attachments: QueuedAttachment[];
+  /** It interrupts what runs. */
+  is_next: boolean;
+  created_at: string;
+}
+
+/** How far a person's yes reaches. */
+export type Remember = "" | "conversation" | "everywhere";
+
+/** What becomes of a call whose outcome is unknown. */
+export type Resolution = "run_again" | "mark_done" | "give_up";
 
 export interface Resource {
   id: string;
-  server: { id: string; name: string };
+  server: ServerName;
   uri: string;
   is_template: boolean;
   name: string;
@@ -123,95 +779,84 @@ export interface Resource {
   changed_at: string | null;
 }
 
-export interface Prompt {
-  id: string;
-  server: { id: string; name: string };
+/** A resource that the server names. */
+export interface ResourceLinkPart {
+  type: "resource_link";
+  uri: string;
   name: string;
-  title: string;
-  description: string;
-  arguments: { name: string; title: string; description: string; required: boolean }[];
+  mime_type?: string | null;
 }
 
-export interface FilledPrompt {
-  description: string;
-  messages: { role: string; content: ContentPart }[];
-  warnings: string[];
+/** A resource of one of the conversation's servers. */
+export interface ResourceName {
+  server_id: string;
+  uri: string;
+  resource_id?: string | null;
 }
 
-export interface Overrides {
-  additional_servers: string[];
-  disabled_servers: string[];
-  disabled_tools: string[];
-  tool_choice: Json;
+/** A resource that the server sent along. */
+export interface ResourcePart {
+  type: "resource";
+  uri: string;
+  mime_type: string | null;
+  /** Null: it is not text. */
+  text: string | null;
+  /** Of one that is not text. */
+  sha256?: string;
 }
 
-export interface EffectiveServer {
+export interface ServerName {
   id: string;
   name: string;
-  scope: string | null;
-  source: "required" | "bud" | "conversation" | "personal";
-  is_usable: boolean;
-  code: string;
-  reason: string;
-  status: string | null;
-  transport: string | null;
-  /** Where the person can sign in, if that is what is missing. */
-  sign_in_url: string | null;
-  tools: {
-    id: string;
-    name: string;
-    title: string;
-    description: string;
-    annotations: Annotations;
-    is_on: boolean;
-  }[];
 }
 
-export interface ServersOfChat {
+export interface Servers {
   servers: EffectiveServer[];
-  addable: { id: string; name: string; scope: string; status: string }[];
-  overrides: Overrides;
+  addable: AddableServer[];
+  /** What this conversation changes of its bud. */
+  overrides: McpConfigOverrides;
 }
 
-/** A person's "always" for one tool. */
-export interface ToolPermission {
+/** Where a person signs in to the server that a call waits for. */
+export interface SignIn {
+  /** The page on this platform where it begins. */
+  path: string;
+  /** False: it is the workspace's account, which an administrator connects. */
+  may_connect: boolean;
+}
+
+export interface TextPart {
+  type: "text";
+  text: string;
+}
+
+export interface ToolCall {
   id: string;
-  server: { id: string; name: string };
-  tool: { id: string; name: string; title: string };
-  conversation: { id: string; title: string } | null;
-  created_at: string;
-  is_current: boolean;
-  reason: string;
+  turn_id: string;
+  message_id: string;
+  position: number;
+  server: NamedRef | null;
+  tool: ToolRef;
+  /** The platform's own tool that was asked for, if it was one. */
+  builtin: string | null;
+  /** The file's version that the call sends, read or made. */
+  artifact: ArtifactRef | null;
+  annotations: Annotations;
+  arguments: JsonObject;
+  proposed_arguments: JsonObject;
+  input_schema: JsonObject | null;
+  status: ToolCallStatus;
+  approval: Approval | null;
+  resolution: CallResolution | null;
+  /** The call in whose place this one was made. */
+  repeats: string | null;
+  result: ToolResult | null;
+  cached_at: string | null;
+  error: string | null;
+  started_at: string | null;
+  finished_at: string | null;
+  duration_ms: number | null;
 }
-
-export interface Annotations {
-  read_only: boolean | null;
-  destructive: boolean | null;
-  idempotent: boolean | null;
-  open_world: boolean | null;
-}
-
-export interface Approval {
-  rule: string;
-  reason: string;
-  /** Whose access it would use, as long as it waits. */
-  credential: "workspace" | "personal" | null;
-  expires_at: string;
-  decision: null | "approved" | "refused";
-  decided_by: string | null;
-  decided_at: string | null;
-  note: string | null;
-  edited: boolean;
-  /** Whether the person may answer this once and for all. */
-  can_remember: boolean;
-}
-
-export type ContentPart =
-  | { type: "text"; text: string }
-  | { type: "image"; mime_type: string; data: string }
-  | { type: "audio"; mime_type: string; data: string }
-  | { type: "resource_link"; uri: string; name: string }
-  | { type: "resource"; uri: string; mime_type: string | null; text: string | null };
 
 export type ToolCallStatus =
   | "queued"
@@ -227,331 +872,75 @@ export type ToolCallStatus =
   | "given_up"
   | "repeated";
 
-export interface ToolCall {
+/** A tool that runs for the caller without asking. */
+export interface ToolPermission {
   id: string;
-  turn_id: string;
-  message_id: string;
-  position: number;
-  server: { id: string; name: string } | null;
-  tool: { id: string | null; name: string; title: string };
-  /** The platform's own tool that was asked for, if it was one. */
-  builtin: string | null;
-  /** The file's version that the call sends, read or made. */
-  artifact: ArtifactRef | null;
-  annotations: Annotations;
-  arguments: JsonObject;
-  proposed_arguments: JsonObject;
-  input_schema: JsonObject | null;
-  status: ToolCallStatus;
-  approval: Approval | null;
-  /** Of a call whose outcome is or was unknown. */
-  resolution: { due_at: string | null; note: string | null } | null;
-  /** The call in whose place this one was made. */
-  repeats: string | null;
-  result: {
-    content: ContentPart[];
-    truncated: boolean;
-    structured?: Json;
-    /** Why the structured content is not shown, if there was some. */
-    structured_problem?: string | null;
-  } | null;
-  /** When the result was fetched that is given here again. */
-  cached_at: string | null;
-  error: string | null;
-  started_at: string | null;
-  finished_at: string | null;
-  duration_ms: number | null;
+  server: ServerName;
+  tool: ToolRef;
+  /** None: in all of the caller's. */
+  conversation: ConversationRef | null;
+  created_at: string;
+  /** False: it has lapsed, and the tool asks. */
+  is_current: boolean;
+  reason: string;
 }
 
-export type ArtifactKind =
-  | "text"
-  | "markdown"
-  | "code"
-  | "html"
-  | "svg"
-  | "csv"
-  | "json"
-  | "image"
-  | "pdf"
-  | "binary";
-
-/** A version of a file as a tool call names it. */
-export interface ArtifactRef {
-  id: string;
+export interface ToolRef {
+  /** Null: it has been deleted. */
+  id: string | null;
   name: string;
-  version: number;
-  kind: ArtifactKind;
-  content_type: string;
-  size: number;
+  title: string;
 }
 
-export interface ArtifactVersion {
-  number: number;
-  kind: ArtifactKind;
-  content_type: string;
-  size: number;
-  sha256: string;
-  origin: "model" | "tool" | "upload" | "edit" | "restore";
-  made_by: string | null;
-  tool_call_id: string | null;
-  message_id: string | null;
-  created_at: string;
+export interface ToolResult {
+  content: ContentPart[];
+  truncated: boolean;
+  structured?: Json | null;
+  structured_problem?: string | null;
+  cached_at?: string | null;
 }
-
-/** A file of a conversation, with its newest version. */
-export interface Artifact {
-  id: string;
-  conversation_id: string;
-  name: string;
-  is_deleted: boolean;
-  version: ArtifactVersion;
-  created_at: string;
-  updated_at: string;
-}
-
-/** What becomes of a message that is sent while a turn runs. */
-export type WhenBusy = "refuse" | "queue" | "interrupt";
-
-/** What becomes of a call whose outcome is unknown. */
-export type Resolution = "run_again" | "mark_done" | "give_up";
-
-/** A message that waits for the running turn to end. */
-export interface QueuedMessage {
-  id: string;
-  conversation_id: string;
-  client_id: string;
-  text: string;
-  attachments: { server_id: string; uri: string }[];
-  is_next: boolean;
-  created_at: string;
-}
-
-/** What a server, or for a sign-in the platform, asked the person during a call, and what became of it. */
-export interface InputRequest {
-  id: string;
-  call_id: string;
-  conversation_id: string | null;
-  server: { id: string; name: string };
-  tool: string;
-  kind: "form" | "url" | "sampling" | "sign_in";
-  message: string;
-  schema: JsonObject;
-  url: string;
-  url_host: string;
-  warnings: string[];
-  params: JsonObject;
-  /** Sampling: the model that would answer. */
-  model: string;
-  /** Of an open sign-in: the page of ours where it begins, and whether this person may do it. */
-  sign_in: { path: string; may_connect: boolean } | null;
-  status: "pending" | "accepted" | "declined" | "cancelled" | "expired";
-  expires_at: string;
-  answered_at: string | null;
-  answer: JsonObject | null;
-}
-
-export type InputAction = "accept" | "decline" | "cancel";
 
 export interface Turn {
   id: string;
   conversation_id: string;
   user_message_id: string;
-  status:
-    | "queued"
-    | "running"
-    | "waiting_for_approval"
-    | "waiting_for_input"
-    | "completed"
-    | "failed"
-    | "cancelled"
-    | "interrupted";
-  error: null | { code: string; message: string; can_retry: boolean };
+  status: TurnStatus;
+  error: TurnError | null;
   notice: string | null;
   created_at: string;
   finished_at: string | null;
   usage: Usage | null;
 }
 
-export type Command =
-  | { type: "subscribe"; conversation_id: string; seq?: number; ref?: string }
-  | { type: "unsubscribe"; conversation_id: string; ref?: string }
-  | {
-      type: "send";
-      conversation_id: string;
-      client_id: string;
-      text: string;
-      attachments?: ResourceName[];
-      when_busy?: WhenBusy;
-      ref?: string;
-    }
-  | { type: "edit_message"; message_id: string; client_id: string; text: string; ref?: string }
-  | { type: "regenerate"; turn_id: string; client_id: string; ref?: string }
-  | { type: "show_branch"; message_id: string; ref?: string }
-  | { type: "edit_queued"; queued_id: string; text: string; ref?: string }
-  | { type: "remove_queued"; queued_id: string; ref?: string }
-  | { type: "send_queued"; queued_id: string; ref?: string }
-  | { type: "resolve"; tool_call_id: string; resolution: Resolution; note?: string; ref?: string }
-  | { type: "stop"; turn_id: string; ref?: string }
-  | { type: "retry"; turn_id: string; ref?: string }
-  | {
-      type: "decide";
-      tool_call_id: string;
-      decision: "approve" | "refuse";
-      arguments?: JsonObject;
-      note?: string;
-      remember?: "conversation" | "everywhere";
-      ref?: string;
-    }
-  | {
-      type: "answer_input";
-      input_request_id: string;
-      action: InputAction;
-      content?: JsonObject;
-      ref?: string;
-    }
-  | { type: "ping"; ref?: string }
-  | { type: "ack"; number: number; ref?: string };
-
-export interface Snapshot {
-  type: "snapshot";
-  conversation_id: string;
-  seq: number;
-  conversation: Conversation;
-  messages: Message[];
-  turns: Turn[];
-  tool_calls: ToolCall[];
-  input_requests: InputRequest[];
-  queue: QueuedMessage[];
-  artifacts: Artifact[];
-}
-
-interface Numbered {
-  conversation_id: string;
-  seq: number;
-}
-
-export type RowEvent =
-  | ({ type: "message.saved"; message: Message } & Numbered)
-  | ({ type: "turn.changed"; turn: Turn } & Numbered)
-  | ({ type: "tool_call.changed"; tool_call: ToolCall } & Numbered)
-  | ({ type: "input_request.changed"; input_request: InputRequest } & Numbered)
-  | ({ type: "queue.changed"; queue: QueuedMessage[] } & Numbered)
-  | ({ type: "artifact.changed"; artifact: Artifact } & Numbered)
-  | ({ type: "conversation.changed"; conversation: Conversation } & Numbered);
-
-export interface TextDelta {
-  type: "text.delta";
-  conversation_id: string;
-  message_id: string;
-  /** Length of the message's text before this piece, in UTF-16 code units. */
-  offset: number;
-  text: string;
-}
-
-/** As TextDelta, of what the model thinks before it speaks. */
-export interface ReasoningDelta extends Omit<TextDelta, "type"> {
-  type: "reasoning.delta";
-}
-
-export interface ToolCallProgress {
-  type: "tool_call.progress";
-  conversation_id: string;
-  tool_call_id: string;
-  progress: number;
-  total: number | null;
-  message: string | null;
-}
-
-export interface Current {
-  type: "current";
-  conversation_id: string;
-  seq: number;
-}
-
-export interface WorkspaceChanged {
-  type: "workspace.changed";
-  kind: string;
-  id: string;
-}
-
-export interface Accepted {
-  type: "accepted";
-  ref: string | null;
-  message_id?: string;
-  turn_id?: string;
-  queued_id?: string;
-}
-
-/** The server asks whether the page still reads; answered by an `ack` with the same number. */
-export interface Check {
-  type: "check";
-  number: number;
-}
-
-export interface WireError {
-  type: "error";
-  ref: string | null;
+export interface TurnError {
   code: string;
   message: string;
-  /** What is wrong with each field of the command. */
-  details?: Record<string, string[]>;
+  can_retry: boolean;
 }
 
-/** What belongs to one conversation and goes through its reducer. */
-export type ConversationEvent = Snapshot | Current | RowEvent | TextDelta | ReasoningDelta | ToolCallProgress;
-export type ServerEvent =
-  | ConversationEvent
-  | WorkspaceChanged
-  | Accepted
-  | WireError
-  | Check
-  | { type: "pong" };
+export type TurnStatus =
+  | "queued"
+  | "running"
+  | "waiting_for_approval"
+  | "waiting_for_input"
+  | "completed"
+  | "failed"
+  | "cancelled"
+  | "interrupted";
 
-/** What a page hears of; checks are answered before. */
-export type PageEvent = Exclude<ServerEvent, Check>;
-
-const TYPES: ReadonlySet<string> = new Set<ServerEvent["type"]>([
-  "snapshot",
-  "current",
-  "message.saved",
-  "turn.changed",
-  "tool_call.changed",
-  "conversation.changed",
-  "input_request.changed",
-  "queue.changed",
-  "artifact.changed",
-  "text.delta",
-  "reasoning.delta",
-  "tool_call.progress",
-  "workspace.changed",
-  "accepted",
-  "error",
-  "pong",
-  "check",
-]);
-
-/** Read one frame; null for anything outside the closed set of our own events. */
-export function parseEvent(frame: unknown): ServerEvent | null {
-  if (typeof frame !== "string") return null;
-  try {
-    const value: unknown = JSON.parse(frame);
-    if (typeof value !== "object" || value === null || !("type" in value)) return null;
-    return typeof value.type === "string" && TYPES.has(value.type) ? (value as ServerEvent) : null;
-  } catch {
-    return null;
-  }
+export interface Usage {
+  prompt_tokens: number;
+  /** Of the prompt's: those that came out of the provider's cache. */
+  cached_tokens: number;
+  completion_tokens: number;
+  /** A decimal number; null: no prices are known. */
+  cost: string | null;
 }
 
-export const TURN_IS_ACTIVE: ReadonlySet<Turn["status"]> = new Set([
-  "queued",
-  "running",
-  "waiting_for_approval",
-  "waiting_for_input",
-] as const);
+/** What becomes of a message that is sent while a turn runs. */
+export type WhenBusy = "refuse" | "queue" | "interrupt";
 
-export const CALL_IS_ACTIVE: ReadonlySet<ToolCallStatus> = new Set([
-  "queued",
-  "waiting_for_approval",
-  "waiting_for_input",
-  "running",
-] as const);
+export interface WorkspaceLink {
+  slug: string;
+  name: string;
+}

@@ -2,8 +2,9 @@ import { describe, expect, it } from "vitest";
 import { parseTable } from "../src/artifacts/csv";
 import { diffLines, folded } from "../src/artifacts/diff";
 import { isReadable, kindWord, languageOf, makerWord, mayRun, sizeWord } from "../src/artifacts/words";
+import { parseEvent } from "../src/net/events";
 import { emptyConversation, reduce } from "../src/store/conversation";
-import { type Artifact, type ArtifactVersion, parseEvent } from "../src/wire";
+import type { Artifact, ArtifactVersion } from "../src/wire";
 import { CONVERSATION, snapshot } from "./rows";
 
 const version: ArtifactVersion = {

@@ -62,8 +62,10 @@ describe("row events", () => {
 
   it("compares what 'current' says with what it has", () => {
     const state = start({ seq: 4 });
-    expect(reduce(state, { type: "current", conversation_id: CONVERSATION, seq: 4 })).toBe(state);
-    expect(reduce(state, { type: "current", conversation_id: CONVERSATION, seq: 6 }).stale).toBe(true);
+    expect(reduce(state, { type: "current", ref: null, conversation_id: CONVERSATION, seq: 4 })).toBe(state);
+    expect(reduce(state, { type: "current", ref: null, conversation_id: CONVERSATION, seq: 6 }).stale).toBe(
+      true,
+    );
   });
 });
 
@@ -236,7 +238,7 @@ describe("any interleaving", () => {
       const last = steps.at(-1)?.picture;
       if (!last) throw new Error("the script is empty");
       // The last word of a subscription: a repeated subscribe gives "current" or the snapshot.
-      state = reduce(state, { type: "current", conversation_id: CONVERSATION, seq: last.seq });
+      state = reduce(state, { type: "current", ref: null, conversation_id: CONVERSATION, seq: last.seq });
       if (state.stale) state = reduce(state, last);
       expect(state.messages, `seed ${seed}`).toEqual(last.messages);
       expect(state.turns, `seed ${seed}`).toEqual(last.turns);

@@ -119,6 +119,7 @@ export function snapshot(over: Partial<Snapshot> = {}): Snapshot {
     queue: [],
     artifacts: [],
     input_requests: [],
+    ref: null,
     ...over,
   };
 }

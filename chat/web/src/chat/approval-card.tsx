@@ -24,7 +24,7 @@ export function ApprovalCard({ call }: { call: ToolCall }) {
   const [isRefusing, setRefusing] = useState(false);
   const [args, setArgs] = useState<JsonObject | null>(call.arguments);
   const [isBusy, setBusy] = useState(false);
-  const expires = call.approval ? Date.parse(call.approval.expires_at) : Number.NaN;
+  const expires = call.approval ? Date.parse(call.approval.expires_at ?? "") : Number.NaN;
   const left = expires - useNow(1000);
   const isOver = left <= 0;
   const isEdited = args !== null && !sameJson(args, call.arguments);
@@ -94,7 +94,7 @@ export function ApprovalCard({ call }: { call: ToolCall }) {
           <span
             class="tag shrink-0"
             data-tone={left < 60_000 ? "warn" : "muted"}
-            title={call.approval?.expires_at}
+            title={call.approval?.expires_at ?? undefined}
           >
             <Icon name="clock" />
             {isOver ? "time is up" : `${duration(Math.max(1000, left))} left`}

@@ -3,7 +3,7 @@ import { api, boot, messageOf, toast } from "../app";
 import { onSignedIn, openSignIn } from "../sign-in";
 import { Dialog } from "../ui/dialog";
 import { Icon, type IconName } from "../ui/icon";
-import type { EffectiveServer, Overrides, ServersOfChat } from "../wire";
+import type { EffectiveServer, McpConfigOverrides, Servers } from "../wire";
 
 const SOURCES: Record<EffectiveServer["source"], string> = {
   required: "Part of every chat, as the platform wants it",
@@ -39,8 +39,8 @@ function Tools({
   onChange,
 }: {
   server: EffectiveServer;
-  overrides: Overrides;
-  onChange: (next: Partial<Overrides>) => void;
+  overrides: McpConfigOverrides;
+  onChange: (next: Partial<McpConfigOverrides>) => void;
 }) {
   const [search, setSearch] = useState("");
   const words = search.toLowerCase();
@@ -95,8 +95,8 @@ function Row({
   onChange,
 }: {
   server: EffectiveServer;
-  overrides: Overrides;
-  onChange: (next: Partial<Overrides>) => void;
+  overrides: McpConfigOverrides;
+  onChange: (next: Partial<McpConfigOverrides>) => void;
 }) {
   const [isOpen, setOpen] = useState(false);
   const { icon, tone, word } = face(server);
@@ -166,7 +166,7 @@ function Row({
 
 /** Which servers and tools this conversation uses, why, and switches for what may be switched. */
 export function ServerPicker({ conversationId, onClose }: { conversationId: string; onClose: () => void }) {
-  const [state, setState] = useState<ServersOfChat | null>(null);
+  const [state, setState] = useState<Servers | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const load = async () => {
     try {
@@ -178,7 +178,7 @@ export function ServerPicker({ conversationId, onClose }: { conversationId: stri
   };
   useEffect(() => void load(), [conversationId]);
   useEffect(() => onSignedIn(() => void load()), [conversationId]);
-  const change = async (next: Partial<Overrides>) => {
+  const change = async (next: Partial<McpConfigOverrides>) => {
     if (!state) return;
     try {
       await api.changeConversation(conversationId, {

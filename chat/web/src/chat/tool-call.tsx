@@ -134,8 +134,8 @@ function Details({ call }: { call: ToolCall }) {
               structured={call.result.structured}
               structuredProblem={call.result.structured_problem}
               origin={
-                call.server && openState.value
-                  ? { conversationId: openState.value.id, server: call.server }
+                call.server?.id && openState.value
+                  ? { conversationId: openState.value.id, server: { ...call.server, id: call.server.id } }
                   : undefined
               }
             />

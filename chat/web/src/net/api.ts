@@ -3,13 +3,18 @@ import type {
   Bud,
   Conversation,
   FilledPrompt,
-  Overrides,
-  Page,
+  McpConfigOverrides,
   Prompt,
   Resource,
-  ServersOfChat,
+  Servers,
   ToolPermission,
 } from "../wire";
+
+export interface Page<Row> {
+  results: Row[];
+  next: string | null;
+  previous: string | null;
+}
 
 export class ApiProblem extends Error {
   constructor(
@@ -79,11 +84,11 @@ export interface Api {
   changeConversation(
     id: string,
     change: Partial<Pick<Conversation, "title" | "is_pinned" | "is_archived">> & {
-      mcp_config_overrides?: Overrides;
+      mcp_config_overrides?: McpConfigOverrides;
     },
   ): Promise<Conversation>;
   deleteConversation(id: string): Promise<void>;
-  serversOf(id: string): Promise<ServersOfChat>;
+  serversOf(id: string): Promise<Servers>;
   resources(id: string, search: string): Promise<Resource[]>;
   prompts(id: string): Promise<Prompt[]>;
   fillPrompt(id: string, promptId: string, values: Record<string, string>): Promise<FilledPrompt>;

@@ -1,6 +1,7 @@
 /** The one WebSocket of the page: keeps itself connected, matches replies to commands, hands events on. */
-import { type Accepted, type Command, type PageEvent, parseEvent, type ServerEvent } from "../wire";
+import type { Accepted, Command, ServerEvent } from "../wire";
 import { reconnectDelay } from "./backoff";
+import { type PageEvent, parseEvent } from "./events";
 
 export type SocketStatus = "connecting" | "open" | "reconnecting" | "signed_out" | "forbidden" | "refused";
 
