@@ -102,10 +102,7 @@ def _no_log() -> Iterator[None]:
     def nothing(draft: Any) -> None:
         return None
 
-    with (
-        patch("mcp_servers.gate.admission.record", nothing),
-        patch("mcp_servers.gate.tools.record", nothing),
-    ):
+    with patch("mcp_servers.gate.operation.record", nothing):
         yield
 
 

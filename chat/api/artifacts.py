@@ -26,7 +26,6 @@ from chat.artifacts.services import (
     restore_version,
     undelete_artifact,
 )
-from chat.file_kinds import Kind
 from chat.models import Artifact, ArtifactVersion
 from chat.values import ArtifactOrigin
 from workspaces.api import RetrieveRow, Scopes, WorkspaceViewSet

@@ -20,9 +20,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AudioPart",
+    "BuiltinRequest",
     "ContentPart",
     "Effect",
     "EmbeddedResourcePart",
+    "GateOutcome",
+    "GateRequest",
     "ImagePart",
     "JsonValue",
     "Outcome",
@@ -105,22 +108,28 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCallRequest:
-    """Everything the gate needs to know about one call."""
+class GateRequest:
+    """Who asks the gate, and in which conversation; each kind adds what it asks for."""
 
     call_id: UUID
-    """Ties the entries of the audit log and the approval to this call."""
+    """Ties the entries of the audit log and the approval to this request."""
     workspace_id: UUID
-    tool_id: UUID
-    arguments: Mapping[str, JsonValue]
     actor: Actor
-    approval_id: UUID | None = None
-    can_ask: bool = False
-    """True: a person can be asked, so a missing approval is not yet a refusal."""
     bud: Ref | None = None
     conversation_id: UUID | None = None
     turn_id: UUID | None = None
     model: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallRequest(GateRequest):
+    """One call of a server's tool."""
+
+    tool_id: UUID
+    arguments: Mapping[str, JsonValue]
+    approval_id: UUID | None = None
+    can_ask: bool = False
+    """True: a person can be asked, so a missing approval is not yet a refusal."""
     offered_definition_hash: str | None = None
     """The definition that the caller showed to its model or its person; a call is refused if it is another one now."""
     timeout_seconds: float | None = None
@@ -140,31 +149,30 @@ class ToolCallRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResourceRequest:
-    """Everything the gate needs to know about reading one resource."""
+class ResourceRequest(GateRequest):
+    """Reading one resource."""
 
-    call_id: UUID
-    workspace_id: UUID
     server_id: UUID
     uri: str
-    actor: Actor
-    bud: Ref | None = None
-    conversation_id: UUID | None = None
-    turn_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PromptRequest:
-    """Everything the gate needs to know about fetching one prompt."""
+class PromptRequest(GateRequest):
+    """Fetching one prompt."""
 
-    call_id: UUID
-    workspace_id: UUID
     prompt_id: UUID
     arguments: Mapping[str, str]
-    actor: Actor
-    bud: Ref | None = None
-    conversation_id: UUID | None = None
-    turn_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltinRequest(GateRequest):
+    """One call of a tool of the platform's own."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    input_schema: Mapping[str, Any]
+    is_enabled: bool = True
+    """Whether whoever asks is offered these tools at this moment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,29 +279,38 @@ def part_from_json(told: Mapping[str, Any]) -> ContentPart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCallOutcome:
-    """How a call ended. Failures of the tool, the server and the line are outcomes, not exceptions."""
+class GateOutcome:
+    """How a request to the gate ended. Failures of the tool, the server and the line are outcomes, not exceptions."""
 
     outcome: Outcome
-    content: tuple[ContentPart, ...] = ()
-    structured: JsonValue | None = None
     message: str = ""
     """What went wrong in plain words; empty after success."""
     duration_ms: int = 0
     truncated: bool = False
-    """True: the answer was larger than the server's limit, and content holds its beginning."""
+    """True: the answer was larger than the server's limit, and its beginning is given."""
     details: Mapping[str, JsonValue] = field(default_factory=dict)
     """Facts for the log (HTTP status, kind of failure); nothing secret, nothing of the other side's text."""
-    cached_at: datetime | None = None
-    """When the result was fetched that is given here again; None for a call that was really made."""
 
     @property
     def is_error(self) -> bool:
-        """True unless the tool ran and says that it succeeded."""
+        """True unless it was done, and a tool says that it succeeded."""
         return self.outcome != Outcome.OK
 
     def content_as_json(self) -> list[dict[str, JsonValue]]:
-        """The content parts as the web app and the API show them."""
+        """What came back, as the web app, the API and the log show it."""
+        return []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallOutcome(GateOutcome):
+    """How a call ended."""
+
+    content: tuple[ContentPart, ...] = ()
+    structured: JsonValue | None = None
+    cached_at: datetime | None = None
+    """When the result was fetched that is given here again; None for a call that was really made."""
+
+    def content_as_json(self) -> list[dict[str, JsonValue]]:
         return [part.as_json() for part in self.content]
 
     def as_model_text(self) -> str:
@@ -309,21 +326,13 @@ class ToolCallOutcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResourceOutcome:
+class ResourceOutcome(GateOutcome):
     """How reading a resource ended."""
 
-    outcome: Outcome
     content: tuple[ContentPart, ...] = ()
-    message: str = ""
-    """What went wrong in plain words; empty after success."""
-    duration_ms: int = 0
-    truncated: bool = False
-    details: Mapping[str, JsonValue] = field(default_factory=dict)
 
-    @property
-    def is_error(self) -> bool:
-        """True unless the resource was read."""
-        return self.outcome != Outcome.OK
+    def content_as_json(self) -> list[dict[str, JsonValue]]:
+        return [part.as_json() for part in self.content]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -339,19 +348,11 @@ class PromptMessage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PromptOutcome:
+class PromptOutcome(GateOutcome):
     """How fetching a prompt ended."""
 
-    outcome: Outcome
     description: str = ""
     messages: tuple[PromptMessage, ...] = ()
-    message: str = ""
-    """What went wrong in plain words; empty after success."""
-    duration_ms: int = 0
-    truncated: bool = False
-    details: Mapping[str, JsonValue] = field(default_factory=dict)
 
-    @property
-    def is_error(self) -> bool:
-        """True unless the prompt was fetched."""
-        return self.outcome != Outcome.OK
+    def content_as_json(self) -> list[dict[str, JsonValue]]:
+        return [message.as_json() for message in self.messages]

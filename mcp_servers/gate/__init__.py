@@ -5,13 +5,9 @@ time, slots and size; commit *finished* before anyone sees the result. A refusal
 what cannot be recorded does not happen. Resources and prompts take the same road.
 """
 
+from mcp_servers.client.values import BuiltinRequest
 from mcp_servers.gate.abandoning import abandon_call
-from mcp_servers.gate.builtin import (
-    BuiltinRequest,
-    abandon_builtin,
-    call_builtin,
-    refuse_builtin,
-)
+from mcp_servers.gate.builtin import abandon_builtin, call_builtin, refuse_builtin
 from mcp_servers.gate.checkpoints import is_unsent
 from mcp_servers.gate.port import CallPort
 from mcp_servers.gate.reads import get_prompt, read_resource

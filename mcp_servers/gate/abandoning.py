@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -15,12 +14,12 @@ from audit.actions import Action, Outcome
 from audit.services import is_call_open, record
 from mcp_servers.client.connections import calls, runtime
 from mcp_servers.client.values import ToolCallRequest
+from mcp_servers.gate.admission import ToolCall
 from mcp_servers.gate.checkpoints import (
     SignInCheckpoint,
     TaskCheckpoint,
     read_checkpoint,
 )
-from mcp_servers.gate.entries import draft
 from mcp_servers.gate.resolving import resolve_tool
 from mcp_servers.oauth.grants import person_of
 from workspaces.errors import DomainError
@@ -53,8 +52,9 @@ def abandon_call(
     if not is_call_open(request.workspace_id, request.call_id):
         return
     resolved = resolve_tool(request.workspace_id, request.tool_id)
-    ended = draft(request, resolved.tool if resolved else None, Action.TOOL_CALL_FINISHED, None)
-    record(replace(ended, outcome=outcome, details={**(ended.details or {}), "reason": reason}))
+    call = ToolCall(request, resolved.tool if resolved else None)
+    ended = {"outcome": outcome, "details": {"reason": reason}}
+    record(call.draft(Action.TOOL_CALL_FINISHED, arguments=None, **ended))
     task_id = _task_of(request)
     if task_id is None or resolved is None:
         return

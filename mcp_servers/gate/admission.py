@@ -1,51 +1,52 @@
-"""Whether a call may be made: everything that needs no network, each refusal an entry of its own."""
+"""A tool call on its way: whether it may be made, what is sent, and what the log says of it."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
-from uuid import UUID
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 
-from django.conf import settings
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError
 
-from audit.actions import Action, RefusedBy
-from audit.errors import AuditUnavailable
-from audit.services import prepare as prepare_entry
-from audit.services import record
-from mcp_servers.client import schemas
-from mcp_servers.client.canonical import MAX_ARGUMENTS_BYTES, canonical_json
+from audit.actions import Action, Outcome, RefusedBy
+from audit.services import EntryDraft, Ref, record
+from mcp_servers.client import results, schemas
+from mcp_servers.client.canonical import MAX_ARGUMENTS_BYTES
 from mcp_servers.client.connections import calls
 from mcp_servers.client.errors import ApprovalMissing, InvalidArguments, InvalidJson, ToolNotFound
-from mcp_servers.client.inputs import CallLimits
 from mcp_servers.client.values import Effect, ToolCallOutcome, ToolCallRequest
+from mcp_servers.gate import kept_results
 from mcp_servers.gate.destinations import destinations_of
-from mcp_servers.gate.entries import draft, refuse, refuse_because, told
-from mcp_servers.gate.resolving import ResolvedTool, may_still_enter, resolve_tool
-from mcp_servers.gate.signing_in import why_nobody_signed_in, words_unasked
-from mcp_servers.models import Approval, McpServer, McpTool
+from mcp_servers.gate.operation import NotYet, ServerOperation, UsedUp
+from mcp_servers.gate.port import Standing
+from mcp_servers.gate.resolving import ResolvedTool, resolve_tool
+from mcp_servers.gate.signing_in import (
+    CannotGoOn,
+    lost_again,
+    sign_in_first,
+    why_nobody_signed_in,
+    words_unasked,
+)
+from mcp_servers.models import Approval, McpTool
 from mcp_servers.oauth.grants import person_of, principal_of
+from mcp_servers.registry import health
 from mcp_servers.registry.consent import approvals, permissions, policy
-from mcp_servers.registry.consent.effective import facts_of_call
+from mcp_servers.registry.consent.effective import details_of, facts_of_call
 from mcp_servers.registry.discovery import is_shown_to
-from mcp_servers.registry.elicitation import Origin
 from mcp_servers.registry.quotas import is_quota_used_up, take_from_quota
-from workspaces.errors import DomainError, PermissionDenied
+from workspaces.database import in_database
 from workspaces.failpoints import Failpoint, failpoint
-from workspaces.roles import Permission, has_permission, require
-from workspaces.waiting_times import told_wait
 
 if TYPE_CHECKING:
+    import mcp_types
+
+    from mcp_servers.client.inputs import Answers, CallListener, InputRequired, TaskStarted
     from mcp_servers.client.spec import ConnectionSpec
-    from mcp_servers.gate.recording import CommitClock
     from mcp_servers.registry.consent.policy import PolicyDecision
-    from workspaces.actors import Actor
 
-_PROGRESS_FACTOR: Final = 10
-"""By how much progress may extend a call at most, where nothing is set."""
-
-SIGN_IN_RULE: Final = "server.sign_in_missing"
+logger = logging.getLogger(__name__)
 
 # Who refused, for a policy decision; everything else that policy says is "policy".
 _LAYER_OF_RULE: Final = {
@@ -55,99 +56,380 @@ _LAYER_OF_RULE: Final = {
     "tool.unsound": RefusedBy.QUARANTINE,
     "tool.quarantined": RefusedBy.QUARANTINE,
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """A call that was let through, and all that is needed to make it."""
-
-    request: ToolCallRequest
-    tool: McpTool
-    arguments: bytes
-    decision: PolicyDecision
-    approval: Approval | None
-    spec: ConnectionSpec
-    limits: CallLimits
-    queue_ms: int = 0
-    is_committed: bool = False
-    """*requested* is written, and a slot is held."""
-    cached: ToolCallOutcome | None = None
-    """The kept result of an identical call; *finished* is written too, and no slot is held."""
-
-
-def prepare(request: ToolCallRequest) -> Plan:
-    """Resolve, decide, check: everything that needs no network. Records and raises what it refuses."""
-    _check_actor(request)
-    resolved = _resolve(request)
-    tool = resolved.tool
-    arguments = _canonical(request, tool)
-    decision = _decide(request, tool, arguments)
-    # Nobody is asked to approve a call that cannot run, so the rest comes before the question.
-    _check_arguments(request, tool, arguments)
-    spec = _spec_of(request, resolved, arguments)
-    # Without an account nothing is sent, whatever the server did a moment ago.
-    wait = 0.0 if spec.needs_sign_in else calls.wait_seconds(spec)
-    if wait > 0:
-        refuse_because(
-            request,
-            tool,
-            arguments,
-            layer=RefusedBy.BREAKER,
-            rule="server.backing_off",
-            reason=why_left_alone(tool.server, wait),
-        )
-    if request.approval_id is None and decision.effect is not Effect.AUTO:
-        _check_can_be_approved(request, tool, arguments, spec)
-    return Plan(
-        request=request,
-        tool=tool,
-        arguments=arguments,
-        decision=decision,
-        approval=_check_approval(request, tool, arguments, decision),
-        spec=spec,
-        limits=limits_of(tool.server, request.timeout_seconds),
-    )
-
-
-def prepare_again(request: ToolCallRequest, *, is_unsent: bool) -> Plan:
-    """For a call that goes on where it stopped: *requested* stands, and so does the approval; today's rights count.
-
-    Args:
-        is_unsent: the server has not acted on it, so that all that would let it run today has to.
-
-    Raises:
-        CallRefused, PermissionDenied, ToolNotFound: it may not go on; recorded as a refusal.
-    """
-    _check_actor(request)
-    resolved = _resolve(request)
-    tool = resolved.tool
-    arguments = _canonical(request, tool)
-    decision = _decide(request, tool, arguments)
-    if request.approval_id is None and _asks_by_now(decision, is_unsent=is_unsent):
-        reason = (
-            "While it waited, an administrator decided that this tool asks first. Please ask again."
-            if decision.rule in _ASKED_BY_ADMINISTRATORS
-            else "While it waited, it became a call that asks first. Please ask again."
-        )
-        refuse_because(
-            request, tool, arguments, layer=RefusedBy.POLICY, rule=decision.rule, reason=reason
-        )
-    if is_unsent:
-        _check_still_approved(request, tool, arguments)
-        _check_arguments(request, tool, arguments)
-    return Plan(
-        request=request,
-        tool=tool,
-        arguments=arguments,
-        decision=decision,
-        approval=None,
-        spec=_spec_of(request, resolved, arguments),
-        limits=limits_of(tool.server, request.timeout_seconds),
-        is_committed=True,
-    )
-
-
 _ASKED_BY_ADMINISTRATORS: Final = frozenset({"tool.confirm", "action.confirm"})
+_UNFIT: Final = "This approval is for another call, or has been used. Please ask again."
+
+
+_SIGN_IN_RULE: Final = "server.sign_in_missing"
+_QUOTA_RULE: Final = "server.calls_per_day"
+
+
+class SignInFirst(NotYet):
+    """A person has to sign in before anybody is asked to approve the call."""
+
+
+class ToolCall(ServerOperation[ToolCallOutcome]):
+    """One call of a server's tool."""
+
+    outcome_type = ToolCallOutcome
+    who = "The tool"
+    unforeseen = Outcome.OUTCOME_UNKNOWN
+    request: ToolCallRequest
+
+    def __init__(self, request: ToolCallRequest, tool: McpTool | None = None) -> None:
+        super().__init__(request, tool.name if tool else str(request.tool_id), request.arguments)
+        self.can_ask = request.can_ask
+        self.can_wait_elsewhere = request.can_wait_elsewhere
+        self.known_tool = tool
+        self.found = tool.server if tool else None
+        self.decision: PolicyDecision | None = None
+        self.approval: Approval | None = None
+        self.may_keep = False
+        """The result rests on nobody's answers, so an identical call may be given it."""
+
+    @property
+    def tool(self) -> McpTool:
+        """Of a call that was let through."""
+        assert self.known_tool is not None
+        return self.known_tool
+
+    @property
+    def may_repeat(self) -> bool:
+        """By the word of a trusted server."""
+        hints = self.tool.typed_annotations
+        return self.server.trusts_annotations and (
+            hints.read_only is True or hints.idempotent is True
+        )
+
+    def admit(self) -> None:
+        resolved = self._resolve()
+        self._decide()
+        # Nobody is asked to approve a call that cannot run, so the rest comes before the question.
+        self._check_arguments()
+        self._connect(resolved)
+        self.check_breaker()
+        self._check_approval()
+
+    def admit_again(self, *, is_unsent: bool) -> None:
+        """Where it goes on after it stopped: *requested* stands, and so does the approval; today's rights count.
+
+        Args:
+            is_unsent: the server has not acted on it, so that all that would let it run today has to.
+
+        Raises:
+            CallRefused, PermissionDenied, ToolNotFound: it may not go on; recorded as a refusal.
+        """
+        resolved = self._resolve()
+        decision = self._decide()
+        if self.request.approval_id is None and _asks_by_now(decision, is_unsent=is_unsent):
+            reason = (
+                "While it waited, an administrator decided that this tool asks first. Please ask again."
+                if decision.rule in _ASKED_BY_ADMINISTRATORS
+                else "While it waited, it became a call that asks first. Please ask again."
+            )
+            self.refuse_because(RefusedBy.POLICY, decision.rule, reason)
+        if is_unsent:
+            self._check_still_approved()
+            self._check_arguments()
+        self._connect(resolved)
+        self.is_committed = True
+
+    async def make_way(self, obstacle: Exception, *, is_again: bool) -> None:
+        if not isinstance(obstacle, SignInFirst):
+            await super().make_way(obstacle, is_again=is_again)
+            return
+        try:
+            if is_again:
+                raise lost_again(self.server)
+            await sign_in_first(self.origin, self.spec, self.port)
+        except CannotGoOn as error:
+            await in_database(self.refuse, error, RefusedBy.PERMISSION, _SIGN_IN_RULE)
+
+    def renew(self) -> ConnectionSpec:
+        today = ToolCall(self.request)
+        today.admit_again(is_unsent=not self.is_under_way)
+        return today.spec
+
+    def find_known(self) -> ToolCallOutcome | None:
+        kept = kept_results.find_kept(self.tool, self._result_key)
+        return kept or kept_results.identical_result(self.tool, self.request.identical_result)
+
+    def use_up(self, *, is_sent: bool) -> None:
+        if self.approval is not None and not approvals.consume(self.approval):
+            raise UsedUp(RefusedBy.APPROVAL, "approval.used_or_expired", _UNFIT)
+        has_quota = is_sent and self.server.config.calls_per_day is not None
+        if has_quota and not take_from_quota(self.server, self.request.workspace_id):
+            raise UsedUp(RefusedBy.QUOTA, _QUOTA_RULE, self._quota_words)
+
+    def standing(self) -> Standing:
+        return self.port.standing()
+
+    async def send(
+        self, spec: ConnectionSpec, answers: Answers | None, listener: CallListener
+    ) -> mcp_types.CallToolResult | InputRequired | TaskStarted:
+        permit = calls.mint_permit(
+            call_id=self.request.call_id,
+            server_id=self.tool.server_id,
+            tool_name=self.tool.name,
+            arguments=self.arguments,
+            user_id=self.request.actor.user_id,
+        )
+        failpoint(Failpoint.GATE_BEFORE_SEND)
+        if self.port.standing() is not Standing.OURS:
+            await self.port.make_sure()
+        return await calls.send_call(
+            spec,
+            permit,
+            limits=self.limits,
+            listener=listener,
+            answers=answers,
+            as_task=self.tool.task_support == "required",
+        )
+
+    async def read(self, result: mcp_types.CallToolResult) -> ToolCallOutcome:
+        if results.is_heavy(result):
+            return await asyncio.to_thread(self._read, result)
+        return self._read(result)
+
+    def _read(self, result: mcp_types.CallToolResult) -> ToolCallOutcome:
+        return results.read_result(
+            result,
+            workspace_id=self.request.workspace_id,
+            limit_bytes=self.server.config.result_bytes,
+            output_schema=self.tool.output_schema,
+            duration_ms=0,
+        )
+
+    def write_finished(self, outcome: ToolCallOutcome) -> None:
+        super().write_finished(outcome)
+        if outcome.cached_at is None:
+            try:
+                health.note_call(self.server, outcome)
+            except DatabaseError:  # the end stands in the log; the next call says how the server is
+                logger.warning("server_health_not_noted", exc_info=True)
+
+    def write_end(self, outcome: ToolCallOutcome, *, is_again: bool, only_if_open: bool) -> bool:
+        has_written = super().write_end(outcome, is_again=is_again, only_if_open=only_if_open)
+        if has_written and self.may_keep and self.dialogue and not self.dialogue.has_asked:
+            kept_results.keep(self.tool, self._result_key, outcome)
+        return has_written
+
+    def _result_key(self) -> str:
+        """All that could make the result another one."""
+        return kept_results.key_of(
+            self.arguments,
+            str(self.request.workspace_id),
+            self.spec.principal,
+            self.spec.fingerprint,
+            str(self.tool.pk),
+            self.tool.definition_hash,
+        )
+
+    # What the log says
+
+    def draft_unrecorded(self) -> EntryDraft:
+        if self.known_tool is None:
+            return super().draft_unrecorded()
+        return ToolCall(self.request).draft_unrecorded()
+
+    def draft(self, action: Action, **more: Any) -> EntryDraft:
+        tool = self.known_tool
+        details = {**details_of(tool, self.request.arguments), **(more.pop("details", None) or {})}
+        if tool is not None:
+            more = {
+                "credential_id": principal_of(tool.server, person_of(self.request.actor)),
+                "tool": Ref(id=tool.pk, name=tool.name),
+                "definition_hash": tool.definition_hash,
+                "annotations": tool.typed_annotations.as_json(),
+                **more,
+            }
+        return super().draft(action, details=details or None, **more)
+
+    def draft_requested(self, **more: Any) -> EntryDraft:
+        known = {"rule": self._rule, "approval": self._told_approval()}
+        return super().draft_requested(**known | more)
+
+    def draft_finished(self, outcome: ToolCallOutcome) -> EntryDraft:
+        drafted = super().draft_finished(outcome)
+        details = dict(drafted.details or {})
+        if outcome.cached_at is not None:
+            details["cached_at"] = outcome.cached_at.isoformat()
+        return replace(
+            drafted,
+            rule=self._rule,
+            queue_ms=self.queue_ms,
+            approval=self._told_approval(),
+            details=details,
+        )
+
+    def body_of(self, outcome: ToolCallOutcome) -> dict[str, Any]:
+        return {**super().body_of(outcome), "structured": outcome.structured}
+
+    def write_resumed(self, kind: str) -> None:
+        record(
+            self.draft(Action.TOOL_CALL_RESUMED, queue_ms=self.queue_ms, details={"after": kind})
+        )
+
+    @property
+    def _rule(self) -> str:
+        return self.decision.rule if self.decision is not None else ""
+
+    def _told_approval(self) -> Mapping[str, object] | None:
+        if self.approval is None:
+            return None
+        return {
+            "id": str(self.approval.pk),
+            "approver": self.approval.approver_label,
+            "granted_at": self.approval.created_at.isoformat(),
+        }
+
+    # What is checked
+
+    def _resolve(self) -> ResolvedTool:
+        """Who asks, for which tool, with which arguments."""
+        self.check_actor()
+        request = self.request
+        resolved = resolve_tool(request.workspace_id, request.tool_id)
+        if (
+            resolved is None
+            or resolved.tool.server.owner_id not in (None, request.actor.user_id)
+            or not is_shown_to(resolved.tool, request.actor.user_id)
+        ):
+            # Not here, somebody else's own server, or a tool that only others' accounts are shown: alike.
+            self.refuse(ToolNotFound(), RefusedBy.NOT_FOUND, "tool.not_found")
+        self.known_tool, self.found = resolved.tool, resolved.tool.server
+        self.name = resolved.tool.name
+        try:
+            self.canonicalize()
+        except InvalidJson as fault:
+            error = InvalidArguments(f"The arguments cannot be sent: {fault.message}.")
+            self.refuse(error, RefusedBy.ARGUMENTS, "arguments.not_json")
+        if len(self.arguments) > MAX_ARGUMENTS_BYTES:
+            error = InvalidArguments(f"The arguments are larger than {MAX_ARGUMENTS_BYTES} bytes.")
+            self.refuse(error, RefusedBy.ARGUMENTS, "arguments.too_large")
+        return resolved
+
+    def _decide(self) -> PolicyDecision:
+        request, tool = self.request, self.tool
+        known = facts_of_call(tool, request.arguments)
+        if request.has_read_untrusted:
+            known = replace(
+                known,
+                has_read_untrusted=True,
+                untrusted_source=request.untrusted_source,
+                unknown_destinations=self._unknown_destinations(),
+            )
+        decision = policy.decide(known)
+        if decision.effect is Effect.CONFIRM and request.approval_id is None:
+            is_remembered = permissions.is_remembered(
+                tool=tool,
+                facts=known,
+                user_id=request.actor.user_id,
+                conversation_id=request.conversation_id,
+                arguments=request.arguments,
+            )
+            decision = policy.relax(decision, known, is_remembered=is_remembered)
+        if decision.effect is Effect.DENY:
+            layer = _LAYER_OF_RULE.get(decision.rule, RefusedBy.POLICY)
+            self.refuse_because(layer, decision.rule, decision.reason)
+        offered = request.offered_definition_hash
+        if offered is not None and offered != tool.definition_hash:
+            reason = "This tool changed after it was offered. Please try again."
+            self.refuse_because(RefusedBy.QUARANTINE, "tool.changed_since_offer", reason)
+        self.decision = decision
+        return decision
+
+    def _unknown_destinations(self) -> tuple[str, ...]:
+        """Where the call can carry its arguments without anybody having said so."""
+        if self.tool.workspace.reads_outside_unasked:
+            return ()
+        reached = destinations_of(self.tool.server_id, self.server.name, self.request.arguments)
+        known = self.request.known_destinations
+        return tuple(name for key, name in reached.items() if key not in known)
+
+    def _check_approval(self) -> None:
+        request, decision = self.request, self.decision
+        assert decision is not None
+        if request.approval_id is None:
+            if decision.effect is Effect.AUTO:
+                return
+            self._check_can_be_approved()
+            error = ApprovalMissing(decision)
+            if request.can_ask:
+                record(self.draft(Action.APPROVAL_REQUESTED, rule=decision.rule))
+                raise error
+            self.refuse(error, RefusedBy.APPROVAL, decision.rule)
+        self.approval = self._find_approval()
+        fault = approvals.find_fault(
+            self.approval,
+            call_id=request.call_id,
+            tool=self.tool,
+            arguments=self.arguments,
+            requester=request.actor,
+            principal=self._principal,
+        )
+        if fault is not None:
+            self.refuse_because(RefusedBy.APPROVAL, fault, _UNFIT)
+
+    def _check_can_be_approved(self) -> None:
+        """Make sure that the call could run once somebody has approved it.
+
+        Raises:
+            SignInFirst: somebody has to sign in, and can be asked to.
+            CallRefused: nobody can be asked, or they did not; or the day's calls are used up.
+        """
+        request, server = self.request, self.server
+        if is_quota_used_up(server, request.workspace_id):
+            self.refuse_because(RefusedBy.QUOTA, _QUOTA_RULE, self._quota_words)
+        if not self.spec.needs_sign_in:
+            return
+        is_there = person_of(request.actor) is not None
+        reason = (
+            why_nobody_signed_in(self.origin)
+            if request.can_ask and request.can_wait_elsewhere and is_there
+            else words_unasked(server, is_there=is_there)
+        )
+        if reason is None:
+            raise SignInFirst
+        self.refuse_because(RefusedBy.PERMISSION, _SIGN_IN_RULE, reason)
+
+    @property
+    def _quota_words(self) -> str:
+        return f"{self.server.name} has had its calls for today. The count begins anew at midnight UTC."
+
+    def _check_still_approved(self) -> None:
+        """What a person said yes to has to be what is sent, although their yes was used when the call was let through."""
+        if self.request.approval_id is None:
+            return
+        approval = self._find_approval()
+        if (
+            approval is None
+            or (approval.call_id, approval.tool_id) != (self.request.call_id, self.tool.pk)
+            or approval.definition_hash != self.tool.definition_hash
+            or approval.principal != self._principal
+        ):
+            reason = "What was approved has changed while it waited. Please ask again."
+            self.refuse_because(RefusedBy.APPROVAL, "approval.outdated", reason)
+
+    def _find_approval(self) -> Approval | None:
+        rows = Approval.objects.for_workspace(self.request.workspace_id)
+        found: Approval | None = rows.find(self.request.approval_id)
+        return found
+
+    @property
+    def _principal(self) -> str:
+        return principal_of(self.server, person_of(self.request.actor))
+
+    def _check_arguments(self) -> None:
+        try:
+            schemas.check_arguments(self.tool.input_schema, dict(self.request.arguments))
+        except InvalidArguments as error:
+            self.refuse(error, RefusedBy.ARGUMENTS, "arguments.schema")
+
+    def _connect(self, resolved: ResolvedTool) -> None:
+        self.connect(
+            lambda: resolved.spec(person_of(self.request.actor)), self.request.timeout_seconds
+        )
 
 
 def _asks_by_now(decision: PolicyDecision, *, is_unsent: bool) -> bool:
@@ -157,327 +439,3 @@ def _asks_by_now(decision: PolicyDecision, *, is_unsent: bool) -> bool:
     return decision.rule in _ASKED_BY_ADMINISTRATORS or (
         is_unsent and decision.rule != policy.UNTRUSTED_CONTENT
     )
-
-
-def _check_still_approved(request: ToolCallRequest, tool: McpTool, arguments: bytes) -> None:
-    """What a person said yes to has to be what is sent, although their yes was used when the call was let through."""
-    if request.approval_id is None:
-        return
-    approval = Approval.objects.for_workspace(request.workspace_id).find(request.approval_id)
-    principal = principal_of(tool.server, person_of(request.actor))
-    if (
-        approval is None
-        or (approval.call_id, approval.tool_id) != (request.call_id, tool.pk)
-        or approval.definition_hash != tool.definition_hash
-        or approval.principal != principal
-    ):
-        refuse_because(
-            request,
-            tool,
-            arguments,
-            layer=RefusedBy.APPROVAL,
-            rule="approval.outdated",
-            reason="What was approved has changed while it waited. Please ask again.",
-        )
-
-
-def why_left_alone(server: McpServer, wait_seconds: float) -> str:
-    """Why a server that failed is not called now, in plain words."""
-    if math.isinf(wait_seconds):
-        return f"{server.name} could not be reached several times. It is tried again by the next check or by hand."
-    return (
-        f"{server.name} could not be reached a moment ago. Next attempt {told_wait(wait_seconds)}."
-    )
-
-
-def limits_of(server: McpServer, seconds: float | None = None) -> CallLimits:
-    """How long a request to this server may take.
-
-    Args:
-        seconds: the caller's own limit.
-    """
-    config = server.config
-    usual = seconds or config.call_seconds or settings.TRELLIS.tool_timeout_seconds
-    hard = config.hard_call_seconds or usual * _PROGRESS_FACTOR
-    return CallLimits(seconds=usual, hard_seconds=max(usual, hard))
-
-
-def _check_actor(request: ToolCallRequest) -> None:
-    try:
-        check_actor(request.actor, request.workspace_id)
-    except PermissionDenied as error:
-        refuse(request, None, None, error, layer=RefusedBy.PERMISSION, rule="actor.forbidden")
-        raise
-
-
-def check_actor(actor: Actor, workspace_id: UUID) -> None:
-    """Make sure that the actor may use servers here; their word was taken some time ago, membership is asked now.
-
-    Raises:
-        PermissionDenied: they may not.
-    """
-    if workspace_id is None:
-        raise PermissionDenied("A call needs a workspace.")
-    if not has_permission(actor, Permission.MANAGE_SERVERS, workspace_id=workspace_id):
-        require(actor, Permission.USE_CHAT, workspace_id=workspace_id)
-    if actor.user_id is not None and not may_still_enter(actor.user_id, workspace_id):
-        raise PermissionDenied("You are no longer a member of this workspace.")
-
-
-def _resolve(request: ToolCallRequest) -> ResolvedTool:
-    resolved = resolve_tool(request.workspace_id, request.tool_id)
-    if (
-        resolved is not None
-        and resolved.tool.server.owner_id in (None, request.actor.user_id)
-        and is_shown_to(resolved.tool, request.actor.user_id)
-    ):
-        return resolved
-    # Not here, somebody else's own server, or a tool that only others' accounts are shown: alike.
-    error = ToolNotFound()
-    refuse(request, None, None, error, layer=RefusedBy.NOT_FOUND, rule="tool.not_found")
-    raise error
-
-
-def _canonical(request: ToolCallRequest, tool: McpTool) -> bytes:
-    try:
-        arguments = canonical_json(dict(request.arguments))
-    except InvalidJson as fault:
-        error = InvalidArguments(f"The arguments cannot be sent: {fault.message}.")
-        refuse(request, tool, None, error, layer=RefusedBy.ARGUMENTS, rule="arguments.not_json")
-        raise error from fault
-    if len(arguments) > MAX_ARGUMENTS_BYTES:
-        error = InvalidArguments(f"The arguments are larger than {MAX_ARGUMENTS_BYTES} bytes.")
-        refuse(request, tool, None, error, layer=RefusedBy.ARGUMENTS, rule="arguments.too_large")
-        raise error
-    return arguments
-
-
-def _decide(request: ToolCallRequest, tool: McpTool, arguments: bytes) -> PolicyDecision:
-    known = facts_of_call(tool, request.arguments)
-    if request.has_read_untrusted:
-        known = replace(
-            known,
-            has_read_untrusted=True,
-            untrusted_source=request.untrusted_source,
-            unknown_destinations=_unknown_destinations(request, tool),
-        )
-    decision = policy.decide(known)
-    if decision.effect is Effect.CONFIRM and request.approval_id is None:
-        is_remembered = permissions.is_remembered(
-            tool=tool,
-            facts=known,
-            user_id=request.actor.user_id,
-            conversation_id=request.conversation_id,
-            arguments=request.arguments,
-        )
-        decision = policy.relax(decision, known, is_remembered=is_remembered)
-    if decision.effect is Effect.DENY:
-        layer = _LAYER_OF_RULE.get(decision.rule, RefusedBy.POLICY)
-        refuse_because(
-            request, tool, arguments, layer=layer, rule=decision.rule, reason=decision.reason
-        )
-    offered = request.offered_definition_hash
-    if offered is not None and offered != tool.definition_hash:
-        reason = "This tool changed after it was offered. Please try again."
-        refuse_because(
-            request,
-            tool,
-            arguments,
-            layer=RefusedBy.QUARANTINE,
-            rule="tool.changed_since_offer",
-            reason=reason,
-        )
-    return decision
-
-
-def _check_can_be_approved(
-    request: ToolCallRequest, tool: McpTool, arguments: bytes, spec: ConnectionSpec
-) -> None:
-    """Make sure that the call could run once somebody has approved it.
-
-    Raises:
-        SignInFirst: somebody has to sign in, and can be asked to.
-        CallRefused: nobody can be asked, or they did not; or the day's calls are used up.
-    """
-    server = tool.server
-    if is_quota_used_up(server, request.workspace_id):
-        refuse_because(
-            request,
-            tool,
-            arguments,
-            layer=RefusedBy.QUOTA,
-            rule=_QUOTA_RULE,
-            reason=_quota_words(server),
-        )
-    if not spec.needs_sign_in:
-        return
-    is_there = person_of(request.actor) is not None
-    reason = (
-        why_nobody_signed_in(origin_of(request, tool))
-        if request.can_ask and request.can_wait_elsewhere and is_there
-        else words_unasked(server, is_there=is_there)
-    )
-    if reason is None:
-        raise SignInFirst(tool, spec)
-    refuse_because(
-        request,
-        tool,
-        arguments,
-        layer=RefusedBy.PERMISSION,
-        rule=SIGN_IN_RULE,
-        reason=reason,
-    )
-
-
-class SignInFirst(Exception):
-    """A person has to sign in before anybody is asked to approve the call."""
-
-    def __init__(self, tool: McpTool, spec: ConnectionSpec) -> None:
-        super().__init__(tool.server.name)
-        self.tool = tool
-        self.spec = spec
-
-
-def origin_of(request: ToolCallRequest, tool: McpTool) -> Origin:
-    """For whom, and for which call, people are asked."""
-    return Origin(
-        call_id=request.call_id,
-        server=tool.server,
-        tool_name=tool.name,
-        actor=request.actor,
-        conversation_id=request.conversation_id,
-        turn_id=request.turn_id,
-    )
-
-
-def _unknown_destinations(request: ToolCallRequest, tool: McpTool) -> tuple[str, ...]:
-    """Where the call can carry its arguments without anybody having said so."""
-    if tool.workspace.reads_outside_unasked:
-        return ()
-    reached = destinations_of(tool.server_id, tool.server.name, request.arguments)
-    return tuple(name for key, name in reached.items() if key not in request.known_destinations)
-
-
-def _check_approval(
-    request: ToolCallRequest, tool: McpTool, arguments: bytes, decision: PolicyDecision
-) -> Approval | None:
-    if request.approval_id is None:
-        if decision.effect is Effect.AUTO:
-            return None
-        if request.can_ask:
-            record(
-                replace(
-                    draft(request, tool, Action.APPROVAL_REQUESTED, arguments), rule=decision.rule
-                )
-            )
-            raise ApprovalMissing(decision)
-        error = ApprovalMissing(decision)
-        refuse(request, tool, arguments, error, layer=RefusedBy.APPROVAL, rule=decision.rule)
-        raise error
-    approval = Approval.objects.for_workspace(request.workspace_id).find(request.approval_id)
-    fault = approvals.find_fault(
-        approval,
-        call_id=request.call_id,
-        tool=tool,
-        arguments=arguments,
-        requester=request.actor,
-        principal=principal_of(tool.server, person_of(request.actor)),
-    )
-    if fault is not None:
-        refuse_because(
-            request, tool, arguments, layer=RefusedBy.APPROVAL, rule=fault, reason=_UNFIT
-        )
-    return approval
-
-
-_UNFIT: Final = "This approval is for another call, or has been used. Please ask again."
-
-
-def _check_arguments(request: ToolCallRequest, tool: McpTool, arguments: bytes) -> None:
-    try:
-        schemas.check_arguments(tool.input_schema, dict(request.arguments))
-    except InvalidArguments as error:
-        refuse(request, tool, arguments, error, layer=RefusedBy.ARGUMENTS, rule="arguments.schema")
-        raise
-
-
-def _spec_of(request: ToolCallRequest, resolved: ResolvedTool, arguments: bytes) -> ConnectionSpec:
-    try:
-        return resolved.spec(person_of(request.actor))
-    except DomainError as error:
-        # A row that was sound when saved: a key is gone, or the catalogue changed under it.
-        refuse_because(
-            request,
-            resolved.tool,
-            arguments,
-            layer=RefusedBy.POLICY,
-            rule="server.misconfigured",
-            reason=error.message,
-        )
-
-
-def commit_requested(plan: Plan, clock: CommitClock, *, is_sent: bool = True) -> Plan:
-    """Consume the approval, count the call and write *requested*: all or nothing. The caller holds a slot.
-
-    Args:
-        is_sent: False for a call that a kept result answers: the server is sent nothing, and nothing is counted.
-
-    Raises:
-        AuditUnavailable: it could not be committed, or not in time.
-    """
-    server = plan.tool.server
-    has_quota = is_sent and server.config.calls_per_day is not None
-    entry = prepare_entry(
-        replace(
-            draft(plan.request, plan.tool, Action.TOOL_CALL_REQUESTED, plan.arguments),
-            rule=plan.decision.rule,
-            queue_ms=plan.queue_ms,
-            approval=told(plan.approval),
-        )
-    )
-    clock.begin()
-    try:
-        with transaction.atomic():
-            if plan.approval is not None and not approvals.consume(plan.approval):
-                raise _ApprovalGone
-            if has_quota and not take_from_quota(server, plan.request.workspace_id):
-                raise _QuotaUsedUp
-            failpoint(Failpoint.GATE_APPROVAL_USED)
-            record(entry)
-            clock.check()
-    except _ApprovalGone:
-        refuse_because(
-            plan.request,
-            plan.tool,
-            plan.arguments,
-            layer=RefusedBy.APPROVAL,
-            rule="approval.used_or_expired",
-            reason=_UNFIT,
-        )
-    except _QuotaUsedUp:
-        refuse_because(
-            plan.request,
-            plan.tool,
-            plan.arguments,
-            layer=RefusedBy.QUOTA,
-            rule=_QUOTA_RULE,
-            reason=_quota_words(server),
-        )
-    except DatabaseError as error:
-        raise AuditUnavailable(details={"action": Action.TOOL_CALL_REQUESTED.value}) from error
-    return replace(plan, is_committed=True)
-
-
-_QUOTA_RULE: Final = "server.calls_per_day"
-
-
-def _quota_words(server: McpServer) -> str:
-    return f"{server.name} has had its calls for today. The count begins anew at midnight UTC."
-
-
-class _ApprovalGone(Exception):
-    """Used by another call in the meantime, or run out."""
-
-
-class _QuotaUsedUp(Exception):
-    """As many calls as the day allows have been made."""

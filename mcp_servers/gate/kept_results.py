@@ -19,7 +19,9 @@ from audit.actions import Outcome
 from mcp_servers.client.values import ContentPart, EmbeddedResourcePart, ToolCallOutcome
 
 if TYPE_CHECKING:
-    from mcp_servers.gate.admission import Plan
+    from collections.abc import Callable
+
+    from mcp_servers.models import McpTool
 
 logger = logging.getLogger(__name__)
 
@@ -34,12 +36,12 @@ class KeptResult:
     at: datetime
 
 
-def find_kept(plan: Plan) -> ToolCallOutcome | None:
+def find_kept(tool: McpTool, key: Callable[[], str]) -> ToolCallOutcome | None:
     """The result of an identical call, if the tool's results are kept and there is one."""
-    if not _is_kept(plan):
+    if not _is_kept(tool):
         return None
     try:
-        kept = cache.get(_key(plan))
+        kept = cache.get(key())
     except Exception:
         # Whatever the cache's own trouble is, the server can still be asked.
         logger.exception("kept_results_unreachable")
@@ -49,24 +51,29 @@ def find_kept(plan: Plan) -> ToolCallOutcome | None:
     return replace(kept.outcome, cached_at=kept.at, duration_ms=0)
 
 
-def identical_result(plan: Plan) -> ToolCallOutcome | None:
+def identical_result(tool: McpTool, result: ToolCallOutcome | None) -> ToolCallOutcome | None:
     """What the caller got for the very same call a moment ago, if a trusted server says that the tool just reads."""
-    result = plan.request.identical_result
-    if result is None or not plan.tool.facts().only_reads:
+    if result is None or not tool.facts().only_reads:
         return None
     return replace(result, cached_at=result.cached_at or timezone.now(), duration_ms=0)
 
 
-def keep(plan: Plan, outcome: ToolCallOutcome) -> None:
+def keep(tool: McpTool, key: Callable[[], str], outcome: ToolCallOutcome) -> None:
     """Keep a good result, if the tool's are. Not for an event loop, and not for one that rests on a person's answers."""
-    if not _is_kept(plan) or outcome.outcome is not Outcome.OK or outcome.truncated:
+    if not _is_kept(tool) or outcome.outcome is not Outcome.OK or outcome.truncated:
         return
     if sum(_size(part) for part in outcome.content) <= MAX_KEPT_BYTES:
         kept = KeptResult(outcome=outcome, at=timezone.now())
         try:
-            cache.set(_key(plan), kept, timeout=plan.tool.cache_seconds)
+            cache.set(key(), kept, timeout=tool.cache_seconds)
         except Exception:
             logger.exception("kept_results_unreachable")
+
+
+def key_of(arguments: bytes, *parts: str) -> str:
+    """The name of a result in the cache."""
+    whole = "|".join([*parts, hashlib.sha256(arguments).hexdigest()])
+    return f"mcp-result.{hashlib.sha256(whole.encode()).hexdigest()}"
 
 
 def _size(part: ContentPart) -> int:
@@ -74,18 +81,6 @@ def _size(part: ContentPart) -> int:
     return len(str(part.as_json())) + len(files or "")
 
 
-def _is_kept(plan: Plan) -> bool:
+def _is_kept(tool: McpTool) -> bool:
     """An administrator says so, and a trusted server still says that the tool just reads."""
-    return bool(plan.tool.cache_seconds) and plan.tool.facts().only_reads
-
-
-def _key(plan: Plan) -> str:
-    parts = [
-        str(plan.request.workspace_id),
-        plan.spec.principal,
-        plan.spec.fingerprint,
-        str(plan.tool.pk),
-        plan.tool.definition_hash,
-        hashlib.sha256(plan.arguments).hexdigest(),
-    ]
-    return f"mcp-result.{hashlib.sha256('|'.join(parts).encode()).hexdigest()}"
+    return bool(tool.cache_seconds) and tool.facts().only_reads

@@ -1,20 +1,25 @@
-"""How a call that brought no result ended, as an outcome in plain words."""
+"""How an operation that brought no result ended, as an outcome in plain words."""
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from audit.actions import Outcome
-from mcp_servers.client.connections.failures import NOT_CARRIED_OUT
-from mcp_servers.client.values import JsonValue, ToolCallOutcome
-from workspaces.redaction import redact_known
+from mcp_servers.client.canonical import clean_text
+from mcp_servers.client.connections.failures import NOT_CARRIED_OUT, CallFailed, RpcError
+from mcp_servers.client.errors import ConnectionFailed
+from mcp_servers.client.values import JsonValue
+from mcp_servers.gate.dialogue import MOST_ROUNDS
+from mcp_servers.gate.signing_in import CannotGoOn
+from workspaces.waiting_times import told_duration
 
 if TYPE_CHECKING:
-    from mcp_servers.client.connections.failures import CallFailed
     from mcp_servers.client.errors import McpServersError
-    from mcp_servers.gate.admission import Plan
+    from mcp_servers.gate.operation import ServerOperation
+
+logger = logging.getLogger(__name__)
 
 _NOTHING_DONE: Final = NOT_CARRIED_OUT | {
     "unreadable",
@@ -27,29 +32,44 @@ _NOTHING_DONE: Final = NOT_CARRIED_OUT | {
 """Kinds after which nobody need fear that something was done unseen: nothing was, or the server itself tells of the end."""
 
 
-def outcome_of(plan: Plan, kind: str) -> Outcome:
-    """What a broken call means: the worst that the tool's nature allows."""
-    if kind in _NOTHING_DONE or may_repeat(plan):
-        return Outcome.TRANSPORT_ERROR
-    return Outcome.OUTCOME_UNKNOWN
+class TooManyRounds(Exception):
+    """The server keeps asking."""
 
 
-def may_repeat(plan: Plan) -> bool:
-    """Whether calling the tool twice does no more than calling it once, by the word of a trusted server."""
-    hints = plan.tool.typed_annotations
-    return plan.tool.server.trusts_annotations and (
-        hints.read_only is True or hints.idempotent is True
-    )
+def explain(
+    operation: ServerOperation[Any], error: Exception
+) -> tuple[Outcome, str, dict[str, JsonValue]]:
+    """What an error means, in a sentence, and with its facts for the log."""
+    who, word, server = operation.who, operation.word, operation.server.name
+    match error:
+        case TimeoutError():
+            text = f"{who} did not answer within {told_duration(operation.limits.seconds)}."
+            return Outcome.TIMEOUT, text, {"kind": "timeout"}
+        case TooManyRounds():
+            text = f"{who} asked for input more than {MOST_ROUNDS} times and was given up."
+            return Outcome.TOOL_ERROR, text, {"kind": "too_many_rounds"}
+        case CannotGoOn():
+            return Outcome.TRANSPORT_ERROR, error.message, {**error.facts}
+        case RpcError():
+            text = f"The server refused the {word}: {clean_text(error.message)[:1000]}"
+            return Outcome.TOOL_ERROR, text, {"rpc_code": error.rpc_code}
+        case CallFailed():
+            text = f"{server}: {error.message}"
+            if error.kind in _NOTHING_DONE or operation.may_repeat:
+                return Outcome.TRANSPORT_ERROR, text, _facts(error)
+            text += f" Whether the {word} was carried out is unknown."
+            return Outcome.OUTCOME_UNKNOWN, text, _facts(error)
+        case ConnectionFailed():
+            details = {"kind": error.kind, **_facts(error)}
+            return Outcome.TRANSPORT_ERROR, f"{server}: {error.message}", details
+        case _:
+            # Something we did not foresee: the bytes may have left, so it may have been carried out.
+            logger.error("an operation failed in an unforeseen way", exc_info=error)
+            text = f"The {word} failed for a reason that is in the platform's log."
+            return operation.unforeseen, text, {"kind": "unforeseen"}
 
 
-def words_of(plan: Plan, error: CallFailed) -> str:
-    text = f"{plan.tool.server.name}: {error.message}"
-    if outcome_of(plan, error.kind) is Outcome.OUTCOME_UNKNOWN:
-        text += " Whether the call was carried out is unknown."
-    return text
-
-
-def facts(error: McpServersError) -> dict[str, JsonValue]:
+def _facts(error: McpServersError) -> dict[str, JsonValue]:
     return {
         key: value
         for key, value in error.details.items()
@@ -57,16 +77,6 @@ def facts(error: McpServersError) -> dict[str, JsonValue]:
     }
 
 
-def failed(
-    plan: Plan, outcome: Outcome, message: str, started: float, details: Mapping[str, JsonValue]
-) -> ToolCallOutcome:
-    return ToolCallOutcome(
-        outcome=outcome,
-        message=redact_known(message, workspace_id=plan.request.workspace_id),
-        duration_ms=since(started),
-        details=details,
-    )
-
-
 def since(started: float) -> int:
+    """Milliseconds."""
     return round((time.monotonic() - started) * 1000)

@@ -75,13 +75,8 @@ async def completed(work: Coroutine[Any, Any, T]) -> tuple[T, bool]:
     return task.result(), was_cancelled
 
 
-async def completed_in_time(
-    work: Coroutine[Any, Any, T], clock: CommitClock, *, undo: Callable[[T], None]
-) -> tuple[T, bool]:
+async def completed_in_time(work: Coroutine[Any, Any, T], clock: CommitClock) -> tuple[T, bool]:
     """As completed(), for as long as the clock allows.
-
-    Args:
-        undo: gives back what the work took, should it come to its end too late.
 
     Raises:
         AuditUnavailable: the commit takes too long. It may still succeed; a refusal that is entered later closes it.
@@ -99,15 +94,14 @@ async def completed_in_time(
         limit.cancel()
     if task.done():
         return task.result(), was_cancelled
-    task.add_done_callback(lambda late: _undo(late, undo))
+    task.add_done_callback(_forget)
     raise AuditUnavailable
 
 
-def _undo(task: asyncio.Task[T], undo: Callable[[T], None]) -> None:
-    if task.cancelled():
-        return
-    if task.exception() is None:
-        undo(task.result())
+def _forget(task: asyncio.Task[Any]) -> None:
+    """Nobody waits for its result or its error any more."""
+    if not task.cancelled():
+        task.exception()
 
 
 async def keep_refusal(draft: EntryDraft, error: AuditUnavailable) -> NoReturn:

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from mcp_servers.client.connections.failures import CallFailed
 from mcp_servers.client.errors import AuthenticationRequired, InputMissing, McpServersError
 from mcp_servers.client.spec import HttpSpec
-from mcp_servers.gate.checkpoints import SignInFirstCheckpoint
+from mcp_servers.gate.checkpoints import SignInCheckpoint, SignInFirstCheckpoint
 from mcp_servers.models import OAUTH_TYPES, AuthType, InputStatus
 from mcp_servers.models.hosting import note_lost_sign_in, provider_of
 from mcp_servers.oauth.grants import is_renewed_since, person_of, want_scope
@@ -35,13 +35,15 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from mcp_servers.client.spec import ConnectionSpec
+    from mcp_servers.gate.checkpoints import TaskCheckpoint
     from mcp_servers.gate.dialogue import Dialogue
+    from mcp_servers.gate.operation import ServerOperation
     from mcp_servers.gate.port import PortOnItsLoop
-    from mcp_servers.gate.slots import HeldSlot
     from mcp_servers.models import InputRequest, McpServer
     from mcp_servers.registry.elicitation import Origin
 
 T = TypeVar("T")
+What = TypeVar("What")
 
 
 class CannotGoOn(McpServersError):
@@ -55,49 +57,26 @@ class CannotGoOn(McpServersError):
         self.facts = {"kind": kind, "sign_in": sign_in} if sign_in else {"kind": kind}
 
 
-class Parking(Protocol):
-    """How a request is put aside, for a caller that can come back to it."""
-
-    async def keep(self) -> None:
-        """Nothing has been done: it begins again from here, in whatever process."""
-
-    async def forget(self) -> None:
-        """It goes on at once after all."""
-
-
 class SigningIn:
-    """One request's way to the account that it needs.
+    """One operation's way to the account that it needs."""
 
-    Args:
-        renew: what it takes to connect, as today's rows say; it raises DomainError if the request may no longer be made.
-    """
-
-    def __init__(
-        self,
-        origin: Origin,
-        spec: ConnectionSpec,
-        *,
-        dialogue: Dialogue,
-        can_ask: bool,
-        renew: Callable[[], ConnectionSpec],
-        slot: HeldSlot,
-    ) -> None:
-        self._origin = origin
-        self.spec = spec
-        """With the account that there is now."""
+    def __init__(self, operation: ServerOperation[Any], dialogue: Dialogue) -> None:
+        self._operation = operation
+        self._origin = operation.origin
         self._dialogue = dialogue
-        self._can_ask = can_ask
-        self._renew = renew
-        self._slot = slot
 
     async def with_account(
-        self, send: Callable[[ConnectionSpec], Awaitable[T]], parking: Parking | None = None
+        self,
+        send: Callable[[ConnectionSpec, What], Awaitable[T]],
+        what: What,
+        task: TaskCheckpoint | None = None,
     ) -> T:
         """Send something, once somebody has signed in who has to.
 
         Args:
             send: is called again after a sign-in, or once with a renewed token; the server refused what it sent
                 before, and did nothing. It sees to it that each sending is in the log.
+            task: what the server made of the call, if it did.
 
         Raises:
             InputMissing: somebody has to sign in first, and the request was put aside.
@@ -108,9 +87,9 @@ class SigningIn:
         while sign_ins <= MOST_SIGN_INS:
             since = await self._now()
             try:
-                if self.spec.needs_sign_in:
+                if self._operation.spec.needs_sign_in:
                     raise AuthenticationRequired(words_for_nobody(self._origin.server))
-                return await send(self.spec)
+                return await send(self._operation.spec, what)
             except (CallFailed, AuthenticationRequired) as error:
                 if not was_renewed and since is not None and await self._is_renewed(error, since):
                     was_renewed = True
@@ -124,10 +103,10 @@ class SigningIn:
                 # Whoever signs in next, here or elsewhere, is asked for it.
                 scope = " ".join(wanted.scopes)
                 await in_database(partial(want_scope, scope=scope, **self._holder()))
-            if not self._can_ask or person_of(self._origin.actor) is None:
+            if not self._operation.can_ask or person_of(self._origin.actor) is None:
                 is_there = person_of(self._origin.actor) is not None
                 raise CannotGoOn(words_unasked(self._origin.server, is_there=is_there))
-            await self._sign_in(wanted, since, parking)
+            await self._sign_in(wanted, since, task)
             sign_ins += 1
         raise lost_again(self._origin.server)
 
@@ -164,11 +143,12 @@ class SigningIn:
         self._check(row)
 
     async def _sign_in(
-        self, wanted: WantedSignIn, since: datetime, parking: Parking | None
+        self, wanted: WantedSignIn, since: datetime, task: TaskCheckpoint | None
     ) -> None:
-        if parking is not None:
+        operation = self._operation
+        if operation.can_wait_elsewhere:
             # Kept before anybody is asked, so that a crash in between leaves a call that can go on.
-            await parking.keep()
+            await operation.keep(SignInCheckpoint(task=task, was_refused=operation.was_sent))
         try:
             row = await self._dialogue.ask_to_sign_in(
                 lambda: open_sign_in(wanted, self._origin, since=since)
@@ -176,21 +156,21 @@ class SigningIn:
         except Unaskable as error:
             raise lost_again(self._origin.server) from error
         if row is not None:
-            if parking is not None:
+            if operation.can_wait_elsewhere:
                 raise InputMissing("Somebody has to sign in first.")
             await self._wait(row)
-        elif parking is not None:
-            await parking.forget()
+        elif operation.can_wait_elsewhere:
+            await operation.keep(task)
         try:
-            self.spec = await in_database(self._renew)
+            operation.spec = await in_database(operation.renew)
         except DomainError as error:
             raise CannotGoOn(error.message, kind="refused") from error
 
     async def _wait(self, row: InputRequest) -> None:
-        self._slot.give_back()
+        self._operation.give_slot_back()
         self._check(await self._dialogue.wait_for_sign_in(row))
         try:
-            await self._slot.take()
+            await self._operation.take_slot()
         except DomainError as error:
             raise CannotGoOn(error.message, kind="busy") from error
 
@@ -206,7 +186,7 @@ class SigningIn:
             return None
         if server.auth_type != AuthType.OAUTH and not server.hosted_by:
             return None
-        if self.spec.needs_sign_in:
+        if self._operation.spec.needs_sign_in:
             return self._want(SignInReason.MISSING)
         if server.hosted_by:
             return self._want(SignInReason.REFUSED)
@@ -218,7 +198,7 @@ class SigningIn:
         return self._want(reason, scopes_of(challenge.scope))
 
     def _want(self, reason: SignInReason, scopes: tuple[str, ...] = ()) -> WantedSignIn:
-        return _sign_in_for(self._origin.server, self.spec, reason, scopes)
+        return _sign_in_for(self._origin.server, self._operation.spec, reason, scopes)
 
 
 async def sign_in_first(origin: Origin, spec: ConnectionSpec, port: PortOnItsLoop) -> None:

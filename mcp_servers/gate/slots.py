@@ -15,13 +15,16 @@ if TYPE_CHECKING:
 class HeldSlot:
     """One request's slot: given back at its end, when it has become a task, and while it waits for a sign-in."""
 
-    def __init__(
-        self, spec: ConnectionSpec, server: McpServer, actor: Actor, *, is_held: bool
-    ) -> None:
+    def __init__(self, spec: ConnectionSpec, server: McpServer, actor: Actor) -> None:
         self._slots = calls.slots_of(spec)
         self._group = str(actor.user_id or actor.label)
         self._wait_seconds = server.config.queue_seconds
-        self._is_held = is_held
+        self._is_held = False
+
+    def try_take(self) -> bool:
+        """Take a free one, if nobody waits for it."""
+        self._is_held = self._is_held or self._slots.try_take()
+        return self._is_held
 
     async def take(self) -> None:
         """Wait for a free one.

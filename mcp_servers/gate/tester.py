@@ -14,7 +14,7 @@ from audit.actions import RefusedBy
 from mcp_servers.client.canonical import JsonValue
 from mcp_servers.client.values import Effect, ToolCallOutcome, ToolCallRequest
 from mcp_servers.gate import call_tool
-from mcp_servers.gate.entries import refuse
+from mcp_servers.gate.admission import ToolCall
 from mcp_servers.registry.consent import policy
 from mcp_servers.registry.consent.approvals import grant_approval
 from mcp_servers.registry.rights import require_to_manage
@@ -51,8 +51,7 @@ def try_tool(
     try:
         require_to_manage(actor, tool.server)
     except PermissionDenied as error:
-        refuse(request, tool, None, error, layer=RefusedBy.PERMISSION, rule="tester.forbidden")
-        raise
+        ToolCall(request, tool).refuse(error, RefusedBy.PERMISSION, "tester.forbidden")
     if is_confirmed and policy.decide(tool.facts()).effect is Effect.CONFIRM:
         approval = grant_approval(
             call_id=request.call_id,

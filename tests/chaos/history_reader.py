@@ -7,7 +7,8 @@ from uuid import UUID
 
 from audit.models import AuditEntry
 from chat.models import Message, QueuedMessage, ToolCall, Turn
-from mcp_servers.gate.entries import PROTOCOL_ROUNDS, SENT_AGAIN_AFTER
+from mcp_servers.gate.operation import SENT_AGAIN_AFTER
+from mcp_servers.gate.sending import PROTOCOL_ROUNDS
 from mcp_servers.models import Approval
 from tests.chaos.history_check import ApprovalFacts, CallFacts, History, MessageFacts, TurnFacts
 from workspaces.database import database_now

@@ -22,7 +22,7 @@ from chat.services.turns import stop_turn
 from chat.values import Decision, Resolution
 from mcp_servers.client.connections import runtime
 from mcp_servers.client.inputs import InputAction
-from mcp_servers.gate import tools as gate_tools
+from mcp_servers.gate.admission import ToolCall as GatedCall
 from mcp_servers.models import InputRequest, McpTool, ToolPermission
 from mcp_servers.registry.elicitation import complete_url_inputs
 from tests.chat.conftest import Chat
@@ -205,7 +205,7 @@ def test_a_result_that_could_not_be_recorded_is_withheld(
     def refuse(*_: object) -> None:
         raise AuditUnavailable
 
-    monkeypatch.setattr(gate_tools, "_write_finished", refuse)
+    monkeypatch.setattr(GatedCall, "write_finished", refuse)
     parked.watching.forget()
     answer(parked, row, content=ADA)
     parked.watching.until(lambda event: "outcome_unknown" in str(event))

@@ -10,7 +10,7 @@ import structlog
 from opentelemetry.trace import StatusCode
 
 from audit.models import AuditEntry
-from mcp_servers.gate import tools
+from mcp_servers.gate import passing
 from tests.chat.conftest import Chat
 from tests.config.tracing import collecting
 
@@ -57,13 +57,13 @@ def test_without_a_collector_nothing_is_traced_and_ids_are_known_all_the_same(ch
     chat.model.call(("counting__echo", {"text": "hi"}))
     chat.model.say("done")
     seen: list[dict[str, Any]] = []
-    real = tools._record_finished
+    real = passing._record_end
 
     async def look(*args: Any, **kwargs: Any) -> None:
         seen.append(dict(structlog.contextvars.get_contextvars()))
         await real(*args, **kwargs)
 
-    with patch.object(tools, "_record_finished", look):
+    with patch.object(passing, "_record_end", look):
         turn = chat.ask()
     (call,) = chat.calls()
     assert seen[0]["turn_id"] == str(turn.pk)

@@ -15,7 +15,7 @@ from uuid_utils.compat import uuid7
 from audit.actions import Action
 from audit.errors import AuditUnavailable
 from audit.models import AuditEntry
-from audit.services import EntryDraft, is_call_open, record
+from audit.services import EntryDraft, PreparedEntry, is_call_open, record
 from audit.spool import replay, spool_size
 from mcp_servers.client.errors import OutcomeNotRecorded
 from mcp_servers.client.values import Outcome, ResourceRequest, ToolCallRequest
@@ -141,9 +141,9 @@ async def test_an_end_whose_commit_only_seemed_to_fail_is_written_once(
     monkeypatch.setattr("mcp_servers.gate.recording._ENTRY_PAUSE_SECONDS", 0.01)
     broken: list[AuditEntry] = []
 
-    def break_behind(draft: EntryDraft) -> AuditEntry:
+    def break_behind(draft: EntryDraft | PreparedEntry) -> AuditEntry:
         entry = record(draft)
-        if draft.action is Action.TOOL_CALL_FINISHED and not broken:
+        if entry.action == Action.TOOL_CALL_FINISHED.value and not broken:
             broken.append(entry)
             raise AuditUnavailable
         return entry
@@ -151,7 +151,7 @@ async def test_an_end_whose_commit_only_seemed_to_fail_is_written_once(
     def fail(*_args: object) -> None:
         raise OperationalError("lock timeout")
 
-    monkeypatch.setattr("mcp_servers.gate.tools.record", break_behind)
+    monkeypatch.setattr("mcp_servers.gate.operation.record", break_behind)
     monkeypatch.setattr("mcp_servers.registry.health.note_call", fail)
     request = await request_for(tenant, trusted)
     assert (await call_tool(request)).outcome == Outcome.OK

@@ -192,16 +192,16 @@ async def test_a_repeat_that_cannot_be_recorded_is_not_made(
 ) -> None:
     """REL-200, SEC-101: no entry, no sending; the first one's end is recorded."""
     from audit.errors import AuditUnavailable
-    from mcp_servers.gate import sending
+    from mcp_servers.gate.operation import ServerOperation
 
     raw.handlers["initialize"] = begin_session
     tool = await ready(tenant, raw, "reading")
     raw.handlers["tools/call"] = REFUSALS["404"]
 
-    def fail(draft: object) -> None:
+    def fail(operation: object, after: str) -> None:
         raise AuditUnavailable
 
-    monkeypatch.setattr(sending, "record", fail)
+    monkeypatch.setattr(ServerOperation, "write_requested_again", fail)
     outcome = await call_tool(a_request(tenant, tool))
     assert raw.methods().count("tools/call") == 1
     assert outcome.outcome is Outcome.TRANSPORT_ERROR
