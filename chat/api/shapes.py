@@ -9,7 +9,7 @@ from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema_fiel
 from rest_framework import serializers
 
 from chat import wire
-from chat.artifacts.kinds import Kind
+from chat.file_kinds import Kind
 from chat.models import Conversation, Message, QueuedMessage, ToolCall, Turn
 from chat.services.turns import Queued, Sent
 from chat.values import (
