@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from audit.actions import RefusedBy
-    from mcp_servers.registry.consent.policy import PolicyDecision
+    from mcp_servers.client.decisions import PolicyDecision
 
 
 class McpServersError(DomainError):

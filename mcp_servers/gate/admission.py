@@ -42,9 +42,9 @@ from workspaces.failpoints import Failpoint, failpoint
 if TYPE_CHECKING:
     import mcp_types
 
+    from mcp_servers.client.decisions import PolicyDecision
     from mcp_servers.client.inputs import Answers, CallListener, InputRequired, TaskStarted
     from mcp_servers.client.spec import ConnectionSpec
-    from mcp_servers.registry.consent.policy import PolicyDecision
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from mcp_servers.client.connections.failures import CallFailed
 from mcp_servers.client.errors import AuthenticationRequired, InputMissing, McpServersError
-from mcp_servers.client.spec import HttpSpec
+from mcp_servers.client.transports.targets import HttpSpec
 from mcp_servers.gate.checkpoints import SignInCheckpoint, SignInFirstCheckpoint
 from mcp_servers.models import OAUTH_TYPES, AuthType, InputStatus
 from mcp_servers.models.hosting import note_lost_sign_in, provider_of

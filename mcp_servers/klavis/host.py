@@ -13,7 +13,7 @@ from mcp_servers.klavis import asking, reconciling, targets
 from mcp_servers.klavis.models import HOST, InstanceState, KlavisInstance
 
 if TYPE_CHECKING:
-    from mcp_servers.client.spec import HttpSpec
+    from mcp_servers.client.transports.targets import HttpSpec
     from mcp_servers.models import McpServer
 
 

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
+from celery import current_app
 from django.db import transaction
 from django.db.models.signals import pre_delete
 from django.utils import timezone
@@ -121,10 +122,12 @@ def withdraw(workspace_id: UUID, remote_ids: Collection[str]) -> None:
 
 
 def _hand_out(workspace_id: UUID, removal_id: UUID) -> None:
-    from mcp_servers.klavis.tasks import remove_at_klavis
-
     try:
-        remove_at_klavis.apply_async((str(workspace_id), str(removal_id)), expires=CLAIM_SECONDS)
+        current_app.send_task(
+            "mcp_servers.tasks.remove_at_klavis",
+            (str(workspace_id), str(removal_id)),
+            expires=CLAIM_SECONDS,
+        )
     except Exception:  # without a broker the regular round does it
         logger.warning("klavis_removal_not_handed_out", exc_info=True)
 

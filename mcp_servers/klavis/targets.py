@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from mcp_servers.client.errors import AuthenticationRequired
-from mcp_servers.client.spec import HttpSpec
 from mcp_servers.client.transports import STREAMABLE_HTTP
+from mcp_servers.client.transports.targets import HttpSpec
 from mcp_servers.klavis.models import InstanceState, KlavisAccount, KlavisInstance
 from workspaces import outbound
 from workspaces.errors import InvalidInput

@@ -10,7 +10,7 @@ from mcp_servers.client import transports
 from workspaces.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from mcp_servers.client.spec import HttpSpec
+    from mcp_servers.client.transports.targets import HttpSpec
     from mcp_servers.models.servers import McpServer
 
 

@@ -12,13 +12,16 @@ from django.db import models
 from django.db.models import Q
 
 from mcp_servers.models.servers import McpServer
-from mcp_servers.oauth.values import MAX_SCOPE_LENGTH
 from workspaces.outbound import MAX_URL_LENGTH
 from workspaces.scoping import WorkspaceManager, WorkspaceModel, WorkspaceQuerySet
 from workspaces.secrets import EncryptedJSONField, EncryptedTextField
 
 if TYPE_CHECKING:
     from workspaces.models import User
+
+
+MAX_SCOPE_LENGTH = 4000
+"""Of all scopes in one text."""
 
 
 class ClientKind(models.TextChoices):

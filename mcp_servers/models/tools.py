@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Self
 from django.db import models
 from django.db.models import F
 
+from mcp_servers.client.decisions import ToolFacts
 from mcp_servers.client.values import Effect, ToolAnnotations
 from mcp_servers.models import meta_tools
 from mcp_servers.models.servers import McpServer, of_visible_servers
-from mcp_servers.registry.consent.policy import ToolFacts
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
 
 if TYPE_CHECKING:

@@ -24,7 +24,6 @@ from mcp_servers.oauth.grants import principal_of
 from mcp_servers.oauth.identity import Identity
 from mcp_servers.oauth.reasons import SignInFailed
 from mcp_servers.oauth.values import IssuerMetadata
-from mcp_servers.registry.elicitation import withdraw_sign_ins
 from workspaces.secrets import SecretUnreadable
 
 if TYPE_CHECKING:
@@ -63,16 +62,12 @@ def remove_grant(grant: OAuthGrant, actor: Actor, *, why: str = "") -> None:
 
 
 def remove_grants_of_server(server: McpServer, actor: Actor, *, why: str) -> None:
-    """All grants at a server that is deleted, or is another one by now, with what we were known as there.
-
-    Calls that wait for a sign-in there end.
-    """
+    """All grants at a server that is deleted, or is another one by now, with what we were known as there."""
     rows = OAuthGrant.objects.for_workspace(server.workspace_id).filter(server=server)
     for grant in rows.select_related("server", "client"):
         remove_grant(grant, actor, why=why)
     for model in (OAuthAttempt, OAuthClient):
         model.objects.for_workspace(server.workspace_id).filter(server=server).delete()
-    withdraw_sign_ins(server, actor)
 
 
 def remove_grants_of_person(workspace_id: UUID, user_id: UUID, actor: Actor) -> None:

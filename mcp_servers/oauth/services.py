@@ -39,13 +39,11 @@ from mcp_servers.oauth.grants import (
 from mcp_servers.oauth.probing import ask_challenge
 from mcp_servers.oauth.reasons import Reason, SignInFailed
 from mcp_servers.oauth.values import (
-    FinishedSignIn,
     StartedSignIn,
     Tokens,
     joined,
     scopes_of,
 )
-from mcp_servers.registry.elicitation import complete_sign_ins
 from workspaces import outbound
 from workspaces.database import database_now
 from workspaces.errors import PermissionDenied
@@ -62,8 +60,6 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-LOOK_SECONDS: Final = 12.0
-"""For a first look at what an account is shown; a later one does it otherwise."""
 SECONDS: Final = 40.0
 """For all requests to a server and its issuer within one of ours."""
 
@@ -89,11 +85,10 @@ def start_sign_in(
         raise
 
 
-def finish_sign_in(
+def end_sign_in(
     *, server: McpServer, params: Mapping[str, str], actor: Actor, session_key: str
-) -> FinishedSignIn:
-    """End a sign-in with what the issuer's redirect carried: store the grant, look what the server offers, and let
-    everything go on that waited for it.
+) -> OAuthGrant:
+    """End a sign-in with what the issuer's redirect carried, and store the grant.
 
     Raises:
         PermissionDenied: the actor may no longer.
@@ -104,13 +99,10 @@ def finish_sign_in(
         attempt = attempts.take(
             server=server, params=params, user_id=person_of(actor), session_key=session_key
         )
-        grant = _finish(server, attempt, params, actor)
+        return _finish(server, attempt, params, actor)
     except SignInFailed as error:
         _record_failure(server, actor, error)
         raise
-    found = _look_as(server, actor)
-    complete_sign_ins(server.pk, grant.user_id, actor=actor)
-    return FinishedSignIn(server=server, grant=grant, tools_found=found)
 
 
 def server_for_callback(server_id: UUID, user: User) -> McpServer:
@@ -303,19 +295,6 @@ def _store_grant(
     principal = principal_of(current, holder.user_id)
     transaction.on_commit(lambda: revoking.close_connections(server.pk, principal))
     return grant
-
-
-def _look_as(server: McpServer, actor: Actor) -> int | None:
-    """Read what the server offers this account, so that it can be used at once; None if that did not work."""
-    from mcp_servers.registry.services.inspection import look_as
-
-    try:
-        # None where the look failed, or took longer than somebody likes to wait for a page.
-        return look_as(server=server, actor=actor, seconds=LOOK_SECONDS).tool_count
-    except Exception:
-        # The account is connected all the same, and what waits for it goes on.
-        logger.warning("not_looked_at_after_sign_in", exc_info=True)
-        return None
 
 
 def _record_failure(server: McpServer, actor: Actor, error: SignInFailed) -> None:

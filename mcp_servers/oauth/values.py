@@ -6,16 +6,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-if TYPE_CHECKING:
-    from mcp_servers.models import McpServer, OAuthGrant
+from mcp_servers.models.oauth import MAX_SCOPE_LENGTH
 
 MAX_SCOPES: Final = 100
-MAX_SCOPE_LENGTH: Final = 4000
-"""Of all scopes in one text."""
 _SCOPE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,200}")
 """RFC 6749, section 3.3: scope-token."""
 _CHALLENGE_PART: Final = re.compile(
@@ -224,13 +221,3 @@ class StartedSignIn:
     """The issuer's, for people."""
     scopes: tuple[str, ...]
     expires_at: datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FinishedSignIn:
-    """What came of a sign-in."""
-
-    server: McpServer
-    grant: OAuthGrant
-    tools_found: int | None
-    """None: the server could not be looked at yet."""

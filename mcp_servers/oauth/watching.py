@@ -19,7 +19,7 @@ from workspaces.database import in_database
 
 if TYPE_CHECKING:
     from mcp_servers.client.connections.connection import Connection
-    from mcp_servers.client.spec import HttpSpec
+    from mcp_servers.client.transports.targets import HttpSpec
     from mcp_servers.oauth.grants import Holder
 
 logger = logging.getLogger(__name__)

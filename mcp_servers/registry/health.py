@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
+from celery import current_app
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
@@ -89,6 +90,13 @@ def claim(workspace_id: UUID, server_id: UUID) -> bool:
         .update(next_check_at=now + timedelta(seconds=CLAIM_SECONDS), lists_stale_at=None)
     )
     return claimed == 1
+
+
+def hand_out_check(workspace_id: UUID, server_id: UUID) -> None:
+    """Queue one check, unless one is queued or under way; however slow the workers are, checks do not pile up."""
+    if claim(workspace_id, server_id):
+        ids = (str(workspace_id), str(server_id))
+        current_app.send_task("mcp_servers.tasks.check_server", ids, expires=START_SECONDS)
 
 
 def _is_due(now: datetime) -> Q:

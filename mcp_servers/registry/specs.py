@@ -12,13 +12,14 @@ from django.conf import settings
 
 from mcp_servers.client import transports
 from mcp_servers.client.canonical import canonical_json
-from mcp_servers.client.spec import ConnectionSpec, HttpSpec, StdioSpec
+from mcp_servers.client.spec import ConnectionSpec
+from mcp_servers.client.transports.targets import HttpSpec, StdioSpec
 from mcp_servers.client.values import Protocol
 from mcp_servers.models import McpResource, SamplingPolicy, ServerScope, hosting, pins, programs
 from mcp_servers.models.servers import OAUTH_TYPES, AuthType, McpServer
 from mcp_servers.oauth.bearer import GrantAuth
 from mcp_servers.oauth.grants import holder_of, principal_of, usable_grant
-from mcp_servers.registry.scopes.registry import Definition, argv_of, endpoint_of, registry
+from mcp_servers.registry.files.platform_file import Definition, argv_of, endpoint_of, registry
 from workspaces import outbound
 from workspaces.errors import InvalidInput
 from workspaces.secret_memory import holding_secrets, remember_secret, secrets_in_url

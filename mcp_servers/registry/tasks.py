@@ -21,13 +21,7 @@ from workspaces.schedules import scheduled
 def check_all_servers() -> None:
     """Have every server checked whose time has come; each in a task of its own, so that a slow one delays none."""
     for workspace_id, server_id in health.due_servers():
-        hand_out_check(workspace_id, server_id)
-
-
-def hand_out_check(workspace_id: UUID, server_id: UUID) -> None:
-    """Queue one check, unless one is queued or under way; however slow the workers are, checks do not pile up."""
-    if health.claim(workspace_id, server_id):
-        check_server.apply_async((str(workspace_id), str(server_id)), expires=health.START_SECONDS)
+        health.hand_out_check(workspace_id, server_id)
 
 
 @shared_task(ignore_result=True)

@@ -27,6 +27,7 @@ from mcp_servers.models import AccountUse, InputRequest, McpTool, OAuthGrant
 from mcp_servers.oauth import services
 from mcp_servers.registry.elicitation import complete_sign_ins
 from mcp_servers.registry.services import ServerDraft, update_server
+from mcp_servers.registry.services.sign_ins import finish_sign_in
 from tests.chat.conftest import Chat, make_chat
 from tests.factories import Tenant
 from tests.fakes.protected_server import ProtectedServer
@@ -93,7 +94,7 @@ def sign_in_at_the_issuer(chat: Chat) -> None:
     origin = settings.TRELLIS.public_origins[0]
     started = services.start_sign_in(**about, origin=origin)
     params = chat.server.issuer.consent(started.url, "mia@example.com")
-    services.finish_sign_in(**about, params=params)
+    finish_sign_in(**about, params=params)
 
 
 def told_to_model(chat: Chat) -> str:

@@ -22,7 +22,8 @@ from mcp_servers.client.inputs import (
     InputKind,
     InputRequired,
 )
-from mcp_servers.client.spec import ConnectionSpec, HttpSpec
+from mcp_servers.client.spec import ConnectionSpec
+from mcp_servers.client.transports.targets import HttpSpec
 from mcp_servers.client.values import Progress
 from workspaces import outbound
 

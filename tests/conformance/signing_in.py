@@ -23,10 +23,10 @@ from mcp_servers.client.values import ToolCallRequest
 from mcp_servers.gate import call_tool
 from mcp_servers.models import AuthType, InputRequest, InputStatus, McpServer, McpTool
 from mcp_servers.oauth.reasons import SignInFailed
-from mcp_servers.oauth.services import finish_sign_in, start_sign_in
-from mcp_servers.oauth.values import FinishedSignIn
+from mcp_servers.oauth.services import start_sign_in
 from mcp_servers.registry import services
 from mcp_servers.registry.services import ServerDraft
+from mcp_servers.registry.services.sign_ins import FinishedSignIn, finish_sign_in
 from tests.conformance.connecting import calls_for
 from workspaces.actors import Actor, Source
 from workspaces.errors import DomainError

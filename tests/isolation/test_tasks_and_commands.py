@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from django.core.management import CommandError, call_command, get_commands
 
 from audit.models import AuditEntry
 from config.celery import app
+from config.env import ROOT
 from tests.factories import CANARY
 from tests.isolation.conftest import States
 from tests.isolation.test_admin import check_choices
@@ -96,6 +98,16 @@ def test_the_beat_schedule_names_tasks_that_exist() -> None:
     scheduled = {entry["task"] for entry in app.conf.beat_schedule.values()}
     assert {name.partition(".")[0] for name in scheduled} == set(OWN_APPS)
     assert scheduled <= set(own_tasks())
+
+
+def test_tasks_that_are_sent_by_name_exist() -> None:
+    """Ours."""
+    files = [path for name in (*OWN_APPS, "config") for path in (ROOT / name).rglob("*.py")]
+    assert len(files) > 100
+    named = {
+        name for path in files for name in re.findall(r'"(\w+\.tasks\.\w+)"', path.read_text())
+    }
+    assert named <= set(own_tasks())
 
 
 @pytest.mark.parametrize("name", sorted(TASKS))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from celery import current_app
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -100,12 +101,13 @@ def test_every_due_server_gets_its_task(
     """REL-38: fanned out, so that a slow one delays none; and only when due."""
     sent: list[object] = []
     monkeypatch.setattr(
-        tasks.check_server,
-        "apply_async",
-        lambda args, **options: sent.append((args, options["expires"])),
+        current_app,
+        "send_task",
+        lambda name, args, **options: sent.append((name, args, options["expires"])),
     )
     tasks.check_all_servers()
-    assert sent == [((str(tenant.workspace.pk), str(server.pk)), health.START_SECONDS)]
+    name = tasks.check_server.name
+    assert sent == [(name, (str(tenant.workspace.pk), str(server.pk)), health.START_SECONDS)]
     tasks.check_all_servers()
     assert len(sent) == 1  # handed out, and not yet done
     health.note_reading(server, health.Reading(latency_ms=5))

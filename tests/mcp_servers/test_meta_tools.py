@@ -9,6 +9,7 @@ import pytest
 from django.utils import timezone
 
 from audit.models import AuditEntry
+from mcp_servers.client.decisions import PolicyDecision, ToolFacts
 from mcp_servers.client.errors import ApprovalMissing, CallRefused
 from mcp_servers.client.values import Effect, ToolAnnotations
 from mcp_servers.gate.admission import ToolCall
@@ -17,7 +18,6 @@ from mcp_servers.models.meta_tools import DISCOVERING, EffectiveAction, read_act
 from mcp_servers.registry.consent import permissions, policy
 from mcp_servers.registry.consent.approvals import grant_approval
 from mcp_servers.registry.consent.effective import facts_of_call
-from mcp_servers.registry.consent.policy import PolicyDecision, ToolFacts
 from mcp_servers.registry.services.actions import remove_action_rule, set_action_rule
 from tests.factories import Tenant
 from tests.mcp_servers.factories import a_request, stored_tool

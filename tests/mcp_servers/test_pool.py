@@ -30,7 +30,8 @@ from mcp_servers.client.errors import (
     NotAnMcpServer,
 )
 from mcp_servers.client.inputs import CallLimits
-from mcp_servers.client.spec import ConnectionSpec, HttpSpec
+from mcp_servers.client.spec import ConnectionSpec
+from mcp_servers.client.transports.targets import HttpSpec
 from mcp_servers.client.values import Protocol
 from tests.fakes.mcp_server import (
     CountingServer,

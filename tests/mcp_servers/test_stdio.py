@@ -22,8 +22,9 @@ from mcp_servers.client.connections.failures import CallFailed
 from mcp_servers.client.connections.pool import pool
 from mcp_servers.client.errors import ConnectionFailed
 from mcp_servers.client.inputs import CallLimits
-from mcp_servers.client.spec import ChildLimits, ConnectionSpec, StdioSpec
+from mcp_servers.client.spec import ConnectionSpec
 from mcp_servers.client.transports.stdio import MAX_LINE_BYTES, StdioTransport
+from mcp_servers.client.transports.targets import ChildLimits, StdioSpec
 from mcp_servers.client.values import Protocol
 from tests.mcp_servers.factories import ZOO
 from tests.patience import PATIENCE
@@ -248,7 +249,7 @@ def test_a_killed_platform_leaves_no_child(tmp_path: Path) -> None:
         from pathlib import Path
         sys.path.insert(0, {str(Path(__file__).parents[2])!r})
         from mcp import Client
-        from mcp_servers.client.spec import StdioSpec
+        from mcp_servers.client.transports.targets import StdioSpec
         from mcp_servers.client.transports.stdio import StdioTransport
 
         async def main():

@@ -14,8 +14,8 @@ from mcp.client.session import ClientSession
 from mcp_servers.client.connections.facts import ServerFacts
 from mcp_servers.client.connections.failures import leaf_of
 from mcp_servers.client.connections.negotiation import negotiate
+from mcp_servers.client.connections.streams import kinds_for, open_streams
 from mcp_servers.client.connections.tap import Tap, TapRead, TapWrite
-from mcp_servers.client.transports.opening import kinds_for, open_streams
 from mcp_servers.client.transports.stdio import OpenTransport
 from mcp_servers.client.values import Protocol
 from workspaces.redaction import redact_known

@@ -23,6 +23,7 @@ from mcp_servers.client.connections.listing import read_lists
 from mcp_servers.client.connections.news import News
 from mcp_servers.client.connections.slots import FairSlots
 from mcp_servers.client.connections.statuses import status_of
+from mcp_servers.client.connections.streams import kinds_for
 from mcp_servers.client.connections.tap import is_modern
 from mcp_servers.client.connections.tracing import buffer as trace_buffer
 from mcp_servers.client.errors import (
@@ -32,14 +33,9 @@ from mcp_servers.client.errors import (
     ConnectionFailed,
     ConnectTimedOut,
 )
-from mcp_servers.client.spec import (
-    ConnectionKey,
-    ConnectionSpec,
-    HttpSpec,
-    ServerKey,
-)
+from mcp_servers.client.spec import ConnectionKey, ConnectionSpec, ServerKey
 from mcp_servers.client.transports import transport_named
-from mcp_servers.client.transports.opening import kinds_for
+from mcp_servers.client.transports.targets import HttpSpec
 from mcp_servers.client.values import Protocol
 from workspaces.waiting_times import told_wait
 

@@ -10,7 +10,7 @@ from workspaces import outbound
 if TYPE_CHECKING:
     import httpx2
 
-    from mcp_servers.client.spec import HttpSpec
+    from mcp_servers.client.transports.targets import HttpSpec
 
 MAX_BODY_BYTES: Final = 10 * 2**20
 MAX_EVENT_BYTES: Final = 8 * 2**20

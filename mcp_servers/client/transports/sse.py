@@ -36,8 +36,8 @@ from workspaces.outbound import Endpoint, parse_endpoint
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-    from mcp_servers.client.spec import HttpSpec
     from mcp_servers.client.transports.stdio import OpenTransport
+    from mcp_servers.client.transports.targets import HttpSpec
 
 logger = logging.getLogger(__name__)
 

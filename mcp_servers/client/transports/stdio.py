@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-    from mcp_servers.client.spec import StdioSpec
+    from mcp_servers.client.transports.targets import StdioSpec
 
 logger = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ from mcp_servers.client.transports.guard import GuardTransport
 from mcp_servers.client.transports.http import MAX_EVENT_BYTES, http_client
 
 if TYPE_CHECKING:
-    from mcp_servers.client.spec import HttpSpec
     from mcp_servers.client.transports.stdio import OpenTransport
+    from mcp_servers.client.transports.targets import HttpSpec
 
 
 @contextlib.asynccontextmanager

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from httpx2.websockets import AsyncWebSocketSession
     from mcp.shared.message import SessionMessage
 
-    from mcp_servers.client.spec import HttpSpec
     from mcp_servers.client.transports.stdio import OpenTransport
+    from mcp_servers.client.transports.targets import HttpSpec
     from workspaces.outbound import Endpoint
 
 logger = logging.getLogger(__name__)

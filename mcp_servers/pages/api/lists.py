@@ -12,8 +12,8 @@ from rest_framework.response import Response
 from mcp_servers.models import GlobalServer, McpServer
 from mcp_servers.pages.api.common import StrictSerializer
 from mcp_servers.pages.api.servers import ServerOutput
+from mcp_servers.registry.files.file_format import MAX_FILE_BYTES
 from mcp_servers.registry.scopes import lists, platform
-from mcp_servers.registry.scopes.file_format import MAX_FILE_BYTES
 from workspaces.api import Scopes, WorkspaceViewSet
 from workspaces.errors import NotFound
 from workspaces.roles import Permission, require

@@ -10,9 +10,9 @@ from mcp_servers.client.values import Effect
 from mcp_servers.models import ActionRule, meta_tools
 
 if TYPE_CHECKING:
+    from mcp_servers.client.decisions import ToolFacts
     from mcp_servers.models import McpTool
     from mcp_servers.models.meta_tools import EffectiveAction
-    from mcp_servers.registry.consent.policy import ToolFacts
 
 
 def facts_of_call(tool: McpTool, arguments: Mapping[str, object]) -> ToolFacts:

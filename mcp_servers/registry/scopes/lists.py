@@ -25,7 +25,7 @@ from mcp_servers.models import (
     StdioProgram,
 )
 from mcp_servers.models.programs import build_argv
-from mcp_servers.registry.scopes.file_format import Entry, read_server_list
+from mcp_servers.registry.files.file_format import Entry, read_server_list
 from mcp_servers.registry.services.drafts import ServerDraft
 from mcp_servers.registry.services.servers import add_server, check_draft
 from workspaces.actors import Actor

@@ -66,12 +66,10 @@ def _in_a_thread(hook: Callable[P, None]) -> Callable[P, None]:
 
 @_in_a_thread
 def _lists_changed(server_id: UUID) -> None:
-    from mcp_servers.registry.tasks import hand_out_check
-
     server = McpServer.objects.across_workspaces().find(server_id)
     if server is not None:
         health.ask_for_check(server)
-        hand_out_check(server.workspace_id, server.pk)
+        health.hand_out_check(server.workspace_id, server.pk)
 
 
 @_in_a_thread

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Final
 from uuid import UUID
 
+from celery import current_app
 from django.core.cache import cache
 
 from mcp_servers.models import McpServer, OAuthGrant
@@ -25,8 +26,6 @@ HOLD_SECONDS: Final = 15 * 60
 
 def look_again_if_old(server: McpServer, user_id: UUID) -> bool:
     """Have a server's list read again for a person whose own is old; whether it was handed out."""
-    from mcp_servers.registry.tasks import look_as_person
-
     if not uses_own_accounts(server) or needs_sign_in(server, user_id):
         return False
     since = database_now() - timedelta(seconds=HOLD_SECONDS)
@@ -36,8 +35,10 @@ def look_again_if_old(server: McpServer, user_id: UUID) -> bool:
     if is_fresh or not cache.add(key, True, timeout=HOLD_SECONDS):
         return False
     try:
-        look_as_person.apply_async(
-            (str(server.workspace_id), str(server.pk), str(user_id)), expires=60
+        current_app.send_task(
+            "mcp_servers.tasks.look_as_person",
+            (str(server.workspace_id), str(server.pk), str(user_id)),
+            expires=60,
         )
     except Exception:
         # A broker that is away keeps nobody from their chat; the list is read another time.

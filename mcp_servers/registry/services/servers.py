@@ -12,6 +12,7 @@ from mcp_servers.client import transports
 from mcp_servers.models import McpServer, ServerScope, ServerStatus
 from mcp_servers.oauth.grants import sign_in_of
 from mcp_servers.oauth.revoking import remove_grants_of_server
+from mcp_servers.registry.elicitation import withdraw_sign_ins
 from mcp_servers.registry.rights import require_to_dismiss, require_to_manage, require_to_own
 from mcp_servers.registry.services.credentials import auth_of, check_auth
 from mcp_servers.registry.services.drafts import ServerDraft, apply_draft, target_of
@@ -151,6 +152,7 @@ def _update(server: McpServer, draft: ServerDraft, actor: Actor) -> McpServer:
             ) from error
     if signs_in is not None and sign_in_of(server) != signs_in:
         remove_grants_of_server(server, actor, why="The server's address or its sign-in changed.")
+        withdraw_sign_ins(server, actor)
     tell(server)
     transaction.on_commit(partial(drop_connections, server.pk))
     return server
@@ -178,6 +180,7 @@ def remove_row(server: McpServer, *, actor: Actor) -> None:
         raise Conflict("The platform requires this server in every workspace.")
     server_id = server.pk
     remove_grants_of_server(server, actor, why="The server was deleted.")
+    withdraw_sign_ins(server, actor)
     record_deleted(server, actor=actor)
     tell(server)
     server.delete()

@@ -21,7 +21,8 @@ from mcp_servers.client.inputs import (
     InputRequired,
     TaskStarted,
 )
-from mcp_servers.client.spec import ConnectionSpec, HttpSpec, StdioSpec
+from mcp_servers.client.spec import ConnectionSpec
+from mcp_servers.client.transports.targets import HttpSpec, StdioSpec
 from mcp_servers.client.values import Progress
 from workspaces import outbound
 

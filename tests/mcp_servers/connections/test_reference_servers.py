@@ -19,7 +19,8 @@ from mcp_servers.client.connections.failures import CallFailed
 from mcp_servers.client.connections.hooks import hooks
 from mcp_servers.client.connections.pool import pool
 from mcp_servers.client.inputs import InputKind, TaskStarted
-from mcp_servers.client.spec import ConnectionSpec, StdioSpec
+from mcp_servers.client.spec import ConnectionSpec
+from mcp_servers.client.transports.targets import StdioSpec
 from tests.mcp_servers.connections.helpers import Person, send, spec_for, text_of, within
 from tests.patience import PATIENCE
 from tests.servers.install import Installed, installed_servers

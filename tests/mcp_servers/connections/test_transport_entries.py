@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from mcp_servers.client import transports
-from mcp_servers.client.spec import HttpSpec
-from mcp_servers.client.transports import opening
+from mcp_servers.client.connections import streams
+from mcp_servers.client.transports.targets import HttpSpec
 from mcp_servers.pages.forms import AddServerForm
-from mcp_servers.registry.scopes.file_format import read_server_list
+from mcp_servers.registry.files.file_format import read_server_list
 from workspaces.outbound import parse_endpoint
 
 
@@ -43,14 +43,14 @@ def test_an_entry_is_all_that_a_transport_takes(pigeon: str) -> None:
     assert transports.keyword_of(pigeon) == "coo"
     assert "pigeon" in transports.schemes_of(transports.AUTO)
     endpoint = parse_endpoint("https://loft.example")
-    assert opening.kinds_for(HttpSpec(endpoint=endpoint, transport=pigeon)) == [pigeon]
+    assert streams.kinds_for(HttpSpec(endpoint=endpoint, transport=pigeon)) == [pigeon]
 
 
 async def test_connections_open_what_the_entry_gives(pigeon: str) -> None:
     """Ours."""
     target = HttpSpec(endpoint=parse_endpoint("https://loft.example"), transport=pigeon)
-    async with opening.open_streams(target, pigeon, opened=None) as streams:  # type: ignore[arg-type]
-        assert streams == (target, None)
+    async with streams.open_streams(target, pigeon, opened=None) as opened:  # type: ignore[arg-type]
+        assert opened == (target, None)
 
 
 def test_every_entry_has_its_opener() -> None:

@@ -8,8 +8,8 @@ import pytest
 from django.conf import settings
 
 from mcp_servers.models import McpServer
-from mcp_servers.oauth.services import finish_sign_in, start_sign_in
-from mcp_servers.oauth.values import FinishedSignIn
+from mcp_servers.oauth.services import start_sign_in
+from mcp_servers.registry.services.sign_ins import FinishedSignIn, finish_sign_in
 from tests.factories import Tenant
 from tests.fakes.protected_server import ProtectedServer
 from tests.mcp_servers.factories import actor_of, http_server

@@ -12,9 +12,11 @@ from django.utils import timezone
 from audit.actions import Action
 from audit.models import AuditEntry
 from mcp_servers.models import McpServer, McpTool, OAuthAttempt, OAuthClient, OAuthGrant
+from mcp_servers.models.oauth import MAX_SCOPE_LENGTH
 from mcp_servers.oauth.reasons import Reason, SignInFailed
-from mcp_servers.oauth.services import finish_sign_in, start_sign_in
-from mcp_servers.oauth.values import MAX_SCOPE_LENGTH, Challenge, joined, scopes_of
+from mcp_servers.oauth.services import start_sign_in
+from mcp_servers.oauth.values import Challenge, joined, scopes_of
+from mcp_servers.registry.services.sign_ins import finish_sign_in
 from tests.factories import Tenant
 from tests.fakes.authorization import Issuer
 from tests.fakes.protected_server import ProtectedServer

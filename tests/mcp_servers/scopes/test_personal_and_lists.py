@@ -14,8 +14,8 @@ from mcp_servers.client.connections import runtime
 from mcp_servers.models import ApprovalOverride, McpServer, SamplingPolicy, StdioProgram
 from mcp_servers.registry import services
 from mcp_servers.registry.demo.programs import TIME_SERVER
+from mcp_servers.registry.files.file_format import Malformed
 from mcp_servers.registry.scopes import lists
-from mcp_servers.registry.scopes.file_format import Malformed
 from mcp_servers.registry.services import ServerDraft
 from mcp_servers.registry.specs import connection_spec
 from tests.factories import Tenant, make_tenant

@@ -15,12 +15,12 @@ from django.core import serializers
 from pytest_django import Settings
 
 from audit.models import AuditEntry
-from mcp_servers.client.spec import HttpSpec, StdioSpec
+from mcp_servers.client.transports.targets import HttpSpec, StdioSpec
 from mcp_servers.models import GlobalServer, McpServer, ServerScope
 from mcp_servers.registry import services
+from mcp_servers.registry.files.file_format import Malformed, MissingVariable, read_server_list
+from mcp_servers.registry.files.platform_file import registry
 from mcp_servers.registry.scopes import platform
-from mcp_servers.registry.scopes.file_format import Malformed, MissingVariable, read_server_list
-from mcp_servers.registry.scopes.registry import registry
 from mcp_servers.registry.services import ServerDraft
 from mcp_servers.registry.specs import connection_spec
 from tests.factories import Tenant, make_tenant

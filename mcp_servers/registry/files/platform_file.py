@@ -25,7 +25,7 @@ from mcp_servers.client import transports
 from mcp_servers.client.canonical import canonical_json
 from mcp_servers.client.errors import InvalidJson
 from mcp_servers.models import pins
-from mcp_servers.registry.scopes.file_format import (
+from mcp_servers.registry.files.file_format import (
     MAX_FILE_BYTES,
     Entry,
     MissingVariable,
@@ -239,7 +239,7 @@ def _definition(entry: Entry) -> Definition:
         return Definition(entry=entry, digest="", problem=error.message)
     # Keyed, because the file may hold short secrets in the clear, and the digest is stored.
     digest = salted_hmac(
-        "mcp_servers.registry.scopes.registry", raw, algorithm="sha256"
+        "mcp_servers.registry.files.platform_file", raw, algorithm="sha256"
     ).hexdigest()
     try:
         filled = entry.expanded(os.environ)

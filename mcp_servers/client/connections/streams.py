@@ -6,8 +6,8 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from mcp_servers.client import transports
-from mcp_servers.client.spec import HttpSpec, StdioSpec
 from mcp_servers.client.transports.stdio import OpenTransport
+from mcp_servers.client.transports.targets import HttpSpec, StdioSpec
 
 
 def kinds_for(target: HttpSpec | StdioSpec) -> list[str]:
