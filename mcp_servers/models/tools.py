@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from django.db import models
 from django.db.models import F
 
-from mcp_servers.client.decisions import ToolFacts
-from mcp_servers.client.values import Effect, ToolAnnotations
+from mcp_servers.client.values import Effect, ToolAnnotations, ToolFacts
 from mcp_servers.models import meta_tools
 from mcp_servers.models.servers import McpServer, of_visible_servers
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet

@@ -15,7 +15,7 @@ from audit.actions import Action, Outcome
 from audit.bodies import read_body
 from audit.services import EntryDraft, Ref, record
 from chat.services.exports import ExportFormat, export_conversation
-from mcp_servers.client.connections.tracing import TraceRecord
+from mcp_servers.client.connections.hooks import TraceRecord
 from mcp_servers.client.results import read_contents, read_prompt, read_result
 from mcp_servers.models import TraceMessage
 from mcp_servers.registry import services

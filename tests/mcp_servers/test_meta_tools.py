@@ -9,9 +9,9 @@ import pytest
 from django.utils import timezone
 
 from audit.models import AuditEntry
-from mcp_servers.client.decisions import PolicyDecision, ToolFacts
+from mcp_servers.client.decisions import PolicyDecision
 from mcp_servers.client.errors import ApprovalMissing, CallRefused
-from mcp_servers.client.values import Effect, ToolAnnotations
+from mcp_servers.client.values import Effect, ToolAnnotations, ToolFacts
 from mcp_servers.gate.admission import ToolCall
 from mcp_servers.models import McpServer, McpTool
 from mcp_servers.models.meta_tools import DISCOVERING, EffectiveAction, read_action, runs_actions

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from mcp_servers.client.decisions import ToolFacts
-from mcp_servers.client.values import Effect, ToolAnnotations
+from mcp_servers.client.values import Effect, ToolAnnotations, ToolFacts
 from mcp_servers.registry.consent.policy import decide, relax
 
 READS = ToolAnnotations(read_only=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 import mcp_types
 import pydantic
@@ -22,7 +22,8 @@ from mcp_servers.client.inputs import AskedInput, InputAction, InputAnswer
 if TYPE_CHECKING:
     from mcp.client.session import ClientRequestContext
 
-    from mcp_servers.client.connections.connection import Connection
+    from mcp_servers.client.connections.tracing import ConnectionTrace
+    from mcp_servers.client.spec import ConnectionSpec
 
 logger = logging.getLogger(__name__)
 
@@ -33,10 +34,21 @@ _REFUSED: Final = -1
 _CANCELLED: Final = InputAnswer(action=InputAction.CANCEL)
 
 
+class Asker(Protocol):
+    """The connection over which a server asks."""
+
+    spec: ConnectionSpec
+    trace: ConnectionTrace
+    flights: set[Flight]
+
+    def possible_askers(self) -> list[Flight]:
+        """The requests that a question without any sign may belong to."""
+
+
 class Questions:
     """The SDK's callbacks of one connection. None of them ever raises: that would fail the call in odd ways."""
 
-    def __init__(self, connection: Connection, *, on_unclear: Callable[[], None]) -> None:
+    def __init__(self, connection: Asker, *, on_unclear: Callable[[], None]) -> None:
         self._connection = connection
         self._on_unclear = on_unclear
         """Told when nobody can say to which of several calls a question belongs."""

@@ -23,7 +23,8 @@ from workspaces.failpoints import Failpoint, failpoint
 
 if TYPE_CHECKING:
     from mcp_servers.client.connections.flights import CallRef, Flight
-    from mcp_servers.client.connections.tracing import ConnectionTrace, Kind
+    from mcp_servers.client.connections.hooks import Kind
+    from mcp_servers.client.connections.tracing import ConnectionTrace
 
 RawItem: TypeAlias = "dict[str, Any]"
 """One tool, resource, template or prompt as on the wire; not checked in any way."""

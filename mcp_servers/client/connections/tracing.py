@@ -16,19 +16,15 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
-from uuid import UUID
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from mcp_servers.client.connections.hooks import hooks
+from mcp_servers.client.connections.hooks import Direction, Kind, TraceRecord, hooks
 
 if TYPE_CHECKING:
     from mcp_servers.client.connections.flights import CallRef
     from mcp_servers.client.spec import ConnectionSpec
 
 logger = logging.getLogger(__name__)
-
-Direction: TypeAlias = Literal["sent", "received", "event"]
-Kind: TypeAlias = Literal["request", "response", "notification", "error", "event"]
 
 FLUSH_SECONDS: Final = 0.5
 MAX_WAITING: Final = 5_000
@@ -46,36 +42,6 @@ _LOOKED_AT: Final = 64
 _MOST_BITS: Final = 600
 _MOST_DIGITS: Final = 200
 _numbers: Final = itertools.count(1)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TraceRecord:
-    """One JSON-RPC message, or one event of a connection. Not redacted: whoever stores it does that."""
-
-    workspace_id: UUID
-    server_id: UUID
-    principal: str
-    connection: str
-    """Which connection of this server, by a short name."""
-    at: datetime
-    direction: Direction
-    kind: Kind
-    method: str = ""
-    """Of a response: the method it answers."""
-    rpc_id: str = ""
-    call_id: UUID | None = None
-    """The gate's call that it belongs to, if that is known."""
-    user_id: UUID | None = None
-    body: dict[str, Any] | None = None
-    """The message as JSON; what is too long in it is cut and marked."""
-    text: str = ""
-    """An event, an error or a line of the server's log, in plain words."""
-    size: int = 0
-    """Bytes of the message as compact JSON; for a cut one an estimate from what was looked at, at least."""
-    duration_ms: int | None = None
-    """Of a response: since its request was sent."""
-    is_check: bool = False
-    """It belongs to a regular check that went well."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import mcp_types
 import pydantic
@@ -23,7 +23,9 @@ from mcp_servers.client.connections.tap import is_modern
 if TYPE_CHECKING:
     from mcp.client.session import ClientSession
 
-    from mcp_servers.client.connections.connection import Connection
+    from mcp_servers.client.connections.facts import ServerFacts
+    from mcp_servers.client.connections.tracing import ConnectionTrace
+    from mcp_servers.client.spec import ConnectionSpec
 
 MAX_WATCHED: Final = 200
 """Resources of one connection."""
@@ -33,10 +35,21 @@ _STEADY_SECONDS: Final = 60.0
 """A listening request that lived so long was no failure."""
 
 
+class Watched(Protocol):
+    """The connection over which a server tells of changes."""
+
+    spec: ConnectionSpec
+    trace: ConnectionTrace
+    facts: ServerFacts | None
+
+    def missed_changes(self) -> None:
+        """Changes may have been missed: everything is to be read again."""
+
+
 class Watch:
     """What one connection listens to; owned by the connection's task, which starts and closes it."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Watched) -> None:
         self._connection = connection
         self._wanted = connection.spec.watched[:MAX_WATCHED]
         self._has_changed = asyncio.Event()

@@ -10,7 +10,7 @@ from mcp_servers.client.values import Effect
 from mcp_servers.models import ActionRule, meta_tools
 
 if TYPE_CHECKING:
-    from mcp_servers.client.decisions import ToolFacts
+    from mcp_servers.client.values import ToolFacts
     from mcp_servers.models import McpTool
     from mcp_servers.models.meta_tools import EffectiveAction
 

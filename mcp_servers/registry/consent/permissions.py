@@ -19,7 +19,7 @@ from workspaces.errors import Conflict, PermissionDenied
 from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:
-    from mcp_servers.client.decisions import ToolFacts
+    from mcp_servers.client.values import ToolFacts
     from workspaces.scoping import WorkspaceQuerySet
 
 

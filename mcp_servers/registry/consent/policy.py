@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from mcp_servers.client.decisions import PolicyDecision, ToolFacts
-from mcp_servers.client.values import Effect
+from mcp_servers.client.decisions import PolicyDecision
+from mcp_servers.client.values import Effect, ToolFacts
 
 _MOST_NAMES: Final = 3
 _LONGEST_NAME: Final = 100

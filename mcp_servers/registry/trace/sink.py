@@ -22,7 +22,7 @@ from mcp_servers.registry.trace.outline import is_open, outline_of
 from workspaces.redaction import redact, redact_text
 
 if TYPE_CHECKING:
-    from mcp_servers.client.connections.tracing import TraceRecord
+    from mcp_servers.client.connections.hooks import TraceRecord
 
 logger = logging.getLogger(__name__)
 

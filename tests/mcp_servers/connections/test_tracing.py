@@ -15,9 +15,9 @@ import pytest
 
 from mcp_servers.client.connections import calls, runtime, tracing
 from mcp_servers.client.connections.flights import CallRef
-from mcp_servers.client.connections.hooks import hooks
+from mcp_servers.client.connections.hooks import TraceRecord, hooks
 from mcp_servers.client.connections.pool import pool
-from mcp_servers.client.connections.tracing import ConnectionTrace, TraceBuffer, TraceRecord
+from mcp_servers.client.connections.tracing import ConnectionTrace, TraceBuffer
 from mcp_servers.client.spec import ConnectionSpec
 from mcp_servers.client.values import Protocol
 from tests.fakes.mcp_server import RawServer, reply, reply_result

@@ -13,7 +13,7 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from mcp_servers.client.connections.tracing import TraceRecord
+from mcp_servers.client.connections.hooks import TraceRecord
 from mcp_servers.client.errors import ApprovalMissing
 from mcp_servers.gate import call_tool
 from mcp_servers.klavis import instances

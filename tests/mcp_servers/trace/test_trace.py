@@ -19,8 +19,8 @@ from uuid_utils.compat import uuid7
 from audit.actions import Action
 from audit.models import AuditEntry
 from mcp_servers.client.connections import runtime
-from mcp_servers.client.connections.hooks import hooks
-from mcp_servers.client.connections.tracing import ConnectionTrace, TraceRecord, buffer
+from mcp_servers.client.connections.hooks import TraceRecord, hooks
+from mcp_servers.client.connections.tracing import ConnectionTrace, buffer
 from mcp_servers.gate import call_tool
 from mcp_servers.models import ApprovalOverride, McpServer, TraceMessage
 from mcp_servers.registry import services
