@@ -124,7 +124,7 @@ def withdraw(workspace_id: UUID, remote_ids: Collection[str]) -> None:
 def _hand_out(workspace_id: UUID, removal_id: UUID) -> None:
     try:
         current_app.send_task(
-            "mcp_servers.tasks.remove_at_klavis",
+            "mcp_servers.klavis.tasks.remove_at_klavis",
             (str(workspace_id), str(removal_id)),
             expires=CLAIM_SECONDS,
         )

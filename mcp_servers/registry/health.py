@@ -96,7 +96,7 @@ def hand_out_check(workspace_id: UUID, server_id: UUID) -> None:
     """Queue one check, unless one is queued or under way; however slow the workers are, checks do not pile up."""
     if claim(workspace_id, server_id):
         ids = (str(workspace_id), str(server_id))
-        current_app.send_task("mcp_servers.tasks.check_server", ids, expires=START_SECONDS)
+        current_app.send_task("mcp_servers.registry.tasks.check_server", ids, expires=START_SECONDS)
 
 
 def _is_due(now: datetime) -> Q:

@@ -10,6 +10,7 @@ import pytest
 from django.db import transaction
 from pytest_django.plugin import DjangoDbBlocker
 
+import config.urls  # noqa: F401 - finds the classes of the admin, which the tests here walk
 from tests.isolation.world import World, make_world, state_of
 
 

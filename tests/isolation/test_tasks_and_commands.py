@@ -105,7 +105,7 @@ def test_tasks_that_are_sent_by_name_exist() -> None:
     files = [path for name in (*OWN_APPS, "config") for path in (ROOT / name).rglob("*.py")]
     assert len(files) > 100
     named = {
-        name for path in files for name in re.findall(r'"(\w+\.tasks\.\w+)"', path.read_text())
+        name for path in files for name in re.findall(r'"([\w.]+\.tasks\.\w+)"', path.read_text())
     }
     assert named <= set(own_tasks())
 

@@ -24,6 +24,8 @@ call_command("check", fail_level="WARNING")
 call_command("makemigrations", check_changes=True, dry_run=True)
 call_command("migrate", verbosity=0)
 
+import config.urls  # finds the admin's pages in their order
+
 for name in {PACKAGES!r}:
     package = importlib.import_module(name)
     for found in pkgutil.walk_packages(package.__path__, name + "."):

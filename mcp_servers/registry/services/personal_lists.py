@@ -36,7 +36,7 @@ def look_again_if_old(server: McpServer, user_id: UUID) -> bool:
         return False
     try:
         current_app.send_task(
-            "mcp_servers.tasks.look_as_person",
+            "mcp_servers.registry.tasks.look_as_person",
             (str(server.workspace_id), str(server.pk), str(user_id)),
             expires=60,
         )
