@@ -15,8 +15,8 @@ from uuid import UUID
 
 from chat.builtin_tools.files import SPECS, TRANSFERS, BuiltinSpec
 from chat.builtin_tools.on_demand import SPECS as ON_DEMAND
+from chat.missing_tools import missing_tools
 from chat.models import Bud, Conversation
-from chat.named_tools import missing_tools
 from chat.offered_tools import OfferedTool, ServerInstructions
 from chat.tool_names import NamedTool, name_tools
 from chat.usable_servers import servers_of

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from chat.builtin_tools.files import arguments_for_people
+from chat.call_accounts import credential_of, sign_in_json
 from chat.file_kinds import kind_of
 from chat.models import (
     Artifact,
@@ -21,7 +22,6 @@ from chat.models import (
     Turn,
 )
 from chat.sampling import model_for
-from chat.signing_in import credential_of, sign_in_json
 from chat.values import MessageRole, ToolCallStatus, TurnStatus
 from mcp_servers.client.hidden_text import show_hidden
 from mcp_servers.client.inputs import InputKind

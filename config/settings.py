@@ -353,7 +353,7 @@ if TRELLIS.email_host is None:
     EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
     EMAIL_FILE_PATH = TRELLIS.data_dir / "mail"
 else:
-    EMAIL_BACKEND = "workspaces.mail.EmailBackend"
+    EMAIL_BACKEND = "workspaces.smtp.EmailBackend"
     EMAIL_HOST = TRELLIS.email_host
     EMAIL_PORT = TRELLIS.email_port
     EMAIL_HOST_USER = TRELLIS.email_user

@@ -12,7 +12,7 @@ from django.db import transaction
 
 from audit.actions import Action
 from audit.alerts.conditions import measure
-from audit.alerts.telling import tell
+from audit.alerts.messages import tell
 from audit.models import Alert, AlertRule
 from audit.services import EntryDraft, record
 from workspaces.actors import Actor, Source

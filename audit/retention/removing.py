@@ -14,8 +14,8 @@ from django.db.models import Max, Min, Q, QuerySet
 from audit import rollups
 from audit.actions import Action
 from audit.models import AuditBody, AuditEntry, AuditSeal, AuditTombstone
+from audit.retention.gaps import declare_gap, gap_in
 from audit.retention.holds import active_hold, lock_removal
-from audit.retention.holes import declare_hole, hole_in
 from audit.retention.policies import policy_row
 from audit.sealing.reading import chain_of, head_of
 from audit.sealing.tombstones import make_tombstone
@@ -143,8 +143,8 @@ def _last_before(chain_id: UUID, first: int, cutoff: datetime, most: int) -> int
 def _remove_entries(workspace_id: UUID, first: int, last: int) -> Removed:
     chain_id = chain_of(workspace_id)
     seals = AuditSeal.objects.filter(chain_id=chain_id, seq__range=(first, last))
-    if hole := hole_in(chain_id, first, last):
-        declare_hole(workspace_id, hole)
+    if gap := gap_in(chain_id, first, last):
+        declare_gap(workspace_id, gap)
         return Removed()
     number = seals.count()
     rollups.catch_up(workspace_id, last)  # what is removed stays counted

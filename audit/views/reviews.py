@@ -17,8 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from audit import exports
 from audit.models import ReportSchedule, SavedView, SignOff
-from audit.reviews import scheduled_exports, schedules, signing
-from audit.reviews import views as saved
+from audit.reviews import saved_views, scheduled_exports, schedules, signing
 from audit.views.header import header_of
 from audit.views.parts import workspace_of
 from workspaces.errors import Conflict, InvalidInput, NotFound
@@ -45,7 +44,7 @@ def save_view(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Keep a page's filters under a name."""
     page, query = request.POST.get("page", ""), request.POST.get("query", "")
     try:
-        view = saved.save_view(
+        view = saved_views.save_view(
             workspace_id=workspace_of(request).pk,
             actor=request.actor,
             page=page,
@@ -64,7 +63,7 @@ def save_view(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
 @login_required
 def delete_view(request: WorkspaceRequest, workspace_slug: str, view_id: UUID) -> HttpResponse:
     """Forget a view."""
-    view = saved.delete_view(
+    view = saved_views.delete_view(
         workspace_id=workspace_of(request).pk, actor=request.actor, view_id=view_id
     )
     messages.success(request, f"The view “{view.name}” is deleted.")

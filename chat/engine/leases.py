@@ -16,7 +16,7 @@ from uuid import UUID
 
 from django.db.models import Exists, OuterRef, Q
 
-from chat.engine.predecessors import show_alive
+from chat.engine.dead_processes import show_alive
 from chat.hub import PROCESS_ID
 from chat.models import Turn
 from chat.values import TurnStatus

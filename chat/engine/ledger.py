@@ -24,7 +24,6 @@ from chat.engine.context import LimitReached
 from chat.engine.counting import COUNTED, believed_usage, count
 from chat.engine.endings import end_turn, record_end, settle_calls
 from chat.engine.leases import Lease, LeaseClock, LeaseLost, acquire
-from chat.engine.on_record import apply_outcome, texts_of
 from chat.engine.reading import (
     fetch_message,
     fetch_turn,
@@ -32,6 +31,7 @@ from chat.engine.reading import (
     find_turn,
     unread_attachments,
 )
+from chat.engine.recorded_ends import apply_outcome, texts_of
 from chat.engine.refusals import record_refused
 from chat.engine.rows import (
     end_call,

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from django.db import InterfaceError, OperationalError
 
-from chat.engine import leases, ledger, predecessors
+from chat.engine import dead_processes, leases, ledger
 from chat.engine.leases import Lease, LeaseLost, Orphan, Orphanage
 from chat.engine.loop import run_turn
 from chat.engine.observing import turn_observed
@@ -89,7 +89,7 @@ def recover() -> int:
 
 
 def _find_orphans(limit: int = leases.MOST_ORPHANS) -> list[Orphan]:
-    predecessors.free_turns_of_the_dead()
+    dead_processes.free_turns_of_the_dead()
     return _orphanage.look(limit)
 
 

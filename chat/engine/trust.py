@@ -13,8 +13,8 @@ from uuid import UUID
 
 from chat.builtin_tools.files import RESOURCE, arguments_for_people
 from chat.engine.reading import messages_of
+from chat.message_paths import path_to
 from chat.models import Attachment, Bud, Message, ToolCall, Turn
-from chat.paths import path_to
 from chat.values import AttachmentStatus, Decision, MessageRole
 from mcp_servers.client.hidden_text import show_hidden
 from mcp_servers.client.values import ToolAnnotations

@@ -12,8 +12,8 @@ from chat.artifacts.services import copy_artifacts
 from chat.engine.attaching import ResourceRef, usable_refs
 from chat.engine.beginning import Asker, answer_again, begin_turn
 from chat.engine.states import ACTIVE_TURNS
+from chat.message_paths import newest_leaf, path_to
 from chat.models import Attachment, Conversation, Message, ToolCall, Turn
-from chat.paths import newest_leaf, path_to
 from chat.recording import Changes, changing
 from chat.services.turns import (
     Queued,

@@ -9,8 +9,8 @@ from uuid import UUID
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
+from chat.missing_tools import find_faults
 from chat.models import Bud, ModelProvider
-from chat.named_tools import find_faults
 from mcp_servers.models import McpServer
 from workspaces.actors import Actor
 from workspaces.announcements import Announcement, announce

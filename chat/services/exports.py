@@ -11,8 +11,8 @@ from uuid import UUID
 
 from django.utils.text import slugify
 
+from chat.message_paths import path_to
 from chat.models import Conversation, Message, ToolCall
-from chat.paths import path_to
 from chat.values import MessageRole
 from chat.wire import moment
 from mcp_servers.client.hidden_text import show_hidden

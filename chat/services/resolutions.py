@@ -11,7 +11,7 @@ from audit.actions import Action
 from audit.ends import KNOWN_END
 from audit.models import AuditEntry
 from audit.services import EntryDraft, Ref, record
-from chat.engine.on_record import settle_from_log
+from chat.engine.recorded_ends import settle_from_log
 from chat.engine.rows import move_call
 from chat.models import ToolCall
 from chat.recording import Changes, changing

@@ -8,8 +8,8 @@ import threading
 import pytest
 from uuid_utils.compat import uuid7
 
+from chat.message_paths import newest_leaf, path_to
 from chat.models import Message, ToolCall, Turn
-from chat.paths import newest_leaf, path_to
 from chat.services.branches import edit_message, fork_conversation, regenerate, show_branch
 from chat.services.exports import ExportFormat, export_conversation
 from chat.services.turns import retry_turn, stop_turn

@@ -219,7 +219,7 @@ def test_who_waits_holds_no_connection(transactional_db: None) -> None:
     assert ours.connection is None
     use()
     # Nobody listens there: it gives up, after it has given the connection back.
-    away = {"EMAIL_BACKEND": "workspaces.mail.EmailBackend", "EMAIL_HOST": "127.0.0.1"}
+    away = {"EMAIL_BACKEND": "workspaces.smtp.EmailBackend", "EMAIL_HOST": "127.0.0.1"}
     with override_settings(**away, EMAIL_PORT=9), pytest.raises(OSError):
         mail.send_mail("subject", "text", None, ["a@example.com"])
     assert ours.connection is None

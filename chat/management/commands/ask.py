@@ -15,6 +15,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from uuid_utils.compat import uuid7
 
+from chat.call_accounts import sign_in_json
 from chat.engine import runner
 from chat.hub import hub
 from chat.models import Bud, Conversation, ToolCall, Turn
@@ -22,7 +23,6 @@ from chat.services.approvals import decide
 from chat.services.conversations import create_conversation
 from chat.services.inputs import answer_input
 from chat.services.turns import send_message, stop_turn
-from chat.signing_in import sign_in_json
 from chat.snapshots import read_snapshot
 from chat.values import Decision, ToolCallStatus, TurnStatus
 from mcp_servers.client.connections import runtime

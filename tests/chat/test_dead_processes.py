@@ -12,7 +12,7 @@ from uuid import UUID
 
 import pytest
 
-from chat.engine import leases, predecessors, runner
+from chat.engine import dead_processes, leases, runner
 from chat.models import Turn
 from config.env import ROOT
 from tests.chat.conftest import Chat
@@ -25,8 +25,8 @@ _OTHER_PROCESS = """
 import sys
 import django
 django.setup()
-from chat.engine import predecessors
-predecessors.show_alive()
+from chat.engine import dead_processes
+dead_processes.show_alive()
 from chat.hub import PROCESS_ID
 print(PROCESS_ID, flush=True)
 sys.stdin.read()
@@ -74,7 +74,7 @@ def test_turns_of_a_dead_process_are_taken_at_once(
     process, owner = other
     chat.model.say("Here I am.")
     turn_id = give_to(owner, chat)
-    assert predecessors.free_turns_of_the_dead() == 0
+    assert dead_processes.free_turns_of_the_dead() == 0
     assert runner.recover() == 0
 
     process.send_signal(signal.SIGKILL)
@@ -91,5 +91,5 @@ def test_turns_of_a_dead_process_are_taken_at_once(
 def test_a_process_that_shows_no_lock_keeps_its_lease(chat: Chat) -> None:
     """REL-264: nothing is known about it, so its lease has to run out."""
     give_to("018f0000-0000-7000-8000-000000000000", chat)
-    assert predecessors.free_turns_of_the_dead() == 0
+    assert dead_processes.free_turns_of_the_dead() == 0
     assert runner.recover() == 0

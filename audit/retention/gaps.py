@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-def hole_in(chain_id: UUID, first: int, last: int) -> tuple[int, int] | None:
+def gap_in(chain_id: UUID, first: int, last: int) -> tuple[int, int] | None:
     """The first and the last place, from the one before `first` on, whose entry is gone without a signed statement."""
     seals = AuditSeal.objects.filter(chain_id=chain_id, seq__range=(max(1, first - 1), last))
     places = dict(seals.values_list("entry_id", "seq"))
@@ -37,17 +37,17 @@ def hole_in(chain_id: UUID, first: int, last: int) -> tuple[int, int] | None:
         last_seq__gte=missing[0],
     )
     ranges = [(stone.first_seq, stone.last_seq) for stone in stones if _holds(stone)]
-    holes = [seq for seq in missing if not any(a <= seq <= b for a, b in ranges)]
-    return (holes[0], holes[-1]) if holes else None
+    gaps = [seq for seq in missing if not any(a <= seq <= b for a, b in ranges)]
+    return (gaps[0], gaps[-1]) if gaps else None
 
 
-def declare_hole(workspace_id: UUID, hole: tuple[int, int]) -> None:
+def declare_gap(workspace_id: UUID, gap: tuple[int, int]) -> None:
     """Say that nothing is removed any more, and enter the loss once.
 
     Raises:
         AuditUnavailable: it could not be entered.
     """
-    first, last = hole
+    first, last = gap
     logger.critical(
         "audit_retention_found_a_hole",
         extra={"workspace_id": str(workspace_id), "first": first, "last": last},
