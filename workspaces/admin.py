@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
+import allauth.account.admin  # noqa: F401 - registers what is taken out below
 from allauth.account.internal.flows.email_verification import send_verification_email_to_address
 from allauth.account.models import EmailAddress
 from django.contrib import admin, messages
@@ -41,9 +42,8 @@ if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
 
 admin.site.unregister(Group)
-admin.site.unregister(
-    EmailAddress
-)  # an address is confirmed by answering its mail, and in no other way
+# An address is confirmed by answering its mail, and in no other way.
+admin.site.unregister(EmailAddress)
 
 
 @contextmanager
