@@ -1,6 +1,7 @@
-"""The one outbox: rows of the change's own transaction, claimed by one process, tried with growing pauses, given up after about a day.
+"""The outbox: messages are stored with the change that they tell of, and sent after it is committed.
 
-A message may arrive twice, since a process may die between sending and noting it. It then has the same id: the row's.
+One process claims a message. After a failure it is sent again, with growing pauses, for about a day. A message can
+arrive twice, because a process can die between sending and noting it. It then has the same id: that of its row.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def due(model: type[_Row]) -> WorkspaceQuerySet[_Row]:
     rows: Any = model.objects.across_workspaces().filter(
         status=Delivery.Status.WAITING, next_attempt_at__lte=database_now()
     )
-    # Processes that died with them, each time: also that comes to an end.
+    # A process died with each of their attempts: that comes to an end too.
     give_up(rows.filter(attempts__gt=len(PAUSES)))
     waiting: WorkspaceQuerySet[_Row] = rows
     return waiting
