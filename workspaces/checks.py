@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from django.apps import apps
+from django.conf import settings
 from django.contrib import admin
 from django.core import checks
 
@@ -34,6 +36,8 @@ def tenant_models_have_a_door(**kwargs: Any) -> list[checks.CheckMessage]:
 @checks.register(checks.Tags.admin)
 def tenant_admins_are_scoped(**kwargs: Any) -> list[checks.CheckMessage]:
     """Every admin class of a tenant's model descends from the scoped one."""
+    import_module(settings.ROOT_URLCONF)  # where the admin's classes are found
+
     from workspaces.admin import WorkspaceModelAdmin
 
     faults: list[checks.CheckMessage] = []
