@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import allauth.account.admin  # noqa: F401 - registers what is taken out below
@@ -33,7 +34,8 @@ from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
 from workspaces.secrets import encrypted_fields
 from workspaces.services import (
     change_membership,
-    invite_member,
+    mail_invitation,
+    make_invitation,
     remove_member,
     revoke_invitation,
 )
@@ -306,21 +308,35 @@ class InvitationAdmin(WorkspaceModelAdmin):
     def save_model(self, request: HttpRequest, obj: Invitation, form: Any, change: bool) -> None:
         bound = cast("WorkspaceRequest", request)
         assert bound.workspace is not None
-        path = reverse("workspaces:invitation", args=["TOKEN"])
         with telling(request):
-            invitation, token = invite_member(
+            invitation, token = make_invitation(
                 workspace=bound.workspace,
                 email=obj.email,
                 role=Role(obj.role),
                 is_auditor=obj.is_auditor,
                 actor=bound.actor,
-                accept_url=public_url(path).replace("TOKEN", "{token}"),
             )
             obj.pk = invitation.pk
+            # The admin's page is one transaction, and no mail leaves before the row is there.
+            transaction.on_commit(partial(self._mail, request, invitation, token))
+
+    def response_add(
+        self, request: HttpRequest, obj: Any, *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """Back to the list; what became of the mail is told there."""
+        if _was_refused(request):
+            return super().response_add(request, obj, *args, **kwargs)
+        return self.response_post_save_add(request, obj)
+
+    def _mail(self, request: HttpRequest, invitation: Invitation, token: str) -> None:
+        link = public_url(reverse("workspaces:invitation", args=[token]))
+        with telling(request):
+            mail_invitation(
+                invitation=invitation, link=link, actor=cast("WorkspaceRequest", request).actor
+            )
             if not invitation.is_link_shown:
                 messages.info(request, f"The invitation was mailed to {invitation.email}.")
                 return
-            link = public_url(path).replace("TOKEN", token)
             messages.warning(
                 request,
                 f"No mail server is configured, so give {invitation.email} this link yourself. "

@@ -46,23 +46,19 @@ def create_workspace(*, name: str, slug: str, owner: User, actor: Actor) -> Work
     return workspace
 
 
-def invite_member(
-    *,
-    workspace: Workspace,
-    email: str,
-    role: Role,
-    is_auditor: bool,
-    actor: Actor,
-    accept_url: str,
+def make_invitation(
+    *, workspace: Workspace, email: str, role: Role, is_auditor: bool, actor: Actor
 ) -> tuple[Invitation, str]:
-    """Offer a membership by e-mail; returns the invitation and its link's plain token.
+    """Store the offer of a membership; its mail is `mail_invitation`'s, once this is committed.
 
-    `accept_url` holds `{token}` where the token goes. The inviter may see the link only if
-    `is_link_shown`, that is where no mail server is configured.
+    Returns:
+        The invitation and its link's plain token. The inviter may see the link only if `is_link_shown`, that is where
+        no mail server is configured.
 
     Raises:
         PermissionDenied: the role is above the inviter's own.
-        InvalidInput: no e-mail address; Conflict: already a member.
+        InvalidInput: no e-mail address.
+        Conflict: already a member.
     """
     require(actor, Permission.MANAGE_MEMBERS, workspace_id=workspace.pk)
     _require_not_above(actor, role)
@@ -92,24 +88,32 @@ def invite_member(
             expires_at=timezone.now() + INVITATION_LIFE,
         )
         record_created(invitation, actor=actor)
+    return invitation, token
+
+
+def mail_invitation(*, invitation: Invitation, link: str, actor: Actor) -> None:
+    """Send an invitation's link; one that cannot be sent is revoked.
+
+    Raises:
+        Conflict: the mail server did not take it.
+    """
     context = {
-        "workspace": workspace,
+        "workspace": invitation.workspace,
         "inviter": actor.label,
         "role": invitation.get_role_display(),
-        "link": accept_url.replace("{token}", token),
+        "link": link,
         "days": INVITATION_LIFE.days,
     }
     try:
         compose(
-            subject=f"Join {workspace.name} on Trellis",
+            subject=f"Join {invitation.workspace.name} on Trellis",
             text=render_to_string("workspaces/email/invitation.txt", context),
-            to=[email],
+            to=[invitation.email],
         ).send()
     except OSError as error:  # SMTP's errors are some of these
         logger.warning("invitation_mail_failed", exc_info=True)
         revoke_invitation(invitation=invitation, actor=actor)
         raise Conflict("The mail server did not take the invitation. Try again later.") from error
-    return invitation, token
 
 
 def find_invitation(token: str) -> Invitation:

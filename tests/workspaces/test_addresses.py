@@ -14,10 +14,11 @@ from django.test import Client
 
 from audit.models import AuditEntry
 from tests.factories import PASSWORD, Tenant, UserFactory, make_tenant
+from tests.workspaces.inviting import invite_member
 from workspaces.actors import Role
 from workspaces.mails import compose
 from workspaces.models import Invitation, User
-from workspaces.services import accept_invitation, invite_member
+from workspaces.services import accept_invitation
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PAGE = "/accounts/email/"

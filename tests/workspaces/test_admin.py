@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from django.core import mail
+from django.db import connection
 
 from chat.models import Bud, ModelProvider
 from tests.factories import Tenant, make_tenant
@@ -21,8 +23,28 @@ def test_a_refused_invitation_is_not_called_sent(tenant: Tenant) -> None:
     assert Invitation.objects.for_workspace(tenant.workspace).count() == 0
 
 
+def test_an_invitations_mail_leaves_once_it_is_committed(
+    transactional_db: None, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-47: no transaction is open while the mail server is spoken with; what it refuses is told, and revoked."""
+    were_open: list[bool] = []
+
+    def refuse(_mail: object) -> None:
+        were_open.append(connection.in_atomic_block)
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(mail.EmailMultiAlternatives, "send", refuse)
+    form = {"email": "new@example.org", "role": "member", "_save": "Save"}
+    client = tenant.client("admin")
+    page = client.post("/admin/workspaces/invitation/add/", form, follow=True)
+    assert were_open == [False]
+    texts = " ".join(str(message) for message in page.context["messages"])
+    assert "The mail server did not take the invitation" in texts
+    assert Invitation.objects.for_workspace(tenant.workspace).get().revoked_at is not None
+
+
 def test_an_invitations_link_is_shown_only_where_no_mail_server_is(
-    tenant: Tenant, settings: Any
+    transactional_db: None, tenant: Tenant, settings: Any
 ) -> None:
     """SEC-281: with a mail server the link goes by mail alone."""
     settings.TRELLIS = settings.TRELLIS.model_copy(update={"email_host": "smtp.example.org"})
@@ -35,7 +57,9 @@ def test_an_invitations_link_is_shown_only_where_no_mail_server_is(
     assert "/invitations/" in mail.outbox[0].body
 
 
-def test_an_invitation_is_sent_and_its_link_shown_once(tenant: Tenant) -> None:
+def test_an_invitation_is_sent_and_its_link_shown_once(
+    transactional_db: None, tenant: Tenant
+) -> None:
     """Ours: without a mail server the link is on the page after saving, and nowhere else."""
     client = tenant.client("admin")
     form = {"email": "new@example.org", "role": "member", "_save": "Save"}

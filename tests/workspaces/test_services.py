@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from audit.models import AuditEntry
 from tests.factories import PASSWORD, Tenant, TwoTenants, UserFactory
+from tests.workspaces.inviting import invite_member
 from workspaces.actors import Role
 from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
 from workspaces.models import Invitation, Membership, User
@@ -18,7 +19,6 @@ from workspaces.redaction import redact_text
 from workspaces.services import (
     accept_invitation,
     change_membership,
-    invite_member,
     remove_member,
     revoke_invitation,
 )
