@@ -326,7 +326,8 @@ class InvitationAdmin(WorkspaceModelAdmin):
         """Back to the list; what became of the mail is told there."""
         if _was_refused(request):
             return super().response_add(request, obj, *args, **kwargs)
-        return self.response_post_save_add(request, obj)
+        answer: HttpResponse = self.response_post_save_add(request, obj)
+        return answer
 
     def _mail(self, request: HttpRequest, invitation: Invitation, token: str) -> None:
         link = public_url(reverse("workspaces:invitation", args=[token]))
