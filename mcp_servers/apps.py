@@ -12,7 +12,7 @@ class McpServersConfig(AppConfig):
         from mcp_servers.client import metrics
         from mcp_servers.models import ActionRule, CatalogueChoice, McpServer, McpTool
         from mcp_servers.registry import reporting, services
-        from mcp_servers.registry.catalogue.own import KnownSource
+        from mcp_servers.registry.catalogue.own import PlatformSource
         from mcp_servers.registry.catalogue.sources import register_source
         from mcp_servers.registry.services.membership_end import listen_to_leaving
         from mcp_servers.registry.trace.sink import listen_to_traces
@@ -35,7 +35,7 @@ class McpServersConfig(AppConfig):
             verbs=("UPDATE",),
         )
         watch(ActionRule, ("service", "category", "action", "effect"))
-        register_source(KnownSource())
+        register_source(PlatformSource())
         reporting.tell_reports()
         services.listen_to_servers()
         listen_to_leaving()

@@ -33,7 +33,7 @@ from chat.providers.errors import (
 from chat.providers.known_models import learn_context, learn_protocol
 from chat.toolset import Toolset
 from chat.values import ToolProtocol
-from mcp_servers.gate.port import Standing
+from mcp_servers.gate.caller import Standing
 from workspaces.database import in_database
 
 logger = logging.getLogger(__name__)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from audit.services import Ref
+from chat.engine.caller import AttachmentCaller
 from chat.engine.leases import Lease
-from chat.engine.port import AttachmentPort
 from chat.engine.rows import held
 from chat.engine.trust import shown
 from chat.models import Attachment, Bud, Message
@@ -55,7 +55,7 @@ async def _read_one(lease: Lease, attachment_id: UUID, actor: Actor, bud: Bud) -
         turn_id=lease.turn_id,
     )
     try:
-        outcome = await read_resource(request, port=AttachmentPort(lease, row.pk))
+        outcome = await read_resource(request, caller=AttachmentCaller(lease, row.pk))
     except DomainError as error:
         await in_database(_fail, lease, attachment_id, error.message)
     else:

@@ -23,7 +23,7 @@ from chat.values import BuiltinTool
 from mcp_servers.client.values import ResourceRequest, TextPart, ToolCallOutcome, ToolCallRequest
 from mcp_servers.gate import (
     BuiltinRequest,
-    CallPort,
+    Caller,
     call_builtin,
     call_tool,
     read_resource,
@@ -35,7 +35,7 @@ from workspaces.errors import DomainError
 
 
 async def call_built_in(
-    lease: Lease, call: ToolCall, task: TurnContext, port: CallPort
+    lease: Lease, call: ToolCall, task: TurnContext, caller: Caller
 ) -> ToolCallOutcome:
     """Run a built-in tool.
 
@@ -49,7 +49,7 @@ async def call_built_in(
         run = partial(run_builtin, call, task.turn.conversation, task.actor)
         return await call_builtin(request, run)
     call = await in_database(_prepare, lease, call, task, request)
-    outcome = await _transfer(call, task, port)
+    outcome = await _transfer(call, task, caller)
     if is_sending(call) or outcome.is_error:
         return outcome
     return await in_database(_keep, call, task, outcome)
@@ -88,9 +88,9 @@ def _prepare(lease: Lease, call: ToolCall, task: TurnContext, request: BuiltinRe
     return row
 
 
-async def _transfer(call: ToolCall, task: TurnContext, port: CallPort) -> ToolCallOutcome:
+async def _transfer(call: ToolCall, task: TurnContext, caller: Caller) -> ToolCallOutcome:
     if call.tool_id is not None:
-        return await call_tool(await in_database(_server_request, call, task), port=port)
+        return await call_tool(await in_database(_server_request, call, task), caller=caller)
     assert call.server_id is not None
     assert call.tool_name == RESOURCE
     read = await read_resource(
@@ -104,7 +104,7 @@ async def _transfer(call: ToolCall, task: TurnContext, port: CallPort) -> ToolCa
             conversation_id=task.turn.conversation_id,
             turn_id=task.turn.pk,
         ),
-        port=port,
+        caller=caller,
     )
     return ToolCallOutcome(
         outcome=read.outcome,

@@ -9,10 +9,10 @@ from uuid import UUID
 
 from chat.engine import ledger, waiting
 from chat.engine.builtins import call_built_in
+from chat.engine.caller import TurnCaller
 from chat.engine.context import read_context
 from chat.engine.identical import IdenticalResults
 from chat.engine.leases import Lease
-from chat.engine.port import TurnPort
 from chat.engine.requests import request_to_send
 from mcp_servers.client.errors import (
     ApprovalMissing,
@@ -36,12 +36,12 @@ async def call_tools(lease: Lease, call_ids: Sequence[UUID]) -> None:
     """
     limit = asyncio.Semaphore(CALLS_SIDE_BY_SIDE)
     results = IdenticalResults()
-    ports: list[TurnPort] = []
+    callers: list[TurnCaller] = []
 
     async def run(call_id: UUID) -> None:
         async with limit:
-            ports.append(TurnPort(lease, call_id))
-            await _call_one(lease, call_id, ports[-1], results)
+            callers.append(TurnCaller(lease, call_id))
+            await _call_one(lease, call_id, callers[-1], results)
 
     begun: list[asyncio.Task[None]] = []
     newest: dict[UUID, asyncio.Task[None]] = {}
@@ -57,7 +57,7 @@ async def call_tools(lease: Lease, call_ids: Sequence[UUID]) -> None:
     try:
         while pending := [task for task in begun if not task.done()]:
             _, left = await asyncio.wait(pending, timeout=LOOK_SECONDS)
-            if left and any(port.is_waiting for port in ports):
+            if left and any(caller.is_waiting for caller in callers):
                 begin(await in_database(waiting.decided_calls, lease))
     finally:
         for task in begun:
@@ -68,7 +68,9 @@ async def call_tools(lease: Lease, call_ids: Sequence[UUID]) -> None:
             raise failure
 
 
-async def _call_one(lease: Lease, call_id: UUID, port: TurnPort, results: IdenticalResults) -> None:
+async def _call_one(
+    lease: Lease, call_id: UUID, caller: TurnCaller, results: IdenticalResults
+) -> None:
     """One call through the gate; whatever comes of it is committed."""
     call = await in_database(ledger.start_call, lease, call_id)
     task = await in_database(read_context, lease)
@@ -78,13 +80,13 @@ async def _call_one(lease: Lease, call_id: UUID, port: TurnPort, results: Identi
         return
     try:
         if call.builtin:
-            outcome = await call_built_in(lease, call, task, port)
+            outcome = await call_built_in(lease, call, task, caller)
         else:
             request = await in_database(request_to_send, call, task.turn, task.bud, task.actor)
             outcome = await results.call_once(
                 call,
                 task.turn,
-                lambda known: call_tool(replace(request, identical_result=known), port=port),
+                lambda known: call_tool(replace(request, identical_result=known), caller=caller),
             )
     except ApprovalMissing as missing:
         await in_database(
@@ -95,7 +97,7 @@ async def _call_one(lease: Lease, call_id: UUID, port: TurnPort, results: Identi
             reason=missing.decision.reason,
         )
     except InputMissing:
-        await in_database(waiting.park_call, lease, call_id, work_ms=port.work_ms)
+        await in_database(waiting.park_call, lease, call_id, work_ms=caller.work_ms)
     except OutcomeNotRecorded as error:
         await in_database(ledger.lose_call, lease, call_id, message=error.message)
     except InvalidArguments as error:
@@ -103,4 +105,4 @@ async def _call_one(lease: Lease, call_id: UUID, port: TurnPort, results: Identi
     except DomainError as error:
         await in_database(ledger.refuse_call, lease, call_id, message=error.message)
     else:
-        await in_database(ledger.finish_call, lease, call_id, outcome, work_ms=port.work_ms)
+        await in_database(ledger.finish_call, lease, call_id, outcome, work_ms=caller.work_ms)

@@ -21,7 +21,7 @@ from chat.hub import PROCESS_ID
 from chat.models import Turn
 from chat.values import TurnStatus
 from mcp_servers.client.errors import CallTakenOver
-from mcp_servers.gate.port import Standing
+from mcp_servers.gate.caller import Standing
 from workspaces.database import database_now
 from workspaces.failpoints import Failpoint, failpoint
 from workspaces.models import ApiToken, Membership

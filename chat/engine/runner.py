@@ -22,7 +22,7 @@ from chat.engine.loop import run_turn
 from chat.engine.observing import turn_observed
 from chat.values import TurnStatus
 from mcp_servers.client.connections import runtime
-from mcp_servers.gate.port import Standing
+from mcp_servers.gate.caller import Standing
 from workspaces.database import in_database
 from workspaces.errors import NotFound
 from workspaces.failpoints import Failpoint, failpoint

@@ -18,9 +18,9 @@ from mcp_servers.client.connections import calls
 from mcp_servers.client.errors import ApprovalMissing, InvalidArguments, InvalidJson, ToolNotFound
 from mcp_servers.client.values import Effect, ToolCallOutcome, ToolCallRequest
 from mcp_servers.gate import kept_results
+from mcp_servers.gate.caller import Standing
 from mcp_servers.gate.destinations import destinations_of
 from mcp_servers.gate.operation import NotYet, ServerOperation, UsedUp
-from mcp_servers.gate.port import Standing
 from mcp_servers.gate.resolving import ResolvedTool, resolve_tool
 from mcp_servers.gate.signing_in import (
     CannotGoOn,
@@ -141,7 +141,7 @@ class ToolCall(ServerOperation[ToolCallOutcome]):
         try:
             if is_again:
                 raise lost_again(self.server)
-            await sign_in_first(self.origin, self.spec, self.port)
+            await sign_in_first(self.origin, self.spec, self.caller)
         except CannotGoOn as error:
             await in_database(self.refuse, error, RefusedBy.PERMISSION, _SIGN_IN_RULE)
 
@@ -162,7 +162,7 @@ class ToolCall(ServerOperation[ToolCallOutcome]):
             raise UsedUp(RefusedBy.QUOTA, _QUOTA_RULE, self._quota_words)
 
     def standing(self) -> Standing:
-        return self.port.standing()
+        return self.caller.standing()
 
     async def send(
         self, spec: ConnectionSpec, answers: Answers | None, listener: CallListener
@@ -175,8 +175,8 @@ class ToolCall(ServerOperation[ToolCallOutcome]):
             user_id=self.request.actor.user_id,
         )
         failpoint(Failpoint.GATE_BEFORE_SEND)
-        if self.port.standing() is not Standing.OURS:
-            await self.port.make_sure()
+        if self.caller.standing() is not Standing.OURS:
+            await self.caller.make_sure()
         return await calls.send_call(
             spec,
             permit,

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from mcp_servers.client.spec import ConnectionSpec
     from mcp_servers.client.values import Progress
-    from mcp_servers.gate.port import PortOnItsLoop
+    from mcp_servers.gate.caller import CallerOnItsLoop
 
 logger = logging.getLogger(__name__)
 
@@ -72,13 +72,13 @@ class Dialogue:
         origin: elicitation.Origin,
         *,
         spec: ConnectionSpec,
-        port: PortOnItsLoop,
+        caller: CallerOnItsLoop,
         can_ask: bool,
         bud: Ref | None = None,
     ) -> None:
         self._origin = origin
         self._spec = spec
-        self._port = port
+        self._caller = caller
         self._can_ask = can_ask
         self._bud = bud
         self._waiting = 0
@@ -91,7 +91,7 @@ class Dialogue:
         """Pass the server's progress on to whoever called, without secrets."""
         told = (progress.message or "")[:_LONGEST_PROGRESS]
         masked = redact_known(told, workspace_id=self._spec.workspace_id)
-        self._port.progressed(replace(progress, message=masked or None))
+        self._caller.progressed(replace(progress, message=masked or None))
 
     async def answer(self, asked: AskedInput) -> InputAnswer:
         """Answer one question over an open connection; waits for a person if need be, and never raises."""
@@ -118,7 +118,7 @@ class Dialogue:
                 rounds=rounds,
                 questions=[OpenQuestion.of(put.asked, put.answer, put.row) for put in putting],
             )
-            await self._port.checkpointed(checkpoint.as_text())
+            await self._caller.checkpointed(checkpoint.as_text())
             raise InputMissing
         answers = await asyncio.gather(*(self._answer_of(put) for put in putting))
         return Answers(
@@ -250,12 +250,12 @@ class Dialogue:
     async def _wait_for_person(self, row: InputRequest) -> InputRequest:
         self._waiting += 1
         try:
-            await self._port.waiting(True)
+            await self._caller.waiting(True)
             return await elicitation.wait_for_answer(row)
         finally:
             self._waiting -= 1
             if self._waiting == 0:
-                await self._port.waiting(False)
+                await self._caller.waiting(False)
 
     async def _sample(self, asked: AskedInput, row: InputRequest) -> InputAnswer:
         """Have the model write what was allowed; what it cost is recorded before the server reads it."""

@@ -14,7 +14,7 @@ from workspaces.tracing import bound, mark_failed, span
 
 if TYPE_CHECKING:
     from mcp_servers.client.values import ToolCallOutcome, ToolCallRequest
-    from mcp_servers.gate.port import CallPort
+    from mcp_servers.gate.caller import Caller
 
     Call: TypeAlias = Callable[..., Coroutine[Any, Any, ToolCallOutcome]]
 
@@ -23,12 +23,12 @@ def observed(call: Call) -> Call:
     """The same call, observed."""
 
     @functools.wraps(call)
-    async def run(request: ToolCallRequest, *, port: CallPort | None = None) -> ToolCallOutcome:
+    async def run(request: ToolCallRequest, *, caller: Caller | None = None) -> ToolCallOutcome:
         ids = bound(
             call_id=request.call_id, turn_id=request.turn_id, workspace_id=request.workspace_id
         )
         with ids, span("execute_tool", attributes=_attributes(request)) as current:
-            outcome = await call(request, port=port)
+            outcome = await call(request, caller=caller)
             current.set_attribute("trellis.outcome", outcome.outcome.value)
             if outcome.outcome.value != "ok":
                 mark_failed(current, outcome.outcome.value)

@@ -24,7 +24,7 @@ from mcp_servers.client.connections import calls
 from mcp_servers.client.errors import CallRefused, CallTakenOver
 from mcp_servers.client.inputs import Answers, CallLimits, CallListener
 from mcp_servers.client.values import GateOutcome, GateRequest, Outcome
-from mcp_servers.gate.port import NoPort, PortOnItsLoop, Standing
+from mcp_servers.gate.caller import CallerOnItsLoop, SilentCaller, Standing
 from mcp_servers.gate.resolving import may_still_enter
 from mcp_servers.gate.slots import HeldSlot
 from mcp_servers.registry import elicitation
@@ -36,9 +36,9 @@ from workspaces.waiting_times import told_wait
 
 if TYPE_CHECKING:
     from mcp_servers.client.spec import ConnectionSpec
+    from mcp_servers.gate.caller import Caller
     from mcp_servers.gate.checkpoints import Checkpoint
     from mcp_servers.gate.dialogue import Dialogue
-    from mcp_servers.gate.port import CallPort
     from mcp_servers.gate.recording import CommitClock
     from mcp_servers.models import McpServer
 
@@ -89,9 +89,9 @@ class Operation(ABC, Generic[Out]):
         self._values = values
         self._canonical: bytes | None = None
 
-    def begin(self, port: CallPort | None) -> None:
+    def begin(self, caller: Caller | None) -> None:
         """On the caller's loop."""
-        self.port = PortOnItsLoop(port or NoPort())
+        self.caller = CallerOnItsLoop(caller or SilentCaller())
 
     # Admission, in a thread with the database
 
@@ -107,7 +107,7 @@ class Operation(ABC, Generic[Out]):
         """
         if is_again:
             raise obstacle
-        await self.port.make_sure()  # held up, but perhaps nobody else has it
+        await self.caller.make_sure()  # held up, but perhaps nobody else has it
 
     def find_known(self) -> Out | None:
         """The outcome, if it is known without doing anything."""
@@ -355,7 +355,7 @@ class ServerOperation(Operation[Out]):
 
     async def keep(self, checkpoint: Checkpoint | None) -> None:
         """From here it goes on after a crash; None: the server may act, so a crash must not lead back."""
-        await self.port.checkpointed(checkpoint.as_text() if checkpoint is not None else "")
+        await self.caller.checkpointed(checkpoint.as_text() if checkpoint is not None else "")
         self.has_checkpoint = checkpoint is not None
 
     async def withdraw(self) -> None:

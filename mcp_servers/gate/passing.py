@@ -49,7 +49,7 @@ async def pass_through(
         except (InputMissing, CallTakenOver):
             raise
         except asyncio.CancelledError:
-            if operation.has_checkpoint and operation.port.hands_over():
+            if operation.has_checkpoint and operation.caller.hands_over():
                 raise  # another process goes on from there
             # Stop cancels this task, and the ledger still has to learn how it ended.
             await completed(_record_stopped(operation, since(started), only_if_open=True))

@@ -13,9 +13,9 @@ from mcp_servers.client.canonical import clean_text
 from mcp_servers.client.connections import calls
 from mcp_servers.client.errors import InvalidArguments, ToolNotFound
 from mcp_servers.client.values import PromptOutcome, PromptRequest, ResourceOutcome, ResourceRequest
+from mcp_servers.gate.caller import Caller
 from mcp_servers.gate.operation import Out, ServerOperation
 from mcp_servers.gate.passing import pass_through
-from mcp_servers.gate.port import CallPort
 from mcp_servers.gate.sending import exchange
 from mcp_servers.models import McpPrompt, McpServer
 from mcp_servers.oauth.grants import person_of
@@ -36,7 +36,7 @@ _LONGEST_DESCRIPTION: Final = 2000
 
 
 async def read_resource(
-    request: ResourceRequest, *, port: CallPort | None = None
+    request: ResourceRequest, *, caller: Caller | None = None
 ) -> ResourceOutcome:
     """Read one resource of one MCP server, for whoever asks.
 
@@ -50,11 +50,11 @@ async def read_resource(
     Source: MCP specification, "Resources": Reading Resources.
     """
     reading = ResourceRead(request)
-    reading.begin(port)
+    reading.begin(caller)
     return await pass_through(reading, partial(exchange, reading))
 
 
-async def get_prompt(request: PromptRequest, *, port: CallPort | None = None) -> PromptOutcome:
+async def get_prompt(request: PromptRequest, *, caller: Caller | None = None) -> PromptOutcome:
     """Fetch one prompt of one MCP server, filled in with arguments, for whoever asks.
 
     Raises:
@@ -62,7 +62,7 @@ async def get_prompt(request: PromptRequest, *, port: CallPort | None = None) ->
     Source: MCP specification, "Prompts": Getting a Prompt.
     """
     fetching = PromptFetch(request)
-    fetching.begin(port)
+    fetching.begin(caller)
     return await pass_through(fetching, partial(exchange, fetching))
 
 
@@ -72,9 +72,9 @@ class _Read(ServerOperation[Out]):
     word = "request"
     may_repeat: ClassVar = True
 
-    def begin(self, port: CallPort | None) -> None:
-        super().begin(port)
-        self.can_ask = port is not None
+    def begin(self, caller: Caller | None) -> None:
+        super().begin(caller)
+        self.can_ask = caller is not None
 
     def has_ended(self) -> bool:
         return self._is_recorded(self.finished)

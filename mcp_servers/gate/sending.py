@@ -58,7 +58,7 @@ async def exchange(operation: ServerOperation[Out], checkpoint: Checkpoint | Non
     dialogue = operation.dialogue = Dialogue(
         operation.origin,
         spec=operation.spec,
-        port=operation.port,
+        caller=operation.caller,
         can_ask=operation.can_ask,
         bud=operation.request.bud,
     )
@@ -206,7 +206,7 @@ class Exchange:
                 listener=self._dialogue,
             )
         except asyncio.CancelledError:
-            if not operation.port.hands_over():
+            if not operation.caller.hands_over():
                 await self._cancel(task.task_id)
             raise
         except TimeoutError:

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from mcp_servers.client.spec import ConnectionSpec
+    from mcp_servers.gate.caller import CallerOnItsLoop
     from mcp_servers.gate.checkpoints import TaskCheckpoint
     from mcp_servers.gate.dialogue import Dialogue
     from mcp_servers.gate.operation import ServerOperation
-    from mcp_servers.gate.port import PortOnItsLoop
     from mcp_servers.models import InputRequest, McpServer
     from mcp_servers.registry.elicitation import Origin
 
@@ -201,7 +201,7 @@ class SigningIn:
         return _sign_in_for(self._origin.server, self._operation.spec, reason, scopes)
 
 
-async def sign_in_first(origin: Origin, spec: ConnectionSpec, port: PortOnItsLoop) -> None:
+async def sign_in_first(origin: Origin, spec: ConnectionSpec, caller: CallerOnItsLoop) -> None:
     """Ask for a sign-in before anybody is asked to approve a call that cannot run without it.
 
     Returns only if somebody has signed in meanwhile, so that the call may be admitted now.
@@ -211,7 +211,7 @@ async def sign_in_first(origin: Origin, spec: ConnectionSpec, port: PortOnItsLoo
         CannotGoOn: they signed in several times, and it did not help.
     """
     # Kept before anybody is asked, so that a crash in between leaves a call that can go on.
-    await port.checkpointed(SignInFirstCheckpoint().as_text())
+    await caller.checkpointed(SignInFirstCheckpoint().as_text())
     wanted = _sign_in_for(origin.server, spec, SignInReason.MISSING)
     since = await in_database(database_now)
     try:
@@ -220,7 +220,7 @@ async def sign_in_first(origin: Origin, spec: ConnectionSpec, port: PortOnItsLoo
         raise lost_again(origin.server) from error
     if row is not None:
         raise InputMissing("Somebody has to sign in first.")
-    await port.checkpointed("")
+    await caller.checkpointed("")
 
 
 def why_nobody_signed_in(origin: Origin) -> str | None:

@@ -8,10 +8,10 @@ from functools import partial
 from mcp_servers.client.values import ToolCallOutcome, ToolCallRequest
 from mcp_servers.gate.abandoning import abandon_call
 from mcp_servers.gate.admission import ToolCall
+from mcp_servers.gate.caller import Caller
 from mcp_servers.gate.checkpoints import SignInFirstCheckpoint, is_unsent, read_checkpoint
 from mcp_servers.gate.observing import observed
 from mcp_servers.gate.passing import pass_through, take_slot
-from mcp_servers.gate.port import CallPort
 from mcp_servers.gate.recording import completed
 from mcp_servers.gate.sending import exchange
 from workspaces.database import in_database
@@ -19,14 +19,14 @@ from workspaces.errors import DomainError
 
 
 @observed
-async def call_tool(request: ToolCallRequest, *, port: CallPort | None = None) -> ToolCallOutcome:
+async def call_tool(request: ToolCallRequest, *, caller: Caller | None = None) -> ToolCallOutcome:
     """Call one tool of one MCP server, once, for whoever asks.
 
     Whatever the tool, the server or the line does is an outcome. When this function raises, nothing was sent, except
     for a cancellation, which reaches the server and is recorded before it goes on, and for InputMissing.
 
     Args:
-        port: the caller's side: told of progress, checkpoints, and waits for people.
+        caller: told of progress, checkpoints, and waits for people.
 
     Raises:
         ToolNotFound: not in this workspace.
@@ -42,10 +42,10 @@ async def call_tool(request: ToolCallRequest, *, port: CallPort | None = None) -
     Source: MCP specification, "Tools": Calling Tools, Error Handling, Security Considerations.
     """
     call = ToolCall(request)
-    call.begin(port)
+    call.begin(caller)
     checkpoint = read_checkpoint(request.checkpoint) if request.checkpoint else None
     if isinstance(checkpoint, SignInFirstCheckpoint):
-        await call.port.checkpointed("")  # from here on a crash must not lead back to this point
+        await call.caller.checkpointed("")  # from here on a crash must not lead back to this point
         checkpoint = None
     call.may_keep = checkpoint is None
     return await pass_through(
@@ -68,6 +68,6 @@ async def _readmit(call: ToolCall) -> None:
         await completed(in_database(abandon_call, request, reason=error.message))
         raise
     except asyncio.CancelledError:
-        if not call.port.hands_over():
+        if not call.caller.hands_over():
             await completed(in_database(abandon_call, request))
         raise

@@ -14,7 +14,7 @@ from uuid_utils.compat import uuid7
 from mcp_servers.client import transports
 from mcp_servers.client.definitions import definition_hash
 from mcp_servers.client.values import Progress, ToolCallRequest
-from mcp_servers.gate.port import NoPort
+from mcp_servers.gate.caller import SilentCaller
 from mcp_servers.models import McpServer, McpTool, StdioProgram
 from mcp_servers.registry import services
 from mcp_servers.registry.demo.programs import PROGRAMS
@@ -152,7 +152,7 @@ def interpreter() -> str:
     return sys.executable
 
 
-class ListeningPort(NoPort):
+class ListeningCaller(SilentCaller):
     """The caller's side of a call, remembering what it was told."""
 
     def __init__(self, *, on_progress: Callable[[Progress], None] = lambda progress: None) -> None:

@@ -30,7 +30,7 @@ from mcp_servers.registry.sampling import SamplingResult, SamplingTask
 from tests.factories import Tenant
 from tests.fakes.asking_server import LINK, AskingServer
 from tests.mcp_servers.factories import (
-    ListeningPort,
+    ListeningCaller,
     a_request,
     actor_of,
     http_server,
@@ -79,8 +79,8 @@ async def call(
     tenant: Tenant, server: McpServer, name: str, arguments: Any = None, **more: Any
 ) -> Any:
     tool = await sync_to_async(tool_of)(server, name)
-    port = more.pop("port", None)
-    return await call_tool(a_request(tenant, tool, arguments, can_ask=True, **more), port=port)
+    caller = more.pop("caller", None)
+    return await call_tool(a_request(tenant, tool, arguments, can_ask=True, **more), caller=caller)
 
 
 def rows(tenant: Tenant) -> list[InputRequest]:
@@ -111,29 +111,29 @@ def actions(tenant: Tenant) -> list[str]:
 
 async def asked_while_calling(
     tenant: Tenant, server: McpServer, name: str, arguments: Any = None
-) -> tuple[asyncio.Task[ToolCallOutcome], InputRequest, ListeningPort]:
+) -> tuple[asyncio.Task[ToolCallOutcome], InputRequest, ListeningCaller]:
     """A call that runs until it waits for a person."""
-    port = ListeningPort()
-    task = asyncio.create_task(call(tenant, server, name, arguments, port=port))
-    waiting = asyncio.create_task(port.waits.get())
+    caller = ListeningCaller()
+    task = asyncio.create_task(call(tenant, server, name, arguments, caller=caller))
+    waiting = asyncio.create_task(caller.waits.get())
     await asyncio.wait([task, waiting], return_when=asyncio.FIRST_COMPLETED, timeout=PATIENCE)
     assert not task.done(), task
     assert waiting.result() is True
-    return task, await pending(tenant), port
+    return task, await pending(tenant), caller
 
 
 async def test_a_form_is_asked_and_its_answer_reaches_the_tool(
     tenant: Tenant, server: McpServer, asking: AskingServer
 ) -> None:
     """MCP specification, "Elicitation": accept, in each era; SEC-69: the form names its server and tool."""
-    task, row, port = await asked_while_calling(tenant, server, "book_table", {"when": "noon"})
+    task, row, caller = await asked_while_calling(tenant, server, "book_table", {"when": "noon"})
     assert (row.server_name, row.tool_name, row.kind) == (server.name, "book_table", "form")
     assert row.message == "For whom is the table?"
     await answer(row, tenant, InputAction.ACCEPT, ANSWER)
     outcome = await asyncio.wait_for(task, PATIENCE)
     assert "Ada, 3 at the garden, noon" in outcome.as_model_text()
     assert asking.done == [("book_table", {"when": "noon", **ANSWER})]
-    assert await port.waits.get() is False
+    assert await caller.waits.get() is False
     # The newest revision has the call sent again with its answers; each sending is in the log.
     again = ["tool_call.requested"] if server.protocol_revision == "2026-07-28" else []
     assert await sync_to_async(actions)(tenant) == [
@@ -249,18 +249,18 @@ async def test_a_parked_call_goes_on_from_its_checkpoint(
     """A pending question of the newest revision needs no process: the call goes on from the kept text alone."""
     server = await sync_to_async(in_era)(tenant, asking, "2026-07-28")
     tool = await sync_to_async(tool_of)(server, "book_table")
-    port = ListeningPort()
+    caller = ListeningCaller()
     request = a_request(tenant, tool, {"when": "noon"}, can_ask=True, can_wait_elsewhere=True)
     with pytest.raises(InputMissing):
-        await call_tool(request, port=port)
-    [checkpoint] = port.checkpoints
+        await call_tool(request, caller=caller)
+    [checkpoint] = caller.checkpoints
     again = dataclasses.replace(request, checkpoint=checkpoint)
     with pytest.raises(InputMissing):
-        await call_tool(again, port=port)
+        await call_tool(again, caller=caller)
     await answer(await pending(tenant), tenant, InputAction.ACCEPT, ANSWER)
-    outcome = await call_tool(again, port=port)
+    outcome = await call_tool(again, caller=caller)
     assert "Ada, 3 at the garden, noon" in outcome.as_model_text()
-    assert port.checkpoints[1:] == [""]  # forgotten before the server may act
+    assert caller.checkpoints[1:] == [""]  # forgotten before the server may act
     assert asking.done == [("book_table", {"when": "noon", **ANSWER})]
     assert await sync_to_async(actions)(tenant) == [
         "tool_call.requested",
@@ -278,14 +278,14 @@ async def test_a_server_that_has_forgotten_its_question_is_called_again_and_nobo
     """A pending question outlives the server's own process, and the time for which it remembers."""
     server = await sync_to_async(in_era)(tenant, asking, "2026-07-28")
     tool = await sync_to_async(tool_of)(server, "book_table")
-    port = ListeningPort()
+    caller = ListeningCaller()
     request = a_request(tenant, tool, {"when": "noon"}, can_ask=True, can_wait_elsewhere=True)
     with pytest.raises(InputMissing):
-        await call_tool(request, port=port)
+        await call_tool(request, caller=caller)
     await sync_to_async(asking.restart)()
     await answer(await pending(tenant), tenant, InputAction.ACCEPT, ANSWER)
-    again = dataclasses.replace(request, checkpoint=port.checkpoints[0])
-    outcome = await call_tool(again, port=port)
+    again = dataclasses.replace(request, checkpoint=caller.checkpoints[0])
+    outcome = await call_tool(again, caller=caller)
     assert "Ada, 3 at the garden, noon" in outcome.as_model_text()
     assert asking.done == [("book_table", {"when": "noon", **ANSWER})]
     assert len(await sync_to_async(rows)(tenant)) == 1
@@ -296,10 +296,10 @@ async def test_the_same_question_put_twice_needs_two_answers(
 ) -> None:
     """SEC-69: a yes is for one question."""
     server = await sync_to_async(in_era)(tenant, asking, "legacy")
-    task, first, port = await asked_while_calling(tenant, server, "ask_twice")
+    task, first, caller = await asked_while_calling(tenant, server, "ask_twice")
     await answer(first, tenant, InputAction.ACCEPT, ANSWER)
     async with asyncio.timeout(PATIENCE):
-        assert [await port.waits.get(), await port.waits.get()] == [False, True]
+        assert [await caller.waits.get(), await caller.waits.get()] == [False, True]
     second = await pending(tenant)
     assert second.pk != first.pk
     await answer(second, tenant, InputAction.DECLINE)
@@ -328,10 +328,10 @@ async def test_an_abandoned_call_ends_once_in_the_log(tenant: Tenant, asking: As
     request = a_request(tenant, tool, {"when": "noon"}, can_ask=True, can_wait_elsewhere=True)
     await sync_to_async(abandon_call)(request)
     assert await sync_to_async(actions)(tenant) == []
-    port = ListeningPort()
+    caller = ListeningCaller()
     with pytest.raises(InputMissing):
-        await call_tool(request, port=port)
-    again = dataclasses.replace(request, checkpoint=port.checkpoints[0])
+        await call_tool(request, caller=caller)
+    again = dataclasses.replace(request, checkpoint=caller.checkpoints[0])
     for _ in range(2):
         await sync_to_async(abandon_call)(again)
     assert (await sync_to_async(actions)(tenant)).count("tool_call.finished") == 1
@@ -344,14 +344,16 @@ async def test_a_call_that_may_not_go_on_ends_in_the_log(
     server = await sync_to_async(in_era)(tenant, asking, "2026-07-28")
     tool = await sync_to_async(tool_of)(server, "book_table")
     request = a_request(tenant, tool, {"when": "noon"}, can_ask=True, can_wait_elsewhere=True)
-    port = ListeningPort()
+    caller = ListeningCaller()
     with pytest.raises(InputMissing):
-        await call_tool(request, port=port)
+        await call_tool(request, caller=caller)
     tools = McpTool.objects.for_workspace(tenant.workspace).filter(pk=tool.pk)
     await tools.aupdate(approval_override="confirm")
     await answer(await pending(tenant), tenant, InputAction.ACCEPT, ANSWER)
     with pytest.raises(CallRefused):
-        await call_tool(dataclasses.replace(request, checkpoint=port.checkpoints[0]), port=port)
+        await call_tool(
+            dataclasses.replace(request, checkpoint=caller.checkpoints[0]), caller=caller
+        )
     assert asking.done == []
     assert (await sync_to_async(actions)(tenant))[-1] == "tool_call.finished"
 

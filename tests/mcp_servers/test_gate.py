@@ -32,7 +32,7 @@ from mcp_servers.registry.consent import approvals
 from tests.factories import Tenant, make_tenant
 from tests.fakes.mcp_server import CountingServer
 from tests.mcp_servers.factories import (
-    ListeningPort,
+    ListeningCaller,
     a_request,
     actor_of,
     stored_tool,
@@ -129,8 +129,8 @@ async def test_progress_reaches_the_caller_on_its_own_loop(
         seen.append(progress)
         loops.add(asyncio.get_running_loop())
 
-    port = ListeningPort(on_progress=note)
-    await call_tool(a_request(tenant, tool, {"seconds": 0.2}), port=port)
+    caller = ListeningCaller(on_progress=note)
+    await call_tool(a_request(tenant, tool, {"seconds": 0.2}), caller=caller)
     assert [item.progress for item in seen] == [0, 1, 2, 3]
     assert seen[0].total == 4
     assert loops == {asyncio.get_running_loop()}

@@ -26,7 +26,7 @@ from tests.factories import Tenant
 from tests.fakes.mcp_server import CountingServer, RawServer, raw_tool, reply, reply_result
 from tests.fakes.sse_server import SseServer
 from tests.mcp_servers.factories import (
-    ListeningPort,
+    ListeningCaller,
     a_request,
     actor_of,
     demo_server,
@@ -105,8 +105,8 @@ async def test_the_slow_report_says_how_far_it_is(tenant: Tenant, notes: McpServ
     """Progress over stdio."""
     report = await sync_to_async(tool_of)(notes, "slow_report")
     seen: list[Progress] = []
-    port = ListeningPort(on_progress=seen.append)
-    outcome = await call_tool(a_request(tenant, report, {"seconds": 0.3}), port=port)
+    caller = ListeningCaller(on_progress=seen.append)
+    outcome = await call_tool(a_request(tenant, report, {"seconds": 0.3}), caller=caller)
     assert outcome.outcome == Outcome.OK
     assert "3 notes" in outcome.as_model_text()
     assert seen[0].total == 10

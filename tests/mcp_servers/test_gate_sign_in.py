@@ -41,7 +41,7 @@ from tests.factories import Tenant
 from tests.fakes.protected_server import ProtectedServer
 from tests.fakes.signing_in import granted
 from tests.mcp_servers.factories import (
-    ListeningPort,
+    ListeningCaller,
     a_request,
     actor_of,
     http_server,
@@ -78,9 +78,9 @@ def shared(tenant: Tenant, protected: ProtectedServer) -> McpServer:
 
 
 async def call(tenant: Tenant, server: McpServer, **more: Any) -> ToolCallOutcome:
-    port = more.pop("port", None)
+    caller = more.pop("caller", None)
     tool = await sync_to_async(tool_of)(server, more.pop("name", "whoami"))
-    return await call_tool(a_request(tenant, tool, **more), port=port)
+    return await call_tool(a_request(tenant, tool, **more), caller=caller)
 
 
 def signs_in(tenant: Tenant, server: McpServer, protected: ProtectedServer, *scopes: str) -> None:
@@ -89,11 +89,11 @@ def signs_in(tenant: Tenant, server: McpServer, protected: ProtectedServer, *sco
 
 
 async def while_it_waits(
-    work: Awaitable[Any], port: ListeningPort, settle: Callable[[], object]
+    work: Awaitable[Any], caller: ListeningCaller, settle: Callable[[], object]
 ) -> Any:
     """Begin, settle what is asked once somebody is waited for, and the end."""
     running = asyncio.ensure_future(work)
-    assert await asyncio.wait_for(port.waits.get(), PATIENCE)
+    assert await asyncio.wait_for(caller.waits.get(), PATIENCE)
     await sync_to_async(settle)()
     return await asyncio.wait_for(running, PATIENCE)
 
@@ -106,15 +106,15 @@ async def test_a_call_in_place_goes_on_after_the_sign_in(
     tenant: Tenant, own: McpServer, protected: ProtectedServer
 ) -> None:
     """SEC-53: with the person's own account, and with a slot that others could use meanwhile."""
-    port = ListeningPort()
-    work = call(tenant, own, port=port, can_ask=True)
+    caller = ListeningCaller()
+    work = call(tenant, own, caller=caller, can_ask=True)
 
     def settle() -> None:
         spec_slots = [slots for key, slots in connections._slots.items() if key[1] == own.pk]
         assert [slots._taken for slots in spec_slots] == [0]
         signs_in(tenant, own, protected)
 
-    outcome = await while_it_waits(work, port, settle)
+    outcome = await while_it_waits(work, caller, settle)
     assert outcome.outcome is Outcome.OK
     assert protected.called_by("whoami") == ["mia@example.com"]
     assert protected.refused == []
@@ -124,7 +124,7 @@ async def test_whoever_declines_in_place_is_told_so(
     tenant: Tenant, own: McpServer, protected: ProtectedServer
 ) -> None:
     """Ours: nothing was sent, and the outcome says why."""
-    port = ListeningPort()
+    caller = ListeningCaller()
 
     def decline() -> None:
         [row] = rows_of(tenant)
@@ -132,7 +132,7 @@ async def test_whoever_declines_in_place_is_told_so(
             input_request=row, action=InputAction.DECLINE, actor=actor_of(tenant, "member")
         )
 
-    outcome = await while_it_waits(call(tenant, own, port=port, can_ask=True), port, decline)
+    outcome = await while_it_waits(call(tenant, own, caller=caller, can_ask=True), caller, decline)
     assert outcome.details == {"kind": "auth_required", "sign_in": "declined"}
     assert "chose not to sign in to mail" in outcome.message
     assert protected.called_by("whoami") == []
@@ -180,7 +180,7 @@ async def test_nobody_else_has_the_account_of_the_one_who_signed_in(
             actor=actor_of(tenant, "auditor"),
             can_ask=True,
             can_wait_elsewhere=True,
-            port=ListeningPort(),
+            caller=ListeningCaller(),
         )
     [row] = await sync_to_async(rows_of)(tenant)
     assert row.asked_of_id == tenant.auditor.pk
@@ -191,19 +191,19 @@ async def test_a_parked_call_keeps_that_it_was_not_sent(
     tenant: Tenant, own: McpServer, protected: ProtectedServer
 ) -> None:
     """REL-08: its checkpoint says so before anybody is asked; given up, *requested* has its *finished*."""
-    port, call_id = ListeningPort(), uuid7()
+    caller, call_id = ListeningCaller(), uuid7()
     tool = await sync_to_async(tool_of)(own, "whoami")
     request = a_request(tenant, tool, call_id=call_id, can_ask=True, can_wait_elsewhere=True)
     with pytest.raises(InputMissing):
-        await call_tool(request, port=port)
-    [checkpoint] = port.checkpoints
+        await call_tool(request, caller=caller)
+    [checkpoint] = caller.checkpoints
     assert is_unsent(checkpoint)
     assert not is_unsent("")
     parked = a_request(
         tenant, tool, call_id=call_id, can_ask=True, can_wait_elsewhere=True, checkpoint=checkpoint
     )
     with pytest.raises(InputMissing):
-        await call_tool(parked, port=port)
+        await call_tool(parked, caller=caller)
     await sync_to_async(abandon_call)(parked)
     told = AuditEntry.objects.for_workspace(tenant.workspace).filter(call_id=call_id)
     actions = told.order_by("id").values_list("action", flat=True)
@@ -224,7 +224,7 @@ async def test_a_database_whose_clock_is_ahead_keeps_nobody_from_being_asked(
     monkeypatch.setattr(signing_in, "database_now", lambda: ahead)
     protected.refuses = True
     with pytest.raises(InputMissing):
-        await call(tenant, own, can_ask=True, can_wait_elsewhere=True, port=ListeningPort())
+        await call(tenant, own, can_ask=True, can_wait_elsewhere=True, caller=ListeningCaller())
     [row] = await sync_to_async(rows_of)(tenant)
     assert row.params["reason"] == "refused"
 
@@ -248,7 +248,7 @@ async def test_a_call_that_waited_unsent_is_let_through_by_todays_rules(
     waits_elsewhere: bool,
 ) -> None:
     """SEC-60: trust that was taken back, another definition than the approved one, arguments that no longer fit."""
-    port, call_id = ListeningPort(), uuid7()
+    caller, call_id = ListeningCaller(), uuid7()
     tool = await sync_to_async(tool_of)(own, "whoami")
     more: dict[str, Any] = {"call_id": call_id, "can_ask": True}
     if rule == "approval.outdated":
@@ -272,14 +272,14 @@ async def test_a_call_that_waited_unsent_is_let_through_by_todays_rules(
     if waits_elsewhere:
         parked = a_request(tenant, tool, {}, **more, can_wait_elsewhere=True)
         with pytest.raises(InputMissing):
-            await call_tool(parked, port=port)
+            await call_tool(parked, caller=caller)
         await sync_to_async(settle)()
-        again = replace(parked, checkpoint=port.checkpoints[-1])
+        again = replace(parked, checkpoint=caller.checkpoints[-1])
         with pytest.raises((CallRefused, InvalidArguments)):
-            await call_tool(again, port=port)
+            await call_tool(again, caller=caller)
     else:
-        work = call_tool(a_request(tenant, tool, {}, **more), port=port)
-        outcome = await while_it_waits(work, port, settle)
+        work = call_tool(a_request(tenant, tool, {}, **more), caller=caller)
+        outcome = await while_it_waits(work, caller, settle)
         assert outcome.details["kind"] == "refused"
     assert protected.called_by("whoami") == []
     told = AuditEntry.objects.for_workspace(tenant.workspace).filter(call_id=call_id)
@@ -304,9 +304,9 @@ async def test_a_resource_waits_where_a_page_is_there_and_says_where_to_connect_
     refused = await read_resource(request())
     assert "My connections" in refused.message
     assert refused.details["kind"] == "auth_required"
-    port = ListeningPort()
+    caller = ListeningCaller()
     read = await while_it_waits(
-        read_resource(request(), port=port), port, lambda: signs_in(tenant, own, protected)
+        read_resource(request(), caller=caller), caller, lambda: signs_in(tenant, own, protected)
     )
     assert "inbox of mia@example.com" in str(read.content)
 
@@ -330,8 +330,8 @@ async def test_a_prompt_waits_for_an_administrator(
         granted(shared, protected, None, "team@example.com")
         complete_sign_ins(shared.pk, None)
 
-    port = ListeningPort()
-    given = await while_it_waits(get_prompt(request, port=port), port, connect)
+    caller = ListeningCaller()
+    given = await while_it_waits(get_prompt(request, caller=caller), caller, connect)
     assert "Sum up my letters." in str(given.messages)
 
 
@@ -343,7 +343,7 @@ async def test_a_token_that_the_server_no_longer_takes_leads_to_a_new_sign_in(
     protected.refuses = True
     for _ in range(2):
         with pytest.raises(InputMissing):
-            await call(tenant, own, can_ask=True, can_wait_elsewhere=True, port=ListeningPort())
+            await call(tenant, own, can_ask=True, can_wait_elsewhere=True, caller=ListeningCaller())
     rows = await sync_to_async(rows_of)(tenant)
     assert len(rows) == 2
     assert {row.params["reason"] for row in rows} <= {"refused", "missing"}

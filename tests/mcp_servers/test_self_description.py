@@ -34,7 +34,7 @@ from mcp_servers.registry.specs import connection_spec
 from mcp_servers.registry.trace.sink import traced
 from tests.factories import Tenant
 from tests.fakes.mcp_server import Listening
-from tests.mcp_servers.factories import ListeningPort, a_request, actor_of, http_server, tool_of
+from tests.mcp_servers.factories import ListeningCaller, a_request, actor_of, http_server, tool_of
 from tests.patience import PATIENCE
 from workspaces.redaction import MASK, remember_secret
 
@@ -163,10 +163,10 @@ async def test_what_a_server_says_about_itself_is_masked_everywhere(
     assert tools["talk"].input_schema["properties"]["text"]["default"] == MASK
 
     progress: list[Progress] = []
-    port = ListeningPort(on_progress=progress.append)
+    caller = ListeningCaller(on_progress=progress.append)
     request = a_request(tenant, tools["talk"], can_ask=True)
-    call = asyncio.create_task(call_tool(request, port=port))
-    assert await asyncio.wait_for(port.waits.get(), PATIENCE) is True
+    call = asyncio.create_task(call_tool(request, caller=caller))
+    assert await asyncio.wait_for(caller.waits.get(), PATIENCE) is True
 
     @sync_to_async
     def answer() -> None:

@@ -1,14 +1,14 @@
 """Forms of the servers pages and of the admin. They read input; the services check it."""
 
-from mcp_servers.pages.forms.add import AddServerForm, CatalogueForm, PersonalServerForm
+from mcp_servers.pages.forms.add import AddServerForm, PersonalServerForm, ProgramForm
 from mcp_servers.pages.forms.admin import ServerAdminForm
 from mcp_servers.pages.forms.common import add_domain_error
 from mcp_servers.pages.forms.settings import SettingsForm
 
 __all__ = [
     "AddServerForm",
-    "CatalogueForm",
     "PersonalServerForm",
+    "ProgramForm",
     "ServerAdminForm",
     "SettingsForm",
     "add_domain_error",

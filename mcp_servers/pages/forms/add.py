@@ -127,7 +127,7 @@ class PersonalServerForm(AddServerForm):
         return super().draft()
 
 
-class CatalogueForm(forms.Form):
+class ProgramForm(forms.Form):
     """A program from the platform's catalogue, with the parameters of every program on offer."""
 
     name = forms.CharField(

@@ -17,8 +17,8 @@ from mcp_servers.models.hosting import all_hosts
 from mcp_servers.pages import cards
 from mcp_servers.pages.forms import (
     AddServerForm,
-    CatalogueForm,
     PersonalServerForm,
+    ProgramForm,
     add_domain_error,
 )
 from mcp_servers.pages.views.common import (
@@ -67,8 +67,8 @@ def add(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
 @login_required
 def add_from_catalogue(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Add a program of the catalogue, and look at it."""
-    form = CatalogueForm(request.POST)
-    forms = {"catalogue_form": form}
+    form = ProgramForm(request.POST)
+    forms = {"program_form": form}
     return _add(request, form) or _page(request, forms=forms, form_open="catalogue")
 
 
@@ -192,7 +192,7 @@ def set_rule(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
 
 
 def _add(
-    request: WorkspaceRequest, form: AddServerForm | CatalogueForm | PersonalServerForm
+    request: WorkspaceRequest, form: AddServerForm | ProgramForm | PersonalServerForm
 ) -> HttpResponse | None:
     """Save what the form says; None if the page has to show its faults."""
     workspace = workspace_of(request)
@@ -238,7 +238,7 @@ def _page(
         "can_manage": is_manager,
         "cards": [one for one in shown if not one.is_personal],
         "own_cards": [one for one in shown if one.is_personal],
-        "known_url": reverse("mcp_servers:catalogue", args=[workspace.slug]),
+        "catalogue_url": reverse("mcp_servers:catalogue", args=[workspace.slug]),
         "allows_personal": workspace.allows_personal_servers,
         "offers": platform.offers_for(workspace.pk) if is_manager else [],
         "rules": [
@@ -250,15 +250,15 @@ def _page(
         "hosts": all_hosts(),
         "form_open": form_open,
         "add_form": None,
-        "catalogue_form": None,
+        "program_form": None,
         "personal_form": PersonalServerForm() if workspace.allows_personal_servers else None,
-        "catalogue": [],
+        "programs": [],
     }
     if is_manager:
-        choosing = (forms or {}).get("catalogue_form") or CatalogueForm()
+        choosing = (forms or {}).get("program_form") or ProgramForm()
         context["add_form"] = AddServerForm()
         if choosing.programs:
-            context["catalogue_form"] = choosing
-            context["catalogue"] = choosing.programs
+            context["program_form"] = choosing
+            context["programs"] = choosing.programs
     context |= forms or {}
     return render(request, "mcp_servers/servers.html", context, status=422 if form_open else 200)

@@ -74,7 +74,7 @@ def known_servers() -> dict[str, KnownServer]:
     return kept | {server.slug: server for server in own.servers}
 
 
-class KnownSource:
+class PlatformSource:
     """Well-known servers, which become ordinary rows."""
 
     key = KEY

@@ -13,7 +13,7 @@ from mcp_servers.klavis.models import InstanceState, KlavisInstance
 from mcp_servers.models import InputRequest, InputStatus, McpServer
 from tests.factories import Tenant
 from tests.fakes.klavis import FakeKlavis
-from tests.mcp_servers.factories import ListeningPort, a_request, tool_of
+from tests.mcp_servers.factories import ListeningCaller, a_request, tool_of
 from tests.mcp_servers.klavis.conftest import poll_now
 from tests.patience import PATIENCE
 
@@ -43,10 +43,10 @@ async def test_the_first_call_after_a_lost_sign_in_asks_for_another_and_goes_on(
     server = await sync_to_async(server_of)(installed)
     tool = await sync_to_async(tool_of)(server, "search")
     provider.only().is_signed_in = False
-    port = ListeningPort()
+    caller = ListeningCaller()
     request = a_request(tenant, tool, {"query": "x"}, can_ask=True)
-    running = asyncio.ensure_future(call_tool(request, port=port))
-    assert await asyncio.wait_for(port.waits.get(), PATIENCE)
+    running = asyncio.ensure_future(call_tool(request, caller=caller))
+    assert await asyncio.wait_for(caller.waits.get(), PATIENCE)
     [asked] = await sync_to_async(
         lambda: list(InputRequest.objects.for_workspace(tenant.workspace))
     )()

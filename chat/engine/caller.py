@@ -11,11 +11,11 @@ from chat.engine.leases import Lease, renew
 from chat.events import ToolCallProgress
 from chat.hub import hub
 from mcp_servers.client.values import Progress
-from mcp_servers.gate.port import Standing
+from mcp_servers.gate.caller import Standing
 from workspaces.database import in_database
 
 
-class AttachmentPort:
+class AttachmentCaller:
     """The same for a resource that is read: it has no checkpoints, and nobody watches its progress."""
 
     def __init__(self, lease: Lease, attachment_id: UUID) -> None:
@@ -41,8 +41,8 @@ class AttachmentPort:
         await in_database(renew, self._lease)
 
 
-class TurnPort:
-    """The gate's `CallPort` for one call of a turn: progress to the watchers, checkpoints and waits to the rows."""
+class TurnCaller:
+    """The gate's `Caller` for one call of a turn: progress to the watchers, checkpoints and waits to the rows."""
 
     def __init__(self, lease: Lease, call_id: UUID) -> None:
         self._lease = lease

@@ -1,4 +1,4 @@
-"""What whoever calls through the gate offers while the call runs."""
+"""Whoever calls through the gate, and what they offer while the call runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LONGEST_MESSAGE = 500
 
 
 class Standing(Enum):
-    """Whether a call is still its caller's, as far as he knows without asking anybody."""
+    """Whether a call is still its caller's, as far as this process knows without asking anybody."""
 
     OURS = "ours"
     UNSURE = "unsure"
@@ -23,7 +23,7 @@ class Standing(Enum):
     LOST = "lost"
 
 
-class CallPort(Protocol):
+class Caller(Protocol):
     """The caller's side of a running call. Its methods run on the caller's event loop."""
 
     def progressed(self, progress: Progress) -> None:
@@ -52,7 +52,7 @@ class CallPort(Protocol):
         """
 
 
-class NoPort:
+class SilentCaller:
     """A caller that offers nothing."""
 
     def progressed(self, progress: Progress) -> None:
@@ -74,11 +74,11 @@ class NoPort:
         pass
 
 
-class PortOnItsLoop:
-    """A port that may be used from any event loop: what it does still runs on the caller's."""
+class CallerOnItsLoop:
+    """A caller that may be used from any event loop: what it does still runs on the caller's."""
 
-    def __init__(self, port: CallPort) -> None:
-        self._port = port
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
         self._loop = asyncio.get_running_loop()
 
     def progressed(self, progress: Progress) -> None:
@@ -89,22 +89,22 @@ class PortOnItsLoop:
             total=progress.total,
             message=show_hidden(clean_text(told))[:_LONGEST_MESSAGE] if told else None,
         )
-        self._loop.call_soon_threadsafe(self._port.progressed, shown)
+        self._loop.call_soon_threadsafe(self._caller.progressed, shown)
 
     async def checkpointed(self, checkpoint: str) -> None:
-        await self._there(self._port.checkpointed(checkpoint))
+        await self._there(self._caller.checkpointed(checkpoint))
 
     async def waiting(self, is_waiting: bool) -> None:
-        await self._there(self._port.waiting(is_waiting))
+        await self._there(self._caller.waiting(is_waiting))
 
     def hands_over(self) -> bool:
-        return self._port.hands_over()
+        return self._caller.hands_over()
 
     def standing(self) -> Standing:
-        return self._port.standing()
+        return self._caller.standing()
 
     async def make_sure(self) -> None:
-        await self._there(self._port.make_sure())
+        await self._there(self._caller.make_sure())
 
     async def _there(self, work: Coroutine[Any, Any, None]) -> None:
         if asyncio.get_running_loop() is self._loop:
