@@ -13,6 +13,7 @@ from mcp_servers.client.decisions import PolicyDecision
 from mcp_servers.client.errors import ApprovalMissing, CallRefused
 from mcp_servers.client.values import Effect, ToolAnnotations, ToolFacts
 from mcp_servers.gate.admission import ToolCall
+from mcp_servers.klavis.models import InstanceState, KlavisAccount, KlavisInstance
 from mcp_servers.models import McpServer, McpTool
 from mcp_servers.models.meta_tools import DISCOVERING, EffectiveAction, read_action, runs_actions
 from mcp_servers.registry.consent import permissions, policy
@@ -147,6 +148,14 @@ def meta(tenant: Tenant) -> McpTool:
         hosted_by="klavis",
         transport="streamable_http",
         trusts_annotations=True,
+    )
+    KlavisAccount.objects.create(workspace=tenant.workspace, api_key="k")
+    KlavisInstance.objects.create(
+        workspace=tenant.workspace,
+        server=server,
+        server_name="strata",
+        server_url="https://strata.example.org/mcp/",
+        state=InstanceState.READY,
     )
     return stored_tool(server, "execute_action", input_schema={"type": "object"})
 
