@@ -75,9 +75,9 @@ def test_the_lines_of_an_event_are_counted_together(
 def test_a_long_text_is_no_crowd() -> None:
     """REL-43: ten megabytes of text pass, and fast; as many small parts do not."""
     text = json.dumps({"id": 1, "text": "a, b, {c} [d] " * 700_000})
-    started = time.perf_counter()
+    started = time.process_time()
     check_parts(text)
-    assert time.perf_counter() - started < 0.5
+    assert time.process_time() - started < 0.5
     crowd = json.dumps({"jsonrpc": "2.0", "id": 7, "result": {"a": [0] * (MAX_PARTS + 1)}})
     with pytest.raises(TooLarge):
         check_parts(crowd)
