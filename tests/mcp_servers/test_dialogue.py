@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -29,6 +30,7 @@ from mcp_servers.registry import elicitation, sampling
 from mcp_servers.registry.sampling import SamplingResult, SamplingTask
 from tests.factories import Tenant
 from tests.fakes.asking_server import LINK, AskingServer
+from tests.fakes.mcp_server import RawServer, reply, reply_result
 from tests.mcp_servers.factories import (
     ListeningCaller,
     a_request,
@@ -393,6 +395,45 @@ async def test_a_tool_that_needs_a_visit_first_is_called_again_after_it(
     await answer(row, tenant, InputAction.ACCEPT)
     assert "signed" in (await asyncio.wait_for(task, PATIENCE)).as_model_text()
     assert asking.done == [("sign_first", {})]
+
+
+async def test_a_resource_that_needs_a_visit_first_is_read_again_after_it(tenant: Tenant) -> None:
+    """MCP specification 2025-11-25: URLElicitationRequiredError; reads take the same road as calls."""
+    raw = RawServer()
+    asked: list[str] = []
+
+    async def visit_first(body: Any, scope: Any, send: Any) -> None:
+        asked.append("read")
+        if len(asked) > 1:
+            contents = [{"uri": "menu://members", "text": "# Truffles"}]
+            await reply_result(send, body, {"contents": contents})
+            return
+        link = {"mode": "url", "message": "Join first.", "url": LINK, "elicitationId": "join"}
+        error = {"code": -32042, "message": "Join first.", "data": {"elicitations": [link]}}
+        answer = {"jsonrpc": "2.0", "id": (body or {}).get("id"), "error": error}
+        await reply(send, 200, json.dumps(answer).encode())
+
+    raw.handlers["resources/read"] = visit_first
+    try:
+        server = await sync_to_async(lambda: looked_at(tenant, http_server(tenant, raw.url)))()
+        request = ResourceRequest(
+            call_id=uuid7(),
+            workspace_id=tenant.workspace.pk,
+            server_id=server.pk,
+            uri="menu://members",
+            actor=actor_of(tenant, "member"),
+        )
+        port = ListeningPort()
+        task = asyncio.create_task(read_resource(request, port=port))
+        assert await asyncio.wait_for(port.waits.get(), PATIENCE)
+        await answer(await pending(tenant), tenant, InputAction.ACCEPT)
+        [part] = (await asyncio.wait_for(task, PATIENCE)).content
+    finally:
+        raw.stop()
+    assert "Truffles" in str(part)
+    reads = [action for action in await sync_to_async(actions)(tenant) if "read" in action]
+    steps = ["resource_read.requested"] * 2 + ["resource_read.finished"]
+    assert reads == steps
 
 
 async def test_a_server_is_told_its_roots_and_no_others(
