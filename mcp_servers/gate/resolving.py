@@ -15,7 +15,7 @@ from mcp_servers.client import transports
 from mcp_servers.models import OAUTH_TYPES, McpTool, ServerScope
 from mcp_servers.registry.specs import connection_spec
 from workspaces.models import Membership, User
-from workspaces.prepared import PreparedQuery
+from workspaces.prepared import PreparedRows
 
 if TYPE_CHECKING:
     from mcp_servers.client.spec import ConnectionSpec
@@ -60,8 +60,8 @@ def _members(user_id: UUID, workspace_id: UUID) -> Any:
     return members.order_by().values("pk")
 
 
-_TOOL_ROW: Final = PreparedQuery(_tools, ids=2)
-_MEMBER_ROW: Final = PreparedQuery(_members, ids=2)
+_TOOL_ROW: Final = PreparedRows(_tools, UUID, UUID)
+_MEMBER_ROW: Final = PreparedRows(_members, UUID, UUID)
 
 _lock = threading.Lock()
 _kept: OrderedDict[tuple[UUID, UUID], tuple[tuple[Any, ...], ResolvedTool]] = OrderedDict()
@@ -70,7 +70,7 @@ _kept: OrderedDict[tuple[UUID, UUID], tuple[tuple[Any, ...], ResolvedTool]] = Or
 def resolve_tool(workspace_id: UUID, tool_id: UUID) -> ResolvedTool | None:
     """The tool with its server, as the database has it now; None if it is not in this workspace."""
     key = (workspace_id, tool_id)
-    row = _TOOL_ROW.first_row(workspace_id, tool_id)
+    row = _TOOL_ROW.first_values(workspace_id, tool_id)
     if row is None:
         return None
     with _lock:
@@ -92,6 +92,6 @@ def resolve_tool(workspace_id: UUID, tool_id: UUID) -> ResolvedTool | None:
 
 def may_still_enter(user_id: UUID, workspace_id: UUID) -> bool:
     """Whether a person is a member of this workspace now, or the platform's owner."""
-    if _MEMBER_ROW.first_row(user_id, workspace_id) is not None:
+    if _MEMBER_ROW.first_values(user_id, workspace_id) is not None:
         return True
     return User.objects.filter(pk=user_id, is_active=True, is_superuser=True).exists()

@@ -1,0 +1,74 @@
+"""Queries that are compiled once; they stand on parts of Django that it does not promise."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.db.models import Count
+from django.forms import model_to_dict
+
+from tests.factories import Tenant
+from workspaces.models import Membership, User, Workspace
+from workspaces.prepared import PreparedRows
+from workspaces.scoping import UnscopedQuery
+
+pytestmark = [pytest.mark.django_db, pytest.mark.both_engines]
+
+
+def members(workspace_id: UUID, email: str) -> Any:
+    rows = Membership.objects.for_workspace(workspace_id).filter(user__email=email)
+    return rows.select_related("user", "workspace").order_by()
+
+
+def test_rows_are_those_that_django_gives(tenant: Tenant, django_assert_num_queries: Any) -> None:
+    """Ours: with every column as Django reads it, and with what is joined."""
+    prepared = PreparedRows[Membership](members, UUID, str)
+    wanted = members(tenant.workspace.pk, tenant.auditor.email).get()
+    for _ in range(2):
+        with django_assert_num_queries(1):
+            found = prepared.first(tenant.workspace.pk, tenant.auditor.email)
+            assert found is not None
+            joined: list[tuple[User | Workspace, User | Workspace]] = [
+                (found.user, wanted.user),
+                (found.workspace, wanted.workspace),
+            ]
+        assert model_to_dict(found) == model_to_dict(wanted)
+        assert (found.pk, found.created_at) == (wanted.pk, wanted.created_at)
+        assert all(model_to_dict(one) == model_to_dict(other) for one, other in joined)
+    assert prepared.all(tenant.workspace.pk, tenant.owner.email) != [wanted]
+    assert prepared.first(uuid4(), tenant.auditor.email) is None
+
+
+def test_values_are_those_of_the_driver(tenant: Tenant) -> None:
+    """Ours: equal rows give equal values, and a changed row gives others."""
+    prepared = PreparedRows[Membership](members, UUID, str)
+    first = prepared.first_values(tenant.workspace.pk, tenant.member.email)
+    assert first == prepared.first_values(tenant.workspace.pk, tenant.member.email)
+    Membership.objects.for_workspace(tenant.workspace).filter(user=tenant.member).update(
+        is_auditor=True
+    )
+    assert first != prepared.first_values(tenant.workspace.pk, tenant.member.email)
+    assert prepared.first_values(uuid4(), tenant.member.email) is None
+
+    def ids(workspace_id: UUID, email: str) -> Any:
+        return members(workspace_id, email).values("pk")
+
+    found = PreparedRows[Membership](ids, UUID, str).first_values(
+        tenant.workspace.pk, tenant.member.email
+    )
+    assert found is not None
+    assert len(found) == 1
+
+
+def test_what_cannot_be_prepared_is_refused(tenant: Tenant) -> None:
+    """SEC-01: no rows past the tenant's door."""
+    with pytest.raises(UnscopedQuery):
+        PreparedRows[Membership](lambda pk: Membership.objects.filter(pk=pk), UUID).all(uuid4())
+
+    def counted(workspace_id: UUID) -> Any:
+        return Membership.objects.for_workspace(workspace_id).annotate(count=Count("user"))
+
+    with pytest.raises(TypeError, match="annotations"):
+        PreparedRows[Membership](counted, UUID).all(tenant.workspace.pk)
