@@ -423,9 +423,9 @@ async def test_a_resource_that_needs_a_visit_first_is_read_again_after_it(tenant
             uri="menu://members",
             actor=actor_of(tenant, "member"),
         )
-        port = ListeningPort()
-        task = asyncio.create_task(read_resource(request, port=port))
-        assert await asyncio.wait_for(port.waits.get(), PATIENCE)
+        caller = ListeningCaller()
+        task = asyncio.create_task(read_resource(request, caller=caller))
+        assert await asyncio.wait_for(caller.waits.get(), PATIENCE)
         await answer(await pending(tenant), tenant, InputAction.ACCEPT)
         [part] = (await asyncio.wait_for(task, PATIENCE)).content
     finally:
