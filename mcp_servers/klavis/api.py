@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from drf_spectacular.utils import extend_schema
+from drf_standardized_errors.openapi_serializers import ErrorResponse404Serializer
 from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.response import Response
@@ -171,7 +172,7 @@ class HostedViewSet(WorkspaceViewSet):
         polling.poll_for(instance=self.get_object(), actor=self.actor)
         return self._answer(self.get_object())
 
-    @extend_schema(responses=HostedAccountOutput)
+    @extend_schema(responses={200: HostedAccountOutput, 404: ErrorResponse404Serializer})
     @action(detail=False, methods=["get"])
     def account(self, request: Request) -> Response:
         """The workspace's account at Klavis, for those who manage servers; 404 if it has none."""
@@ -193,7 +194,7 @@ class HostedViewSet(WorkspaceViewSet):
         )
         return Response(HostedAccountOutput(account).data)
 
-    @extend_schema(responses={204: None})
+    @extend_schema(responses={204: None, 404: ErrorResponse404Serializer})
     @account.mapping.delete
     def remove_account(self, request: Request) -> Response:
         """Take the account away, with every server that came from it."""
