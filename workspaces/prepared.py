@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from uuid import UUID
 
 from django.db import connection, models
-from django.db.models.query import get_related_populators
+from django.db.models.query import ModelIterable, get_related_populators
 
 _Row = TypeVar("_Row", bound=models.Model)
 
@@ -110,7 +110,8 @@ class PreparedRows(Generic[_Row]):
         places = [
             (place, marks.index(param)) for place, param in enumerate(params) if param in marks
         ]
-        shape = _shape_of(compiler) if compiler.klass_info else None
+        gives_instances = issubclass(queryset._iterable_class, ModelIterable)
+        shape = _shape_of(compiler) if gives_instances else None
         return _Statement(sql, tuple(params), tuple(places), shape)
 
     def _as_param(self, value: UUID | str) -> Any:
