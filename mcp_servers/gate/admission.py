@@ -58,8 +58,6 @@ _LAYER_OF_RULE: Final = {
 }
 _ASKED_BY_ADMINISTRATORS: Final = frozenset({"tool.confirm", "action.confirm"})
 _UNFIT: Final = "This approval is for another call, or has been used. Please ask again."
-
-
 _SIGN_IN_RULE: Final = "server.sign_in_missing"
 _QUOTA_RULE: Final = "server.calls_per_day"
 
