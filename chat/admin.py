@@ -46,7 +46,7 @@ class BudForm(forms.ModelForm):
     tools_on_demand = forms.BooleanField(
         required=False,
         widget=UnfoldBooleanSwitchWidget,
-        label="Look tools up",
+        label="Load tools on demand",
         help_text=(
             "For a bud with many servers: the model is not told of every tool, but looks them up and calls them by"
             " name. The prompt stays small; policy, approvals and the audit log see the real tool."
@@ -137,7 +137,7 @@ class BudAdmin(WorkspaceModelAdmin):
     readonly_fields: ClassVar[Any] = ["problems"]
     fieldsets = [
         (None, {"fields": ["problems", "name", "slug", "avatar", "description", "is_archived"]}),
-        ("What it says", {"fields": ["system_prompt", "starter_prompts_text"]}),
+        ("Instructions", {"fields": ["system_prompt", "starter_prompts_text"]}),
         ("Model", {"fields": ["provider", "model", "parameters"]}),
         (
             "Tools",
@@ -185,7 +185,7 @@ class ModelProviderForm(forms.ModelForm):
         required=False,
         widget=UnfoldAdminPasswordWidget(render_value=False),
         label="API key",
-        help_text="Stored encrypted, and never shown again. Empty: as it is.",
+        help_text="Stored encrypted, and never shown again. Leave empty to keep the current one.",
     )
 
     class Meta:

@@ -17,45 +17,51 @@ class RuleForm(forms.Form):
     name = forms.CharField(max_length=100)
     condition = forms.ChoiceField(label="Watch for", choices=AlertRule.Condition.choices)
     threshold = forms.IntegerField(
-        label="From how many on",
+        label="Threshold",
         min_value=1,
         max_value=100_000,
         initial=5,
-        help_text="For an error rate: from how many per cent on.",
+        help_text="For an error rate: in per cent.",
     )
     window_minutes = forms.IntegerField(
-        label="Within how many minutes",
+        label="Time window (minutes)",
         min_value=1,
         max_value=MOST_WINDOW_MINUTES,
         initial=15,
-        help_text="Approvals count once they have waited this long.",
+        help_text="Waiting approvals count after this time.",
     )
     least_calls = forms.IntegerField(
-        label="Error rate of at least how many calls", min_value=1, max_value=100_000, initial=10
+        label="Minimum number of calls for an error rate",
+        min_value=1,
+        max_value=100_000,
+        initial=10,
     )
     server_name = forms.CharField(
-        label="Only of the server", required=False, max_length=200, help_text="By its name."
+        label="Server",
+        required=False,
+        max_length=200,
+        help_text="Its name. Leave empty for all servers.",
     )
-    tool_name = forms.CharField(label="Only of the tool", required=False, max_length=256)
+    tool_name = forms.CharField(label="Tool", required=False, max_length=256)
     tells_bell = forms.BooleanField(
-        label="Tell in the bell of everybody who may see the log", required=False, initial=True
+        label="Notify everybody who can see the log", required=False, initial=True
     )
     emails = forms.CharField(
         label="E-mail to",
         required=False,
         max_length=2000,
         widget=forms.Textarea(attrs={"rows": 2}),
-        help_text="One address a line.",
+        help_text="One address per line.",
     )
     webhook_url = forms.CharField(
         label="Webhook", required=False, max_length=2048, help_text="Signed like all webhooks."
     )
     remind_hours = forms.IntegerField(
-        label="Remind every how many hours",
+        label="Remind every (hours)",
         min_value=0,
         max_value=24 * 30,
         initial=24,
-        help_text="While it lasts. 0: never.",
+        help_text="While the alert is active. 0: never.",
     )
 
     def __init__(self, *args: Any, rule: AlertRule | None = None, **kwargs: Any) -> None:
@@ -67,7 +73,7 @@ class RuleForm(forms.Form):
         super().__init__(*args, **kwargs)
 
     def clean_emails(self) -> list[str]:
-        """One address a line."""
+        """One address per line."""
         return str(self.cleaned_data["emails"]).replace(",", " ").split()
 
     def draft(self) -> RuleDraft:

@@ -29,37 +29,37 @@ class PolicyForm(forms.Form):
         required=False,
         min_value=1,
         max_value=_LONGEST_DAYS,
-        help_text="Empty: for ever. Older entries are removed for good, behind a signed statement.",
+        help_text="Leave empty to keep them for ever. Older entries are deleted for good, and a signed record remains.",
     )
     keep_entries = forms.IntegerField(
         label="Keep at most (entries)",
         required=False,
         min_value=1000,
         max_value=2**31 - 1,
-        help_text="Empty: all. The oldest go first.",
+        help_text="Leave empty for no limit. The oldest entries are deleted first.",
     )
     keep_bodies_days = forms.IntegerField(
         label="Keep arguments and results for (days)",
         required=False,
         min_value=1,
         max_value=_LONGEST_DAYS,
-        help_text="Empty: as long as their entries. The entries stay, with sizes and commitments.",
+        help_text="Leave empty to keep them as long as their entries. Entries stay, with sizes and fingerprints.",
     )
     body_bytes = forms.TypedChoiceField(
-        label="Of arguments and of a result, keep",
+        label="Maximum size of arguments and of a result",
         coerce=int,
-        help_text="Larger ones are cut; their size and a keyed digest of the whole are kept.",
+        help_text="Larger ones are cut. Their size and a fingerprint of the whole are kept.",
     )
     masked_paths = forms.CharField(
-        label="Always mask these places",
+        label="Always mask these fields",
         required=False,
         max_length=60_000,
         strip=True,
         widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false", "class": "font-mono"}),
-        help_text="One JSONPath a line, such as $.arguments.customer.ssn, or only for a tool: crm/lookup $.result..email",
+        help_text="One JSONPath per line, such as $.arguments.customer.ssn. For one tool only: crm/lookup $.result..email",
     )
     detectors = forms.MultipleChoiceField(
-        label="Mask wherever they are recognised",
+        label="Mask these kinds of data",
         required=False,
         choices=[(name, words) for name, (words, _) in DETECTORS.items()],
         widget=forms.CheckboxSelectMultiple,

@@ -29,7 +29,7 @@ class StreamForm(forms.Form):
         required=False,
         max_length=16_000,
         widget=forms.Textarea(attrs={"rows": 3, "autocomplete": "off", "spellcheck": "false"}),
-        help_text="One “Name: value” a line, such as a key that the sink asks for.",
+        help_text="One “Name: value” per line, for example an access key.",
     )
     removes_headers = forms.BooleanField(label="Remove the stored headers", required=False)
     ca_certificates = forms.CharField(
@@ -37,13 +37,13 @@ class StreamForm(forms.Form):
         required=False,
         max_length=64_000,
         widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
-        help_text="PEM. Where given, no other authority is trusted; empty: the system's.",
+        help_text="PEM. If you enter some, only these are trusted. Leave empty to use the system's.",
     )
     client_certificate = forms.CharField(
         required=False,
         max_length=64_000,
         widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
-        help_text="PEM, if the receiver asks who we are.",
+        help_text="PEM. Needed if the receiver wants a client certificate.",
     )
     client_key = forms.CharField(
         required=False,

@@ -220,13 +220,13 @@ def _figure(report: Report, log: _Log, shown: tuple[str, str, str, str]) -> dict
 def _change(figure: Figure, *, is_bad: bool) -> dict[str, str]:
     """Give the difference to the period before, as a sign and in words."""
     if figure.before is None or figure.now is None:
-        return {"words": "nothing to compare with", "sign": "", "tone": ""}
+        return {"words": "no earlier data", "sign": "", "tone": ""}
     if figure.now == figure.before:
         return {"words": "as in the period before", "sign": "=", "tone": ""}
     is_more = figure.now > figure.before
     tone = "bad" if is_more == is_bad and is_bad else "ok" if is_bad else ""
     if not figure.before:
-        return {"words": "none in the period before", "sign": "▲", "tone": tone}
+        return {"words": "up from 0", "sign": "▲", "tone": tone}
     share = abs(figure.now - figure.before) / figure.before
     amount = f"{share:.0%}" if share < 10 else f"{share + 1:.0f} times"
     words = f"{amount} {'more' if is_more else 'less'} than in the period before"

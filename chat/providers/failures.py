@@ -130,7 +130,9 @@ def error_of(
     if status is None and _KEY.search(words):
         return ProviderKeyRefused(details=more)
     if status is None or status >= 500:
-        return ProviderUnreachable("The model provider has a problem of its own.", details=more)
+        return ProviderUnreachable(
+            "The model provider returned an error. Try again in a moment.", details=more
+        )
     message = f"The model provider did not accept the request (status {status})."
     return ProviderRefusedRequest(message, details=more)
 

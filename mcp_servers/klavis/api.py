@@ -90,7 +90,7 @@ class HostedAccountInput(StrictSerializer):
     base_url = serializers.CharField(
         required=False,
         max_length=MAX_URL_LENGTH,
-        help_text="At another address the stored key is dropped, and what is installed has to be installed again.",
+        help_text="A different address removes the stored key, and you have to install the services again.",
     )
     api_key = serializers.CharField(
         required=False,

@@ -20,7 +20,7 @@ class KlavisAccountForm(forms.Form):
         label="Base URL",
         max_length=MAX_URL_LENGTH,
         initial=DEFAULT_BASE_URL,
-        help_text="At another address the stored key is dropped, and what is installed has to be installed again.",
+        help_text="A different address removes the stored key, and you have to install the services again.",
     )
     api_key = forms.CharField(
         label="API key",
@@ -46,7 +46,7 @@ class KlavisAccountForm(forms.Form):
             )
         super().__init__(*args, **kwargs)
         if account is not None and account.api_key:
-            self.fields["api_key"].help_text = f"Empty: it stays as it is. {SECRET_HELP}"
+            self.fields["api_key"].help_text = f"Leave empty to keep the current one. {SECRET_HELP}"
         elif platform_key():
             self.fields[
                 "api_key"

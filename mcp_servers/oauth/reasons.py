@@ -68,7 +68,7 @@ WORDS: Final[dict[Reason, str]] = {
     Reason.CLIENT_REFUSED: "The sign-in service does not accept this platform's client id or secret. An administrator"
     " has to check them.",
     Reason.TOKEN_UNREADABLE: "The sign-in service's answer could not be read.",
-    Reason.ISSUER_FAILED: "The sign-in service has a problem of its own. Please try again in a moment.",
+    Reason.ISSUER_FAILED: "The sign-in service returned an error. Please try again in a moment.",
 }
 
 

@@ -198,7 +198,7 @@ def test_always_asks_no_more_until_it_is_taken_back(member: Page) -> None:
     member.get_by_role("button", name="My tool permissions").click()
     dialog = member.get_by_role("dialog")
     expect(dialog).to_contain_text("in all your chats")
-    dialog.get_by_role("button", name=re.compile("Take back")).first.click()
+    dialog.get_by_role("button", name=re.compile("Revoke")).first.click()
     expect(dialog).to_contain_text("None yet")
     member.keyboard.press("Escape")
     say(member, 'Write a note "tea" with the text "white"')

@@ -28,7 +28,7 @@ class ActionRuleAdmin(ReadOnlyAdmin):
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
         return super().get_queryset(request).filter(server__owner__isnull=True)
 
-    @admin.action(description="Take back")
+    @admin.action(description="Remove the selected rules")
     def take_back(self, request: HttpRequest, queryset: models.QuerySet[ActionRule]) -> None:
         for rule in queryset.select_related("server__workspace"):
             with telling(request):

@@ -76,7 +76,7 @@ class McpToolAdmin(OfServerAdmin):
                     actor=actor_of(request),
                 )
 
-    @admin.display(description="Says of itself")
+    @admin.display(description="Hints")
     def badges(self, tool: McpTool) -> str:
         return ", ".join(badge.label for badge in badges_of(tool.typed_annotations))
 

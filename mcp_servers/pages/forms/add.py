@@ -33,7 +33,8 @@ class AddServerForm(forms.Form):
     """A server by its address."""
 
     name = forms.CharField(
-        max_length=MAX_NAME_LENGTH, help_text="Shown to people, and put before its tools' names."
+        max_length=MAX_NAME_LENGTH,
+        help_text="People see this name, and it is part of the tools' names.",
     )
     url = forms.CharField(
         label="URL",
@@ -51,7 +52,7 @@ class AddServerForm(forms.Form):
         label="Authentication",
         choices=AuthType.choices,
         initial=AuthType.NONE,
-        help_text="With sign-in, people sign in at the server's own page; what an issuer has to know of us stands in the settings once the server is added.",
+        help_text="With sign-in, people sign in on the server's own page. You will find the callback URL in the settings after adding the server.",
     )
     auth_name = forms.CharField(
         label=NAME_LABEL, max_length=MAX_URL_LENGTH, required=False, help_text=NAME_HELP
@@ -85,7 +86,7 @@ class AddServerForm(forms.Form):
     trusts_annotations = forms.BooleanField(
         label="Trust what this server says about its tools",
         required=False,
-        help_text="Then tools that it calls read-only run without asking.",
+        help_text="Tools that it marks as read-only then run without asking.",
     )
 
     def draft(self) -> ServerDraft:
@@ -131,13 +132,14 @@ class ProgramForm(forms.Form):
     """A program from the platform's catalogue, with the parameters of every program on offer."""
 
     name = forms.CharField(
-        max_length=MAX_NAME_LENGTH, help_text="Shown to people, and put before its tools' names."
+        max_length=MAX_NAME_LENGTH,
+        help_text="People see this name, and it is part of the tools' names.",
     )
     program = forms.ModelChoiceField(queryset=StdioProgram.objects.none(), to_field_name="slug")
     trusts_annotations = forms.BooleanField(
         label="Trust what this program says about its tools",
         required=False,
-        help_text="Then tools that it calls read-only run without asking.",
+        help_text="Tools that it marks as read-only then run without asking.",
     )
     prefix = "catalogue"
 

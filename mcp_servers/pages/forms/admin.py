@@ -38,13 +38,13 @@ class ServerAdminForm(forms.ModelForm):
         label="Request headers",
         required=False,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 3, "spellcheck": "false"}),
-        help_text=f"One name: value on each line; replaces all headers. Empty: they stay as they are. {SECRET_HELP}",
+        help_text=f"One name: value on each line; replaces all headers. Leave empty to keep the current ones. {SECRET_HELP}",
     )
     env = forms.CharField(
         label="Environment",
         required=False,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 3, "spellcheck": "false"}),
-        help_text=f"One NAME=value on each line; replaces all. Empty: they stay as they are. {SECRET_HELP}",
+        help_text=f"One NAME=value on each line; replaces all. Leave empty to keep the current ones. {SECRET_HELP}",
     )
     auth_name = forms.CharField(
         label=NAME_LABEL,
@@ -58,10 +58,10 @@ class ServerAdminForm(forms.ModelForm):
         max_length=8000,
         required=False,
         widget=UnfoldAdminPasswordWidget(attrs={"autocomplete": "off"}),
-        help_text=f"Empty: it stays as it is. {SECRET_HELP}",
+        help_text=f"Leave empty to keep the current one. {SECRET_HELP}",
     )
     clears_secrets = forms.BooleanField(
-        label="Forget all stored headers, variables and credentials",
+        label="Delete all stored headers, variables and credentials",
         required=False,
         widget=UnfoldBooleanSwitchWidget,
     )

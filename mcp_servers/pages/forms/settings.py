@@ -78,19 +78,20 @@ class SettingsForm(forms.Form):
     """Settings of one server."""
 
     name = forms.CharField(
-        max_length=MAX_NAME_LENGTH, help_text="Shown to people, and put before its tools' names."
+        max_length=MAX_NAME_LENGTH,
+        help_text="People see this name, and it is part of the tools' names.",
     )
     transport = forms.ChoiceField(choices=transports.remote_choices)
     url = forms.CharField(
         label="URL",
         max_length=MAX_URL_LENGTH,
-        help_text="One that points elsewhere loses the stored credentials, unless you enter them again, and everybody's sign-in.",
+        help_text="A different address removes the stored credentials and ends everybody's sign-in. Enter the credentials again if you need them.",
     )
     protocol = forms.ChoiceField(choices=PROTOCOL_CHOICES)
     auth_type = forms.ChoiceField(
         label="Authentication",
         choices=AuthType.choices,
-        help_text="Where people sign in: another kind, or another client ID, ends everybody's sign-in.",
+        help_text="Changing the kind of sign-in or the client ID ends everybody's sign-in.",
     )
     auth_name = forms.CharField(
         label=NAME_LABEL, max_length=MAX_URL_LENGTH, required=False, help_text=NAME_HELP
@@ -100,7 +101,7 @@ class SettingsForm(forms.Form):
         max_length=8000,
         required=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
-        help_text=f"Empty: it stays as it is. {SECRET_HELP}",
+        help_text=f"Leave empty to keep the current one. {SECRET_HELP}",
     )
     account_use = forms.ChoiceField(
         label=ACCOUNT_LABEL, choices=ACCOUNT_CHOICES, required=False, help_text=ACCOUNT_HELP
@@ -112,17 +113,17 @@ class SettingsForm(forms.Form):
         label="Further headers",
         required=False,
         widget=forms.Textarea(attrs={"rows": 2, "spellcheck": "false"}),
-        help_text=f"One name: value on each line; replaces all. Empty: they stay as they are. {SECRET_HELP}",
+        help_text=f"One name: value on each line; replaces all. Leave empty to keep the current ones. {SECRET_HELP}",
     )
     trusts_annotations = forms.BooleanField(
         label="Trust what this server says about its tools",
         required=False,
-        help_text="Then tools that it calls read-only run without asking.",
+        help_text="Tools that it marks as read-only then run without asking.",
     )
     allows_new_tools = forms.BooleanField(
-        label="Use new tools at once",
+        label="Use new tools right away",
         required=False,
-        help_text="Without somebody accepting them first. What hides something always rests.",
+        help_text="New tools work right away. Tools with hidden characters are still held for review.",
     )
     answers_elicitation = forms.BooleanField(
         label="May ask people questions while a tool runs", required=False
@@ -130,17 +131,20 @@ class SettingsForm(forms.Form):
     uses_instructions = forms.BooleanField(
         label="Show its instructions to the model",
         required=False,
-        help_text="They are the server's own words, and marked as such.",
+        help_text="The model sees them marked as the server's own words.",
     )
     sampling = forms.ChoiceField(label="May ask the model", choices=SamplingPolicy.choices)
     sampling_daily_tokens = forms.IntegerField(
-        label="Tokens in a day", min_value=0, help_text="What its requests to the model may cost."
+        label="Tokens per day", min_value=0, help_text="The limit for its requests to the model."
     )
     sampling_provider_id = forms.TypedChoiceField(
         label="Model provider", required=False, coerce=str, empty_value=""
     )
     sampling_model = forms.CharField(
-        label="Model", max_length=200, required=False, help_text="Empty: the provider's usual one."
+        label="Model",
+        max_length=200,
+        required=False,
+        help_text="Leave empty to use the provider's default.",
     )
     log_level = forms.ChoiceField(
         label="Keep its log messages from", choices=LogLevel.choices, required=False
@@ -151,7 +155,7 @@ class SettingsForm(forms.Form):
         widget=forms.Textarea(
             attrs={"rows": 2, "spellcheck": "false", "placeholder": "Reports = file:///srv/reports"}
         ),
-        help_text="One name = file:///… on each line. A program without any is told of its own folder.",
+        help_text="One “name = file:///…” per line. A program without any gets its own folder.",
     )
 
     def __init__(self, *args: Any, server: McpServer, **kwargs: Any) -> None:
@@ -229,7 +233,7 @@ class SettingsForm(forms.Form):
             self.fields[name] = kind(
                 label=label,
                 required=not may_be_empty,
-                help_text="Empty: the platform's own setting." if may_be_empty else "",
+                help_text="Leave empty to use the platform's setting." if may_be_empty else "",
                 min_value=bounds.get("ge"),
                 max_value=bounds.get("le"),
             )

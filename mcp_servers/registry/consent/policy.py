@@ -39,7 +39,7 @@ def _decide(facts: ToolFacts) -> PolicyDecision:
     if facts.is_indirect:
         return _by_action(facts)
     if facts.override is Effect.AUTO:
-        return _auto("tool.auto", "An administrator lets this tool run by itself.")
+        return _auto("tool.auto", "An administrator lets this tool run without asking.")
     return _by_annotations(facts)
 
 
@@ -49,7 +49,7 @@ def relax(decision: PolicyDecision, facts: ToolFacts, *, is_remembered: bool) ->
         return decision
     if facts.is_steerable:
         return _untrusted(facts)
-    return _auto("user.always", "You said that this tool need not ask.")
+    return _auto("user.always", "You chose to always allow this tool.")
 
 
 def may_remember(decision: PolicyDecision) -> bool:
@@ -74,7 +74,7 @@ def _refusal(facts: ToolFacts) -> PolicyDecision | None:
     if facts.is_quarantined:
         return _deny(
             "tool.quarantined",
-            "This tool changed. It rests until an administrator accepts the new definition.",
+            "This tool changed. An administrator has to accept the new version first.",
         )
     if facts.override is Effect.DENY:
         return _deny("tool.deny", "An administrator has blocked this tool.")
@@ -86,13 +86,13 @@ def _refusal(facts: ToolFacts) -> PolicyDecision | None:
 def _by_action(facts: ToolFacts) -> PolicyDecision:
     """An action that nobody decided about asks, whatever the tool says of itself and whatever is set for it."""
     if not facts.action:
-        return _confirm("action.unreadable", "It cannot be told which action this call runs.")
+        return _confirm("action.unreadable", "Trellis can't tell which action this call runs.")
     runs = f"This call runs the action {facts.action}."
     if facts.action_effect is Effect.CONFIRM:
         return _confirm("action.confirm", f"{runs} An administrator wants it to ask first.")
     if facts.action_effect is not Effect.AUTO:
-        return _confirm("hints.action", f"{runs} What it does to its data is not said.")
-    return _auto("action.auto", f"{runs} An administrator lets it run by itself.")
+        return _confirm("hints.action", f"{runs} The server does not say what that does.")
+    return _auto("action.auto", f"{runs} An administrator lets it run without asking.")
 
 
 def _by_annotations(facts: ToolFacts) -> PolicyDecision:
@@ -102,19 +102,19 @@ def _by_annotations(facts: ToolFacts) -> PolicyDecision:
             return _confirm(
                 "hints.contradict", "The server calls this tool both read-only and destructive."
             )
-        return _confirm("hints.destructive", "This tool may delete or overwrite things.")
+        return _confirm("hints.destructive", "This tool can delete or overwrite data.")
     if hints.read_only is not True:
         if hints.read_only is None and hints.destructive is None:
             return _confirm(
-                "hints.absent", "The server does not say what this tool does to its data."
+                "hints.absent", "The server does not say whether this tool changes data."
             )
-        return _confirm("hints.writes", "This tool changes things.")
+        return _confirm("hints.writes", "This tool changes data.")
     if not facts.trusts_annotations:
         return _confirm(
             "hints.untrusted",
-            "The server says that this tool only reads, but it is not trusted to say so.",
+            "The server says that this tool only reads data, but the workspace does not trust its word.",
         )
-    return _auto("hints.read_only", "This tool only reads.")
+    return _auto("hints.read_only", "This tool only reads data.")
 
 
 def _untrusted(facts: ToolFacts) -> PolicyDecision:
@@ -131,7 +131,7 @@ def _untrusted(facts: ToolFacts) -> PolicyDecision:
 
 def _source(facts: ToolFacts) -> str:
     source = facts.untrusted_source or OUTSIDE_WAS_READ
-    return f"You are asked because {source}: words from outside can steer the assistant."
+    return f"You are asked because {source}: content from outside can mislead the assistant."
 
 
 def _listed(names: tuple[str, ...]) -> str:

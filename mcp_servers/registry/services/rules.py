@@ -14,20 +14,20 @@ from workspaces.roles import Permission, require
 
 RULES: Final = {
     "allows_personal_servers": (
-        "Members may add servers of their own",
-        "Remote ones only; nobody else sees or uses them, and administrators can switch them off.",
+        "Members can add servers of their own",
+        "Only remote servers. Nobody else sees or uses them. Administrators can switch them off.",
     ),
     "remembers_permissions": (
-        "Members may let a tool run without being asked again",
-        "Where no administrator wants to be asked, and only for the definition they saw.",
+        "Members can choose “Always allow” for a tool",
+        "Trellis asks again when the tool changes, and always where an administrator wants to be asked.",
     ),
     "reads_outside_unasked": (
         "Let reading tools reach outside without asking, even after content from outside was read",
-        "A page or mail could then steer the assistant to send data out. Tools that change things still ask.",
+        "A page or mail could then trick the assistant into sending data out. Tools that change things still ask.",
     ),
     "approves_new_tools": (
-        "Use new tools of every server at once",
-        "Without somebody accepting them first. What hides something always rests.",
+        "Use new tools right away",
+        "New tools work right away. Tools with hidden characters are still held for review.",
     ),
 }
 """Fields of the workspace, each with what it means."""

@@ -107,18 +107,21 @@ export function ApprovalCard({ call }: { call: ToolCall }) {
           <span class="tag" data-tone="muted">
             <Icon name="key" />
             {call.approval.credential === "personal"
-              ? "Uses your own sign-in"
-              : "Uses the workspace's access"}
+              ? "Uses your own account"
+              : "Uses the workspace's account"}
           </span>
         )}
       </div>
       {call.approval && (
-        <p id={`${id}-why`} class="text-sm">
-          {call.approval.reason}{" "}
-          <span class="text-(--quiet)">
-            Rule: <code class="text-xs">{call.approval.rule}</code>
-          </span>
-        </p>
+        <>
+          <p id={`${id}-why`} class="text-sm">
+            {call.approval.reason}
+          </p>
+          <details class="text-sm text-(--quiet)">
+            <summary>Details</summary>
+            Rule <code class="text-xs">{call.approval.rule}</code>
+          </details>
+        </>
       )}
       {call.builtin === "send_artifact_to_mcp" && call.artifact && (
         <div class="notice" data-tone="info">

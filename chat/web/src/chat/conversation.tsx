@@ -116,7 +116,7 @@ export function ConversationView({ id }: { id: string }) {
             }
           >
             <Icon name="arrowDown" />
-            {isWaiting ? "Somebody waits for you" : "Jump to latest"}
+            {isWaiting ? "Waiting for you" : "Jump to latest"}
           </button>
         )}
         <div class="sr-only" role="status">
@@ -140,7 +140,7 @@ export function ConversationView({ id }: { id: string }) {
             isAsked
               ? "A server asks you something above."
               : isWaiting
-                ? "A tool call waits for your word above."
+                ? "Waiting for your approval above."
                 : undefined
           }
           onSend={(text, whenBusy) => {

@@ -35,7 +35,7 @@ const UserMessage = memo(({ message }: { message: Message }) => {
             type="button"
             class="copy-button"
             disabled={runningTurn.value !== null}
-            title="Word this question anew"
+            title="Edit this question"
             onClick={() => setEditing(true)}
           >
             <Icon name="pencil" />

@@ -89,7 +89,7 @@ export function QueuedMessages() {
   return (
     <section class="queued" aria-label="Waiting messages">
       <p class="text-xs text-(--quiet)">
-        {isHeld ? "Not sent: the answer before did not end well." : "Sent when the answer is complete:"}
+        {isHeld ? "Not sent because the previous answer failed." : "Sent when the answer is complete:"}
       </p>
       <ol>
         {rows.map((row) => (

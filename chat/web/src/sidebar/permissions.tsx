@@ -36,10 +36,10 @@ function Row({ row, onForget }: { row: ToolPermission; onForget: () => void }) {
       <button
         type="button"
         class="btn btn-sm btn-outline-quiet"
-        aria-label={`Take back: ${title} of ${row.server.name}`}
+        aria-label={`Revoke: ${title} of ${row.server.name}`}
         onClick={onForget}
       >
-        Take back
+        Revoke
       </button>
     </li>
   );
@@ -65,8 +65,8 @@ export function PermissionsDialog({ onClose }: { onClose: () => void }) {
     <Dialog title="My tool permissions" onClose={onClose}>
       <div class="grid gap-3 p-5 pt-3" aria-busy={rows === null && problem === null}>
         <p class="text-sm text-(--quiet)">
-          These tools run for you without asking. A tool that changes asks again, and what an administrator
-          has blocked stays blocked.
+          These tools run for you without asking. Trellis asks again when a tool changes, and what an
+          administrator has blocked stays blocked.
         </p>
         {problem && (
           <p class="notice" data-tone="bad">
