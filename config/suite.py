@@ -117,8 +117,8 @@ def _lanes(*, is_full: bool) -> list[list[Stage]]:
                 command=_pytest("tests/e2e", "-n", "2", shared="loadfile"),
             )
         ],
+        [sqlite],
         [
-            sqlite,
             Stage(name="protocol conformance", command=[*MANAGE, "conformance"]),
             Stage(name="a short chaos run", command=[*MANAGE, "chaos", "--short"]),
         ],

@@ -24,7 +24,7 @@ ALLOWED = {
     "workspaces/outbound/tls.py": "the egress client's connections without HTTP",
     "audit/streams/http_sinks.py": "posts with the egress client",
     "audit/streams/syslog.py": "names the exceptions of TLS",
-    "mcp_servers/client/spec.py": "names the type of what puts tokens on requests",
+    "mcp_servers/client/transports/targets.py": "names the type of what puts tokens on requests",
     "mcp_servers/oauth/bearer.py": "puts tokens on requests of the client it is given",
     "mcp_servers/oauth/probing.py": "knocks with the egress client",
     "mcp_servers/oauth/requests.py": "asks issuers with the egress client",
