@@ -81,20 +81,27 @@ def _run_everything(folder: Path, *, is_full: bool) -> int:
     shutil.rmtree(ARTIFACTS, ignore_errors=True)
     ARTIFACTS.mkdir()
     results = _run_checks(folder, _checks())
+    with ThreadPoolExecutor(1) as beside:
+        # These wait more than they compute, so the tests hardly notice them.
+        waiting = beside.submit(_side_by_side, [_waiting_stages()], folder)
+        results.append(_run_main(folder))
+        results += waiting.result()
+    results += _side_by_side(_last_lanes(is_full=is_full), folder)
+    return _summarise(results, time.monotonic() - start)
+
+
+def _run_main(folder: Path) -> Result:
+    """Run every test, but the journeys, on PostgreSQL and Redis."""
     try:
         with _services(folder) as services:
-            main = Stage(
+            stage = Stage(
                 name="tests on PostgreSQL and Redis",
                 command=_pytest("tests", "--ignore=tests/e2e", "-n", PROCESSES),
                 environment=services,
             )
-            results.append(_shown(main, folder))
+            return _shown(stage, folder)
     except Exception as error:  # noqa: BLE001  whatever keeps a service from starting is a failed stage
-        results.append(
-            Result(name="PostgreSQL and Redis", is_good=False, seconds=0, note=f"{error!r}")
-        )
-    results += _side_by_side(_lanes(is_full=is_full), folder)
-    return _summarise(results, time.monotonic() - start)
+        return Result(name="PostgreSQL and Redis", is_good=False, seconds=0, note=f"{error!r}")
 
 
 def _pytest(*arguments: str, shared: str = "loadgroup") -> list[str]:
@@ -102,27 +109,27 @@ def _pytest(*arguments: str, shared: str = "loadgroup") -> list[str]:
     return [*PYTEST, *arguments, "-q", "--dist", shared]
 
 
-def _lanes(*, is_full: bool) -> list[list[Stage]]:
-    """What waits more than it computes: browsers, killed processes, other people's servers. Each lane is in order."""
+def _waiting_stages() -> list[Stage]:
+    """Killed processes, and other people's servers."""
+    return [
+        Stage(name="protocol conformance", command=[*MANAGE, "conformance"]),
+        Stage(name="a short chaos run", command=[*MANAGE, "chaos", "--short"]),
+    ]
+
+
+def _last_lanes(*, is_full: bool) -> list[list[Stage]]:
+    """What runs at the end, side by side."""
     sqlite = Stage(
         name="all tests on SQLite" if is_full else "tests of both engines on SQLite",
         command=_pytest("tests", "--ignore=tests/e2e", "-n", "2"),
         environment={} if is_full else {"TRELLIS_SUITE_STAGE": "both_engines"},
     )
-    return [
-        # Synchronous Playwright and pytest-asyncio cannot share a process, so the journeys are a run of their own.
-        [
-            Stage(
-                name="journeys in a browser",
-                command=_pytest("tests/e2e", "-n", "2", shared="loadfile"),
-            )
-        ],
-        [sqlite],
-        [
-            Stage(name="protocol conformance", command=[*MANAGE, "conformance"]),
-            Stage(name="a short chaos run", command=[*MANAGE, "chaos", "--short"]),
-        ],
-    ]
+    # Synchronous Playwright and pytest-asyncio cannot share a process, so the journeys are a run of their own.
+    journeys = Stage(
+        name="journeys in a browser",
+        command=_pytest("tests/e2e", "-n", "2", shared="loadfile"),
+    )
+    return [[journeys], [sqlite]]
 
 
 def _run_fast(folder: Path) -> int:
