@@ -118,7 +118,7 @@ export function ApprovalCard({ call }: { call: ToolCall }) {
             {call.approval.reason}
           </p>
           <details class="text-sm text-(--quiet)">
-            <summary>Details</summary>
+            <summary class="link-quiet text-xs">Details</summary>
             Rule <code class="text-xs">{call.approval.rule}</code>
           </details>
         </>

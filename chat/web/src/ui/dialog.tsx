@@ -17,7 +17,11 @@ export function Dialog({ title, onClose, children, isBare = false }: DialogProps
   useEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     ref.current?.showModal();
-    return () => before?.focus?.();
+    return () => {
+      // Whoever has gone on elsewhere meanwhile keeps the focus.
+      const now = document.activeElement;
+      if (!now || now === document.body || ref.current?.contains(now)) before?.focus?.();
+    };
   }, []);
   return (
     <dialog
