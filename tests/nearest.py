@@ -15,7 +15,7 @@ import pytest
 from tests.conftest import knows_database
 
 ROOT = Path(__file__).resolve().parent.parent
-SECONDS = 75
+SECONDS = 60
 """How long the tests may take; what is left over is told."""
 SLOW = ("tests/chaos/", "tests/dependencies/", "tests/scaled/", "tests/api/", "tests/isolation/")
 STEPS = 2
