@@ -302,6 +302,27 @@ def test_a_process_that_dies_while_it_waits_loses_nothing(mail: Chat) -> None:
     assert mail.server.called_by("whoami") == ["mia@example.com"]
 
 
+def test_a_process_that_dies_before_the_approval_asks_for_the_sign_in_once(mail: Chat) -> None:
+    """SEC-292: whoever takes the turn over shows the same card, and the approval follows the sign-in."""
+    workspace = mail.tenant.workspace
+    McpTool.objects.for_workspace(workspace).update(approval_override="confirm")
+    card = wait_for_card(mail)
+    ToolCall.objects.for_workspace(workspace).update(status="running")
+    Turn.objects.for_workspace(workspace).filter(pk=turn_of(mail).pk).update(
+        status="running", lease_until=database_now() - timedelta(seconds=1)
+    )
+    mail.watching.forget()
+    runner.wake(turn_of(mail).pk, workspace.pk)
+    mail.watching.turn("waiting_for_input")
+    assert [row.pk for row in mail.asked()] == [card.pk]
+    sign_in(mail)
+    mail.watching.turn("waiting_for_approval")
+    assert mail.server.calls == []
+    decide(call=mail.calls()[0], decision=Decision.APPROVED, actor=mail.actor)
+    mail.watching.turn("completed")
+    assert mail.server.called_by("whoami") == ["mia@example.com"]
+
+
 def test_a_process_that_dies_before_it_asks_leaves_a_call_that_begins_again(mail: Chat) -> None:
     """REL-08: the checkpoint is kept before the card is put, so the call is never of unknown outcome."""
     wait_for_card(mail)

@@ -14,7 +14,6 @@ from unittest.mock import patch
 
 import pytest
 from asgiref.sync import sync_to_async
-from django.conf import settings
 from django.db import transaction
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -390,7 +389,7 @@ def chat_turn_told(chat: Chat) -> None:
     tell_turn_finished(turn)
 
 
-@pytest.mark.skipif(not settings.TRELLIS.redis_url, reason="needs Redis")
+@pytest.mark.redis
 def test_a_broker_that_hangs_is_not_waited_for_without_end() -> None:
     """REL-47: on no connection to it."""
     options = app.conf.broker_transport_options
