@@ -203,6 +203,7 @@ class ModelProviderForm(forms.ModelForm):
 _FACTS = [
     "model",
     "context_tokens",
+    "sees_pictures",
     "prompt_price",
     "cached_price",
     "completion_price",

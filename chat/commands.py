@@ -48,6 +48,16 @@ class ResourceName(BaseModel):
     resource_id: UUID | None = None
 
 
+class FileName(BaseModel):
+    """A file of the conversation. Upload it before you send the message."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    artifact_id: UUID
+    version: Annotated[int, Field(ge=1)] | None = None
+    """Without it the newest."""
+
+
 class Send(_Command):
     """Send a message, which begins a turn."""
 
@@ -56,7 +66,8 @@ class Send(_Command):
     client_id: str
     """Your own id for the message. The same id again sends nothing twice."""
     text: str
-    attachments: Annotated[list[ResourceName], Field(max_length=20)] = []
+    """May be empty if something is attached."""
+    attachments: Annotated[list[ResourceName | FileName], Field(max_length=20)] = []
     when_busy: WhenBusy = WhenBusy.REFUSE
     """While a turn runs: refuse this message, queue it, or interrupt the turn."""
 

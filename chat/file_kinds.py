@@ -1,13 +1,16 @@
 """What a file is: found in its content, never in what somebody says of it. Only among texts does the name decide.
 
-Source: PNG, JPEG, GIF, RIFF and PDF specifications, as far as how files begin and end.
+Source: PNG, JPEG, GIF, RIFF and PDF specifications, as far as how files begin and end; ECMA-376 (Office Open XML) and
+EPUB 3.3 for what their archives hold. Nothing is unpacked: only the archive's list of names is read.
 """
 
 from __future__ import annotations
 
 import base64
+import io
 import json
 import re
+import zipfile
 from enum import StrEnum
 from typing import Final
 
@@ -55,10 +58,20 @@ class Kind(StrEnum):
     JSON = "json"
     IMAGE = "image"
     PDF = "pdf"
+    DOCUMENT = "document"
     BINARY = "binary"
 
 
+_OFFICE: Final = "application/vnd.openxmlformats-officedocument"
+_ARCHIVES: Final = {
+    "word/document.xml": f"{_OFFICE}.wordprocessingml.document",
+    "xl/workbook.xml": f"{_OFFICE}.spreadsheetml.sheet",
+    "ppt/presentation.xml": f"{_OFFICE}.presentationml.presentation",
+    "META-INF/container.xml": "application/epub+zip",
+}
+"""By the entry that only they have."""
 _KINDS: Final = {
+    **dict.fromkeys(_ARCHIVES.values(), Kind.DOCUMENT),
     "text/markdown": Kind.MARKDOWN,
     "text/html": Kind.HTML,
     "image/svg+xml": Kind.SVG,
@@ -67,6 +80,7 @@ _KINDS: Final = {
     "application/json": Kind.JSON,
     "application/pdf": Kind.PDF,
 }
+_MOST_NAMES: Final = 10_000
 _PICTURES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
@@ -80,6 +94,8 @@ def find_type(content: bytes, name: str) -> str:
         return picture if _is_whole_picture(content, picture) else BINARY
     if content.startswith(b"%PDF-"):
         return "application/pdf" if _is_whole_pdf(content) else BINARY
+    if content.startswith(b"PK\x03\x04"):
+        return _archive_type(content)
     text = as_text(content)
     return BINARY if text is None else _text_type(text, name)
 
@@ -95,7 +111,7 @@ def kind_of(content_type: str, name: str) -> Kind:
 
 def is_text(content_type: str) -> bool:
     """Whether a model or an editor can read it."""
-    return kind_of(content_type, "") not in (Kind.IMAGE, Kind.PDF, Kind.BINARY)
+    return kind_of(content_type, "") not in (Kind.IMAGE, Kind.PDF, Kind.DOCUMENT, Kind.BINARY)
 
 
 def as_text(content: bytes) -> str | None:
@@ -151,6 +167,18 @@ def _is_whole_picture(content: bytes, content_type: str) -> bool:
     except Unshowable:
         return False
     return True
+
+
+def _archive_type(content: bytes) -> str:
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            names = archive.namelist()
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError):
+        return BINARY
+    if len(names) > _MOST_NAMES:
+        return BINARY
+    found = {_ARCHIVES[name] for name in names if name in _ARCHIVES}
+    return found.pop() if len(found) == 1 else BINARY
 
 
 def _is_whole_pdf(content: bytes) -> bool:

@@ -118,7 +118,7 @@ def resolve_toolset(bud: Bud, conversation: Conversation | None) -> Toolset:
     servers = servers_of(bud, conversation)
     choice = overrides.tool_choice or config.tool_choice or "auto"
     if not servers:
-        tools = built_in_tools(bud, [])
+        tools = built_in_tools(bud, [], conversation)
         lost = _lost_tools(bud.workspace_id, config, [])
         notices = (*lost, *_notices([], choice, tools))
         return _toolset(tools, choice, config, notices=notices)
@@ -131,7 +131,7 @@ def resolve_toolset(bud: Bud, conversation: Conversation | None) -> Toolset:
     )
     by_tool = {tool_id: name for name, tool_id in names.items()}
     offered = [_offer(row, by_tool[row.pk]) for row in chosen]
-    built_in = built_in_tools(bud, offered)
+    built_in = built_in_tools(bud, offered, conversation)
     lost = _lost_tools(bud.workspace_id, config, rows)
     notices = (*lost, *_notices(servers, choice, [*offered, *built_in]))
     instructions = tuple(_instructions(servers))
@@ -168,10 +168,17 @@ def _callable_tools(count: int) -> PreparedRows[McpTool]:
     return PreparedRows(build, *[UUID] * (count + 2))
 
 
-def built_in_tools(bud: Bud, others: Sequence[OfferedTool]) -> list[OfferedTool]:
-    """The platform's own tools, for a bud that makes files; those that move files where there is a tool to move them to."""
+def built_in_tools(
+    bud: Bud, others: Sequence[OfferedTool], conversation: Conversation | None
+) -> list[OfferedTool]:
+    """The platform's own tools for files.
+
+    A bud that makes files is offered all of them: those that move files only where there is a tool to move them to. Any
+    other bud may read the files that a conversation has.
+    """
     if not bud.makes_artifacts:
-        return []
+        has_files = conversation is not None and conversation.has_files
+        return [_built_in(spec) for spec in SPECS if spec.only_reads] if has_files else []
     return [_built_in(spec) for spec in SPECS if others or spec.name.value not in TRANSFERS]
 
 

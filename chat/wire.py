@@ -125,7 +125,8 @@ def attachment_json(row: Attachment) -> dict[str, Any]:
     """One of `attachments_of`, which knows when it last changed."""
     return {
         "id": str(row.pk),
-        "server": {"id": str(row.server_id), "name": row.server_name},
+        "server": {"id": str(row.server_id), "name": row.server_name} if row.server_id else None,
+        "file": row.file,
         "resource_id": _id(row.resource_id),
         "uri": show_hidden(row.uri),
         "title": show_hidden(row.title),
@@ -175,7 +176,8 @@ def queued_json(row: QueuedMessage) -> dict[str, Any]:
         "client_id": row.client_id,
         "text": row.text,
         "attachments": [
-            {"server_id": one["server_id"], "uri": one["uri"]} for one in row.attachments
+            {name: one.get(name) for name in ("server_id", "uri", "artifact_id")}
+            for one in row.attachments
         ],
         "is_next": row.is_next,
         "created_at": moment(row.created_at),

@@ -18,7 +18,7 @@ from rest_framework.response import Response
 from chat.api.artifacts import ArtifactsOfConversation
 from chat.api.offers import OffersOfConversation
 from chat.api.shapes import ConversationOutput, MessageOutput, SentOutput, sent_json
-from chat.engine.attaching import LONGEST_URI, ResourceRef
+from chat.engine.attaching import LONGEST_URI, FileRef, Ref, ResourceRef
 from chat.models import Bud, Conversation, Message, Turn
 from chat.models.turns import ACTIVE
 from chat.services.conversations import (
@@ -51,20 +51,45 @@ class ConversationChanges(serializers.Serializer[Any]):
     mcp_config_overrides = serializers.DictField(required=False)
 
 
-class ResourceName(serializers.Serializer[Any]):
-    """A resource of one of the conversation's servers."""
+class AttachedName(serializers.Serializer[Any]):
+    """A resource of one of the conversation's servers, or a file of the conversation."""
 
-    server_id = serializers.UUIDField()
-    uri = serializers.CharField(max_length=LONGEST_URI)
+    server_id = serializers.UUIDField(required=False, help_text="Of a resource.")
+    uri = serializers.CharField(max_length=LONGEST_URI, required=False, help_text="Of a resource.")
     resource_id = serializers.UUIDField(required=False, allow_null=True)
+    artifact_id = serializers.UUIDField(
+        required=False, help_text="Of a file. Upload it before you send the message."
+    )
+    version = serializers.IntegerField(
+        min_value=1, required=False, allow_null=True, help_text="Of a file; without it the newest."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Either the one or the other, whole."""
+        is_file = set(attrs) <= {"artifact_id", "version"} and "artifact_id" in attrs
+        is_resource = {"server_id", "uri"} <= set(attrs) <= {"server_id", "uri", "resource_id"}
+        if not (is_file or is_resource):
+            raise serializers.ValidationError(
+                "Give server_id and uri of a resource, or artifact_id of a file."
+            )
+        return attrs
+
+
+def _ref(values: dict[str, Any]) -> Ref:
+    return FileRef(**values) if "artifact_id" in values else ResourceRef(**values)
 
 
 class NewMessage(serializers.Serializer[Any]):
     client_id = serializers.CharField(
         max_length=64, help_text="Your own id: the same one again sends nothing twice."
     )
-    text = serializers.CharField(max_length=100_000, trim_whitespace=False)
-    attachments = ResourceName(many=True, required=False)
+    text = serializers.CharField(
+        max_length=100_000,
+        trim_whitespace=False,
+        allow_blank=True,
+        help_text="May be empty if something is attached.",
+    )
+    attachments = AttachedName(many=True, required=False)
     when_busy = serializers.ChoiceField(
         [choice.value for choice in WhenBusy],
         default=WhenBusy.REFUSE.value,
@@ -140,7 +165,7 @@ class ConversationViewSet(
             conversation=conversation,
             client_id=values["client_id"],
             text=values["text"],
-            attachments=[ResourceRef(**one) for one in values.get("attachments", ())],
+            attachments=[_ref(one) for one in values.get("attachments", ())],
             when_busy=WhenBusy(values["when_busy"]),
             actor=self.actor,
         )

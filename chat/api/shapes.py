@@ -132,13 +132,26 @@ class ContentPartField(serializers.JSONField):
     """A part of what a server sent."""
 
 
-class AttachmentOutput(serializers.Serializer[Any]):
-    """A resource that was attached, and what was read of it."""
+class AttachedFile(serializers.Serializer[Any]):
+    """One version of a file of the conversation."""
 
     id = serializers.UUIDField()
-    server = ServerName()
+    name = serializers.CharField()
+    version = serializers.IntegerField()
+    kind = serializers.ChoiceField(ARTIFACT_KINDS)
+    content_type = serializers.CharField()
+    size = serializers.IntegerField()
+    sha256 = serializers.CharField()
+
+
+class AttachmentOutput(serializers.Serializer[Any]):
+    """A resource or a file that was attached, and what was read of it."""
+
+    id = serializers.UUIDField()
+    server = ServerName(allow_null=True, help_text="Null for a file.")
+    file = AttachedFile(allow_null=True, help_text="Null for a resource.")
     resource_id = serializers.UUIDField(allow_null=True)
-    uri = serializers.CharField()
+    uri = serializers.CharField(allow_blank=True)
     title = serializers.CharField(allow_blank=True)
     mime_type = serializers.CharField(allow_blank=True)
     status = serializers.ChoiceField(_choices(AttachmentStatus))
@@ -283,8 +296,11 @@ class ToolCallOutput(serializers.Serializer[Any]):
 
 
 class QueuedAttachment(serializers.Serializer[Any]):
-    server_id = serializers.UUIDField()
-    uri = serializers.CharField()
+    """A resource of a server, or a file of the conversation."""
+
+    server_id = serializers.UUIDField(allow_null=True)
+    uri = serializers.CharField(allow_null=True)
+    artifact_id = serializers.UUIDField(allow_null=True)
 
 
 class QueuedMessageOutput(serializers.Serializer[QueuedMessage]):

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from django.db.models import Q
 
 from audit.actions import Outcome
 from chat.artifacts import storage
+from chat.artifacts.readings import text_of
 from chat.artifacts.rows import artifacts_of, newest_of, version_of
 from chat.artifacts.services import Saved, add_version, create_artifact
+from chat.documents.extracting import NotReadNow, is_document
 from chat.file_kinds import as_text, is_text, kind_of
 from chat.file_names import clean_name
-from chat.models import Artifact, ArtifactVersion, Conversation, ToolCall
+from chat.models import Artifact, ArtifactVersion, Conversation, FileReading, ToolCall
 from chat.values import ArtifactOrigin, BuiltinTool
 from mcp_servers.client.values import TextPart, ToolCallOutcome
 from workspaces.actors import Actor
@@ -21,6 +23,10 @@ from workspaces.errors import Conflict, InvalidInput, NotFound
 
 MOST_READ_CHARACTERS: Final = 60_000
 """Of one reading by a model; it can ask for the lines that follow."""
+MOST_HITS: Final = 40
+AROUND_HIT: Final = 1
+"""Lines before and after each place that a search found."""
+LONGEST_LINE: Final = 500
 # What came from a server or a person's disk may hold anybody's words, and so may what the model wrote after it read some.
 # A copy in a fork does not say which call wrote it.
 _MAY_BE_FROM_OUTSIDE: Final = (
@@ -59,6 +65,16 @@ def find_artifact(conversation: Conversation, name: object) -> Artifact:
             f"There is no file named {str(name)[:200]!r} here. There are: {names or 'none'}."
         )
     return found
+
+
+def version_asked_for(call: ToolCall, conversation: Conversation) -> ArtifactVersion:
+    """The version that a reading asks for.
+
+    Raises:
+        NotFound: there is none.
+    """
+    artifact = find_artifact(conversation, call.arguments.get("name"))
+    return version_of(artifact, call.arguments.get("version") or artifact.newest)
 
 
 def reference(artifact: Artifact, version: ArtifactVersion) -> dict[str, Any]:
@@ -142,29 +158,53 @@ def _replaced(text: str, passage: Mapping[str, str]) -> str:
 
 
 def _read(call: ToolCall, conversation: Conversation, actor: Actor) -> ToolCallOutcome:
-    artifact = find_artifact(conversation, call.arguments["name"])
-    version = version_of(artifact, call.arguments.get("version") or artifact.newest)
+    version = version_asked_for(call, conversation)
+    artifact = version.artifact
     lines = _text_of(artifact, version).splitlines(keepends=True)
-    first = call.arguments.get("first_line") or 1
-    last = min(call.arguments.get("last_line") or len(lines), len(lines))
-    text = "".join(lines[first - 1 : last])
-    note = ""
-    if len(text) > MOST_READ_CHARACTERS:
-        text = text[:MOST_READ_CHARACTERS]
-        last = first + text.count("\n")
-        note = "\n[cut here]"
-    head = f"{artifact.name}, version {version.number} of {artifact.newest}, lines {first} to {last} of {len(lines)}:\n"
+    head = f"{artifact.name}, version {version.number} of {artifact.newest}"
+    wanted = call.arguments.get("search")
+    if wanted is not None:
+        text = f"{head}, {len(lines)} lines. {_found(lines, wanted)}"
+    else:
+        first = call.arguments.get("first_line") or 1
+        last = min(call.arguments.get("last_line") or len(lines), len(lines))
+        text = "".join(lines[first - 1 : last])
+        note = ""
+        if len(text) > MOST_READ_CHARACTERS:
+            text = text[:MOST_READ_CHARACTERS]
+            last = first + text.count("\n")
+            note = "\n[cut here]"
+        text = f"{head}, lines {first} to {last} of {len(lines)}:\n{text}{note}"
     outside = ArtifactVersion.objects.for_workspace(call.workspace_id).filter(
         _MAY_BE_FROM_OUTSIDE, artifact=artifact, number__lte=version.number
     )
     return ToolCallOutcome(
         outcome=Outcome.OK,
-        content=(TextPart(text=f"{head}{text}{note}"),),
+        content=(TextPart(text=text),),
         details={
             "artifact": reference(artifact, version),
             **({"from_outside": True} if outside.exists() else {}),
         },
     )
+
+
+def _found(lines: Sequence[str], wanted: str) -> str:
+    """The lines around each place where the phrase occurs, or else all its words do."""
+    phrase, words = wanted.casefold(), wanted.casefold().split()
+    folded = [line.casefold() for line in lines]
+    hits = [at for at, line in enumerate(folded) if phrase in line] or [
+        at for at, line in enumerate(folded) if all(word in line for word in words)
+    ]
+    if not hits:
+        return f"Nothing was found for {wanted!r}."
+    shown: dict[int, None] = {}
+    for hit in hits[:MOST_HITS]:
+        near = range(max(0, hit - AROUND_HIT), min(len(lines), hit + AROUND_HIT + 1))
+        shown.update(dict.fromkeys(near))
+    told = [f"{at + 1}: {lines[at].rstrip()[:LONGEST_LINE]}" for at in sorted(shown)]
+    more = f" The first {MOST_HITS} are shown." if len(hits) > MOST_HITS else ""
+    places = "1 line matches" if len(hits) == 1 else f"{len(hits)} lines match"
+    return f"{places} {wanted!r}.{more}\n" + "\n".join(told)[:MOST_READ_CHARACTERS]
 
 
 def _list(call: ToolCall, conversation: Conversation, actor: Actor) -> ToolCallOutcome:
@@ -177,9 +217,21 @@ def _list(call: ToolCall, conversation: Conversation, actor: Actor) -> ToolCallO
 
 
 def _text_of(artifact: Artifact, version: ArtifactVersion) -> str:
+    """The text of a file; of a document what `read_version` has made of it before.
+
+    Raises:
+        Unreadable, InvalidInput: it has none.
+        NotReadNow: reading it has not worked this time.
+    """
     text = None
     if is_text(version.content_type):
         text = as_text(storage.read(version.path))
+    elif is_document(version.content_type):
+        readings = FileReading.objects.for_workspace(version.workspace_id)
+        reading = readings.filter(version=version).first()
+        if reading is None:
+            raise NotReadNow
+        text = text_of(reading)
     if text is None:
         raise InvalidInput(
             f"{artifact.name} is no text: {version.content_type}, {told_size(version.size)}."
@@ -187,6 +239,8 @@ def _text_of(artifact: Artifact, version: ArtifactVersion) -> str:
     return text
 
 
+READERS: Final = frozenset({BuiltinTool.READ_ARTIFACT.value})
+"""Tools that need a document's text made before they run."""
 _RUN: Final[Mapping[str, Callable[[ToolCall, Conversation, Actor], ToolCallOutcome]]] = {
     BuiltinTool.CREATE_ARTIFACT.value: _create,
     BuiltinTool.READ_ARTIFACT.value: _read,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import Any
 from uuid import UUID
 
 from chat.artifacts import storage
-from chat.models import Artifact, ArtifactVersion, Conversation
+from chat.models import Artifact, ArtifactVersion, Conversation, FileReading
 from workspaces.errors import NotFound
 
 
@@ -47,7 +49,7 @@ def version_of(artifact: Artifact, number: int) -> ArtifactVersion:
     rows = ArtifactVersion.objects.for_workspace(artifact.workspace_id).filter(
         artifact=artifact, number=number
     )
-    version = rows.select_related("made_by").first()
+    version = rows.select_related("artifact", "made_by").first()
     if version is None:
         raise NotFound(f"Version {number} of this file was not found.")
     return version
@@ -58,11 +60,33 @@ def contents_of(conversation: Conversation) -> list[str]:
     rows = ArtifactVersion.objects.for_workspace(conversation.workspace_id).filter(
         artifact__conversation_id=conversation.pk
     )
-    return list(rows.order_by().values_list("path", flat=True).distinct())
+    read = FileReading.objects.for_workspace(conversation.workspace_id).filter(
+        version__artifact__conversation_id=conversation.pk
+    )
+    paths = set(rows.order_by().values_list("path", flat=True))
+    for pair in read.order_by().values_list("text_path", "picture_path"):
+        paths.update(filter(None, pair))
+    return list(paths)
+
+
+def named_contents(versions: Any, readings: Any, paths: Collection[str]) -> set[str]:
+    """Those of the paths that a version or a reading names.
+
+    Args:
+        versions, readings: rows of one workspace, or of all.
+    """
+    named = set(versions.filter(path__in=paths).order_by().values_list("path", flat=True))
+    for field in ("text_path", "picture_path"):
+        found = readings.filter(**{f"{field}__in": paths}).order_by()
+        named.update(found.values_list(field, flat=True))
+    return named
 
 
 def drop_contents(workspace_id: UUID, paths: list[str]) -> None:
     """Remove contents whose rows are gone; those that another row names stay."""
-    named = ArtifactVersion.objects.for_workspace(workspace_id).filter(path__in=paths)
-    kept = set(named.order_by().values_list("path", flat=True))
+    kept = named_contents(
+        ArtifactVersion.objects.for_workspace(workspace_id),
+        FileReading.objects.for_workspace(workspace_id),
+        paths,
+    )
     storage.drop(path for path in paths if path not in kept)

@@ -19,7 +19,7 @@ from chat.artifacts.errors import TooLarge
 from chat.artifacts.rows import contents_of, drop_contents, newest_of, version_of
 from chat.file_kinds import find_type, is_text
 from chat.file_names import clean_name, numbered
-from chat.models import Artifact, ArtifactVersion, Conversation, ToolCall
+from chat.models import Artifact, ArtifactVersion, Conversation, FileReading, ToolCall
 from chat.recording import Changes, changing
 from chat.values import ArtifactOrigin
 from workspaces.actors import Actor
@@ -228,26 +228,36 @@ def undelete_artifact(*, artifact: Artifact, actor: Actor) -> Artifact:
     return row
 
 
-def copy_artifacts(*, source: Conversation, target: Conversation) -> int:
-    """Give a new conversation the files of another one, in the caller's transaction; contents are shared, not doubled."""
+def copy_artifacts(*, source: Conversation, target: Conversation) -> dict[UUID, ArtifactVersion]:
+    """Give a new conversation the files of another one, in the caller's transaction; contents are shared, not doubled.
+
+    Gives the copies of the versions, by the originals' ids.
+    """
     rows = Artifact.objects.for_workspace(source.workspace_id).filter(
         conversation=source, is_deleted=False
     )
-    copies: list[ArtifactVersion] = []
-    artifacts = list(rows)
-    for row in artifacts:
+    copies: dict[UUID, ArtifactVersion] = {}
+    for row in rows:
         copy = Artifact(
             workspace_id=row.workspace_id, conversation=target, name=row.name, newest=row.newest
         )
         copy.save(force_insert=True)
         versions = ArtifactVersion.objects.for_workspace(row.workspace_id).filter(artifact=row)
         for version in versions:
+            old = version.pk
             version.pk = ArtifactVersion._meta.pk.get_default()
             version.artifact = copy
             version.tool_call_id = version.message_id = None
-            copies.append(version)
-    ArtifactVersion.objects.across_workspaces().bulk_create(copies)
-    return len(artifacts)
+            copies[old] = version
+    ArtifactVersion.objects.across_workspaces().bulk_create(copies.values())
+    readings = list(
+        FileReading.objects.for_workspace(source.workspace_id).filter(version__in=list(copies))
+    )
+    for reading in readings:
+        reading.pk = FileReading._meta.pk.get_default()
+        reading.version = copies[reading.version_id]
+    FileReading.objects.across_workspaces().bulk_create(readings)
+    return copies
 
 
 def forget_contents(conversation: Conversation) -> None:
@@ -314,6 +324,9 @@ def _add(
     version.save(force_insert=True)
     artifact.newest = version.number
     artifact.save(update_fields=["newest", "updated_at"])
+    if not changes.conversation.has_files:
+        changes.conversation.has_files = True
+        changes.save_with_number("has_files")
     version = version_of(artifact, version.number)
     changes.artifact(artifact, version)
     return version

@@ -9,8 +9,9 @@ from itertools import islice
 
 from django.utils import timezone
 
+from chat.artifacts.rows import named_contents
 from chat.artifacts.storage import artifact_storage, drop
-from chat.models import Artifact, ArtifactVersion
+from chat.models import Artifact, ArtifactVersion, FileReading
 from chat.recording import changing
 from workspaces.errors import NotFound
 
@@ -47,8 +48,11 @@ def purge_deleted() -> int:
 
 
 def _sweep_batch(paths: list[str]) -> int:
-    rows = ArtifactVersion.objects.across_workspaces().filter(path__in=paths)
-    named = set(rows.order_by().values_list("path", flat=True))
+    named = named_contents(
+        ArtifactVersion.objects.across_workspaces(),
+        FileReading.objects.across_workspaces(),
+        paths,
+    )
     orphans = [path for path in paths if path not in named]
     drop(orphans)
     if orphans:

@@ -1,4 +1,4 @@
-"""The tools that a bud which makes files is offered beside those of its servers. Pure.
+"""The tools for files: those that make them for buds that do so, those that read them wherever there are files. Pure.
 
 Their names hold no `__`, and those of servers' tools always do, so neither can be taken for the other.
 """
@@ -84,12 +84,19 @@ SPECS: Final = (
     BuiltinSpec(
         name=BuiltinTool.READ_ARTIFACT,
         title="Read a file",
-        description="Read a file of this conversation, or some of its lines.",
+        description="Read a file of this conversation: the whole, some of its lines, or the lines where something"
+        " occurs. Of PDF, Word, Excel, PowerPoint and EPUB files it gives the text.",
         properties={
             "name": _NAME,
             "version": _VERSION,
             "first_line": _LINE,
             "last_line": _LINE,
+            "search": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 200,
+                "description": "Instead of line numbers: a word or phrase. Gives the lines around each place.",
+            },
         },
         required=("name",),
         only_reads=True,

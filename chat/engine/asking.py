@@ -18,7 +18,7 @@ from chat.engine.fenced import unfenced
 from chat.engine.leases import Lease
 from chat.engine.observing import note_completion, request_observed
 from chat.engine.proposals import propose
-from chat.engine.step_task import StepTask, read_task, request_of
+from chat.engine.step_task import StepTask, read_task, request_of, without_pictures
 from chat.live import LiveText, Said
 from chat.models import Message, Turn
 from chat.providers import finish_reasons
@@ -26,11 +26,13 @@ from chat.providers.base import Completion, ReasoningPiece, TextPiece, TokenCoun
 from chat.providers.choosing import model_client
 from chat.providers.errors import (
     ContextTooLong,
+    PicturesRefused,
     ProviderError,
+    ProviderRefusedRequest,
     QuestionTooLong,
     ToolsRefused,
 )
-from chat.providers.known_models import learn_context, learn_protocol
+from chat.providers.known_models import learn_context, learn_protocol, learn_sight
 from chat.toolset import Toolset
 from chat.values import ToolProtocol
 from mcp_servers.gate.caller import Standing
@@ -68,9 +70,12 @@ async def ask_model(lease: Lease, step: int) -> None:
     attempt = _Attempt(time.monotonic())
     saver = asyncio.create_task(_save_now_and_then(lease, message.pk, live))
     try:
-        completion = await _answer(task, live, attempt)
+        sent, completion = await _answer(task, live, attempt)
         live.flush()
-        answer = _finished(task, completion, attempt.answer(task, live.said))
+        answer = _finished(sent, completion, attempt.answer(task, live.said))
+        if sent.notices != task.notices:
+            told = " ".join(part for part in (sent.picture_notice, answer.notice) if part)
+            answer = replace(answer, notice=told)
         await in_database(ledger.finish_step, lease, message.pk, answer)
     except (ProviderError, LimitReached) as error:
         live.flush()
@@ -92,22 +97,39 @@ async def ask_model(lease: Lease, step: int) -> None:
         live.close()
 
 
-async def _answer(task: StepTask, live: LiveText, attempt: _Attempt) -> Completion:
-    """The model's answer, in whichever protocol it takes."""
+async def _answer(task: StepTask, live: LiveText, attempt: _Attempt) -> tuple[StepTask, Completion]:
+    """The model's answer in whichever form it takes, and the task in that form."""
     try:
         async with asyncio.timeout(_seconds_left(task.turn)):
             try:
-                return await _stream(task, live, attempt)
-            except ToolsRefused:
-                if task.bud.tool_protocol != ToolProtocol.AUTO or task.is_fenced:
+                return task, await _stream_with_tools(task, live, attempt)
+            except (PicturesRefused, ProviderRefusedRequest):
+                if not task.pictures or live.said != Said("", ""):
                     raise
-            logger.info("tools_refused", extra={"model": task.provider.model})
+            blind = without_pictures(task)
+            completion = await _stream_with_tools(blind, live, attempt)
+            # Without them it works, so they were what it did not take.
+            logger.info("pictures_refused", extra={"model": task.provider.model})
             await in_database(
-                learn_protocol, task.turn.workspace_id, task.provider, ToolProtocol.FENCED_JSON
+                learn_sight, task.turn.workspace_id, task.provider, sees_pictures=False
             )
-            return await _stream(replace(task, protocol=ToolProtocol.FENCED_JSON), live, attempt)
+            return blind, completion
     except TimeoutError as error:
         raise LimitReached("This turn has taken too long, and was ended.") from error
+
+
+async def _stream_with_tools(task: StepTask, live: LiveText, attempt: _Attempt) -> Completion:
+    """The answer with functions, or with fenced commands from a model that turns out to take no functions."""
+    try:
+        return await _stream(task, live, attempt)
+    except ToolsRefused:
+        if task.bud.tool_protocol != ToolProtocol.AUTO or task.is_fenced:
+            raise
+    logger.info("tools_refused", extra={"model": task.provider.model})
+    await in_database(
+        learn_protocol, task.turn.workspace_id, task.provider, ToolProtocol.FENCED_JSON
+    )
+    return await _stream(replace(task, protocol=ToolProtocol.FENCED_JSON), live, attempt)
 
 
 async def _stream(task: StepTask, live: LiveText, attempt: _Attempt) -> Completion:

@@ -1,4 +1,7 @@
-"""Reading what a person attached, before the model is asked: through the gate, each result committed by itself."""
+"""Reading what a person attached, before the model is asked: resources through the gate, files in a child process.
+
+Each result is committed by itself.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,12 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from audit.services import Ref
+from chat.artifacts.readings import LONGEST_OVERVIEW, overview, read_version, text_of
 from chat.engine.caller import AttachmentCaller
 from chat.engine.leases import Lease
 from chat.engine.rows import held
 from chat.engine.trust import shown
-from chat.models import Attachment, Bud, Message
+from chat.models import Attachment, Bud, FileReading, Message
 from chat.values import AttachmentStatus
 from mcp_servers.client.hidden_text import show_hidden, strip_hidden
 from mcp_servers.client.values import ResourceOutcome, ResourceRequest
@@ -43,6 +47,9 @@ async def read_attachments(
 
 async def _read_one(lease: Lease, attachment_id: UUID, actor: Actor, bud: Bud) -> None:
     row = await in_database(_fetch, lease, attachment_id)
+    if row.server_id is None:
+        await _read_file(lease, row)
+        return
     request = ResourceRequest(
         # The same for every try, so that a question of the server that was answered is not put again.
         call_id=row.pk,
@@ -60,6 +67,31 @@ async def _read_one(lease: Lease, attachment_id: UUID, actor: Actor, bud: Bud) -
         await in_database(_fail, lease, attachment_id, error.message)
     else:
         await in_database(_finish, lease, attachment_id, outcome)
+
+
+async def _read_file(lease: Lease, row: Attachment) -> None:
+    if row.version_id is None:
+        await in_database(_fail, lease, row.pk, "This file has been deleted.")
+        return
+    try:
+        reading = await read_version(lease.workspace_id, row.version_id)
+        text = "" if reading.picture_path else await in_database(text_of, reading)
+    except DomainError as error:
+        await in_database(_fail, lease, row.pk, error.message)
+    else:
+        await in_database(_finish_file, lease, row.pk, reading, strip_hidden(text))
+
+
+def _finish_file(lease: Lease, attachment_id: UUID, reading: FileReading, text: str) -> None:
+    with held(lease) as (changes, _):
+        row = _fetch(lease, attachment_id)
+        row.status = AttachmentStatus.READY.value
+        row.model_text = text[:MOST_CHARACTERS]
+        row.characters = len(text)
+        row.overview = overview(reading, text) if len(text) > LONGEST_OVERVIEW else ""
+        row.read_at = database_now()
+        row.save()
+        changes.message(_message_of(row))
 
 
 def _fetch(lease: Lease, attachment_id: UUID) -> Attachment:

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db import transaction
 from uuid_utils.compat import uuid7
 
-from chat.engine.attaching import ResourceRef, attach, usable_refs
+from chat.engine.attaching import Ref, attach, ref_from_json, usable_refs
 from chat.engine.reading import find_last_message
 from chat.engine.waking import wake
 from chat.models import Message, QueuedMessage, Turn
@@ -73,7 +73,7 @@ def begin_turn(
     client_digest: str,
     text: str,
     asker: Asker,
-    refs: Sequence[ResourceRef],
+    refs: Sequence[Ref],
     parent: UUID | None,
 ) -> tuple[Message, Turn]:
     """Store a message below `parent`, with the turn that answers it. In the caller's transaction."""
@@ -99,8 +99,8 @@ def begin_turn(
         user_message=message,
         **asker.columns(),
     )
-    attach(message, conversation, refs)
-    _touch(changes, message, text)
+    names = attach(message, conversation, refs)
+    _touch(changes, message, text if text.strip() else ", ".join(names))
     changes.message(message, has_attachments=bool(refs))
     changes.turn(turn)
     failpoint(Failpoint.SEND_BEFORE_COMMIT)
@@ -145,7 +145,7 @@ def send_next(turn: Turn, changes: Changes) -> Turn | None:
 def send_queued(queued: QueuedMessage, changes: Changes) -> Turn:
     """Take a message out of the queue and begin its turn. In the caller's transaction; no turn may be active."""
     conversation = changes.conversation
-    refs = [ResourceRef.from_json(one) for one in queued.attachments]
+    refs = [ref_from_json(one) for one in queued.attachments]
     client_id, client_digest = queued.client_id, queued.client_digest
     text, asker = queued.text, Asker.from_queued(queued)
     queued.delete()
@@ -155,7 +155,7 @@ def send_queued(queued: QueuedMessage, changes: Changes) -> Turn:
         client_digest=client_digest,
         text=text,
         asker=asker,
-        refs=usable_refs(conversation, refs),
+        refs=[ref for ref in usable_refs(conversation, refs) if ref],
         parent=path_end(changes),
     )
     changes.queue()

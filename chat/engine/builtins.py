@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from audit.actions import Outcome
 from audit.services import Ref
-from chat.artifacts.calls import run_builtin, saved_outcome
+from chat.artifacts.calls import READERS, run_builtin, saved_outcome, version_asked_for
+from chat.artifacts.readings import read_version
 from chat.artifacts.transfers import arguments_for_gate, keep_received, pin
 from chat.builtin_tools import on_demand
-from chat.builtin_tools.files import RESOURCE, TRANSFERS, is_sending
+from chat.builtin_tools.files import RESOURCE, SPEC_OF, TRANSFERS, is_sending
+from chat.documents.extracting import is_document
 from chat.engine.context import TurnContext
 from chat.engine.leases import Lease
 from chat.engine.requests import builtin_request, request_to_send
@@ -20,6 +23,7 @@ from chat.engine.trust import may_read_resource
 from chat.models import ToolCall
 from chat.toolset import resolve_toolset
 from chat.values import BuiltinTool
+from mcp_servers.client.schemas import check_arguments
 from mcp_servers.client.values import ResourceRequest, TextPart, ToolCallOutcome, ToolCallRequest
 from mcp_servers.gate import (
     BuiltinRequest,
@@ -46,6 +50,8 @@ async def call_built_in(
     if call.builtin in on_demand.SPEC_OF:
         return await call_builtin(request, partial(_look_up, call, task))
     if call.builtin not in TRANSFERS:
+        if call.builtin in READERS:
+            await _read_first(call, task)
         run = partial(run_builtin, call, task.turn.conversation, task.actor)
         return await call_builtin(request, run)
     call = await in_database(_prepare, lease, call, task, request)
@@ -53,6 +59,15 @@ async def call_built_in(
     if is_sending(call) or outcome.is_error:
         return outcome
     return await in_database(_keep, call, task, outcome)
+
+
+async def _read_first(call: ToolCall, task: TurnContext) -> None:
+    """Have a document's text at hand before the call that asks for it; what is wrong with it the call will tell."""
+    with suppress(DomainError):
+        check_arguments(SPEC_OF[call.builtin].input_schema, call.arguments)
+        version = await in_database(version_asked_for, call, task.turn.conversation)
+        if is_document(version.content_type):
+            await read_version(call.workspace_id, version.pk)
 
 
 def _look_up(call: ToolCall, task: TurnContext) -> ToolCallOutcome:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 DEFAULT_CONTEXT = 100_000
 """Tokens that a model is believed to read where nobody has said how many."""
 ROOM_FOR_ANSWER = 4_096
+MOST_ATTACHED = 60_000
+"""Characters of what is attached to the newest question, however much the model reads."""
 _SHORTER = (4_000, 500)
 """Characters that results of earlier turns are shortened to, one after the other."""
 _SHORTER_NOW = (16_000, 4_000, 500)
@@ -43,12 +45,24 @@ class PastStep:
     """In which the model wrote the calls down, if it could only write."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastPicture:
+    """A picture that was attached to a question."""
+
+    name: str
+    path: str = ""
+    """Name within the artifact storage; empty: it is only named, since it is old or gone."""
+    tokens: int = 0
+    """About how many a model reads it as."""
+
+
 @dataclass(frozen=True, slots=True)
 class PastTurn:
     """A question and all that has answered it so far."""
 
     question: str
     steps: tuple[PastStep, ...] = ()
+    pictures: tuple[PastPicture, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +113,12 @@ class Window:
     """The model could not read it all."""
     too_long: int | None = None
     """What it could not read last, as it was estimated."""
+
+    @property
+    def attached_characters(self) -> int:
+        """How much of what is attached to a question is sent as it is: a third of what the model reads."""
+        tokens = (self.context_tokens or DEFAULT_CONTEXT) / self.factor
+        return min(MOST_ATTACHED, int(tokens * _BYTES_A_TOKEN / 3))
 
     def budget(self, full: int) -> int:
         """The estimated tokens that may be sent of `full`."""
@@ -194,6 +214,7 @@ def _results(turn: PastTurn) -> list[str]:
 
 def _size(turn: PastTurn) -> int:
     size = _AROUND_MESSAGE + estimate(turn.question)
+    size += sum(picture.tokens for picture in turn.pictures)
     for step in turn.steps:
         size += _AROUND_MESSAGE + estimate(step.text)
         # Sent instead of names and arguments, and may be a little longer.

@@ -24,7 +24,7 @@ def is_offered(builtin: str, bud: Bud) -> bool:
     """Whether a bud is offered this built-in tool, as it is set up now."""
     if builtin in on_demand.SPEC_OF:
         return bud.mcp.tool_exposure is ToolExposure.ON_DEMAND
-    return bud.makes_artifacts
+    return bud.makes_artifacts or SPEC_OF[builtin].only_reads
 
 
 def request_of(call: ToolCall, turn: Turn, bud: Bud, actor: Actor) -> ToolCallRequest:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.conf import settings
 
+from chat.artifacts import storage
+from chat.artifacts.errors import ContentMissing
+from chat.documents.pictures import MIME_TYPE
 from chat.engine.context import LimitReached, read_context
 from chat.engine.context_window import Fitted, Window, estimate, fit
 from chat.engine.history import read_history
@@ -36,6 +42,8 @@ class StepTask:
     step: int
     provider: ProviderSpec
     facts: ModelFacts
+    pictures: Mapping[str, str]
+    """Those of the history that are sent, as data URLs, by their paths."""
     protocol: ToolProtocol
     toolset: Toolset
     prompt: str
@@ -46,7 +54,17 @@ class StepTask:
     @property
     def notices(self) -> tuple[str, ...]:
         """What the person should know of what is sent."""
-        return tuple(part for part in (*self.toolset.notices, self.fitted.notice) if part)
+        notices = (*self.toolset.notices, self.fitted.notice, self.picture_notice)
+        return tuple(part for part in notices if part)
+
+    @property
+    def picture_notice(self) -> str:
+        """That the model did not see the pictures of the question; empty: it did, or there are none."""
+        asked = self.fitted.turns[-1].pictures if self.fitted.turns else ()
+        if self.facts.sees_pictures is not False or not asked:
+            return ""
+        what = "the picture was" if len(asked) == 1 else "the pictures were"
+        return f"{self.provider.model} cannot see pictures, so {what} not shown to it. Ask a bud with another model."
 
     @property
     def is_fenced(self) -> bool:
@@ -61,7 +79,7 @@ def request_of(task: StepTask) -> CompletionRequest:
     parameters = task.bud.model_parameters.model_dump(exclude_none=True)
     if task.is_fenced:
         offered = [] if choice == "none" else functions
-        messages = fenced_messages(task.prompt, task.fitted.turns, offered, choice)
+        messages = fenced_messages(task.prompt, task.fitted.turns, offered, choice, task.pictures)
         return CompletionRequest(
             model=task.provider.model, messages=messages, parameters=parameters
         )
@@ -69,7 +87,7 @@ def request_of(task: StepTask) -> CompletionRequest:
     has_calls = any(step.calls for turn in task.fitted.turns for step in turn.steps)
     return CompletionRequest(
         model=task.provider.model,
-        messages=native_messages(task.prompt, task.fitted.turns),
+        messages=native_messages(task.prompt, task.fitted.turns, task.pictures),
         tools=functions if choice != "none" or has_calls else (),
         tool_choice=choice,
         parameters=parameters,
@@ -96,14 +114,14 @@ def read_task(lease: Lease, step: int) -> StepTask:
     provider = provider_for(bud)
     facts = known_facts(lease.workspace_id, provider)
     prompt = with_instructions(bud.system_prompt, toolset.instructions)
-    history = read_history(turn)
     window = Window(
         context_tokens=facts.context_tokens,
         answer_tokens=bud.model_parameters.max_tokens,
-        factor=history.factor,
         is_halved=turn.trims_history,
-        too_long=history.too_long,
     )
+    history = read_history(turn, attached_characters=window.attached_characters)
+    window = replace(window, factor=history.factor, too_long=history.too_long)
+    fitted = fit(history.turns, window, fixed=_fixed_size(prompt, toolset))
     return StepTask(
         turn=turn,
         bud=bud,
@@ -114,10 +132,26 @@ def read_task(lease: Lease, step: int) -> StepTask:
         protocol=_protocol_of(bud, facts),
         toolset=toolset,
         prompt=prompt,
-        fitted=fit(history.turns, window, fixed=_fixed_size(prompt, toolset)),
+        fitted=fitted,
+        pictures={} if facts.sees_pictures is False else _pictures_of(fitted),
         earlier=read_earlier(turn) if step else EarlierCalls(Counter()),
         untrusted_source=history.untrusted_source,
     )
+
+
+def without_pictures(task: StepTask) -> StepTask:
+    """The same for a model that turned out to see none."""
+    return replace(task, pictures={}, facts=replace(task.facts, sees_pictures=False))
+
+
+def _pictures_of(fitted: Fitted) -> dict[str, str]:
+    found = {}
+    for picture in (one for turn in fitted.turns for one in turn.pictures if one.path):
+        # One that has gone is named in the text, and that is all.
+        with suppress(ContentMissing):
+            data = base64.b64encode(storage.read(picture.path)).decode()
+            found[picture.path] = f"data:{MIME_TYPE};base64,{data}"
+    return found
 
 
 def _protocol_of(bud: Bud, facts: ModelFacts) -> ToolProtocol:

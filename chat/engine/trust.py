@@ -48,6 +48,8 @@ def find_source(
         for one in attached.get(message.pk, ()):
             if one.status == AttachmentStatus.QUEUED:
                 continue
+            if one.server_id is None:
+                return f"the file {_quoted(one.title)} was attached"
             # Also what could not be read counts: the server has answered.
             if one.server_id not in closed:
                 closed[one.server_id] = _reaches_nothing(one.server_id, one.workspace_id)

@@ -4,6 +4,7 @@ from chat.models.artifacts import Artifact, ArtifactVersion
 from chat.models.attachments import Attachment
 from chat.models.buds import Bud, ModelProvider, ProviderModel
 from chat.models.conversations import Conversation, Message, QueuedMessage
+from chat.models.readings import FileReading
 from chat.models.turns import ToolCall, Turn
 from chat.models.webhooks import WebhookDelivery, WebhookEndpoint
 
@@ -13,6 +14,7 @@ __all__ = [
     "Attachment",
     "Bud",
     "Conversation",
+    "FileReading",
     "Message",
     "ModelProvider",
     "ProviderModel",

@@ -1,4 +1,4 @@
-"""Resources of MCP servers that a person attached to a message."""
+"""What a person attached to a message: resources of MCP servers, and files of the conversation."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from django.db import models
 
+from chat.models.artifacts import ArtifactVersion
 from chat.models.conversations import Message
 from chat.values import AttachmentStatus
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
@@ -22,15 +23,22 @@ class AttachmentQuerySet(WorkspaceQuerySet["Attachment"]):
 
 
 class Attachment(WorkspaceModel):
-    """One resource, named when the message was sent and read, through the gate, before the model is asked."""
+    """A resource or a file, named when the message was sent and read before the model is asked.
+
+    A resource is read through the gate. A file is one version of an artifact.
+    """
 
     message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="attachments")
     position = models.PositiveSmallIntegerField()
     # Values, so that the message still reads right when the server is gone.
-    server_id = models.UUIDField()
-    server_name = models.CharField(max_length=200)
+    server_id = models.UUIDField(null=True, help_text="None: a file.")
+    server_name = models.CharField(max_length=200, blank=True)
     resource_id = models.UUIDField(null=True)
-    uri = models.CharField(max_length=2048)
+    uri = models.CharField(max_length=2048, blank=True)
+    version = models.ForeignKey(
+        ArtifactVersion, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    file = models.JSONField(null=True, help_text="The version as calls and the log name it.")
     title = models.CharField(max_length=256, blank=True)
     mime_type = models.CharField(max_length=200, blank=True)
     status = models.CharField(
@@ -40,6 +48,15 @@ class Attachment(WorkspaceModel):
     )
     content = models.JSONField(default=list, help_text="Content parts as they were read.")
     model_text = models.TextField(blank=True, help_text="What the model reads of it.")
+    overview = models.TextField(
+        blank=True,
+        default="",
+        db_default="",
+        help_text="What it reads instead, where the whole is too long.",
+    )
+    characters = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="Of the whole text of a file; model_text may hold less."
+    )
     error = models.TextField(blank=True)
     read_at = models.DateTimeField(null=True)
 

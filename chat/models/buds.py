@@ -68,6 +68,12 @@ class ProviderModel(WorkspaceModel):
     completion_price = models.DecimalField(
         max_digits=12, decimal_places=6, null=True, blank=True, help_text="Per million tokens."
     )
+    sees_pictures = models.BooleanField(
+        null=True,
+        blank=True,
+        choices=[(True, "Yes"), (False, "No")],
+        help_text="Unknown: the first picture tries it.",
+    )
     learned_protocol = models.CharField(
         max_length=12,
         blank=True,

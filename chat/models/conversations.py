@@ -66,6 +66,12 @@ class Conversation(WorkspaceModel):
         max_digits=14, decimal_places=6, null=True, editable=False, help_text="None: no prices."
     )
     mcp_config_overrides = models.JSONField(default=dict, blank=True)
+    has_files = models.BooleanField(
+        default=False,
+        db_default=False,
+        editable=False,
+        help_text="Buds that make no files may read these.",
+    )
     is_pinned = models.BooleanField(default=False)
     is_archived = models.BooleanField(default=False)
     event_seq = models.PositiveBigIntegerField(

@@ -20,6 +20,11 @@ class CompletionRequest:
     tool_choice: str | Mapping[str, Any] | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def has_pictures(self) -> bool:
+        """Whether a message has parts: what is not all text has pictures."""
+        return any(isinstance(message.get("content"), list) for message in self.messages)
+
 
 @dataclass(frozen=True, slots=True)
 class TextPiece:

@@ -8,6 +8,7 @@
 │   └── QuestionTooLong              502  what was asked is, all by itself
 ├── ContentFiltered                  502  the provider's content filter stepped in
 ├── ToolsRefused                     502  this model takes no tools
+├── PicturesRefused                  502  this model sees no pictures
 ├── ProviderRefusedRequest           502  anything else the provider finds wrong with the request
 ├── ProviderUnreachable              502  no connection, or its own failure
 ├── ProviderStalled                  502  it stopped sending
@@ -84,6 +85,11 @@ class ToolsRefused(ProviderError):
         "This model cannot call functions. A workspace admin can set the bud's tool protocol to fenced JSON, "
         "or choose another model."
     )
+
+
+class PicturesRefused(ProviderError):
+    code = "provider_refused_pictures"
+    default_message = "This model cannot see pictures. Choose a bud with another model."
 
 
 class ProviderRefusedRequest(ProviderError):

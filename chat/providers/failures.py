@@ -18,6 +18,7 @@ from typing import Any
 from chat.providers.errors import (
     ContentFiltered,
     ContextTooLong,
+    PicturesRefused,
     ProviderCreditSpent,
     ProviderError,
     ProviderKeyRefused,
@@ -57,6 +58,11 @@ _CREDIT = re.compile(
 _RATE = re.compile(
     r"rate[ _-]?limit|too many requests|overloaded|throttl|resource[ _]exhausted", re.I
 )
+_PICTURES = re.compile(
+    r"\b(image|vision|multi-?modal|input modalit|mmproj)|content(\W+\w+){0,3} (must|should) be a string"
+    r"|(expected|valid) (a )?string",
+    re.I,
+)
 _MODEL = re.compile(r"model[\w .:/'\"`-]* (not found|does not exist)|model_not_found", re.I)
 _KEY = re.compile(r"api[ _]?key|unauthori[sz]ed|authentication", re.I)
 _LIMIT_TOLD = re.compile(
@@ -94,6 +100,7 @@ def error_of(
     status: int | None = None,
     wait: float | None = None,
     has_tools: bool = False,
+    has_pictures: bool = False,
     details: Mapping[str, Any] | None = None,
 ) -> ProviderError:
     """The kind of failure, in our words.
@@ -102,6 +109,7 @@ def error_of(
         status: that of the response; None in the middle of a stream.
         wait: for how many seconds the provider wants to be left alone.
         has_tools: the request offered tools.
+        has_pictures: the request showed pictures.
     """
     words = told.words
     status = told.status if status is None else status
@@ -111,6 +119,8 @@ def error_of(
     )
     if is_refusal and has_tools and status != 429 and _TOOLS.search(words):
         return ToolsRefused(details=more)
+    if is_refusal and has_pictures and status != 429 and _PICTURES.search(words):
+        return PicturesRefused(details=more)
     if is_refusal and _CONTEXT.search(words) and not _RATE.search(words):
         return ContextTooLong(details={**more, **_limit_told(words)})
     if is_refusal and status != 429 and _FILTER.search(words):

@@ -44,6 +44,8 @@ class ModelFacts:
 
     context_tokens: int | None = None
     prices: Prices = field(default_factory=Prices)
+    sees_pictures: bool | None = None
+    """None: nobody knows yet; the first picture tries it."""
     learned_protocol: ToolProtocol | None = None
 
 
@@ -60,6 +62,7 @@ def known_facts(workspace_id: UUID, spec: ProviderSpec) -> ModelFacts:
         prices=Prices(
             prompt=row.prompt_price, cached=row.cached_price, completion=row.completion_price
         ),
+        sees_pictures=row.sees_pictures,
         learned_protocol=ToolProtocol(row.learned_protocol) if row.learned_protocol else None,
     )
 
@@ -82,6 +85,11 @@ def learn_protocol(workspace_id: UUID, spec: ProviderSpec, protocol: ToolProtoco
     """Remember which protocol a model was found to need."""
     rows = _row_of(workspace_id, spec)
     rows.update(learned_protocol=protocol.value)
+
+
+def learn_sight(workspace_id: UUID, spec: ProviderSpec, *, sees_pictures: bool) -> None:
+    """Remember whether a model takes pictures; what an administrator has entered stays."""
+    _row_of(workspace_id, spec).filter(sees_pictures=None).update(sees_pictures=sees_pictures)
 
 
 def learn_context(workspace_id: UUID, spec: ProviderSpec, tokens: int) -> None:

@@ -217,5 +217,6 @@ def _status_error(error: openai.APIStatusError, request: CompletionRequest) -> P
         status=error.status_code,
         wait=wait_of(error.response.headers),
         has_tools=bool(request.tools),
+        has_pictures=request.has_pictures,
         details={"request_id": str(error.request_id or "")[:100]},
     )

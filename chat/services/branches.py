@@ -9,11 +9,11 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from chat.artifacts.services import copy_artifacts
-from chat.engine.attaching import ResourceRef, usable_refs
+from chat.engine.attaching import refs_of, usable_refs
 from chat.engine.beginning import Asker, answer_again, begin_turn
 from chat.engine.states import ACTIVE_TURNS
 from chat.message_paths import newest_leaf, path_to
-from chat.models import Attachment, Conversation, Message, ToolCall, Turn
+from chat.models import ArtifactVersion, Attachment, Conversation, Message, ToolCall, Turn
 from chat.recording import Changes, changing
 from chat.services.turns import (
     Queued,
@@ -64,7 +64,7 @@ def edit_message(*, message: Message, client_id: str, text: str, actor: Actor) -
             client_digest=digest,
             text=text,
             asker=Asker.from_actor(actor),
-            refs=usable_refs(changes.conversation, _refs_of(message)),
+            refs=[ref for ref in usable_refs(changes.conversation, refs_of(message)) if ref],
             parent=message.parent_id,
         )
         return Sent(written, turn, is_new=True)
@@ -164,10 +164,11 @@ def _fork(
         client_digest=digest,
         forked_from=old.pk,
         mcp_config_overrides=old.mcp_config_overrides,
+        has_files=old.has_files,
     )
     messages = _copy_path(path, new)
+    _copy_attachments(messages, copy_artifacts(source=old, target=new), new)
     _copy_turns(path, messages, new)
-    copy_artifacts(source=old, target=new)
     Conversation.objects.for_workspace(workspace_id).filter(pk=new.pk).update(
         leaf=messages[path[-1].pk]
     )
@@ -201,11 +202,21 @@ def _copy_path(path: Sequence[Message], new: Conversation) -> dict[UUID, Message
             client_digest="",
         )
     Message.objects.bulk_create(copies.values())
-    _copy_all(
-        Attachment.objects.for_workspace(new.workspace_id).filter(message__in=list(copies)),
-        lambda row: {"message": copies[row.message_id]},
-    )
     return copies
+
+
+def _copy_attachments(
+    messages: dict[UUID, Message], versions: dict[UUID, ArtifactVersion], new: Conversation
+) -> None:
+    """What the messages took along; files are those of the new conversation, as far as they were not deleted."""
+
+    def changes_of(row: Attachment) -> dict[str, Any]:
+        version = versions.get(row.version_id) if row.version_id else None
+        file = {**row.file, "id": str(version.artifact_id)} if row.file and version else row.file
+        return {"message": messages[row.message_id], "version": version, "file": file}
+
+    rows = Attachment.objects.for_workspace(new.workspace_id).filter(message__in=list(messages))
+    _copy_all(rows, changes_of)
 
 
 def _copy_turns(path: Sequence[Message], messages: dict[UUID, Message], new: Conversation) -> None:
@@ -262,14 +273,6 @@ def _copy(row: Any, **changed: Any) -> Any:
     for name, value in changed.items():
         setattr(copy, name, value)
     return copy
-
-
-def _refs_of(message: Message) -> list[ResourceRef]:
-    rows = Attachment.objects.for_workspace(message.workspace_id).filter(message=message)
-    return [
-        ResourceRef(server_id=row.server_id, uri=row.uri, resource_id=row.resource_id)
-        for row in rows
-    ]
 
 
 def _must_be_idle(changes: Changes) -> None:

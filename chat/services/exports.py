@@ -12,7 +12,7 @@ from uuid import UUID
 from django.utils.text import slugify
 
 from chat.message_paths import path_to
-from chat.models import Conversation, Message, ToolCall
+from chat.models import Attachment, Conversation, Message, ToolCall
 from chat.values import MessageRole
 from chat.wire import moment
 from mcp_servers.client.hidden_text import show_hidden
@@ -67,15 +67,22 @@ def _entries(conversation: Conversation) -> list[dict[str, Any]]:
         message__in=[row.pk for row in path if row.role == MessageRole.ASSISTANT]
     ):
         calls[call.message_id].append(call)
+    attached: defaultdict[UUID, list[str]] = defaultdict(list)
+    for one in Attachment.objects.for_workspace(workspace_id).filter(
+        message__in=[row.pk for row in path if row.role == MessageRole.USER]
+    ):
+        name = redact_text(one.title or one.uri, workspace_id=workspace_id)
+        attached[one.message_id].append(show_hidden(name))
     return [
         {
             "role": row.role,
             "text": redact(row.text, workspace_id=workspace_id),
+            "attachments": attached[row.pk],
             "created_at": moment(row.created_at),
             "tool_calls": [_call(call) for call in calls[row.pk]],
         }
         for row in path
-        if row.text or calls[row.pk]
+        if row.text or attached[row.pk] or calls[row.pk]
     ]
 
 
@@ -97,6 +104,8 @@ def _markdown(title: str, bud: str, entries: list[dict[str, Any]]) -> str:
         parts.append(f"## {who}, {entry['created_at']}")
         if entry["text"]:
             parts.append(entry["text"])
+        if entry["attachments"]:
+            parts.append(f"Attached: {', '.join(entry['attachments'])}")
         for call in entry["tool_calls"]:
             name = f"{call['server']}.{call['tool']}" if call["server"] else call["tool"]
             parts.append(f"Tool call `{name}`: {call['status'].replace('_', ' ')}")

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Max, Min
 
 from chat.engine import runner
-from chat.engine.attaching import ResourceRef, check_refs
+from chat.engine.attaching import Ref, check_refs
 from chat.engine.beginning import Asker, begin_turn, path_end
 from chat.engine.endings import end_turn
 from chat.engine.reading import find_active_turn, find_queued_message, find_sent_message
@@ -55,7 +55,7 @@ def send_message(
     client_id: str,
     text: str,
     actor: Actor,
-    attachments: Sequence[ResourceRef] = (),
+    attachments: Sequence[Ref] = (),
 ) -> Sent:
     """Store a person's message and start the turn that answers it.
 
@@ -85,7 +85,7 @@ def send_or_queue(
     text: str,
     actor: Actor,
     when_busy: WhenBusy,
-    attachments: Sequence[ResourceRef] = (),
+    attachments: Sequence[Ref] = (),
 ) -> Sent | Queued:
     """The same; and while a turn runs, let the message wait for its end, or stop that turn for it.
 
@@ -96,7 +96,7 @@ def send_or_queue(
     """
     require(actor, Permission.USE_CHAT, workspace_id=conversation.workspace_id)
     check_client_id(client_id)
-    check_text(text)
+    check_text(text, may_be_empty=bool(attachments))
     digest = digest_of("send", text, [ref.as_json() for ref in attachments])
     with changing(conversation.pk, conversation.workspace_id) as changes:
         known = find_sent(conversation, client_id, digest)
@@ -175,7 +175,7 @@ def find_sent(conversation: Conversation, client_id: str, digest: str) -> Sent |
 
 
 def _put_in_queue(
-    changes: Changes, refs: Sequence[ResourceRef], asker: Asker, **given: str
+    changes: Changes, refs: Sequence[Ref], asker: Asker, **given: str
 ) -> QueuedMessage:
     conversation = changes.conversation
     rows = QueuedMessage.objects.for_workspace(conversation.workspace_id)
@@ -287,10 +287,10 @@ def check_client_id(client_id: str) -> None:
         raise InvalidInput(fields={"client_id": ["1 to 64 letters, digits or . : _ -"]})
 
 
-def check_text(text: str) -> None:
-    """Raise InvalidInput unless this can be a message."""
+def check_text(text: str, *, may_be_empty: bool = False) -> None:
+    """Raise InvalidInput unless this can be a message; what is attached may speak for itself."""
     fault = ""
-    if not text.strip():
+    if not text.strip() and not may_be_empty:
         fault = "Write something first."
     elif len(text) > LONGEST_MESSAGE:
         fault = f"At most {LONGEST_MESSAGE} characters."

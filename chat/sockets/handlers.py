@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from chat import commands
-from chat.engine.attaching import ResourceRef
+from chat.engine.attaching import FileRef, Ref, ResourceRef
 from chat.services.approvals import decide
 from chat.services.branches import edit_message, regenerate, show_branch
 from chat.services.inputs import answer_input
@@ -26,13 +26,19 @@ def _send(door: Door, command: commands.Send) -> Answer:
         conversation=door.conversation(command.conversation_id),
         client_id=command.client_id,
         text=command.text,
-        attachments=[ResourceRef(**one.model_dump()) for one in command.attachments],
+        attachments=[_ref(one) for one in command.attachments],
         when_busy=command.when_busy,
         actor=door.actor,
     )
     if isinstance(sent, Queued):
         return {"queued_id": sent.message.pk}
     return {"message_id": sent.message.pk, "turn_id": sent.turn.pk}
+
+
+def _ref(name: commands.ResourceName | commands.FileName) -> Ref:
+    if isinstance(name, commands.FileName):
+        return FileRef(**name.model_dump())
+    return ResourceRef(**name.model_dump())
 
 
 def _edit_message(door: Door, command: commands.EditMessage) -> Answer:

@@ -40,6 +40,7 @@ from chat.models import (
     Attachment,
     Bud,
     Conversation,
+    FileReading,
     Message,
     ModelProvider,
     ProviderModel,
@@ -276,6 +277,12 @@ def make_side(slug: str, text: str) -> Side:
         path=page.path,
         origin=ArtifactOrigin.UPLOAD.value,
         made_by=member,
+    )
+    FileReading.objects.create(
+        workspace=workspace,
+        version=version,
+        text_path=page.path,
+        outline=[[f"{text} heading", 1]],
     )
     AuditPolicy.objects.create(workspace=workspace)
     AuditBody.objects.create(entry_id=uuid7(), workspace_id=workspace.pk, key=f"{text}-key")

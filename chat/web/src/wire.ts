@@ -120,8 +120,9 @@ export interface Send {
   conversation_id: string;
   /** Your own id for the message. The same id again sends nothing twice. */
   client_id: string;
+  /** May be empty if something is attached. */
   text: string;
-  attachments?: ResourceName[];
+  attachments?: (ResourceName | FileName)[];
   /** While a turn runs: refuse this message, queue it, or interrupt the turn. */
   when_busy?: WhenBusy;
 }
@@ -463,6 +464,7 @@ export type ArtifactKind =
   | "json"
   | "image"
   | "pdf"
+  | "document"
   | "binary";
 
 /** A version of a file, as a tool call names it. */
@@ -490,10 +492,24 @@ export interface ArtifactVersion {
   created_at: string;
 }
 
-/** A resource that was attached, and what was read of it. */
+/** One version of a file of the conversation. */
+export interface AttachedFile {
+  id: string;
+  name: string;
+  version: number;
+  kind: ArtifactKind;
+  content_type: string;
+  size: number;
+  sha256: string;
+}
+
+/** A resource or a file that was attached, and what was read of it. */
 export interface Attachment {
   id: string;
-  server: ServerName;
+  /** Null for a file. */
+  server: ServerName | null;
+  /** Null for a resource. */
+  file: AttachedFile | null;
   resource_id: string | null;
   uri: string;
   title: string;
@@ -626,6 +642,13 @@ export interface EffectiveServer {
   tools: OfferedTool[];
 }
 
+/** A file of the conversation. Upload it before you send the message. */
+export interface FileName {
+  artifact_id: string;
+  /** Without it the newest. */
+  version?: number | null;
+}
+
 /** A prompt as its server filled it in; hidden characters are left out, and told of. */
 export interface FilledPrompt {
   description: string;
@@ -743,9 +766,11 @@ export interface PromptMessage {
   content: ContentPart;
 }
 
+/** A resource of a server, or a file of the conversation. */
 export interface QueuedAttachment {
-  server_id: string;
-  uri: string;
+  server_id: string | null;
+  uri: string | null;
+  artifact_id: string | null;
 }
 
 /** A message that waits for the running turn to end. */

@@ -1,0 +1,105 @@
+"""What models are given of files: read once, in the background, and kept beside the version."""
+
+from __future__ import annotations
+
+import asyncio
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+
+from chat.artifacts import storage
+from chat.documents.extracting import Extracted, Unreadable, extract, is_document
+from chat.documents.pictures import ModelPicture, for_model
+from chat.file_kinds import Kind, as_text, is_text, kind_of
+from chat.models import ArtifactVersion, FileReading
+from workspaces.database import in_database
+
+LONGEST_OVERVIEW = 4_000
+"""Characters of what stands for a file that is too long to be sent whole."""
+_MOST_TITLES = 60
+
+
+async def read_version(workspace_id: UUID, version_id: UUID) -> FileReading:
+    """What a model is given of this version; the first time it is made, which may take some seconds.
+
+    Raises:
+        NotFound: there is no such version.
+        ContentMissing, StorageUnavailable, NotReadNow: it did not work this time; nothing is kept of that.
+    """
+    version = await in_database(_fetch, workspace_id, version_id)
+    made: FileReading | None = getattr(version, "reading", None)
+    if made is not None:
+        return made
+    return await in_database(_keep, version, await _read(version))
+
+
+def text_of(reading: FileReading) -> str:
+    """The whole text of what was read.
+
+    Raises:
+        Unreadable: there is none.
+        ContentMissing: the storage does not have it.
+    """
+    if not reading.text_path:
+        raise Unreadable(reading.error or "This is a picture. It has no text.")
+    return as_text(storage.read(reading.text_path)) or ""
+
+
+def overview(reading: FileReading, text: str) -> str:
+    """The outline of a text and how it begins."""
+    titles = [f"line {line}: {title}" for title, line in reading.outline[:_MOST_TITLES]]
+    if len(reading.outline) > _MOST_TITLES:
+        titles.append(f"… and {len(reading.outline) - _MOST_TITLES} more")
+    outline = "Its parts:\n" + "\n".join(titles) + "\n\n" if titles else ""
+    outline = outline[: LONGEST_OVERVIEW // 2]
+    return f"{outline}How it begins:\n{text[: LONGEST_OVERVIEW - len(outline)]}"
+
+
+def _fetch(workspace_id: UUID, version_id: UUID) -> ArtifactVersion:
+    rows = ArtifactVersion.objects.for_workspace(workspace_id)
+    return rows.select_related("artifact", "reading").fetch(version_id)
+
+
+async def _read(version: ArtifactVersion) -> Extracted | ModelPicture | str:
+    """The text or the picture; a sentence says why there is neither."""
+    content = await in_database(storage.read, version.path)
+    try:
+        if is_document(version.content_type):
+            return await extract(content, version.content_type)
+        return await asyncio.to_thread(_read_plain, content, version)
+    except Unreadable as error:
+        return error.message
+
+
+def _read_plain(content: bytes, version: ArtifactVersion) -> Extracted | ModelPicture:
+    if kind_of(version.content_type, version.artifact.name) is Kind.IMAGE:
+        return for_model(content)
+    text = as_text(content) if is_text(version.content_type) else None
+    if text is None:
+        raise Unreadable("Files of this kind cannot be read.")
+    return Extracted(text=text)
+
+
+def _keep(version: ArtifactVersion, read: Extracted | ModelPicture | str) -> FileReading:
+    row = FileReading(workspace_id=version.workspace_id, version=version)
+    stored = None
+    if isinstance(read, str):
+        row.error = read
+    elif isinstance(read, ModelPicture):
+        stored = storage.store(version.workspace_id, read.content)
+        row.picture_path, row.width, row.height = stored.path, read.width, read.height
+    else:
+        if is_document(version.content_type):
+            stored = storage.store(version.workspace_id, read.text.encode())
+        row.text_path = stored.path if stored else version.path
+        row.characters, row.lines = len(read.text), read.text.count("\n") + 1
+        row.outline, row.is_cut = [list(part) for part in read.outline], read.is_cut
+    try:
+        with transaction.atomic():
+            row.save(force_insert=True)
+    except IntegrityError:
+        # Somebody else has read it meanwhile, or it is gone.
+        if stored is not None:
+            storage.drop([stored.path])
+        return FileReading.objects.for_workspace(version.workspace_id).get(version=version)
+    return row

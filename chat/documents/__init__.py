@@ -1,0 +1,1 @@
+"""Text out of documents, and pictures made fit for models."""

@@ -1,0 +1,136 @@
+"""Text out of documents: each kind, and those that are broken, protected or made to harm."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import sys
+from unittest.mock import patch
+
+import pytest
+from PIL import Image
+
+from chat.documents import extracting
+from chat.documents.child import MOST_CHARACTERS
+from chat.documents.extracting import Extracted, NotReadNow, Unreadable, extract
+from chat.documents.pictures import MOST_SIDE, for_model
+from chat.file_kinds import BINARY, find_type
+from tests import documents
+
+
+def read(content: bytes, name: str = "file") -> Extracted:
+    """What a model would get of it."""
+    return asyncio.run(extract(content, find_type(content, name)))
+
+
+def test_each_page_of_a_pdf_stands_under_its_number() -> None:
+    """REL-320: the outline names the line at which each page begins."""
+    found = read(documents.pdf(["The first page", "The second page"]))
+    assert found.text.splitlines() == ["[Page 1]", "The first page", "[Page 2]", "The second page"]
+    assert found.outline == (("Page 1", 1), ("Page 2", 3))
+
+
+def test_headings_of_a_word_document_are_its_outline() -> None:
+    """REL-320: the text is Markdown."""
+    found = read(documents.docx("Plan", "We begin on Monday."))
+    assert found.text.startswith("# Plan\n\nWe begin on Monday.")
+    assert found.outline == (("Plan", 1),)
+
+
+def test_each_sheet_of_a_workbook_is_csv() -> None:
+    """REL-320: with the values that were saved; empty rows are left out."""
+    found = read(documents.xlsx("Sales", [["Oslo", 3, None], [None], ["Bergen, old", 2.5]]))
+    assert found.text.splitlines() == ["[Sheet Sales]", "Oslo,3", '"Bergen, old",2.5']
+
+
+def test_slides_and_chapters_have_their_titles() -> None:
+    """REL-320: PowerPoint and EPUB."""
+    slide = read(documents.slides("Hello", "What we do"))
+    assert slide.text.splitlines() == ["[Slide 1: Hello]", "Hello", "What we do"]
+    chapter = read(documents.epub("One", "It was a dark night."))
+    assert "It was a dark night." in chapter.text
+    assert ("One", 2) in chapter.outline
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (documents.pdf([""]), "no text"),
+        (b"%PDF-1.4\nnothing of a document\n%%EOF", "damaged"),
+        (documents.archive({"word/document.xml": b"0" * 250_000_000}), "unpacks to more"),
+        (documents.archive({"xl/workbook.xml": "<broken"}), "damaged"),
+    ],
+    ids=["scan", "broken PDF", "zip bomb", "broken workbook"],
+)
+def test_what_cannot_be_read_says_why(content: bytes, reason: str) -> None:
+    """REL-321: in words for people, and never in those of a library."""
+    with pytest.raises(Unreadable, match=reason):
+        read(content)
+
+
+def test_a_huge_sheet_is_read_in_part() -> None:
+    """REL-321: what was read until then is given, and that there is more."""
+    wide = [["word " * 200] * 5 for _ in range(1_200)]
+    found = read(documents.xlsx("Big", wide))
+    assert found.is_cut
+    assert len(found.text) <= MOST_CHARACTERS + 1
+
+
+def test_the_child_can_reach_nothing() -> None:
+    """REL-322: no connection, no other program, no writing, and none of the platform's secrets."""
+    attack = (
+        "import os, sys, runpy\n"
+        f"found = runpy.run_path({str(extracting._CHILD)!r})\n"
+        "found['_confine'](); sys.addaudithook(found['_forbid'])\n"
+        "import socket\n"
+        "def refused(work):\n"
+        "    try:\n"
+        "        work()\n"
+        "    except PermissionError:\n"
+        "        return True\n"
+        "print(refused(lambda: socket.create_connection(('127.0.0.1', 9))),"
+        " refused(lambda: os.system('true')), refused(lambda: open('/tmp/x', 'w')), len(os.environ))\n"
+    )
+
+    async def run() -> bytes:
+        child = await asyncio.create_subprocess_exec(
+            sys.executable, "-I", "-c", attack, stdout=asyncio.subprocess.PIPE, env={}
+        )
+        out, _ = await child.communicate()
+        return out
+
+    *refused, _ = asyncio.run(run()).split()
+    assert refused == [b"True"] * 3
+
+
+def test_one_that_takes_too_long_is_ended() -> None:
+    """REL-321: the child is gone, and another time it may work."""
+    with patch.object(extracting, "SECONDS", 0.01), pytest.raises(NotReadNow):
+        read(documents.pdf(["x"] * 200))
+
+
+def test_archives_that_are_no_document_are_not_read() -> None:
+    """SEC-78: the type comes from the archive's names; a mixture is only bytes."""
+    both = {"word/document.xml": "x", "xl/workbook.xml": "x"}
+    assert find_type(documents.archive(both), "a.docx") == BINARY
+    assert find_type(documents.archive({"readme.txt": "x"}), "a.docx") == BINARY
+    assert find_type(b"PK\x03\x04 and then nothing", "a.xlsx") == BINARY
+
+
+def test_pictures_are_made_small_and_flat() -> None:
+    """SEC-73: encoded anew, as JPEG, no side longer than models look at."""
+    clear = io.BytesIO()
+    Image.new("RGBA", (3_000, 300), (255, 0, 0, 0)).save(clear, "PNG")
+    made = for_model(clear.getvalue())
+    with Image.open(io.BytesIO(made.content)) as image:
+        assert (image.format, image.mode) == ("JPEG", "RGB")
+        assert image.size == (made.width, made.height) == (MOST_SIDE, 157)
+        assert image.getpixel((0, 0)) == (255, 255, 255)
+
+
+def test_a_picture_of_too_many_points_is_never_decoded() -> None:
+    """SEC-73: 50,000 × 50,000 points in a small file."""
+    header = bytearray(documents.png(1, 1))
+    header[16:24] = (50_000).to_bytes(4, "big") * 2
+    with pytest.raises(Unreadable, match="cannot be read"):
+        for_model(bytes(header))
