@@ -7,6 +7,8 @@ import { CommandError, LiveSocket, type SocketStatus } from "./net/socket";
 import { loadNotices, placeNotices } from "./notices";
 import { emptyConversation, type LocalEvent, reduce } from "./store/conversation";
 import { activeTurn, timeline, waitingCalls } from "./store/timeline";
+import common from "./texts/common";
+import shell from "./texts/shell";
 import type {
   Boot,
   Bud,
@@ -45,7 +47,7 @@ export function dismissToast(id: number): void {
 }
 
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : "That did not work.";
+  return error instanceof Error ? error.message : common.failed;
 }
 
 // -- where we are ------------------------------------------------------------------------------------------------
@@ -172,8 +174,7 @@ export async function changeConversation(
 ): Promise<void> {
   try {
     placeInList(await api.changeConversation(id, change));
-    if (change.is_archived !== undefined)
-      toast(change.is_archived ? "Archived." : "Back among your chats.", "ok");
+    if (change.is_archived !== undefined) toast(change.is_archived ? shell.archived : shell.unarchived, "ok");
   } catch (error) {
     toast(messageOf(error), "bad");
   }
@@ -183,7 +184,7 @@ export async function deleteConversation(id: string): Promise<void> {
   try {
     await api.deleteConversation(id);
     forget(id);
-    toast("Deleted.", "ok");
+    toast(shell.deleted, "ok");
   } catch (error) {
     toast(messageOf(error), "bad");
   }
@@ -250,10 +251,7 @@ async function subscribe(id: string): Promise<void> {
   } catch (error) {
     if (!(error instanceof CommandError) || place.value !== id) return;
     if (error.code === "offline" || error.code === "timeout") return;
-    openProblem.value =
-      error.code === "not_found"
-        ? "This conversation does not exist, or it is not yours to see."
-        : error.message;
+    openProblem.value = error.code === "not_found" ? shell.noAccess : error.message;
   }
 }
 
@@ -378,7 +376,7 @@ export async function forkFrom(message_id: string): Promise<void> {
     const row = await api.fork(message_id, crypto.randomUUID());
     if (!showsArchived.value) placeInList(row);
     go(conversationPath(row.id));
-    toast("This is a copy. The other conversation stays as it was.", "ok");
+    toast(shell.forked, "ok");
   } catch (error) {
     toast(messageOf(error), "bad");
   }

@@ -13,6 +13,7 @@ import {
   PointElement,
   Tooltip,
 } from "chart.js";
+import t from "./texts/pages";
 
 export interface ChartData {
   labels: string[];
@@ -41,7 +42,7 @@ export function seriesColour(key: string, index: number): string {
 
 export function fillTable(table: HTMLTableElement, data: ChartData): void {
   const head = table.createTHead().insertRow();
-  for (const title of ["Time", ...data.series.map((s) => s.label)]) {
+  for (const title of [t.time, ...data.series.map((s) => s.label)]) {
     const cell = document.createElement("th");
     cell.scope = "col";
     cell.textContent = title;
@@ -50,7 +51,7 @@ export function fillTable(table: HTMLTableElement, data: ChartData): void {
   const body = table.createTBody();
   data.labels.forEach((label, i) => {
     const row = body.insertRow();
-    for (const text of [label, ...data.series.map((s) => String(s.values[i] ?? "–"))]) {
+    for (const text of [label, ...data.series.map((s) => String(s.values[i] ?? t.unknownValue))]) {
       row.insertCell().textContent = text;
     }
   });

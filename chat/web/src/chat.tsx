@@ -10,6 +10,7 @@ import { HelpDialog, installShortcuts, isHelpOpen, isSearchOpen } from "./shortc
 import { ConversationDialogs } from "./sidebar/row";
 import { SearchDialog } from "./sidebar/search";
 import { Sidebar } from "./sidebar/sidebar";
+import t from "./texts/shell";
 import { ConnectionBanner } from "./ui/banner";
 import { Toasts } from "./ui/toasts";
 
@@ -18,7 +19,7 @@ function App() {
   return (
     <div class="app">
       <a class="skip-link" href="#composer-text">
-        Skip to the message field
+        {t.skip}
       </a>
       <Sidebar />
       <main class="app-main">

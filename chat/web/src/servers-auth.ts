@@ -1,15 +1,16 @@
 /** Of the fields for credentials, those that the chosen kind of authentication takes, under the names it has for them. */
+import t from "./texts/pages";
 
 const CREDENTIALS: Record<string, { name?: string; help?: string; secret?: string }> = {
-  bearer: { secret: "Token" },
-  api_key: { name: "Header", help: "Such as X-API-Key.", secret: "Key" },
-  basic: { name: "User name", secret: "Password" },
+  bearer: { secret: t.token },
+  api_key: { name: t.header, help: t.headerHelp, secret: t.key },
+  basic: { name: t.userName, secret: t.password },
   oauth: {
-    name: "Client ID",
-    help: "Only if you registered a client at the issuer yourself. Otherwise Trellis introduces itself.",
-    secret: "Client secret",
+    name: t.clientId,
+    help: t.clientIdHelp,
+    secret: t.clientSecret,
   },
-  oauth_client: { name: "Client ID", secret: "Client secret" },
+  oauth_client: { name: t.clientId, secret: t.clientSecret },
 };
 
 function fieldOf(form: HTMLFormElement, name: string): HTMLElement | null {

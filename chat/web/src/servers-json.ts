@@ -1,4 +1,6 @@
 /** JSON on pages that Django draws, as a tree that opens part by part; without it the plain text stays. */
+import t from "./texts/calls";
+import common from "./texts/common";
 import type { Json } from "./wire";
 
 const OPEN_TO = 3;
@@ -31,15 +33,15 @@ export function jsonNode(name: string, value: Json, depth = 0): HTMLElement {
   const part = element("details", "json-part");
   part.open = depth < OPEN_TO;
   const head = element("summary", "json-toggle");
-  const what = Array.isArray(value) ? "item" : "field";
-  head.append(key, element("span", "quiet", `${entries.length} ${what}${entries.length === 1 ? "" : "s"}`));
+  const size = Array.isArray(value) ? t.items(entries.length) : t.fieldCount(entries.length);
+  head.append(key, element("span", "quiet", size));
   part.append(head);
   // Drawn when it is opened: a large message costs nothing until somebody looks into it.
   const draw = () => {
     if (!part.open || part.querySelector(":scope > .json-children")) return;
     const inner = element("div", "json-children");
     for (const [at, child] of entries.slice(0, MANY)) inner.append(jsonNode(at, child, depth + 1));
-    if (entries.length > MANY) inner.append(element("p", "quiet", `${entries.length - MANY} more`));
+    if (entries.length > MANY) inner.append(element("p", "quiet", t.more(entries.length - MANY)));
     part.append(inner);
   };
   part.addEventListener("toggle", draw);
@@ -63,11 +65,11 @@ export function readableJson(box: HTMLElement): void {
   if (value === undefined || value === null || typeof value !== "object") return;
   const tree = element("div", "json-tree");
   for (const [name, child] of Object.entries(value)) tree.append(jsonNode(name, child, 1));
-  const copy = element("button", "btn btn-sm btn-quiet", "Copy");
+  const copy = element("button", "btn btn-sm btn-quiet", common.copy);
   copy.type = "button";
   copy.addEventListener("click", () => {
     void navigator.clipboard.writeText(text).then(() => {
-      copy.textContent = "Copied";
+      copy.textContent = common.copied;
     });
   });
   box.replaceChildren(copy, tree);
@@ -90,7 +92,7 @@ function shown(part: Part): HTMLElement {
   if (part.type === "image" && IMAGES.has(type)) {
     const image = element("img", "result-image");
     image.src = `data:${type};base64,${part.data}`;
-    image.alt = "What the tool returned";
+    image.alt = t.returned;
     return image;
   }
   if (part.type === "audio" && SOUNDS.has(type)) {
@@ -101,23 +103,23 @@ function shown(part: Part): HTMLElement {
     return audio;
   }
   if (part.type === "resource_link" || part.type === "resource") {
-    const box = element("div", "text-sm break-all", `${part.name || "Resource"}: `);
+    const box = element("div", "text-sm break-all", `${part.name || t.resource}: `);
     box.append(element("code", "", part.uri ?? ""), element("span", "quiet", ` ${type}`));
     if (part.text) box.append(element("pre", "body-text", part.text));
     return box;
   }
   if (part.type !== "text") {
-    return element("p", "quiet", `${part.type}, ${type || "of an unknown kind"}: not shown`);
+    return element("p", "quiet", t.notShown(part.type, type || t.unknownKind));
   }
   const value = parsed(part.text ?? "");
-  if (typeof value === "object" && value !== null) return jsonNode("JSON", value);
-  return element("pre", "body-text", part.text || "(empty)");
+  if (typeof value === "object" && value !== null) return jsonNode(common.json, value);
+  return element("pre", "body-text", part.text || t.empty);
 }
 
 /** What a tool gave back. Links are text: nothing that a server names is fetched. */
 export function drawResult(box: HTMLElement, parts: Part[], structured: Json | undefined): void {
   const all = element("div", "grid gap-3");
   all.append(...parts.map(shown));
-  if (structured !== undefined && structured !== null) all.append(jsonNode("Structured result", structured));
+  if (structured !== undefined && structured !== null) all.append(jsonNode(t.structured, structured));
   box.replaceChildren(all);
 }

@@ -1,5 +1,8 @@
 /** The form of the tool tester, made from the tool's input schema; what it holds is always in the JSON field too. */
 import { drawResult, type Part } from "./servers-json";
+import calls from "./texts/calls";
+import common from "./texts/common";
+import t from "./texts/questions";
 import type { Json, JsonObject } from "./wire";
 
 const DEEPEST = 4;
@@ -45,7 +48,7 @@ export function drawField(name: string, schema: JsonObject, required: boolean, d
   const id = `tester-${++number}`;
   const title = element("label", "", label);
   title.htmlFor = id;
-  if (!required) title.append(" ", element("span", "optional", "optional"));
+  if (!required) title.append(" ", element("span", "optional", common.optional));
   const input = drawInput(kind, schema, required);
   input.id = id;
   box.append(title, input);
@@ -63,9 +66,9 @@ function drawInput(
   if (kind === "enum" || kind === "boolean") {
     const select = element("select");
     const values = kind === "enum" ? (schema.enum as Json[]) : [true, false];
-    if (!required || initial === undefined) select.append(new Option("–", ""));
+    if (!required || initial === undefined) select.append(new Option(t.unset, ""));
     for (const value of values) {
-      const words = kind === "boolean" ? (value ? "Yes" : "No") : String(value);
+      const words = kind === "boolean" ? (value ? t.yes : t.no) : String(value);
       select.append(new Option(words, JSON.stringify(value), false, value === initial));
     }
     return select;
@@ -73,7 +76,7 @@ function drawInput(
   if (kind === "json") {
     const area = element("textarea", "mono");
     area.rows = 3;
-    area.placeholder = "JSON";
+    area.placeholder = common.json;
     area.spellcheck = false;
     if (initial !== undefined) area.value = JSON.stringify(initial, null, 2);
     return area;
@@ -136,12 +139,12 @@ function drawArray(label: string, schema: JsonObject, required: boolean, depth: 
   if (described) box.append(element("div", "help", described));
   const list = element("div", "grid gap-2");
   const items: Drawn[] = [];
-  const more = element("button", "btn btn-sm btn-outline-quiet", "Add one");
+  const more = element("button", "btn btn-sm btn-outline-quiet", t.addItem);
   more.type = "button";
   more.addEventListener("click", () => {
     const item = drawField(`${label} ${items.length + 1}`, schema.items as JsonObject, true, depth + 1);
     const row = element("div", "tester-item");
-    const remove = element("button", "btn btn-sm btn-quiet", "Remove");
+    const remove = element("button", "btn btn-sm btn-quiet", t.removeItem);
     remove.type = "button";
     remove.addEventListener("click", () => {
       items.splice(items.indexOf(item), 1);
@@ -187,7 +190,7 @@ export function startTester(): void {
     raw.hidden = true;
     return;
   }
-  const form = drawObject("Arguments", schema, true, 0);
+  const form = drawObject(calls.arguments, schema, true, 0);
   box.append(form.element);
   const write = () => {
     area.value = JSON.stringify(form.value() ?? {}, null, 2);

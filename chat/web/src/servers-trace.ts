@@ -1,5 +1,6 @@
 /** The trace of one server: new messages come by themselves, and JSON becomes a tree. */
 import { readableJson } from "./servers-json";
+import t from "./texts/pages";
 
 const EVERY_MS = 1500;
 const MOST_ROWS = 1000;
@@ -16,7 +17,7 @@ export function startTrace(): void {
     isPaused = !isPaused;
     pause.setAttribute("aria-pressed", String(isPaused));
     const label = pause.querySelector("[data-label]");
-    if (label) label.textContent = isPaused ? "Go on" : "Pause";
+    if (label) label.textContent = isPaused ? t.resume : t.pause;
   });
 
   async function look(): Promise<void> {

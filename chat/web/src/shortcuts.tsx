@@ -1,5 +1,7 @@
 import { signal } from "@preact/signals";
 import { go, homePath } from "./app";
+import common from "./texts/common";
+import t from "./texts/shell";
 import { Dialog } from "./ui/dialog";
 
 export const isHelpOpen = signal(false);
@@ -19,16 +21,16 @@ export function newChat(): void {
 }
 
 const isMac = /mac|iphone|ipad/i.test(navigator.platform);
-const MOD = isMac ? "⌘" : "Ctrl";
+const MOD = isMac ? "⌘" : t.keys.ctrl;
 
 const SHORTCUTS: [string, string[]][] = [
-  ["New chat", [MOD, "Shift", "O"]],
-  ["Search chats", [MOD, "K"]],
-  ["Back to the message field", ["Shift", "Esc"]],
-  ["This list", [MOD, "/"]],
-  ["Send", ["Enter"]],
-  ["New line", ["Shift", "Enter"]],
-  ["Allow the call in focus, once", ["Enter"]],
+  [common.newChat, [MOD, t.keys.shift, "O"]],
+  [t.shortcutTo.search, [MOD, "K"]],
+  [t.shortcutTo.composer, [t.keys.shift, t.keys.escape]],
+  [t.shortcutTo.help, [MOD, "/"]],
+  [t.shortcutTo.send, [t.keys.enter]],
+  [t.shortcutTo.newLine, [t.keys.shift, t.keys.enter]],
+  [t.shortcutTo.allow, [t.keys.enter]],
 ];
 
 export function installShortcuts(): void {
@@ -47,7 +49,7 @@ export function installShortcuts(): void {
 export function HelpDialog() {
   return (
     <Dialog
-      title="Keyboard shortcuts"
+      title={t.shortcuts}
       onClose={() => {
         isHelpOpen.value = false;
       }}

@@ -1,6 +1,8 @@
 /** Entry of every page that Django draws: theme, menus, confirmations, copy buttons, notices of failed requests. */
 import "./styles/app.css";
 import { onSignedIn, startSignIn } from "./sign-in";
+import common from "./texts/common";
+import t from "./texts/pages";
 import { applyTheme, savedTheme, type Theme } from "./theme";
 import { placePopover, walkMenu } from "./ui/place";
 
@@ -37,12 +39,12 @@ function confirmThenSend(form: HTMLFormElement): void {
   const cancel = document.createElement("button");
   cancel.className = "btn btn-outline-quiet";
   cancel.value = "no";
-  cancel.textContent = "Cancel";
+  cancel.textContent = common.cancel;
   cancel.autofocus = true;
   const yes = document.createElement("button");
   yes.className = "btn btn-error";
   yes.value = "yes";
-  yes.textContent = form.dataset.confirmLabel ?? "Yes, go on";
+  yes.textContent = form.dataset.confirmLabel ?? t.confirm;
   buttons.append(cancel, yes);
   body.append(text, buttons);
   dialog.append(body);
@@ -90,8 +92,8 @@ document.addEventListener("click", (event) => {
   if (copy) {
     const text = document.querySelector(copy.dataset.copy ?? "")?.textContent ?? "";
     navigator.clipboard.writeText(text).then(
-      () => notify("Copied.", "ok"),
-      () => notify("The browser did not allow copying."),
+      () => notify(t.copied, "ok"),
+      () => notify(common.copyBlocked),
     );
   }
   const opener = target.closest<HTMLElement>("[data-open]");
@@ -121,7 +123,7 @@ document.addEventListener("change", (event) => {
 
 for (const name of ["htmx:response:error", "htmx:error"]) {
   document.addEventListener(name, () => {
-    notify("That did not work. Reload the page and try again.");
+    notify(t.requestFailed);
   });
 }
 
@@ -143,7 +145,7 @@ export function relativeTimes(root: ParentNode = document): void {
     const seconds = Math.round((Date.parse(time.dateTime) - Date.now()) / 1000);
     if (Number.isNaN(seconds)) continue;
     time.title = new Date(time.dateTime).toLocaleString();
-    if (seconds > -45) time.textContent = "just now";
+    if (seconds > -45) time.textContent = common.justNow;
     else if (seconds > -3600) time.textContent = RELATIVE.format(Math.round(seconds / 60), "minute");
     else if (seconds > -86_400) time.textContent = RELATIVE.format(Math.round(seconds / 3600), "hour");
     else time.textContent = RELATIVE.format(Math.round(seconds / 86_400), "day");
@@ -151,7 +153,7 @@ export function relativeTimes(root: ParentNode = document): void {
 }
 
 onSignedIn(({ name, ok }) => {
-  if (ok) notify(`Connected to ${name}.`, "ok");
+  if (ok) notify(t.connected(name), "ok");
   // Who is connected to what is all that such a page shows.
   if (ok && document.querySelector("[data-reloads-on-sign-in]")) location.reload();
 });

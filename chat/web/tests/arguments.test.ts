@@ -49,7 +49,7 @@ describe("editing", () => {
   });
   it("says what is wrong", () => {
     expect(fieldProblems(fields, withField({ city: "Rome" }, days, "2.5"))).toHaveProperty("days");
-    expect(fieldProblems(fields, { days: 2 })).toEqual({ city: "This is needed." });
+    expect(fieldProblems(fields, { days: 2 })).toEqual({ city: "This field is required." });
     expect(fieldProblems(fields, { city: "Rome", days: 2, unit: "C" })).toEqual({});
   });
   it("reads JSON objects only", () => {

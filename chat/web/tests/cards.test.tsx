@@ -114,6 +114,6 @@ describe("a result", () => {
         structuredProblem="does not fit the output schema"
       />,
     );
-    expect(at().textContent).toContain("does not fit the form that the server promised");
+    expect(at().textContent).toContain("did not match the server's schema");
   });
 });

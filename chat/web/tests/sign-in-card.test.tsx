@@ -91,14 +91,14 @@ describe("a sign-in that a call waits for", () => {
     expect(open).toHaveBeenCalledTimes(1);
   });
 
-  it("says that it did not succeed, of this server alone", () => {
+  it("says that the sign-in failed, of this server alone", () => {
     open.mockReturnValue(true);
     draw(<cards.InputCard request={row} />);
     press();
     act(() => hear?.({ server: "other", name: "Other", ok: false }));
-    expect(at().textContent).not.toContain("did not succeed");
+    expect(at().textContent).not.toContain("The sign-in failed");
     act(() => hear?.({ server: "s1", name: "Mail", ok: false }));
-    expect(at().textContent).toContain("did not succeed");
+    expect(at().textContent).toContain("The sign-in failed");
     expect(link().textContent).toContain("Try again");
   });
 
@@ -106,7 +106,7 @@ describe("a sign-in that a call waits for", () => {
     const shared = { ...row, params: { ...row.params, account: "workspace" } };
     draw(<cards.InputCard request={{ ...shared, sign_in: { path: PATH, may_connect: false } }} />);
     expect(at().querySelectorAll("a")).toHaveLength(0);
-    expect(at().textContent).toContain("An administrator has to connect it");
+    expect(at().textContent).toContain("An administrator must connect it");
     expect(at().querySelector("h3")?.textContent).toBe("Mail is not connected");
   });
 

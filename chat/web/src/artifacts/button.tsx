@@ -1,6 +1,7 @@
 /** What of the files is always there: the button in the header, the link on a tool card, and where files are dropped. */
 import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
+import t from "../texts/files";
 import { Icon } from "../ui/icon";
 import type { ToolCall } from "../wire";
 import { closePanel, files, isPanelOpen, opened, openPanel, upload } from "./state";
@@ -9,7 +10,7 @@ import { ICON_OF, kindWord, sizeWord } from "./words";
 export function FilesButton() {
   const count = files.value.length;
   const isOpen = isPanelOpen.value;
-  const label = count === 1 ? "1 file of this conversation" : `${count} files of this conversation`;
+  const label = t.count(count);
   return (
     <button
       type="button"
@@ -46,11 +47,11 @@ export function FileOfCall({ call }: { call: ToolCall }) {
           <span class="block truncate font-medium">{artifact.name}</span>
           <span class="block truncate text-xs text-(--quiet)">
             {isThere
-              ? `${kindWord(artifact.kind)} · version ${artifact.version} · ${sizeWord(artifact.size)}`
-              : "deleted"}
+              ? t.aboutOfCall(kindWord(artifact.kind), artifact.version, sizeWord(artifact.size))
+              : t.deletedFile}
           </span>
         </span>
-        {isThere && <span class="text-xs text-(--quiet)">Open</span>}
+        {isThere && <span class="text-xs text-(--quiet)">{t.open}</span>}
       </button>
     </div>
   );
@@ -95,7 +96,7 @@ export function DropArea({ children }: { children: ComponentChildren }) {
       {isOver && (
         <div class="drop-veil" aria-hidden="true">
           <Icon name="upload" />
-          Drop to add to the files of this conversation
+          {t.drop}
         </div>
       )}
     </div>

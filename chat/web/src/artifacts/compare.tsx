@@ -1,5 +1,6 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { messageOf } from "../app";
+import t from "../texts/files";
 import { Icon } from "../ui/icon";
 import type { Artifact, ArtifactVersion } from "../wire";
 import { type DiffLine, diffLines, folded } from "./diff";
@@ -8,7 +9,7 @@ import { isReadable } from "./words";
 
 const MOST_LINES = 3_000;
 const SIGN = { same: " ", added: "+", removed: "−" } as const;
-const WORD = { same: "", added: "added: ", removed: "removed: " } as const;
+const WORD = { same: "", added: t.lineAdded, removed: t.lineRemoved };
 
 /** What changed between an earlier version and this one. */
 export function Comparison(props: { file: Artifact; versions: ArtifactVersion[]; version: ArtifactVersion }) {
@@ -36,7 +37,7 @@ export function Comparison(props: { file: Artifact; versions: ArtifactVersion[];
   return (
     <div class="files-body">
       <div class="flex flex-wrap items-center gap-2 px-4 py-2 text-sm">
-        <label for="file-from">Compared with</label>
+        <label for="file-from">{t.comparedWith}</label>
         <select
           id="file-from"
           class="files-select"
@@ -45,13 +46,13 @@ export function Comparison(props: { file: Artifact; versions: ArtifactVersion[];
         >
           {others.map((one) => (
             <option key={one.number} value={String(one.number)}>
-              Version {one.number}
+              {t.versionNumber(one.number)}
             </option>
           ))}
         </select>
         {texts && (
           <span class="text-(--quiet)" role="status">
-            {added + removed === 0 ? "No difference" : `${added} added, ${removed} removed`}
+            {added + removed === 0 ? t.noDifference : t.changes(added, removed)}
           </span>
         )}
       </div>
@@ -61,17 +62,17 @@ export function Comparison(props: { file: Artifact; versions: ArtifactVersion[];
           <span>{problem}</span>
         </div>
       )}
-      <div class="file-diff" tabIndex={0} role="group" aria-label="Differences">
+      <div class="file-diff" tabIndex={0} role="group" aria-label={t.differences}>
         {shown.slice(0, MOST_LINES).map((line, at) =>
           line.change === "fold" ? (
             <p key={at} class="compared-fold">
-              {line.count === 1 ? "1 equal line" : `${line.count} equal lines`}
+              {t.equalLines(line.count)}
             </p>
           ) : (
             <Line key={at} line={line} />
           ),
         )}
-        {shown.length > MOST_LINES && <p class="compared-fold">{shown.length - MOST_LINES} more lines</p>}
+        {shown.length > MOST_LINES && <p class="compared-fold">{t.moreLines(shown.length - MOST_LINES)}</p>}
       </div>
     </div>
   );

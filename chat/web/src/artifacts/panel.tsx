@@ -2,6 +2,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { messageOf, toast } from "../app";
 import { ApiProblem } from "../net/api";
+import common from "../texts/common";
+import t from "../texts/files";
 import { Icon } from "../ui/icon";
 import { Menu, MenuButton, MenuLink } from "../ui/menu";
 import { clockTime } from "../ui/time";
@@ -33,7 +35,12 @@ export function FilesPanel() {
 
 function CloseButton() {
   return (
-    <button type="button" class="btn btn-sm btn-square btn-quiet" aria-label="Close" onClick={closePanel}>
+    <button
+      type="button"
+      class="btn btn-sm btn-square btn-quiet"
+      aria-label={common.close}
+      onClick={closePanel}
+    >
       <Icon name="close" />
     </button>
   );
@@ -55,26 +62,26 @@ function FileList() {
     <>
       <header class="files-head">
         <h2 ref={heading} tabIndex={-1} class="grow text-base">
-          Files
+          {t.title}
         </h2>
         <button type="button" class="btn btn-sm btn-outline-quiet" onClick={pickFiles}>
           <Icon
             name={uploading.value > 0 ? "loader" : "upload"}
             class={uploading.value > 0 ? "animate-spin" : ""}
           />
-          Add a file
+          {t.add}
         </button>
         <CloseButton />
       </header>
       <div class="sr-only" role="status">
-        {uploading.value > 0 ? "Uploading." : ""}
+        {uploading.value > 0 ? t.uploading : ""}
       </div>
       <div class="files-body">
         {list.length === 0 ? (
           <div class="empty-state">
             <Icon name="files" />
-            <h3>No files yet</h3>
-            <p>Ask for a document, a table or a page, drop a file here, or add one.</p>
+            <h3>{t.none}</h3>
+            <p>{t.noneText}</p>
           </div>
         ) : (
           <ul class="file-list">
@@ -85,8 +92,12 @@ function FileList() {
                   <span class="min-w-0 grow text-left">
                     <span class="block truncate font-medium">{file.name}</span>
                     <span class="block truncate text-xs text-(--quiet)">
-                      {kindWord(file.version.kind)} · {sizeWord(file.version.size)} · version{" "}
-                      {file.version.number}, {makerWord(file.version)}
+                      {t.about(
+                        kindWord(file.version.kind),
+                        sizeWord(file.version.size),
+                        file.version.number,
+                        makerWord(file.version),
+                      )}
                     </span>
                   </span>
                 </button>
@@ -104,19 +115,19 @@ function FileMenu(props: { file: Artifact; version: number; onRename?: () => voi
   const { file } = props;
   return (
     <Menu
-      label={`More about ${file.name}`}
+      label={t.more(file.name)}
       buttonClass="btn btn-sm btn-square btn-quiet"
       button={<Icon name="ellipsis" />}
       align="end"
     >
       <MenuLink icon="download" href={downloadPath(file.id, props.version)}>
-        Download
+        {t.download}
       </MenuLink>
       <MenuButton icon="pencil" onClick={() => (props.onRename ? props.onRename() : askForName(file))}>
-        Rename…
+        {t.renameMore}
       </MenuButton>
       <MenuButton icon="trash" tone="bad" onClick={() => remove(file)}>
-        Delete
+        {t.delete}
       </MenuButton>
     </Menu>
   );
@@ -160,8 +171,8 @@ function FileView({ file, wanted }: { file: Artifact; wanted: number | null }) {
         <button
           type="button"
           class="btn btn-sm btn-square btn-quiet"
-          aria-label="All files"
-          title="All files"
+          aria-label={t.all}
+          title={t.all}
           onClick={() => openPanel()}
         >
           <Icon name="arrowLeft" />
@@ -179,7 +190,7 @@ function FileView({ file, wanted }: { file: Artifact; wanted: number | null }) {
       {shown !== "edit" && (
         <div class="files-tools">
           <label class="sr-only" for="file-version">
-            Version
+            {t.version}
           </label>
           <select
             id="file-version"
@@ -192,8 +203,7 @@ function FileView({ file, wanted }: { file: Artifact; wanted: number | null }) {
           >
             {versions.map((one) => (
               <option key={one.number} value={String(one.number)}>
-                Version {one.number}
-                {one.number === newest ? " (newest)" : ""}
+                {one.number === newest ? t.versionNewest(one.number) : t.versionNumber(one.number)}
               </option>
             ))}
           </select>
@@ -202,7 +212,7 @@ function FileView({ file, wanted }: { file: Artifact; wanted: number | null }) {
           {isNewest && isReadable(version.kind) && (
             <button type="button" class="btn btn-sm btn-outline-quiet" onClick={() => setMode("edit")}>
               <Icon name="pencil" />
-              Edit
+              {common.edit}
             </button>
           )}
           {!isNewest && (
@@ -212,15 +222,19 @@ function FileView({ file, wanted }: { file: Artifact; wanted: number | null }) {
               onClick={() => restore(file, version.number)}
             >
               <Icon name="archiveRestore" />
-              Restore
+              {t.restore}
             </button>
           )}
         </div>
       )}
       {shown !== "edit" && (
         <p class="files-about">
-          {kindWord(version.kind)}, {sizeWord(version.size)}, {makerWord(version)}{" "}
-          {clockTime(version.created_at)}
+          {t.aboutVersion(
+            kindWord(version.kind),
+            sizeWord(version.size),
+            makerWord(version),
+            clockTime(version.created_at),
+          )}
         </p>
       )}
       {shown === "edit" ? (
@@ -236,12 +250,12 @@ function FileView({ file, wanted }: { file: Artifact; wanted: number | null }) {
 
 function ModeChoice(props: { mode: Mode; version: ArtifactVersion; onChange: (mode: Mode) => void }) {
   const { mode, version, onChange } = props;
-  const modes: [Mode, string][] = [["view", isRendered(version.kind) ? "Preview" : "Text"]];
-  if (isRendered(version.kind)) modes.push(["source", "Source"]);
-  if (version.number > 1) modes.push(["compare", "Compare"]);
+  const modes: [Mode, string][] = [["view", isRendered(version.kind) ? t.preview : t.text]];
+  if (isRendered(version.kind)) modes.push(["source", t.source]);
+  if (version.number > 1) modes.push(["compare", t.compare]);
   if (modes.length === 1) return null;
   return (
-    <div class="theme-choice" role="group" aria-label="Show">
+    <div class="theme-choice" role="group" aria-label={common.show}>
       {modes.map(([name, word]) => (
         <button key={name} type="button" aria-pressed={mode === name} onClick={() => onChange(name)}>
           {word}
@@ -270,7 +284,7 @@ function NameField({ file, onDone }: { file: Artifact; onDone: () => void }) {
       <input
         ref={field}
         class="files-name"
-        aria-label="Name of the file"
+        aria-label={t.name}
         defaultValue={file.name}
         maxLength={120}
         autocomplete="off"
@@ -282,7 +296,7 @@ function NameField({ file, onDone }: { file: Artifact; onDone: () => void }) {
         }}
       />
       <button type="submit" class="btn btn-sm btn-primary">
-        Rename
+        {t.rename}
       </button>
     </form>
   );
@@ -316,7 +330,7 @@ function Editor({ file, onDone }: { file: Artifact; onDone: () => void }) {
     try {
       const saved = await saveText(file, text, base);
       openPanel(file.id);
-      toast(`Saved as version ${saved.version.number}.`, "ok");
+      toast(t.savedAs(saved.version.number), "ok");
       onDone();
     } catch (error) {
       const isConflict = error instanceof ApiProblem && error.status === 409;
@@ -335,16 +349,13 @@ function Editor({ file, onDone }: { file: Artifact; onDone: () => void }) {
       {isLate && (
         <div class="notice" data-tone="warn" role="alert">
           <Icon name="alert" />
-          <span class="grow">
-            Version {file.version.number} was saved meanwhile ({makerWord(file.version)}). Saving yours makes
-            it the newest; both are kept.
-          </span>
+          <span class="grow">{t.savedMeanwhile(file.version.number, makerWord(file.version))}</span>
           <button
             type="button"
             class="btn btn-xs btn-outline-quiet"
             onClick={() => setBase(file.version.number)}
           >
-            Go on from mine
+            {t.keepMine}
           </button>
         </div>
       )}
@@ -357,7 +368,7 @@ function Editor({ file, onDone }: { file: Artifact; onDone: () => void }) {
       <textarea
         ref={field}
         class="files-text"
-        aria-label={`Content of ${file.name}`}
+        aria-label={t.content(file.name)}
         spellcheck={file.version.kind === "markdown" || file.version.kind === "text"}
         value={text}
         disabled={before === null}
@@ -373,10 +384,10 @@ function Editor({ file, onDone }: { file: Artifact; onDone: () => void }) {
       <div class="flex flex-wrap items-center gap-2">
         <button type="submit" class="btn btn-sm btn-primary" disabled={!isChanged || isBusy || isLate}>
           <Icon name={isBusy ? "loader" : "check"} class={isBusy ? "animate-spin" : ""} />
-          Save as version {file.version.number + 1}
+          {t.saveAs(file.version.number + 1)}
         </button>
         <button type="button" class="btn btn-sm btn-quiet" onClick={onDone}>
-          {isChanged ? "Discard" : "Cancel"}
+          {isChanged ? common.discard : common.cancel}
         </button>
       </div>
     </form>

@@ -2,6 +2,7 @@
 import { type FunctionComponent, h } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { toast } from "../app";
+import t from "../texts/files";
 import { closePanel, isPanelOpen } from "./state";
 
 const WIDE = "(min-width: 72rem)";
@@ -26,7 +27,7 @@ export function FilesSide() {
     import("./panel")
       .then((module) => setPanel({ Panel: module.FilesPanel }))
       .catch(() => {
-        toast("This part of the page could not be loaded. Reload the page.", "bad");
+        toast(t.loadFailed, "bad");
         closePanel();
       });
   }, [isOpen, panel]);
@@ -36,7 +37,7 @@ export function FilesSide() {
     <aside
       id="files-panel"
       class="files-panel"
-      aria-label="Files of this conversation"
+      aria-label={t.panel}
       onKeyDown={(event) => {
         if (event.key !== "Escape" || event.defaultPrevented) return;
         closePanel();
@@ -58,7 +59,7 @@ function Sheet({ children }: { children: preact.ComponentChildren }) {
       ref={ref}
       id="files-panel"
       class="files-panel files-sheet"
-      aria-label="Files of this conversation"
+      aria-label={t.panel}
       onClose={() => isPanelOpen.value && closePanel()}
     >
       {children}
@@ -69,7 +70,7 @@ function Sheet({ children }: { children: preact.ComponentChildren }) {
 function Loading() {
   return (
     <div class="grid gap-4 p-5" aria-busy="true">
-      <span class="sr-only">Loading the files</span>
+      <span class="sr-only">{t.loading}</span>
       <div class="skeleton-line w-2/5" />
       <div class="skeleton-line w-4/5" />
       <div class="skeleton-line w-3/5" />

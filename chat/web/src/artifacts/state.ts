@@ -2,6 +2,8 @@
 import { computed, signal } from "@preact/signals";
 import { boot, homePath, messageOf, openState, place, toast } from "../app";
 import { ApiProblem, problemOf } from "../net/api";
+import common from "../texts/common";
+import t from "../texts/files";
 import type { Artifact, ArtifactVersion } from "../wire";
 
 export interface Opened {
@@ -50,7 +52,7 @@ async function request(method: string, path: string, body?: FormData | object): 
   try {
     response = await fetch(`${boot.urls.api}${path}`, init);
   } catch {
-    throw new ApiProblem(0, "offline", "The server cannot be reached. Check your connection.");
+    throw new ApiProblem(0, "offline", common.offline);
   }
   if (!response.ok) throw await problemOf(response);
   return response;
@@ -111,7 +113,7 @@ export async function restore(artifact: Artifact, version: number): Promise<void
   const done = await tried(row(request("POST", `artifacts/${artifact.id}/restore/`, { version })));
   if (!done) return;
   openPanel(artifact.id);
-  toast(`Version ${version} is the newest again.`, "ok");
+  toast(t.restored(version), "ok");
 }
 
 export async function rename(artifact: Artifact, name: string): Promise<boolean> {
@@ -121,8 +123,8 @@ export async function rename(artifact: Artifact, name: string): Promise<boolean>
 export async function remove(artifact: Artifact): Promise<void> {
   if (!(await tried(request("DELETE", `artifacts/${artifact.id}/`)))) return;
   if (opened.value?.artifactId === artifact.id) openPanel();
-  toast(`Deleted “${artifact.name}”.`, "ok", {
-    label: "Undo",
+  toast(t.deleted(artifact.name), "ok", {
+    label: common.undo,
     run: () => void tried(row(request("POST", `artifacts/${artifact.id}/undelete/`))),
   });
 }
@@ -140,7 +142,7 @@ export async function upload(list: Iterable<File>): Promise<void> {
   for (const file of chosen) {
     const form = new FormData();
     form.set("file", file);
-    form.set("name", file.name || "pasted");
+    form.set("name", file.name || t.pasted);
     const made = await tried(row(request("POST", `conversations/${conversationId}/artifacts/`, form)));
     uploading.value -= 1;
     if (made && place.value === conversationId) openPanel(chosen.length === 1 ? made.id : null);

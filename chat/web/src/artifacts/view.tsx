@@ -4,13 +4,16 @@ import { messageOf } from "../app";
 import { JsonView } from "../chat/json-tree";
 import { colours } from "../markdown/code";
 import { Markdown } from "../markdown/markdown";
+import common from "../texts/common";
+import t from "../texts/files";
+import { filled } from "../texts/language";
 import { CopyButton } from "../ui/copy";
 import { showHidden } from "../ui/hidden";
 import { Icon } from "../ui/icon";
 import type { Artifact, ArtifactVersion, Json } from "../wire";
 import { parseTable } from "./csv";
 import { downloadPath, previewPath, textOf } from "./state";
-import { isReadable, kindWord, languageOf, mayRun } from "./words";
+import { isReadable, languageOf, mayRun } from "./words";
 
 const MOST_CHARACTERS = 300_000;
 
@@ -54,11 +57,7 @@ function Frame({ file, version }: { file: Artifact; version: ArtifactVersion }) 
     <>
       {hasScripts && (
         <div class="files-scripts">
-          <span class="grow">
-            {isStarted
-              ? "Its scripts run, closed off from your chats."
-              : "This page has scripts. They do not run unless you start them."}
-          </span>
+          <span class="grow">{isStarted ? t.scriptsRun : t.hasScripts}</span>
           {!isStarted && (
             <button
               type="button"
@@ -68,7 +67,7 @@ function Frame({ file, version }: { file: Artifact; version: ArtifactVersion }) 
                 setStarted(true);
               }}
             >
-              Run scripts
+              {t.runScripts}
             </button>
           )}
         </div>
@@ -76,7 +75,7 @@ function Frame({ file, version }: { file: Artifact; version: ArtifactVersion }) 
       <iframe
         key={String(isStarted)}
         class="file-frame"
-        title={`Preview of ${file.name}`}
+        title={t.previewOf(file.name)}
         sandbox={isStarted ? "allow-scripts" : ""}
         referrerpolicy="no-referrer"
         src={previewPath(file.id, version.number)}
@@ -87,12 +86,12 @@ function Frame({ file, version }: { file: Artifact; version: ArtifactVersion }) 
 
 function Picture({ file, version }: { file: Artifact; version: ArtifactVersion }) {
   const [isBroken, setBroken] = useState(false);
-  if (isBroken) return <Problem text="This picture cannot be shown." />;
+  if (isBroken) return <Problem text={t.brokenImage} />;
   return (
     <div class="files-body file-picture">
       <img
         src={previewPath(file.id, version.number)}
-        alt={`Content of ${file.name}`}
+        alt={t.content(file.name)}
         onError={() => setBroken(true)}
       />
     </div>
@@ -104,13 +103,11 @@ function OnlyDownload({ file, version }: { file: Artifact; version: ArtifactVers
     <div class="files-body">
       <div class="empty-state">
         <Icon name="file" />
-        <h3>
-          {version.kind === "pdf" ? "A PDF" : `A ${kindWord(version.kind).toLowerCase()} of its own kind`}
-        </h3>
-        <p>It is not shown here, but you can download it.</p>
+        <h3>{version.kind === "pdf" ? t.noPreviewPdf : t.noPreview}</h3>
+        <p>{t.downloadInstead}</p>
         <a class="btn btn-primary btn-sm" href={downloadPath(file.id, version.number)}>
           <Icon name="download" />
-          Download
+          {t.download}
         </a>
       </div>
     </div>
@@ -126,7 +123,7 @@ function Problem({ text, onRetry }: { text: string; onRetry?: () => void }) {
         {onRetry && (
           <button type="button" class="btn btn-sm btn-outline-quiet" onClick={onRetry}>
             <Icon name="refresh" />
-            Try again
+            {common.tryAgain}
           </button>
         )}
       </div>
@@ -161,7 +158,7 @@ function Text({ file, version, isSource }: Props) {
   if (text === null) {
     return (
       <div class="files-body grid content-start gap-3 p-4" aria-busy="true">
-        <span class="sr-only">Loading</span>
+        <span class="sr-only">{t.loadingFile}</span>
         <div class="skeleton-line w-4/5" />
         <div class="skeleton-line w-3/5" />
         <div class="skeleton-line w-11/12" />
@@ -170,16 +167,15 @@ function Text({ file, version, isSource }: Props) {
   }
   const shown = text.slice(0, MOST_CHARACTERS);
   return (
-    <div class="files-body" tabIndex={0} role="group" aria-label={`Content of ${file.name}`}>
+    <div class="files-body" tabIndex={0} role="group" aria-label={t.content(file.name)}>
       {text === "" ? (
-        <p class="p-4 text-sm text-(--quiet)">This file is empty.</p>
+        <p class="p-4 text-sm text-(--quiet)">{t.empty}</p>
       ) : (
         <Shown file={file} version={version} isSource={isSource} text={shown} />
       )}
       {text.length > shown.length && (
         <p class="p-4 text-sm text-(--quiet)">
-          Only the beginning is shown.{" "}
-          <a href={downloadPath(file.id, version.number)}>Download the whole file</a>.
+          {filled(t.cut, { download: <a href={downloadPath(file.id, version.number)}>{t.downloadWhole}</a> })}
         </p>
       )}
     </div>
@@ -245,15 +241,7 @@ function TableView({ text, name }: { text: string; name: string }) {
         </table>
       </div>
       {(table.more > 0 || table.cut > 0) && (
-        <p class="p-4 text-sm text-(--quiet)">
-          {[
-            table.more > 0 && `${table.more.toLocaleString()} more rows`,
-            table.cut > 0 && `${table.cut.toLocaleString()} more columns`,
-          ]
-            .filter(Boolean)
-            .join(" and ")}{" "}
-          are in the file.
-        </p>
+        <p class="p-4 text-sm text-(--quiet)">{t.moreInTable(table.more, table.cut)}</p>
       )}
     </>
   );

@@ -1,4 +1,6 @@
 /** What is said of files: kinds, sizes, origins. Pure. */
+import common from "../texts/common";
+import t from "../texts/files";
 import type { IconName } from "../ui/icon";
 import type { ArtifactKind, ArtifactVersion } from "../wire";
 
@@ -15,42 +17,31 @@ export const ICON_OF: Record<ArtifactKind, IconName> = {
   binary: "file",
 };
 
-const WORD_OF: Record<ArtifactKind, string> = {
-  text: "Text",
-  markdown: "Markdown",
-  code: "Code",
-  html: "Web page",
-  svg: "Drawing",
-  csv: "Table",
-  json: "JSON",
-  image: "Picture",
-  pdf: "PDF",
-  binary: "File",
-};
+export const kindWord = (kind: ArtifactKind): string => t.kinds[kind] ?? t.kinds.binary;
 
-export const kindWord = (kind: ArtifactKind): string => WORD_OF[kind] ?? WORD_OF.binary;
+const rounded = (size: number): string => size.toPrecision(3).replace(/\.?0+$/, "");
 
 /** "820 B", "1.2 kB", "3.4 MB": as people count, in thousands. */
 export function sizeWord(bytes: number): string {
-  if (bytes < 1000) return `${bytes} B`;
-  if (bytes < 999_500) return `${(bytes / 1000).toPrecision(3).replace(/\.?0+$/, "")} kB`;
-  return `${(bytes / 1_000_000).toPrecision(3).replace(/\.?0+$/, "")} MB`;
+  if (bytes < 1000) return common.bytes(bytes);
+  if (bytes < 999_500) return common.kilobytes(rounded(bytes / 1000));
+  return common.megabytes(rounded(bytes / 1_000_000));
 }
 
 /** Who made a version, and how. */
 export function makerWord(version: ArtifactVersion): string {
-  const who = version.made_by ?? "somebody";
+  const who = version.made_by ?? t.someone;
   switch (version.origin) {
     case "model":
-      return "written by the assistant";
+      return t.writtenByModel;
     case "tool":
-      return "fetched from a server";
+      return t.fetchedByTool;
     case "upload":
-      return `uploaded by ${who}`;
+      return t.uploadedBy(who);
     case "edit":
-      return `edited by ${who}`;
+      return t.editedBy(who);
     case "restore":
-      return `restored by ${who}`;
+      return t.restoredBy(who);
   }
 }
 

@@ -2,6 +2,9 @@ import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { boot, decide } from "../app";
 import { FileOfCall } from "../artifacts/button";
 import { sizeWord } from "../artifacts/words";
+import t from "../texts/calls";
+import common from "../texts/common";
+import { filled } from "../texts/language";
 import { Icon } from "../ui/icon";
 import { Menu, MenuButton } from "../ui/menu";
 import { duration, useNow } from "../ui/time";
@@ -72,16 +75,12 @@ export function ApprovalCard({ call }: { call: ToolCall }) {
         </span>
         <div class="min-w-0 grow">
           <h3 id={`${id}-title`} class="text-[0.9375rem]">
-            Allow <span class="break-words">{title}</span>?
+            {filled(t.allowTitle, { tool: <span class="break-words">{title}</span> })}
           </h3>
           <p class="text-sm text-(--quiet) break-words">
-            {call.server ? (
-              <>
-                on <strong class="font-medium">{call.server.name}</strong>
-              </>
-            ) : (
-              "built in"
-            )}
+            {call.server
+              ? filled(t.on, { server: <strong class="font-medium">{call.server.name}</strong> })
+              : t.builtIn}
             {call.tool.title && call.tool.title !== call.tool.name && (
               <>
                 {" "}
@@ -97,7 +96,7 @@ export function ApprovalCard({ call }: { call: ToolCall }) {
             title={call.approval?.expires_at ?? undefined}
           >
             <Icon name="clock" />
-            {isOver ? "time is up" : `${duration(Math.max(1000, left))} left`}
+            {isOver ? common.expired : common.left(duration(Math.max(1000, left)))}
           </span>
         )}
       </header>
@@ -106,9 +105,7 @@ export function ApprovalCard({ call }: { call: ToolCall }) {
         {call.approval?.credential && (
           <span class="tag" data-tone="muted">
             <Icon name="key" />
-            {call.approval.credential === "personal"
-              ? "Uses your own account"
-              : "Uses the workspace's account"}
+            {call.approval.credential === "personal" ? t.personalAccount : t.workspaceAccount}
           </span>
         )}
       </div>
@@ -118,8 +115,8 @@ export function ApprovalCard({ call }: { call: ToolCall }) {
             {call.approval.reason}
           </p>
           <details class="text-sm text-(--quiet)">
-            <summary class="link-quiet text-xs">Details</summary>
-            Rule <code class="text-xs">{call.approval.rule}</code>
+            <summary class="link-quiet text-xs">{t.details}</summary>
+            {filled(t.rule, { rule: <code class="text-xs">{call.approval.rule}</code> })}
           </details>
         </>
       )}
@@ -127,23 +124,28 @@ export function ApprovalCard({ call }: { call: ToolCall }) {
         <div class="notice" data-tone="info">
           <Icon name="upload" />
           <span class="break-words">
-            Sends <strong class="font-medium">{call.artifact.name}</strong>, version {call.artifact.version} (
-            {call.artifact.content_type}, {sizeWord(call.artifact.size)}), to{" "}
-            <strong class="font-medium">
-              {call.server?.name}.{call.tool.name}
-            </strong>
-            .
+            {filled(
+              t.sendsFile(call.artifact.version, call.artifact.content_type, sizeWord(call.artifact.size)),
+              {
+                file: <strong class="font-medium">{call.artifact.name}</strong>,
+                tool: (
+                  <strong class="font-medium">
+                    {call.server?.name}.{call.tool.name}
+                  </strong>
+                ),
+              },
+            )}
           </span>
         </div>
       )}
       {call.builtin && <FileOfCall call={call} />}
       <div class="grid gap-2">
         <div class="flex items-center justify-between gap-2">
-          <h4 class="text-xs font-semibold text-(--quiet)">What it will get</h4>
+          <h4 class="text-xs font-semibold text-(--quiet)">{t.receives}</h4>
           {!isEditing && !call.builtin && (
             <button type="button" class="copy-button" onClick={() => setEditing(true)}>
               <Icon name="pencil" />
-              Edit
+              {common.edit}
             </button>
           )}
           {isEditing && (
@@ -155,14 +157,14 @@ export function ApprovalCard({ call }: { call: ToolCall }) {
                 setArgs(call.arguments);
               }}
             >
-              Undo changes
+              {t.undoChanges}
             </button>
           )}
         </div>
         {isEditing ? (
           <ArgumentEditor schema={call.input_schema} value={call.arguments} onChange={setArgs} />
         ) : isBlank ? (
-          <p class="text-sm text-(--quiet)">No parameters required.</p>
+          <p class="text-sm text-(--quiet)">{t.noArguments}</p>
         ) : (
           <JsonView value={call.arguments} />
         )}
@@ -178,16 +180,16 @@ export function ApprovalCard({ call }: { call: ToolCall }) {
         >
           <div class="field">
             <label for={`${id}-note`}>
-              Why not? The assistant reads this. <span class="optional">optional</span>
+              {t.refuseWhy} <span class="optional">{common.optional}</span>
             </label>
             <input ref={note} id={`${id}-note`} maxLength={500} autocomplete="off" />
           </div>
           <div class="flex flex-wrap gap-2">
             <button type="submit" class="btn btn-error btn-sm" disabled={isBusy}>
-              Refuse the call
+              {t.refuseCall}
             </button>
             <button type="button" class="btn btn-quiet btn-sm" onClick={() => setRefusing(false)}>
-              Back
+              {t.back}
             </button>
           </div>
         </form>
@@ -200,23 +202,23 @@ export function ApprovalCard({ call }: { call: ToolCall }) {
             onClick={approve}
           >
             <Icon name={isBusy ? "loader" : "check"} class={isBusy ? "animate-spin" : ""} />
-            {isEdited ? "Allow with changes" : "Allow once"}
+            {isEdited ? t.allowChanged : t.allowOnce}
           </button>
           {canRemember && (
             <Menu
-              label="Allow always"
+              label={t.allowAlways}
               buttonClass="btn btn-outline-quiet btn-sm"
               button={
                 <>
-                  Always <Icon name="chevronDown" />
+                  {t.always} <Icon name="chevronDown" />
                 </>
               }
             >
               <MenuButton icon="check" onClick={() => act("approve", { remember: "conversation" })}>
-                Always in this chat
+                {t.alwaysHere}
               </MenuButton>
               <MenuButton icon="check" onClick={() => act("approve", { remember: "everywhere" })}>
-                Always for this tool
+                {t.alwaysEverywhere}
               </MenuButton>
             </Menu>
           )}
@@ -226,9 +228,9 @@ export function ApprovalCard({ call }: { call: ToolCall }) {
             disabled={isBusy || isOver}
             onClick={() => setRefusing(true)}
           >
-            Refuse…
+            {t.refuseMore}
           </button>
-          {!canRemember && <span class="text-xs text-(--quiet)">Only this once.</span>}
+          {!canRemember && <span class="text-xs text-(--quiet)">{t.onlyOnce}</span>}
         </div>
       )}
     </section>

@@ -1,4 +1,6 @@
 import { useId, useState } from "preact/hooks";
+import t from "../texts/calls";
+import common from "../texts/common";
 import type { JsonObject } from "../wire";
 import { type Field, fieldProblems, flatFields, parseArguments, withField } from "./arguments";
 
@@ -32,7 +34,7 @@ function FieldInput({
       {field.kind !== "boolean" && (
         <label for={id}>
           {field.label}
-          {!field.required && <span class="optional">optional</span>}
+          {!field.required && <span class="optional">{common.optional}</span>}
         </label>
       )}
       {field.kind === "boolean" && (
@@ -48,7 +50,7 @@ function FieldInput({
       )}
       {field.kind === "choice" && (
         <select {...shared} value={text} onChange={(event) => onInput(event.currentTarget.value)}>
-          {!field.required && <option value="">(none)</option>}
+          {!field.required && <option value="">{common.none}</option>}
           {field.choices.map((choice) => (
             <option key={choice} value={choice}>
               {choice}
@@ -113,18 +115,18 @@ export function ArgumentEditor({ schema, value, onChange }: EditorProps) {
   return (
     <div class="grid gap-3">
       {fields !== null && (
-        <div class="theme-choice w-fit" role="group" aria-label="Edit as">
+        <div class="theme-choice w-fit" role="group" aria-label={t.editAs}>
           <button type="button" aria-pressed={!isJson} disabled={!canSwitch} onClick={() => setJson(false)}>
-            Fields
+            {t.fields}
           </button>
           <button type="button" aria-pressed={isJson} onClick={() => setJson(true)}>
-            JSON
+            {common.json}
           </button>
         </div>
       )}
       {isJson ? (
         <div class="field">
-          <label for={id}>Arguments as JSON</label>
+          <label for={id}>{t.argumentsAsJson}</label>
           <textarea
             id={id}
             class="font-mono text-sm"

@@ -1,4 +1,5 @@
 /** Arguments of a tool call as a person edits them: simple fields where the schema is flat, JSON otherwise. Pure. */
+import t from "../texts/questions";
 import type { Json, JsonObject } from "../wire";
 
 export interface Field {
@@ -70,13 +71,13 @@ export function fieldProblems(fields: Field[], args: JsonObject): Record<string,
   for (const field of fields) {
     const value = args[field.name];
     if (value === undefined) {
-      if (field.required) problems[field.name] = "This is needed.";
+      if (field.required) problems[field.name] = t.required;
     } else if (field.kind === "integer" && !Number.isInteger(value)) {
-      problems[field.name] = "This must be a whole number.";
+      problems[field.name] = t.wholeNumber;
     } else if (field.kind === "number" && typeof value !== "number") {
-      problems[field.name] = "This must be a number.";
+      problems[field.name] = t.number;
     } else if (field.kind === "choice" && !field.choices.includes(String(value))) {
-      problems[field.name] = "Choose one of the list.";
+      problems[field.name] = t.fromList;
     }
   }
   return problems;
@@ -85,10 +86,10 @@ export function fieldProblems(fields: Field[], args: JsonObject): Record<string,
 export function parseArguments(text: string): { value: JsonObject } | { problem: string } {
   try {
     const value = JSON.parse(text) as Json;
-    if (!isObject(value)) return { problem: "Arguments must be a JSON object: { … }." };
+    if (!isObject(value)) return { problem: t.notObject };
     return { value };
   } catch (error) {
-    return { problem: `This is not valid JSON: ${error instanceof Error ? error.message : "unreadable"}.` };
+    return { problem: t.notJson(error instanceof Error ? error.message : t.unreadable) };
   }
 }
 

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import { changedResources, dropResource, picked, pickResource } from "../app";
+import t from "../texts/chat";
 import { Dialog } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import { clockTime } from "../ui/time";
@@ -12,7 +13,7 @@ export function PickedChips({ conversationId }: { conversationId: string }) {
   const list = picked.value[conversationId] ?? [];
   if (list.length === 0) return null;
   return (
-    <ul class="chips" aria-label="Attached resources">
+    <ul class="chips" aria-label={t.attached}>
       {list.map((one) => (
         <li key={`${one.server_id} ${one.uri}`} class="chip" title={one.uri}>
           <Icon name="paperclip" />
@@ -21,7 +22,7 @@ export function PickedChips({ conversationId }: { conversationId: string }) {
           <button
             type="button"
             class="chip-drop"
-            aria-label={`Remove ${one.title}`}
+            aria-label={t.remove(one.title)}
             onClick={() => dropResource(conversationId, one)}
           >
             <Icon name="close" />
@@ -44,7 +45,7 @@ function Chip({ attachment, conversationId }: { attachment: Attachment; conversa
   const [isOpen, setOpen] = useState(false);
   const title = attachment.title || attachment.uri;
   const isChanged = hasChanged(attachment);
-  const word = { queued: "reading…", failed: "could not be read", ready: "" }[attachment.status];
+  const word = { queued: t.reading, failed: t.notRead, ready: "" }[attachment.status];
   return (
     <li class="grid justify-items-end gap-1">
       <button
@@ -62,13 +63,13 @@ function Chip({ attachment, conversationId }: { attachment: Attachment; conversa
       {attachment.error && <p class="field-error text-right">{attachment.error}</p>}
       {isChanged && (
         <p class="text-xs text-(--quiet)">
-          It has changed since.{" "}
+          {t.changedSince}{" "}
           <button
             type="button"
             class="link-brand"
             onClick={() => pickResource(conversationId, pickAgain(attachment))}
           >
-            Read again
+            {t.readAgain}
           </button>
         </p>
       )}
@@ -77,7 +78,7 @@ function Chip({ attachment, conversationId }: { attachment: Attachment; conversa
           <div class="grid gap-3 p-5 pt-3">
             <p class="text-xs text-(--quiet) break-all">
               {attachment.uri} · {attachment.server.name}
-              {attachment.read_at && ` · read ${clockTime(attachment.read_at)}`}
+              {attachment.read_at && ` · ${t.readAt(clockTime(attachment.read_at))}`}
             </p>
             {attachment.status === "ready" ? (
               <Result
@@ -86,7 +87,7 @@ function Chip({ attachment, conversationId }: { attachment: Attachment; conversa
                 origin={{ conversationId, server: attachment.server }}
               />
             ) : (
-              <p class="text-sm">{attachment.error ?? "It has not been read yet."}</p>
+              <p class="text-sm">{attachment.error ?? t.notReadYet}</p>
             )}
           </div>
         </Dialog>
@@ -105,7 +106,7 @@ export function AttachmentChips({
 }) {
   if (attachments.length === 0) return null;
   return (
-    <ul class="chips justify-end" aria-label="Attached resources">
+    <ul class="chips justify-end" aria-label={t.attached}>
       {attachments.map((attachment) => (
         <Chip key={attachment.id} attachment={attachment} conversationId={conversationId} />
       ))}

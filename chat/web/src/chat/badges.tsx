@@ -1,3 +1,4 @@
+import t from "../texts/calls";
 import type { Annotations } from "../wire";
 
 interface Badge {
@@ -9,12 +10,12 @@ interface Badge {
 export function badgesOf(annotations: Annotations): Badge[] {
   const { read_only, destructive, idempotent, open_world } = annotations;
   const badges: Badge[] = [];
-  if (read_only) badges.push({ tone: "ok", label: "Read-only" });
-  else if (destructive) badges.push({ tone: "bad", label: "Destructive" });
-  else if (read_only === false || destructive === false) badges.push({ tone: "warn", label: "Changes data" });
-  else badges.push({ tone: "warn", label: "Effects unknown" });
-  if (open_world) badges.push({ tone: "info", label: "Reaches outside" });
-  if (idempotent && !read_only) badges.push({ tone: "muted", label: "Safe to repeat" });
+  if (read_only) badges.push({ tone: "ok", label: t.readOnly });
+  else if (destructive) badges.push({ tone: "bad", label: t.destructive });
+  else if (read_only === false || destructive === false) badges.push({ tone: "warn", label: t.changesData });
+  else badges.push({ tone: "warn", label: t.unknownEffects });
+  if (open_world) badges.push({ tone: "info", label: t.reachesOutside });
+  if (idempotent && !read_only) badges.push({ tone: "muted", label: t.safeToRepeat });
   return badges;
 }
 
@@ -22,7 +23,7 @@ export function Badges({ annotations }: { annotations: Annotations }) {
   return (
     <>
       {badgesOf(annotations).map((badge) => (
-        <span key={badge.label} class="tag" data-tone={badge.tone} title="As the server describes the tool">
+        <span key={badge.label} class="tag" data-tone={badge.tone} title={t.asDescribed}>
           {badge.label}
         </span>
       ))}

@@ -2,6 +2,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { editMessage, forkFrom, openState, regenerate, runningTurn, showBranch } from "../app";
 import { siblings } from "../store/paths";
+import t from "../texts/chat";
+import common from "../texts/common";
 import { Icon } from "../ui/icon";
 import type { Message, Turn } from "../wire";
 
@@ -16,24 +18,24 @@ export function BranchArrows({ message, what }: { message: Message; what: "wordi
     if (next) void showBranch(next.id);
   };
   return (
-    <span class="branch-arrows" role="group" aria-label={`Other ${what}s`}>
+    <span class="branch-arrows" role="group" aria-label={t.versions[what]}>
       <button
         type="button"
         class="copy-button"
-        aria-label={`Earlier ${what}`}
+        aria-label={t.earlier[what]}
         disabled={at <= 0 || isBusy}
         onClick={() => go(-1)}
       >
         <Icon name="chevronLeft" />
       </button>
       <span class="tabular-nums">
-        <span class="sr-only">{what} </span>
+        <span class="sr-only">{t.version[what]} </span>
         {at + 1}/{all.length}
       </span>
       <button
         type="button"
         class="copy-button"
-        aria-label={`Later ${what}`}
+        aria-label={t.later[what]}
         disabled={at >= all.length - 1 || isBusy}
         onClick={() => go(1)}
       >
@@ -67,7 +69,7 @@ export function MessageEditor({ message, onClose }: { message: Message; onClose:
       }}
     >
       <label class="sr-only" for={`edit-${message.id}`}>
-        Your question, worded anew
+        {t.editedQuestion}
       </label>
       <textarea
         ref={field}
@@ -84,12 +86,12 @@ export function MessageEditor({ message, onClose }: { message: Message; onClose:
         }}
       />
       <div class="flex flex-wrap items-center justify-end gap-2">
-        <span class="grow text-xs text-(--quiet)">The old wording and its answer are kept.</span>
+        <span class="grow text-xs text-(--quiet)">{t.earlierKept}</span>
         <button type="button" class="btn btn-quiet btn-sm" onClick={onClose}>
-          Cancel
+          {common.cancel}
         </button>
         <button type="submit" class="btn btn-primary btn-sm" disabled={isBusy || text.trim() === ""}>
-          Ask again
+          {t.askAgain}
         </button>
       </div>
     </form>
@@ -105,21 +107,16 @@ export function AnswerActions({ turn, last }: { turn: Turn; last: Message | unde
         type="button"
         class="copy-button"
         disabled={isBusy}
-        title="Answer again; this answer is kept"
+        title={t.answerAgainTitle}
         onClick={() => regenerate(turn.id)}
       >
         <Icon name="refresh" />
-        <span class="max-[30rem]:sr-only">Answer again</span>
+        <span class="max-[30rem]:sr-only">{t.answerAgain}</span>
       </button>
       {last && (
-        <button
-          type="button"
-          class="copy-button"
-          title="Go on in a new conversation, with everything up to here"
-          onClick={() => forkFrom(last.id)}
-        >
+        <button type="button" class="copy-button" title={t.forkTitle} onClick={() => forkFrom(last.id)}>
           <Icon name="fork" />
-          <span class="max-[30rem]:sr-only">Fork</span>
+          <span class="max-[30rem]:sr-only">{t.fork}</span>
         </button>
       )}
     </>

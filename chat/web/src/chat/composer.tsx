@@ -1,6 +1,7 @@
 import { createPortal } from "preact/compat";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { pickFiles } from "../artifacts/state";
+import t from "../texts/chat";
 import { Icon } from "../ui/icon";
 import { Menu, MenuButton } from "../ui/menu";
 import type { Prompt, WhenBusy } from "../wire";
@@ -111,16 +112,12 @@ export function Composer(props: ComposerProps) {
       />
       <div class="composer-bar">
         {props.conversationId && (
-          <Menu
-            label="Add to this message"
-            buttonClass="btn btn-sm btn-circle btn-quiet"
-            button={<Icon name="plus" />}
-          >
+          <Menu label={t.add} buttonClass="btn btn-sm btn-circle btn-quiet" button={<Icon name="plus" />}>
             <MenuButton icon="upload" onClick={pickFiles}>
-              Add a file…
+              {t.addFile}
             </MenuButton>
             <MenuButton icon="paperclip" onClick={() => setDialog("resources")}>
-              Attach a resource…
+              {t.attachResource}
             </MenuButton>
             <MenuButton
               icon="slash"
@@ -129,24 +126,22 @@ export function Composer(props: ComposerProps) {
                 field.current?.focus();
               }}
             >
-              Use a prompt
+              {t.usePrompt}
             </MenuButton>
             <MenuButton icon="plug" onClick={() => setDialog("servers")}>
-              Servers and tools…
+              {t.serversAndTools}
             </MenuButton>
           </Menu>
         )}
         <span class="min-w-0 grow truncate text-xs text-(--quiet)">
-          {isRunning && canSend && !isTouch()
-            ? "Enter sends it after this answer, Ctrl+Enter interrupts."
-            : props.hint}
+          {isRunning && canSend && !isTouch() ? t.whileRunning : props.hint}
         </span>
         {isRunning && (
           <button
             type="button"
             class="btn btn-sm btn-circle btn-neutral"
-            aria-label="Stop"
-            title="Stop"
+            aria-label={t.stop}
+            title={t.stop}
             disabled={isStopping}
             onClick={() => {
               setStopping(true);
@@ -160,8 +155,8 @@ export function Composer(props: ComposerProps) {
           <button
             type="submit"
             class="btn btn-sm btn-circle btn-primary"
-            aria-label={isRunning ? "Send after this answer" : "Send"}
-            title={isRunning ? "Send after this answer" : "Send"}
+            aria-label={isRunning ? t.sendAfter : t.send}
+            title={isRunning ? t.sendAfter : t.send}
             disabled={!canSend}
           >
             <Icon name="arrowUp" />

@@ -13,6 +13,8 @@ import {
 } from "../app";
 import { FilesButton } from "../artifacts/button";
 import { ConversationMenu } from "../sidebar/row";
+import t from "../texts/chat";
+import common from "../texts/common";
 import { Icon } from "../ui/icon";
 import { Composer } from "./composer";
 import { useFollow } from "./follow";
@@ -24,7 +26,7 @@ import { UsageGauge } from "./usage";
 function Loading() {
   return (
     <div class="grid gap-6 pt-6" aria-busy="true">
-      <span class="sr-only">Loading the conversation</span>
+      <span class="sr-only">{t.loading}</span>
       <div class="skeleton-line w-2/5 justify-self-end h-9" />
       {["w-11/12", "w-4/5", "w-3/5"].map((width) => (
         <div key={width} class={`skeleton-line ${width}`} />
@@ -37,10 +39,10 @@ function Problem({ text }: { text: string }) {
   return (
     <div class="empty-state">
       <Icon name="alert" />
-      <h2>This cannot be shown</h2>
+      <h2>{t.cannotShow}</h2>
       <p>{text}</p>
       <button type="button" class="btn btn-primary btn-sm" onClick={() => go(homePath)}>
-        Start a new chat
+        {t.startNew}
       </button>
     </div>
   );
@@ -54,12 +56,12 @@ export function ConversationView({ id }: { id: string }) {
   const turn = runningTurn.value;
   const bud = buds.value?.find((b) => b.id === conversation?.bud.id);
   const isDemo = bud ? bud.model.is_demo : boot.demo_model;
-  const title = conversation?.title || "New chat";
+  const title = conversation?.title || common.newChat;
   const isWaiting = waiting.value.length > 0;
   const isAsked = waiting.value.some((call) => call.status === "waiting_for_input");
 
   useEffect(() => {
-    document.title = `${isWaiting ? "(needs you) " : ""}${title} · Trellis`;
+    document.title = t.pageTitle(isWaiting ? t.needsYou(title) : title);
   }, [title, isWaiting]);
 
   return (
@@ -85,7 +87,7 @@ export function ConversationView({ id }: { id: string }) {
         {conversation && <ConversationMenu row={conversation} />}
       </Header>
       <div class="chat-scroll" ref={scroller}>
-        <div class="chat-column" ref={content} role="log" aria-label="Conversation" aria-live="off">
+        <div class="chat-column" ref={content} role="log" aria-label={t.conversation} aria-live="off">
           {openProblem.value ? (
             <Problem text={openProblem.value} />
           ) : isLoaded || (state?.outgoing.length ?? 0) > 0 ? (
@@ -96,7 +98,7 @@ export function ConversationView({ id }: { id: string }) {
                     {conversation?.bud.avatar || "🌱"}
                   </span>
                   <h2>{conversation?.bud.name}</h2>
-                  <p>Say what you need. Tools that change something ask you first.</p>
+                  <p>{t.emptyText}</p>
                 </div>
               )}
               <MessageList />
@@ -116,40 +118,28 @@ export function ConversationView({ id }: { id: string }) {
             }
           >
             <Icon name="arrowDown" />
-            {isWaiting ? "Waiting for you" : "Jump to latest"}
+            {isWaiting ? t.waitingForYou : t.jumpToLatest}
           </button>
         )}
         <div class="sr-only" role="status">
-          {isAsked
-            ? "A server asks you something."
-            : isWaiting
-              ? "A tool call waits for your approval."
-              : turn
-                ? "Answering."
-                : ""}
+          {isAsked ? t.isAsked : isWaiting ? t.isWaiting : turn ? t.isAnswering : ""}
         </div>
         <QueuedMessages />
         <Composer
           draftKey={id}
           conversationId={conversation ? id : undefined}
-          label="Message"
-          placeholder={conversation ? `Message ${conversation.bud.name}` : "Message"}
+          label={t.message}
+          placeholder={conversation ? t.messageTo(conversation.bud.name) : t.message}
           isRunning={turn !== null}
           isDisabled={openProblem.value !== null}
-          hint={
-            isAsked
-              ? "A server asks you something above."
-              : isWaiting
-                ? "Waiting for your approval above."
-                : undefined
-          }
+          hint={isAsked ? t.isAskedAbove : isWaiting ? t.isWaitingAbove : undefined}
           onSend={(text, whenBusy) => {
             jump();
             return sendMessage(text, whenBusy);
           }}
           onStop={() => turn && stopTurn(turn.id)}
         />
-        <p class="chat-small">Answers can be wrong. Every tool call is on record.</p>
+        <p class="chat-small">{t.smallPrint}</p>
       </div>
     </>
   );

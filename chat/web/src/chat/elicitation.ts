@@ -1,4 +1,5 @@
 /** What a server asks in a form, as fields a person fills in, and back to the content that it gets. Pure. */
+import t from "../texts/questions";
 import type { Json, JsonObject } from "../wire";
 
 export interface Choice {
@@ -141,23 +142,22 @@ function problemOf(field: FormField, value: Value): string | null {
   if (Array.isArray(value)) {
     if (value.length === 0 && !field.required) return null;
     const least = Math.max(min ?? 0, field.required ? 1 : 0);
-    if (value.length < least) return `Pick at least ${least}.`;
-    return max !== null && value.length > max ? `Pick at most ${max}.` : null;
+    if (value.length < least) return t.pickAtLeast(least);
+    return max !== null && value.length > max ? t.pickAtMost(max) : null;
   }
-  if (value.trim() === "") return field.required ? "This is needed." : null;
+  if (value.trim() === "") return field.required ? t.required : null;
   if (kind === "integer" || kind === "number") {
     const number = Number(value);
-    if (Number.isNaN(number)) return "This must be a number.";
-    if (kind === "integer" && !Number.isInteger(number)) return "This must be a whole number.";
-    if (min !== null && number < min) return `At least ${min}, please.`;
-    return max !== null && number > max ? `At most ${max}, please.` : null;
+    if (Number.isNaN(number)) return t.number;
+    if (kind === "integer" && !Number.isInteger(number)) return t.wholeNumber;
+    if (min !== null && number < min) return t.atLeast(min);
+    return max !== null && number > max ? t.atMost(max) : null;
   }
-  if (kind === "one")
-    return field.choices.some((choice) => choice.value === value) ? null : "Choose one of the list.";
-  if (kind === "email" && !/^[^\s@]+@[^\s@]+$/.test(value)) return "This is not an e-mail address.";
-  if (kind === "uri" && !/^[a-z][a-z0-9+.-]*:\S+$/i.test(value)) return "This is not a whole web address.";
-  if (min !== null && value.length < min) return `At least ${min} characters, please.`;
-  return max !== null && value.length > max ? `At most ${max} characters, please.` : null;
+  if (kind === "one") return field.choices.some((choice) => choice.value === value) ? null : t.fromList;
+  if (kind === "email" && !/^[^\s@]+@[^\s@]+$/.test(value)) return t.email;
+  if (kind === "uri" && !/^[a-z][a-z0-9+.-]*:\S+$/i.test(value)) return t.address;
+  if (min !== null && value.length < min) return t.atLeastCharacters(min);
+  return max !== null && value.length > max ? t.atMostCharacters(max) : null;
 }
 
 /** The content that goes to the server: optional fields that were left empty are left out. */

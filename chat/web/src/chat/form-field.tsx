@@ -1,4 +1,6 @@
 import { useId } from "preact/hooks";
+import common from "../texts/common";
+import t from "../texts/questions";
 import type { FormField, Value } from "./elicitation";
 
 const INPUT_MODE: Partial<Record<FormField["kind"], "email" | "url" | "numeric" | "decimal">> = {
@@ -34,7 +36,7 @@ export function FormFieldInput({ field, value, problem, onChange }: FieldProps) 
       *
     </span>
   ) : (
-    <span class="optional">optional</span>
+    <span class="optional">{common.optional}</span>
   );
   const notes = (
     <>
@@ -45,7 +47,7 @@ export function FormFieldInput({ field, value, problem, onChange }: FieldProps) 
       )}
       {field.isSecret && (
         <p class="field-warning" id={`${id}-secret`}>
-          This looks like a secret. A server should not ask for one in a form.
+          {t.secret}
         </p>
       )}
       {problem && (
@@ -109,7 +111,7 @@ export function FormFieldInput({ field, value, problem, onChange }: FieldProps) 
       {field.kind === "one" ? (
         <select {...shared} value={text} onChange={(event) => onChange(event.currentTarget.value)}>
           {(!field.required || text === "") && (
-            <option value="">{field.required ? "Choose…" : "(none)"}</option>
+            <option value="">{field.required ? t.choose : common.none}</option>
           )}
           {field.choices.map((choice) => (
             <option key={choice.value} value={choice.value}>

@@ -1,15 +1,13 @@
 import type { ComponentChildren } from "preact";
 import { isSidebarOpen } from "../app";
+import home from "../texts/home";
+import shell from "../texts/shell";
 import { Icon } from "../ui/icon";
 
 export function DemoLabel() {
   return (
-    <span
-      class="tag"
-      data-tone="warn"
-      title="A built-in stand-in that follows a script, so that Trellis can be tried offline"
-    >
-      demo model, not an AI
+    <span class="tag" data-tone="warn" title={home.demoTitle}>
+      {home.demoModel}
     </span>
   );
 }
@@ -20,7 +18,7 @@ export function Header({ children }: { children: ComponentChildren }) {
       <button
         type="button"
         class="btn btn-sm btn-square btn-quiet min-[52.01rem]:hidden"
-        aria-label="Open the sidebar"
+        aria-label={shell.openSidebar}
         aria-expanded={isSidebarOpen.value}
         aria-controls="sidebar"
         onClick={() => {

@@ -1,6 +1,9 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { answerInput, openState } from "../app";
+import common from "../texts/common";
+import { filled } from "../texts/language";
+import t from "../texts/questions";
 import { Icon, type IconName } from "../ui/icon";
 import { clockTime, duration, useNow } from "../ui/time";
 import {
@@ -58,9 +61,7 @@ function Form({
         else setTimeout(() => form.current?.querySelector<HTMLElement>("[aria-invalid]")?.focus());
       }}
     >
-      {fields.length === 0 && (
-        <p class="text-sm text-(--quiet)">There is nothing to fill in; it wants your consent.</p>
-      )}
+      {fields.length === 0 && <p class="text-sm text-(--quiet)">{t.nothingToFill}</p>}
       {fields.map((field) => (
         <FormFieldInput
           key={field.name}
@@ -74,7 +75,7 @@ function Form({
       <div class="flex flex-wrap gap-2">
         <button type="submit" class="btn btn-primary btn-sm" disabled={isBusy || isOver}>
           <Icon name={isBusy ? "loader" : "check"} class={isBusy ? "animate-spin" : ""} />
-          Submit
+          {t.submit}
         </button>
         <Refusals isBusy={isBusy} isOver={isOver} answer={answer} />
       </div>
@@ -89,19 +90,19 @@ function Refusals({ isBusy, isOver, answer }: Omit<PartProps, "request">) {
         type="button"
         class="btn btn-outline-quiet btn-sm"
         disabled={isBusy || isOver}
-        title="The server hears that you do not want to answer"
+        title={t.declineTitle}
         onClick={() => answer("decline")}
       >
-        Decline
+        {t.decline}
       </button>
       <button
         type="button"
         class="btn btn-quiet btn-sm"
         disabled={isBusy || isOver}
-        title="The server hears that the question was closed without an answer"
+        title={t.cancelTitle}
         onClick={() => answer("cancel")}
       >
-        Cancel
+        {common.cancel}
       </button>
     </>
   );
@@ -118,8 +119,7 @@ function Link({ request, isBusy, isOver, answer }: PartProps) {
         {after}
       </p>
       <p class="text-xs text-(--quiet)">
-        The page belongs to <strong>{request.url_host || "an unknown host"}</strong>. Nothing of it has been
-        loaded; what you enter there goes to it and not to this chat.
+        {filled(t.pageOf, { host: <strong>{request.url_host || t.unknownHost}</strong> })}
       </p>
       <div class="flex flex-wrap gap-2">
         {canOpen(request.url) && (
@@ -131,7 +131,7 @@ function Link({ request, isBusy, isOver, answer }: PartProps) {
             onClick={() => setOpened(true)}
           >
             <Icon name="external" />
-            Open {request.url_host}
+            {t.openHost(request.url_host)}
           </a>
         )}
         <button
@@ -140,7 +140,7 @@ function Link({ request, isBusy, isOver, answer }: PartProps) {
           disabled={isBusy || isOver}
           onClick={() => answer("accept")}
         >
-          I have finished
+          {t.finished}
         </button>
         <button
           type="button"
@@ -148,7 +148,7 @@ function Link({ request, isBusy, isOver, answer }: PartProps) {
           disabled={isBusy || isOver}
           onClick={() => answer("decline")}
         >
-          Decline
+          {t.decline}
         </button>
       </div>
     </div>
@@ -166,28 +166,22 @@ function Sampling({ request, isBusy, isOver, answer }: PartProps) {
       <dl class="asked-facts">
         {model && (
           <>
-            <dt>Model</dt>
+            <dt>{t.model}</dt>
             <dd>{model}</dd>
           </>
         )}
         {limit !== null && (
           <>
-            <dt>At most</dt>
-            <dd>{limit.toLocaleString()} tokens</dd>
+            <dt>{t.limit}</dt>
+            <dd>{t.tokens(limit)}</dd>
           </>
         )}
       </dl>
-      {system && <Quote label="Instructions" text={system} />}
+      {system && <Quote label={t.instructions} text={system} />}
       {sampledMessages(params).map((message, i) => (
-        <Quote
-          key={i}
-          label={message.role === "assistant" ? "As the assistant" : "As you"}
-          text={message.text}
-        />
+        <Quote key={i} label={message.role === "assistant" ? t.asAssistant : t.asYou} text={message.text} />
       ))}
-      <p class="text-xs text-(--quiet)">
-        The model gets this and nothing else: not your chat, not other servers' results, no tools.
-      </p>
+      <p class="text-xs text-(--quiet)">{t.modelGets}</p>
       <div class="flex flex-wrap gap-2">
         <button
           type="button"
@@ -195,7 +189,7 @@ function Sampling({ request, isBusy, isOver, answer }: PartProps) {
           disabled={isBusy || isOver}
           onClick={() => answer("accept")}
         >
-          Allow
+          {t.allow}
         </button>
         <button
           type="button"
@@ -203,7 +197,7 @@ function Sampling({ request, isBusy, isOver, answer }: PartProps) {
           disabled={isBusy || isOver}
           onClick={() => answer("decline")}
         >
-          Refuse
+          {t.refuse}
         </button>
       </div>
     </div>
@@ -219,12 +213,6 @@ function Quote({ label, text }: { label: string; text: string }) {
   );
 }
 
-const HEADINGS: Record<Exclude<InputRequest["kind"], "sign_in">, string> = {
-  form: "asks you something",
-  url: "asks you to open a page",
-  sampling: "wants to ask the model",
-};
-
 const ICONS: Record<InputRequest["kind"], IconName> = {
   form: "question",
   url: "external",
@@ -233,15 +221,9 @@ const ICONS: Record<InputRequest["kind"], IconName> = {
 };
 
 function Heading({ request }: { request: InputRequest }) {
-  const name = <span class="break-words">{request.server.name}</span>;
-  if (request.kind !== "sign_in") {
-    return (
-      <>
-        {name} {HEADINGS[request.kind]}
-      </>
-    );
-  }
-  return request.sign_in?.may_connect === false ? <>{name} is not connected</> : <>Sign in to {name}</>;
+  const isAway = request.kind === "sign_in" && request.sign_in?.may_connect === false;
+  const server = <span class="break-words">{request.server.name}</span>;
+  return <>{filled(isAway ? t.notConnected : t.asks[request.kind], { server })}</>;
 }
 
 function toComposer(): void {
@@ -303,14 +285,15 @@ export function InputCard({ request }: { request: InputRequest }) {
           </h3>
           {request.tool && (
             <p class="text-sm text-(--quiet) break-words">
-              {request.kind === "sign_in" ? "to go on with" : "while it works on"}{" "}
-              <code class="text-xs">{request.tool}</code>
+              {filled(request.kind === "sign_in" ? t.neededFor : t.whileRunning, {
+                tool: <code class="text-xs">{request.tool}</code>,
+              })}
             </p>
           )}
         </div>
         <span class="tag shrink-0" data-tone={left < 60_000 ? "warn" : "muted"} title={request.expires_at}>
           <Icon name="clock" />
-          {isOver ? "time is up" : `${duration(Math.max(1000, left))} left`}
+          {isOver ? common.expired : common.left(duration(Math.max(1000, left)))}
         </span>
       </header>
       {request.message && <p class="input-message">{request.message}</p>}
@@ -327,13 +310,6 @@ export function InputCard({ request }: { request: InputRequest }) {
     </section>
   );
 }
-
-const OUTCOMES: Record<Exclude<InputRequest["status"], "pending">, string> = {
-  accepted: "You answered",
-  declined: "You declined",
-  cancelled: "Closed without an answer",
-  expired: "Nobody answered in time",
-};
 
 function Line({ children }: { children: ComponentChildren }) {
   return <div class="input-line">{children}</div>;
@@ -364,10 +340,10 @@ export function AnsweredInput({ request }: { request: InputRequest }) {
     request.kind === "sign_in"
       ? signInOutcome(request)
       : request.kind === "sampling" && isAllowed
-        ? "You allowed it to ask the model"
+        ? t.allowedModel
         : request.kind === "url" && isAllowed
-          ? `Done at ${request.url_host}`
-          : OUTCOMES[request.status];
+          ? t.doneAt(request.url_host)
+          : t.outcomes[request.status];
   const fields = request.kind === "form" ? formFields(request.schema) : [];
   const given = request.answer;
   return (
@@ -375,7 +351,7 @@ export function AnsweredInput({ request }: { request: InputRequest }) {
       <p class="break-words">
         <Icon name={isAllowed ? "circleCheck" : "close"} class="text-(--quiet)" />{" "}
         <strong class="font-medium">{request.server.name}</strong>{" "}
-        {request.kind === "sign_in" ? "needed a sign-in" : request.message && `asked: “${request.message}”`}
+        {request.kind === "sign_in" ? t.neededSignIn : request.message && t.asked(request.message)}
       </p>
       <p class="text-(--quiet)">
         {word}
@@ -398,8 +374,8 @@ export function AnsweredInput({ request }: { request: InputRequest }) {
 }
 
 function shown(value: Json | undefined, choices: { value: string; title: string }[]): string {
-  if (value === true) return "yes";
-  if (value === false) return "no";
+  if (value === true) return t.answeredYes;
+  if (value === false) return t.answeredNo;
   const titleOf = (one: Json) => choices.find((choice) => choice.value === one)?.title ?? String(one);
-  return Array.isArray(value) ? value.map(titleOf).join(", ") || "none" : titleOf(value ?? "");
+  return Array.isArray(value) ? value.map(titleOf).join(", ") || t.answeredNone : titleOf(value ?? "");
 }

@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import t from "../texts/calls";
 import { CopyButton } from "../ui/copy";
 import { showHidden } from "../ui/hidden";
 import { Icon } from "../ui/icon";
@@ -15,10 +16,10 @@ function Leaf({ value }: { value: string | number | boolean | null }) {
     <span class="json-string">
       {isLong
         ? `${showHidden(value.slice(0, LONG))}…`
-        : showHidden(value) || <span class="text-(--quiet)">empty text</span>}
+        : showHidden(value) || <span class="text-(--quiet)">{t.emptyText}</span>}
       {isLong && (
         <button type="button" class="link-quiet ml-1 text-xs" onClick={() => setWhole(true)}>
-          show all {value.length.toLocaleString()} characters
+          {t.showAll(value.length)}
         </button>
       )}
     </span>
@@ -37,9 +38,7 @@ function Node({ name, value, depth }: { name: string; value: Json; depth: number
     );
   }
   const entries = Object.entries(value);
-  const size = Array.isArray(value)
-    ? `${entries.length} ${entries.length === 1 ? "item" : "items"}`
-    : `${entries.length} ${entries.length === 1 ? "field" : "fields"}`;
+  const size = Array.isArray(value) ? t.items(entries.length) : t.fieldCount(entries.length);
   return (
     <div>
       <button type="button" class="json-toggle" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
@@ -54,7 +53,7 @@ function Node({ name, value, depth }: { name: string; value: Json; depth: number
           ))}
           {entries.length > shown && (
             <button type="button" class="link-quiet text-xs" onClick={() => setShown(shown + 200)}>
-              {entries.length - shown} more
+              {t.more(entries.length - shown)}
             </button>
           )}
         </div>
@@ -64,7 +63,7 @@ function Node({ name, value, depth }: { name: string; value: Json; depth: number
 }
 
 /** Any JSON, readable: a tree of names and values, or the raw text; both can be copied. */
-export function JsonView({ value, empty = "Empty" }: { value: Json; empty?: string }) {
+export function JsonView({ value, empty = t.emptyValue }: { value: Json; empty?: string }) {
   const [isRaw, setRaw] = useState(false);
   const raw = JSON.stringify(value, null, 2);
   const isEmpty = value !== null && typeof value === "object" && Object.keys(value).length === 0;
@@ -73,7 +72,7 @@ export function JsonView({ value, empty = "Empty" }: { value: Json; empty?: stri
     <div class="json-box">
       <div class="json-bar">
         <button type="button" class="copy-button" aria-pressed={isRaw} onClick={() => setRaw(!isRaw)}>
-          Raw
+          {t.raw}
         </button>
         <CopyButton text={() => raw} />
       </div>

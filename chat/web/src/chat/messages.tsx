@@ -3,6 +3,8 @@ import { useState } from "preact/hooks";
 import { discard, openState, openTimeline, resend, retryTurn, runningTurn, socketStatus } from "../app";
 import { Markdown } from "../markdown/markdown";
 import type { TimelineItem } from "../store/timeline";
+import t from "../texts/chat";
+import common from "../texts/common";
 import { CopyButton } from "../ui/copy";
 import { Icon } from "../ui/icon";
 import { clockTime } from "../ui/time";
@@ -17,8 +19,8 @@ import { usageWords } from "./usage";
 const UserMessage = memo(({ message }: { message: Message }) => {
   const [isEditing, setEditing] = useState(false);
   return (
-    <article class="user-message" aria-label="You">
-      <h2 class="sr-only">You said</h2>
+    <article class="user-message" aria-label={t.you}>
+      <h2 class="sr-only">{t.youSaid}</h2>
       {isEditing ? (
         <MessageEditor message={message} onClose={() => setEditing(false)} />
       ) : (
@@ -35,11 +37,11 @@ const UserMessage = memo(({ message }: { message: Message }) => {
             type="button"
             class="copy-button"
             disabled={runningTurn.value !== null}
-            title="Edit this question"
+            title={t.editQuestion}
             onClick={() => setEditing(true)}
           >
             <Icon name="pencil" />
-            Edit
+            {common.edit}
           </button>
         </div>
       )}
@@ -51,34 +53,32 @@ function OutgoingMessage({ item }: { item: TimelineItem & { kind: "outgoing" } }
   const { outgoing } = item;
   const isOffline = socketStatus.value !== "open";
   return (
-    <article class="user-message" aria-label="You">
-      <h2 class="sr-only">You said</h2>
+    <article class="user-message" aria-label={t.you}>
+      <h2 class="sr-only">{t.youSaid}</h2>
       <div class="bubble" data-pending>
         {outgoing.text}
       </div>
       {outgoing.attachments.length > 0 && (
         <p class="text-right text-xs text-(--quiet)">
-          with {outgoing.attachments.map((one) => one.title).join(", ")}
+          {t.withAttachments(outgoing.attachments.map((one) => one.title).join(", "))}
         </p>
       )}
       {outgoing.error ? (
         <div class="flex flex-wrap items-center justify-end gap-2 text-xs" role="alert">
-          <span class="field-error">Not sent: {outgoing.error}</span>
+          <span class="field-error">{t.notSent(outgoing.error)}</span>
           <button
             type="button"
             class="btn btn-xs btn-outline-quiet"
             onClick={() => resend(outgoing.client_id)}
           >
-            Send again
+            {t.sendAgain}
           </button>
           <button type="button" class="btn btn-xs btn-quiet" onClick={() => discard(outgoing.client_id)}>
-            Discard
+            {common.discard}
           </button>
         </div>
       ) : (
-        <p class="text-right text-xs text-(--quiet)">
-          {isOffline ? "Goes out when the connection is back" : "Sending…"}
-        </p>
+        <p class="text-right text-xs text-(--quiet)">{isOffline ? t.sendsLater : t.sending}</p>
       )}
     </article>
   );
@@ -99,7 +99,7 @@ function Thinking() {
         <span />
         <span />
       </span>
-      <span class="sr-only">Thinking</span>
+      <span class="sr-only">{t.thinking}</span>
     </div>
   );
 }
@@ -109,7 +109,7 @@ function TurnEnd({ turn, canRetry }: { turn: Turn; canRetry: boolean }) {
   const button = retry && (
     <button type="button" class="btn btn-sm btn-outline-quiet" onClick={() => retryTurn(turn.id)}>
       <Icon name="refresh" />
-      Retry
+      {t.retry}
     </button>
   );
   const notice = turn.notice && (
@@ -119,9 +119,7 @@ function TurnEnd({ turn, canRetry }: { turn: Turn; canRetry: boolean }) {
     </div>
   );
   if (turn.status === "failed" || turn.status === "interrupted") {
-    const text =
-      turn.error?.message ??
-      (turn.status === "interrupted" ? "The answer was interrupted." : "The answer could not be finished.");
+    const text = turn.error?.message ?? (turn.status === "interrupted" ? t.interrupted : t.notCompleted);
     return (
       <>
         {notice}
@@ -138,7 +136,7 @@ function TurnEnd({ turn, canRetry }: { turn: Turn; canRetry: boolean }) {
       <>
         {notice}
         <p class="flex items-center gap-3 text-sm text-(--quiet)">
-          {turn.error?.message ?? "Stopped."} {button}
+          {turn.error?.message ?? t.stopped} {button}
         </p>
       </>
     );
@@ -148,13 +146,14 @@ function TurnEnd({ turn, canRetry }: { turn: Turn; canRetry: boolean }) {
 
 function Answer({ item }: { item: TimelineItem & { kind: "answer" } }) {
   const conversation = openState.value?.conversation;
+  const name = conversation?.bud.name ?? t.assistant;
   const { turn, segments } = item;
   const isDone = turn === null || turn.finished_at !== null || turn.status === "completed";
   const text = segments.flatMap((s) => (s.kind === "text" ? [s.message.text] : [])).join("\n\n");
   const { first, last } = item;
   return (
-    <article class="answer" aria-label={conversation?.bud.name ?? "Assistant"} aria-busy={!isDone}>
-      <h2 class="sr-only">{conversation?.bud.name ?? "Assistant"} said</h2>
+    <article class="answer" aria-label={name} aria-busy={!isDone}>
+      <h2 class="sr-only">{t.said(name)}</h2>
       <span class="avatar-tile answer-avatar" aria-hidden="true">
         {conversation?.bud.avatar || "🌱"}
       </span>
@@ -175,7 +174,7 @@ function Answer({ item }: { item: TimelineItem & { kind: "answer" } }) {
             {text && <CopyButton text={() => text} />}
             <AnswerActions turn={turn} last={last} />
             {turn.usage && (
-              <span class="usage-words" title="What the model read and wrote for this answer">
+              <span class="usage-words" title={t.usageTitle}>
                 {usageWords(turn.usage)}
               </span>
             )}

@@ -1,5 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
 import { api, messageOf, pickResource, toast } from "../app";
+import t from "../texts/chat";
+import common from "../texts/common";
+import { filled } from "../texts/language";
+import questions from "../texts/questions";
 import { Dialog } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import type { Prompt } from "../wire";
@@ -63,10 +67,8 @@ export function CommandMenu({
     document.getElementById(commandId(at))?.scrollIntoView({ block: "nearest" });
   }, [at]);
   return (
-    <div class="commands" id={COMMANDS_ID} role="listbox" aria-label="Prompts">
-      {shown.length === 0 && (
-        <p class="p-3 text-sm text-(--quiet)">No prompt of this chat's servers is called that.</p>
-      )}
+    <div class="commands" id={COMMANDS_ID} role="listbox" aria-label={t.prompts}>
+      {shown.length === 0 && <p class="p-3 text-sm text-(--quiet)">{t.noPrompt}</p>}
       {shown.map((prompt, i) => (
         <div
           key={prompt.id}
@@ -144,7 +146,7 @@ export function PromptDialog({
         }}
       >
         <p class="text-sm text-(--quiet) break-words">
-          {prompt.description && <>{prompt.description} </>}A prompt of <strong>{prompt.server.name}</strong>.
+          {prompt.description} {filled(t.promptOf, { server: <strong>{prompt.server.name}</strong> })}
         </p>
         {prompt.arguments.map((one, i) => (
           <SuggestField
@@ -155,7 +157,7 @@ export function PromptDialog({
             required={one.required}
             isFirst={i === 0}
             value={values[one.name] ?? ""}
-            problem={wasTried && missing.includes(one) ? "This is needed." : undefined}
+            problem={wasTried && missing.includes(one) ? questions.required : undefined}
             onInput={(value) => setValues({ ...values, [one.name]: value })}
             suggest={(value) =>
               api.complete(conversationId, {
@@ -176,11 +178,11 @@ export function PromptDialog({
         )}
         <div class="flex justify-end gap-2">
           <button type="button" class="btn btn-outline-quiet" onClick={onClose}>
-            Cancel
+            {common.cancel}
           </button>
           <button type="submit" class="btn btn-primary" disabled={isBusy}>
             {isBusy && <Icon name="loader" class="animate-spin" />}
-            Put into the message
+            {t.insertPrompt}
           </button>
         </div>
       </form>

@@ -1,4 +1,5 @@
 /** Prompts of servers as commands: which of them a few typed letters mean, and the text that comes of one. Pure. */
+import t from "../texts/chat";
 import type { FilledPrompt, Prompt } from "../wire";
 import type { Picked } from "./attachments";
 
@@ -44,12 +45,12 @@ export function textOf(prompt: Prompt, filled: FilledPrompt): FilledText {
         title: content.uri,
         resource_id: null,
       });
-    } else pieces.push({ role, text: `[${content.type} left out]` });
+    } else pieces.push({ role, text: t.leftOut(content.type) });
   }
   const isPlain = pieces.every((piece) => piece.role === "user");
   const text = pieces
     .map((piece) =>
-      isPlain ? piece.text : `${piece.role === "user" ? "User" : "Assistant"}:\n${piece.text}`,
+      isPlain ? piece.text : piece.role === "user" ? t.byUser(piece.text) : t.byAssistant(piece.text),
     )
     .join("\n\n");
   return { text, picked };

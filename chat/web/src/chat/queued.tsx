@@ -1,6 +1,8 @@
 /** Messages that wait for the running answer: in order, and still to be changed. */
 import { useState } from "preact/hooks";
 import { editQueued, openState, removeQueued, runningTurn, sendQueuedNow } from "../app";
+import t from "../texts/chat";
+import common from "../texts/common";
 import { Icon } from "../ui/icon";
 import type { QueuedMessage } from "../wire";
 
@@ -18,7 +20,7 @@ function Row({ row }: { row: QueuedMessage }) {
           }}
         >
           <label class="sr-only" for={`queued-${row.id}`}>
-            Waiting message
+            {t.queuedMessage}
           </label>
           <textarea
             id={`queued-${row.id}`}
@@ -32,10 +34,10 @@ function Row({ row }: { row: QueuedMessage }) {
             }}
           />
           <button type="submit" class="btn btn-xs btn-primary" disabled={draft.trim() === ""}>
-            Save
+            {common.save}
           </button>
           <button type="button" class="btn btn-xs btn-quiet" onClick={() => setDraft(null)}>
-            Cancel
+            {common.cancel}
           </button>
         </form>
       </li>
@@ -48,22 +50,22 @@ function Row({ row }: { row: QueuedMessage }) {
         {row.text}
       </span>
       {row.is_next ? (
-        <span class="text-xs text-(--quiet)">next, as soon as this stops</span>
+        <span class="text-xs text-(--quiet)">{t.queuedNext}</span>
       ) : (
         <>
           <button
             type="button"
             class="copy-button"
-            title={isRunning ? "Stop the running answer and send this" : "Send this"}
+            title={isRunning ? t.interruptTitle : t.sendNowTitle}
             onClick={() => sendQueuedNow(row.id)}
           >
             <Icon name="arrowUp" />
-            <span class="max-[30rem]:sr-only">Send now</span>
+            <span class="max-[30rem]:sr-only">{t.sendNow}</span>
           </button>
           <button
             type="button"
             class="copy-button"
-            aria-label="Edit the waiting message"
+            aria-label={t.editQueued}
             onClick={() => setDraft(row.text)}
           >
             <Icon name="pencil" />
@@ -71,7 +73,7 @@ function Row({ row }: { row: QueuedMessage }) {
           <button
             type="button"
             class="copy-button"
-            aria-label="Remove the waiting message"
+            aria-label={t.removeQueued}
             onClick={() => removeQueued(row.id)}
           >
             <Icon name="trash" />
@@ -87,10 +89,8 @@ export function QueuedMessages() {
   if (rows.length === 0) return null;
   const isHeld = runningTurn.value === null;
   return (
-    <section class="queued" aria-label="Waiting messages">
-      <p class="text-xs text-(--quiet)">
-        {isHeld ? "Not sent because the previous answer failed." : "Sent when the answer is complete:"}
-      </p>
+    <section class="queued" aria-label={t.queued}>
+      <p class="text-xs text-(--quiet)">{isHeld ? t.queuedHeld : t.queuedSoon}</p>
       <ol>
         {rows.map((row) => (
           <Row key={row.id} row={row} />

@@ -1,5 +1,6 @@
 /** What the model thought before it spoke: folded, since it is no answer. */
 import { Markdown } from "../markdown/markdown";
+import t from "../texts/chat";
 import { Icon } from "../ui/icon";
 import type { Message } from "../wire";
 
@@ -9,7 +10,7 @@ export function Reasoning({ message }: { message: Message }) {
     <details class="reasoning">
       <summary class="link-quiet text-sm">
         <Icon name="sparkles" class={isThinking ? "animate-pulse" : ""} />
-        {isThinking ? "Thinking…" : "What the model thought"}
+        {isThinking ? t.thinkingNow : t.thoughts}
       </summary>
       <div class="reasoning-text">
         <Markdown text={message.reasoning} isStreaming={message.status === "streaming"} />

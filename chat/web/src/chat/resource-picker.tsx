@@ -1,5 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { api, messageOf, pickResource } from "../app";
+import t from "../texts/chat";
+import common from "../texts/common";
 import { Dialog } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import type { Resource } from "../wire";
@@ -51,7 +53,7 @@ function Template({
       ))}
       <p class="text-xs text-(--quiet) break-all">{address}</p>
       <button type="submit" class="btn btn-sm btn-primary justify-self-start" disabled={!isReady}>
-        Attach
+        {t.attach}
       </button>
     </form>
   );
@@ -79,7 +81,7 @@ function Row({
         <span class="min-w-0 grow text-left">
           <span class="block truncate font-medium">{resource.title || resource.name || resource.uri}</span>
           <span class="block truncate text-xs text-(--quiet)">
-            {resource.is_template ? "Needs some details · " : ""}
+            {resource.is_template ? `${t.needsDetails} · ` : ""}
             {resource.description || resource.uri}
           </span>
         </span>
@@ -119,16 +121,16 @@ export function ResourcePicker({ conversationId, onClose }: { conversationId: st
   }, [search, conversationId]);
   const groups = rows ? [...Map.groupBy(rows, (row) => row.server.name)] : [];
   return (
-    <Dialog title="Attach a resource" onClose={onClose}>
+    <Dialog title={t.pickResource} onClose={onClose}>
       <div class="grid gap-3 p-5 pt-3">
         <div class="field">
           <label class="sr-only" for="resource-search">
-            Search
+            {common.search}
           </label>
           <input
             id="resource-search"
             type="search"
-            placeholder="Search by name or address"
+            placeholder={t.searchResources}
             autocomplete="off"
             autofocus
             value={search}
@@ -142,11 +144,9 @@ export function ResourcePicker({ conversationId, onClose }: { conversationId: st
               <span>{problem}</span>
             </p>
           ) : rows === null ? (
-            <p class="text-sm text-(--quiet)">Loading…</p>
+            <p class="text-sm text-(--quiet)">{common.loading}</p>
           ) : rows.length === 0 ? (
-            <p class="text-sm text-(--quiet)">
-              {search ? "Nothing fits." : "The servers of this chat offer no resources."}
-            </p>
+            <p class="text-sm text-(--quiet)">{search ? t.noMatches : t.noResources}</p>
           ) : (
             groups.map(([server, list]) => (
               <section key={server} aria-label={server}>
@@ -168,9 +168,7 @@ export function ResourcePicker({ conversationId, onClose }: { conversationId: st
             ))
           )}
         </div>
-        <p class="text-xs text-(--quiet)">
-          It is read when you send your message, and given to the model as data of its server.
-        </p>
+        <p class="text-xs text-(--quiet)">{t.pickResourceAbout}</p>
       </div>
     </Dialog>
   );

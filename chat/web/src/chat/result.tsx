@@ -1,5 +1,6 @@
 import { pickResource } from "../app";
 import { safeHref } from "../markdown/render";
+import t from "../texts/calls";
 import { CopyButton } from "../ui/copy";
 import { Icon } from "../ui/icon";
 import type { ContentPart, Json } from "../wire";
@@ -17,7 +18,7 @@ function TextPart({ text }: { text: string }) {
         <CopyButton text={() => text} />
       </div>
       <pre class="json-raw" tabIndex={0}>
-        {text || "(empty)"}
+        {text || t.empty}
       </pre>
     </div>
   );
@@ -55,7 +56,7 @@ function Attach({ origin, uri, name }: { origin: Origin | undefined; uri: string
     <button
       type="button"
       class="copy-button"
-      title="Read it through its server, with your next message"
+      title={t.attachTitle}
       onClick={() =>
         pickResource(conversationId, {
           server_id: server.id,
@@ -67,7 +68,7 @@ function Attach({ origin, uri, name }: { origin: Origin | undefined; uri: string
       }
     >
       <Icon name="paperclip" />
-      Attach
+      {t.attach}
     </button>
   );
 }
@@ -78,25 +79,21 @@ function Part({ part, origin }: { part: ContentPart; origin: Origin | undefined 
       return <TextPart text={part.text} />;
     case "image":
       return IMAGE_TYPES.has(part.mime_type) ? (
-        <img
-          class="result-image"
-          src={`data:${part.mime_type};base64,${part.data}`}
-          alt="What the tool returned"
-        />
+        <img class="result-image" src={`data:${part.mime_type};base64,${part.data}`} alt={t.returned} />
       ) : (
-        <Download data={part.data} mimeType={part.mime_type} what="Image" />
+        <Download data={part.data} mimeType={part.mime_type} what={t.image} />
       );
     case "audio":
       return AUDIO_TYPES.has(part.mime_type) ? (
         <audio class="w-full" controls preload="none" src={`data:${part.mime_type};base64,${part.data}`} />
       ) : (
-        <Download data={part.data} mimeType={part.mime_type} what="Audio" />
+        <Download data={part.data} mimeType={part.mime_type} what={t.audio} />
       );
     case "resource_link": {
       const href = safeHref(part.uri);
       return (
         <p class="text-sm">
-          <Attach origin={origin} uri={part.uri} name={part.name} /> {part.name || "Resource"}:{" "}
+          <Attach origin={origin} uri={part.uri} name={part.name} /> {part.name || t.resource}:{" "}
           {href ? (
             <a class="link-brand break-all" href={href} target="_blank" rel="noopener noreferrer nofollow">
               {part.uri}
@@ -115,34 +112,29 @@ function Part({ part, origin }: { part: ContentPart; origin: Origin | undefined 
             {part.mime_type && ` · ${part.mime_type}`}
           </p>
           {part.text === null ? (
-            <p class="text-sm text-(--quiet)">Binary; not shown.</p>
+            <p class="text-sm text-(--quiet)">{t.binary}</p>
           ) : (
             <TextPart text={part.text} />
           )}
         </div>
       );
     default:
-      return <p class="text-sm text-(--quiet)">A part of a kind that cannot be shown.</p>;
+      return <p class="text-sm text-(--quiet)">{t.unknownPart}</p>;
   }
 }
 
 function Download({ data, mimeType, what }: { data: string; mimeType: string; what: string }) {
-  const size = Math.round((data.length * 3) / 4 / 1024);
+  const size = Math.round((data.length * 3) / 4 / 1000);
   return (
     <button
       type="button"
       class="btn btn-sm btn-outline-quiet justify-self-start"
       onClick={() => download(data, mimeType)}
     >
-      {what} ({mimeType}, {size} KB): download
+      {t.download(what, mimeType, size)}
     </button>
   );
 }
-
-const PROBLEMS: Record<string, string> = {
-  too_large: "The result also had structured content, too large to keep.",
-  unreadable: "The result also had structured content that could not be read.",
-};
 
 interface ResultProps {
   content: ContentPart[];
@@ -160,7 +152,7 @@ export function Result({ content, truncated, origin, structured, structuredProbl
   });
   const hasData = structured !== undefined && structured !== null;
   if (content.length === 0 && !hasData) {
-    return <p class="text-sm text-(--quiet)">The tool returned nothing.</p>;
+    return <p class="text-sm text-(--quiet)">{t.returnedNothing}</p>;
   }
   return (
     <div class="grid gap-3">
@@ -169,17 +161,16 @@ export function Result({ content, truncated, origin, structured, structuredProbl
       ))}
       {hasData && !isRepeated && (
         <div class="grid gap-1.5">
-          <p class="text-xs font-semibold text-(--quiet)">As data</p>
+          <p class="text-xs font-semibold text-(--quiet)">{t.asData}</p>
           <JsonView value={structured} />
         </div>
       )}
       {structuredProblem && (
         <p class="text-xs text-(--quiet)">
-          {PROBLEMS[structuredProblem] ??
-            "The result's structured content does not fit the form that the server promised, and was left out."}
+          {t.structuredProblems[structuredProblem] ?? t.structuredMismatch}
         </p>
       )}
-      {truncated && <p class="text-xs text-(--quiet)">The result was longer; the rest was cut off.</p>}
+      {truncated && <p class="text-xs text-(--quiet)">{t.truncated}</p>}
     </div>
   );
 }

@@ -1,30 +1,25 @@
 import { useEffect, useState } from "preact/hooks";
 import { api, boot, messageOf, toast } from "../app";
 import { onSignedIn, openSignIn } from "../sign-in";
+import t from "../texts/chat";
+import common from "../texts/common";
 import { Dialog } from "../ui/dialog";
 import { Icon, type IconName } from "../ui/icon";
 import type { EffectiveServer, McpConfigOverrides, Servers } from "../wire";
 
-const SOURCES: Record<EffectiveServer["source"], string> = {
-  required: "Part of every chat, as the platform wants it",
-  bud: "Comes with this bud",
-  conversation: "Added to this chat",
-  personal: "Your own server",
-};
-
 function face(server: EffectiveServer): { icon: IconName; tone: string; word: string } {
-  if (!server.is_usable) return { icon: "close", tone: "muted", word: "not used" };
+  if (!server.is_usable) return { icon: "close", tone: "muted", word: t.serverStates.unused };
   switch (server.status) {
     case "connected":
-      return { icon: "circleCheck", tone: "ok", word: "connected" };
+      return { icon: "circleCheck", tone: "ok", word: t.serverStates.connected };
     case "auth_required":
-      return { icon: "key", tone: "warn", word: "needs sign-in" };
+      return { icon: "key", tone: "warn", word: t.serverStates.needsSignIn };
     case "connecting":
-      return { icon: "loader", tone: "info", word: "connecting" };
+      return { icon: "loader", tone: "info", word: t.serverStates.connecting };
     case "error":
-      return { icon: "alert", tone: "bad", word: "error" };
+      return { icon: "alert", tone: "bad", word: t.serverStates.error };
     default:
-      return { icon: "plug", tone: "warn", word: "disconnected" };
+      return { icon: "plug", tone: "warn", word: t.serverStates.disconnected };
   }
 }
 
@@ -51,8 +46,8 @@ function Tools({
         <input
           type="search"
           class="input input-sm"
-          aria-label={`Search the tools of ${server.name}`}
-          placeholder="Search tools"
+          aria-label={t.searchToolsOf(server.name)}
+          placeholder={t.searchTools}
           value={search}
           onInput={(event) => setSearch(event.currentTarget.value)}
         />
@@ -77,13 +72,13 @@ function Tools({
                 />
                 <span class="min-w-0 break-words">
                   {tool.title || tool.name}
-                  {isLocked && <span class="optional">not offered by this bud</span>}
+                  {isLocked && <span class="optional">{t.notOffered}</span>}
                 </span>
               </label>
             </li>
           );
         })}
-        {shown.length === 0 && <li class="text-sm text-(--quiet)">No tools.</li>}
+        {shown.length === 0 && <li class="text-sm text-(--quiet)">{t.noTools}</li>}
       </ul>
     </div>
   );
@@ -116,7 +111,7 @@ function Row({
           type="button"
           class="btn btn-sm btn-square btn-quiet"
           aria-expanded={isOpen}
-          aria-label={`Tools of ${server.name || "this server"}`}
+          aria-label={t.toolsOf(server.name || t.thisServer)}
           disabled={server.tools.length === 0}
           onClick={() => setOpen(!isOpen)}
         >
@@ -124,28 +119,28 @@ function Row({
         </button>
         <span class="min-w-0 grow">
           <span class="flex flex-wrap items-center gap-2">
-            <span class="font-medium break-words">{server.name || "Unknown server"}</span>
+            <span class="font-medium break-words">{server.name || t.unknownServer}</span>
             <span class="tag" data-tone={tone}>
               <Icon name={icon} />
               {word}
             </span>
           </span>
           <span class="block text-xs text-(--quiet) break-words">
-            {server.reason || SOURCES[server.source]}
-            {server.is_usable && ` · ${on} of ${server.tools.length} tools`}
+            {server.reason || t.sources[server.source]}
+            {server.is_usable && ` · ${t.toolsOn(on, server.tools.length)}`}
           </span>
         </span>
         {server.sign_in_url && (
           <button
             type="button"
             class="btn btn-sm btn-outline-quiet shrink-0"
-            aria-label={`Sign in to ${server.name}`}
+            aria-label={t.signInTo(server.name)}
             onClick={() => {
               if (server.sign_in_url && !openSignIn(server.sign_in_url)) location.assign(server.sign_in_url);
             }}
           >
             <Icon name="key" />
-            Sign in
+            {t.signIn}
           </button>
         )}
         {canSwitch && (
@@ -153,7 +148,7 @@ function Row({
             type="checkbox"
             class="toggle toggle-sm toggle-primary shrink-0"
             role="switch"
-            aria-label={`Use ${server.name} in this chat`}
+            aria-label={t.useServer(server.name)}
             checked={isOn}
             onChange={(event) => flip(event.currentTarget.checked)}
           />
@@ -190,7 +185,7 @@ export function ServerPicker({ conversationId, onClose }: { conversationId: stri
     await load();
   };
   return (
-    <Dialog title="Servers and tools of this chat" onClose={onClose}>
+    <Dialog title={t.servers} onClose={onClose}>
       <div class="grid gap-4 p-5 pt-3" aria-busy={state === null}>
         {problem && (
           <p class="notice" data-tone="bad">
@@ -198,12 +193,10 @@ export function ServerPicker({ conversationId, onClose }: { conversationId: stri
             <span>{problem}</span>
           </p>
         )}
-        {state === null && !problem && <p class="text-sm text-(--quiet)">Loading…</p>}
+        {state === null && !problem && <p class="text-sm text-(--quiet)">{common.loading}</p>}
         {state && (
           <>
-            {state.servers.length === 0 && (
-              <p class="text-sm text-(--quiet)">This chat uses no servers: it only talks.</p>
-            )}
+            {state.servers.length === 0 && <p class="text-sm text-(--quiet)">{t.noServers}</p>}
             <ul class="grid gap-1">
               {state.servers.map((server) => (
                 <Row key={server.id} server={server} overrides={state.overrides} onChange={change} />
@@ -212,7 +205,7 @@ export function ServerPicker({ conversationId, onClose }: { conversationId: stri
             {state.addable.length > 0 && (
               <section aria-labelledby="addable-title" class="grid gap-1">
                 <h3 id="addable-title" class="menu-heading">
-                  Add to this chat
+                  {t.addServer}
                 </h3>
                 <ul>
                   {state.addable.map((server) => (
@@ -230,7 +223,7 @@ export function ServerPicker({ conversationId, onClose }: { conversationId: stri
                         <span class="min-w-0 grow truncate text-left">{server.name}</span>
                         {server.scope === "personal" && (
                           <span class="tag" data-tone="muted">
-                            your own
+                            {t.ownServer}
                           </span>
                         )}
                       </button>
@@ -242,7 +235,7 @@ export function ServerPicker({ conversationId, onClose }: { conversationId: stri
           </>
         )}
         <a class="link-quiet text-sm" href={boot.urls.servers}>
-          All servers of {boot.workspace.name}
+          {t.allServers(boot.workspace.name)}
         </a>
       </div>
     </Dialog>

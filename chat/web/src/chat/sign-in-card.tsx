@@ -1,5 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { onSignedIn, openSignIn } from "../sign-in";
+import common from "../texts/common";
+import t from "../texts/questions";
 import { Icon } from "../ui/icon";
 import type { InputAction, InputRequest, Json } from "../wire";
 
@@ -32,15 +34,15 @@ export function SignIn({ request, isBusy, isOver, answer }: Props) {
   return (
     <div class="grid gap-3">
       <dl class="asked-facts">
-        <dt>Host</dt>
+        <dt>{t.host}</dt>
         <dd>
-          <strong>{words(request.params.host) || "unknown"}</strong>
+          <strong>{words(request.params.host) || t.unknown}</strong>
         </dd>
-        <dt>Account</dt>
-        <dd>{isOwn ? "yours, for your own calls alone" : "the workspace's, for everybody here"}</dd>
+        <dt>{t.account}</dt>
+        <dd>{isOwn ? t.ownAccount : t.sharedAccount}</dd>
         {scopes.length > 0 && (
           <>
-            <dt>Asks for</dt>
+            <dt>{t.scopes}</dt>
             <dd class="flex flex-wrap gap-1">
               {scopes.map((scope) => (
                 <span key={scope} class="tag" data-tone="muted">
@@ -55,20 +57,16 @@ export function SignIn({ request, isBusy, isOver, answer }: Props) {
         {state === "waiting" && (
           <p class="flex items-center gap-2 text-sm">
             <Icon name="loader" class="animate-spin" />
-            Waiting for you to finish signing in…
+            {t.waiting}
           </p>
         )}
         {state === "failed" && (
           <p class="flex items-center gap-2 text-sm">
             <Icon name="alert" />
-            That sign-in did not succeed, and nothing was connected.
+            {t.signInFailed}
           </p>
         )}
-        {!mayConnect && (
-          <p class="text-sm">
-            An administrator has to connect it. Once that is done, this goes on by itself.
-          </p>
-        )}
+        {!mayConnect && <p class="text-sm">{t.adminMustConnect}</p>}
       </div>
       <div class="flex flex-wrap gap-2">
         {mayConnect && link && !isOver && (
@@ -85,17 +83,17 @@ export function SignIn({ request, isBusy, isOver, answer }: Props) {
             }}
           >
             <Icon name={state === "waiting" ? "external" : "key"} />
-            {state === "waiting" ? "Open it again" : state === "failed" ? "Try again" : "Sign in"}
+            {state === "waiting" ? t.openAgain : state === "failed" ? common.tryAgain : t.signIn}
           </a>
         )}
         <button
           type="button"
           class="btn btn-quiet btn-sm"
           disabled={isBusy || isOver}
-          title="The call is not made, and the assistant is told so"
+          title={t.skipTitle}
           onClick={() => answer("decline")}
         >
-          {mayConnect ? "Not now" : "Do not wait"}
+          {mayConnect ? t.notNow : t.doNotWait}
         </button>
       </div>
     </div>
@@ -106,12 +104,12 @@ export function SignIn({ request, isBusy, isOver, answer }: Props) {
 export function signInOutcome(request: InputRequest): string {
   switch (request.status) {
     case "accepted":
-      return request.params.account === "user" ? "You signed in" : "It was connected";
+      return request.params.account === "user" ? t.signedIn : t.connected;
     case "declined":
-      return "You chose not to sign in";
+      return t.notSignedIn;
     case "expired":
-      return "Nobody signed in in time";
+      return t.signInExpired;
     default:
-      return "No longer needed";
+      return t.signInOver;
   }
 }

@@ -1,4 +1,5 @@
 import { useEffect, useId, useState } from "preact/hooks";
+import common from "../texts/common";
 
 interface SuggestFieldProps {
   name: string;
@@ -45,7 +46,7 @@ export function SuggestField(props: SuggestFieldProps) {
             *
           </span>
         ) : (
-          <span class="optional">optional</span>
+          <span class="optional">{common.optional}</span>
         )}
       </label>
       <input

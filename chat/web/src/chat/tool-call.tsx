@@ -1,6 +1,9 @@
 import { useId, useState } from "preact/hooks";
 import { openState, waiting } from "../app";
 import { FileOfCall } from "../artifacts/button";
+import t from "../texts/calls";
+import common from "../texts/common";
+import { filled } from "../texts/language";
 import { Icon, type IconName } from "../ui/icon";
 import { ago, clockTime, duration, useNow } from "../ui/time";
 import { CALL_IS_ACTIVE, type ToolCall } from "../wire";
@@ -12,19 +15,19 @@ import { JsonView } from "./json-tree";
 import { Result } from "./result";
 import { UnknownCard } from "./unknown-card";
 
-const FACES: Record<ToolCall["status"], { icon: IconName; tone: string; word: string }> = {
-  queued: { icon: "clock", tone: "muted", word: "queued" },
-  waiting_for_approval: { icon: "hand", tone: "warn", word: "waiting for you" },
-  waiting_for_input: { icon: "question", tone: "warn", word: "asks you" },
-  running: { icon: "loader", tone: "info", word: "running" },
-  succeeded: { icon: "circleCheck", tone: "ok", word: "done" },
-  failed: { icon: "circleX", tone: "bad", word: "failed" },
-  refused: { icon: "circleX", tone: "warn", word: "refused" },
-  cancelled: { icon: "close", tone: "muted", word: "cancelled" },
-  outcome_unknown: { icon: "question", tone: "warn", word: "outcome unknown" },
-  marked_done: { icon: "circleCheck", tone: "ok", word: "done, you said" },
-  given_up: { icon: "circleX", tone: "muted", word: "given up" },
-  repeated: { icon: "refresh", tone: "muted", word: "run again" },
+const FACES: Record<ToolCall["status"], { icon: IconName; tone: string }> = {
+  queued: { icon: "clock", tone: "muted" },
+  waiting_for_approval: { icon: "hand", tone: "warn" },
+  waiting_for_input: { icon: "question", tone: "warn" },
+  running: { icon: "loader", tone: "info" },
+  succeeded: { icon: "circleCheck", tone: "ok" },
+  failed: { icon: "circleX", tone: "bad" },
+  refused: { icon: "circleX", tone: "warn" },
+  cancelled: { icon: "close", tone: "muted" },
+  outcome_unknown: { icon: "question", tone: "warn" },
+  marked_done: { icon: "circleCheck", tone: "ok" },
+  given_up: { icon: "circleX", tone: "muted" },
+  repeated: { icon: "refresh", tone: "muted" },
 };
 
 function Elapsed({ call }: { call: ToolCall }) {
@@ -45,13 +48,13 @@ function ProgressLine({ call }: { call: ToolCall }) {
           class="progress progress-info h-1.5"
           value={progress.progress}
           max={total}
-          aria-label="How far the tool is"
+          aria-label={t.progress}
         />
       ) : (
-        <progress class="progress progress-info h-1.5" aria-label="The tool is working" />
+        <progress class="progress progress-info h-1.5" aria-label={t.working} />
       )}
       <span class="break-words">
-        {[message, total ? `${Math.round((progress.progress / total) * 100)} %` : null]
+        {[message, total ? t.percent(Math.round((progress.progress / total) * 100)) : null]
           .filter(Boolean)
           .join(" · ")}
       </span>
@@ -63,9 +66,9 @@ function ProgressLine({ call }: { call: ToolCall }) {
 function CachedTag({ at }: { at: string }) {
   const now = useNow(30_000);
   return (
-    <span class="tag" data-tone="muted" title={`Fetched ${clockTime(at)}; the server was not asked again`}>
+    <span class="tag" data-tone="muted" title={t.cachedTitle(clockTime(at))}>
       <Icon name="clock" />
-      from earlier, {ago(now - Date.parse(at))}
+      {t.cached(ago(now - Date.parse(at)))}
     </span>
   );
 }
@@ -73,13 +76,20 @@ function CachedTag({ at }: { at: string }) {
 function Decision({ call }: { call: ToolCall }) {
   const { approval } = call;
   if (!approval?.decision) return null;
+  const { decided_by: person, decided_at, edited, note } = approval;
+  const isApproved = approval.decision === "approved";
+  const what = person
+    ? isApproved
+      ? t.approvedBy(person)
+      : t.refusedBy(person)
+    : isApproved
+      ? t.approved
+      : t.refused;
+  const words = [what, decided_at && clockTime(decided_at), edited && t.changedArguments].filter(Boolean);
   return (
     <p class="text-sm">
-      {approval.decision === "approved" ? "Approved" : "Refused"}
-      {approval.decided_by && ` by ${approval.decided_by}`}
-      {approval.decided_at && `, ${clockTime(approval.decided_at)}`}
-      {approval.edited && ", with changed arguments"}
-      {approval.note && <>: “{approval.note}”</>}
+      {words.join(", ")}
+      {note && t.quoted(note)}
     </p>
   );
 }
@@ -94,9 +104,9 @@ function Details({ call }: { call: ToolCall }) {
         <Badges annotations={call.annotations} />
       </div>
       <Decision call={call} />
-      <div class="theme-choice w-fit" role="group" aria-label="Show">
+      <div class="theme-choice w-fit" role="group" aria-label={common.show}>
         <button type="button" aria-pressed={tab === "arguments"} onClick={() => setTab("arguments")}>
-          Arguments
+          {t.arguments}
         </button>
         <button
           type="button"
@@ -104,17 +114,17 @@ function Details({ call }: { call: ToolCall }) {
           disabled={!hasResult}
           onClick={() => setTab("result")}
         >
-          Result
+          {t.result}
         </button>
       </div>
       {tab === "arguments" ? (
         <>
-          <JsonView value={call.arguments} empty="No parameters required." />
+          <JsonView value={call.arguments} empty={t.noArguments} />
           {wasEdited && (
             <details>
-              <summary class="link-quiet text-xs">What the assistant had proposed</summary>
+              <summary class="link-quiet text-xs">{t.proposed}</summary>
               <div class="mt-2">
-                <JsonView value={call.proposed_arguments} empty="No parameters." />
+                <JsonView value={call.proposed_arguments} empty={t.noArguments} />
               </div>
             </details>
           )}
@@ -143,8 +153,8 @@ function Details({ call }: { call: ToolCall }) {
         </>
       )}
       <p class="text-xs text-(--quiet)">
-        Call <code class="break-all">{call.id}</code>
-        {call.started_at && <> · started {clockTime(call.started_at)}</>}
+        {filled(t.id, { id: <code class="break-all">{call.id}</code> })}{" "}
+        {call.started_at && t.started(clockTime(call.started_at))}
       </p>
     </div>
   );
@@ -157,9 +167,10 @@ export function ToolCallCard({ call }: { call: ToolCall }) {
   if (waiting.value.some((one) => one.id === call.id && one.status === "outcome_unknown")) {
     return <UnknownCard call={call} />;
   }
-  const face = FACES[call.status] ?? FACES.outcome_unknown;
+  const status = call.status in FACES ? call.status : "outcome_unknown";
+  const face = FACES[status];
   return (
-    <article class="tool-card" aria-label={`Tool call ${call.tool.title || call.tool.name}`}>
+    <article class="tool-card" aria-label={t.call(call.tool.title || call.tool.name)}>
       <button
         type="button"
         class="tool-line"
@@ -174,7 +185,7 @@ export function ToolCallCard({ call }: { call: ToolCall }) {
         </span>
         <span class="tag" data-tone={face.tone}>
           <Icon name={face.icon} class={call.status === "running" ? "animate-spin" : ""} />
-          {face.word}
+          {t.states[status]}
         </span>
         {call.cached_at && <CachedTag at={call.cached_at} />}
         <span class="tool-time">
@@ -239,15 +250,15 @@ export function ToolCalls({ calls }: { calls: ToolCall[] }) {
         onClick={() => setOpen(!isOpen)}
       >
         <Icon name="wrench" class="text-(--quiet)" />
-        <span class="min-w-0 grow truncate text-left font-medium">Called {calls.length} tools</span>
+        <span class="min-w-0 grow truncate text-left font-medium">{t.called(calls.length)}</span>
         {failed > 0 ? (
           <span class="tag" data-tone="warn">
-            {failed} without success
+            {t.notSuccessful(failed)}
           </span>
         ) : (
           <span class="tag" data-tone="ok">
             <Icon name="circleCheck" />
-            done
+            {t.states.succeeded}
           </span>
         )}
         <span class="tool-time">{duration(spent)}</span>

@@ -1,6 +1,9 @@
 /** A call whose connection was lost: what is known of it, and the person's word on what becomes of it. */
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { resolveCall } from "../app";
+import t from "../texts/calls";
+import common from "../texts/common";
+import { filled } from "../texts/language";
 import { Icon } from "../ui/icon";
 import { clockTime } from "../ui/time";
 import type { Resolution, ToolCall } from "../wire";
@@ -34,25 +37,24 @@ export function UnknownCard({ call }: { call: ToolCall }) {
         <Icon name="question" class="text-(--color-warning)" />
         <div class="min-w-0 grow">
           <h3 id={`${id}-title`} class="font-semibold">
-            Did “{name}” take effect?
+            {filled(t.tookEffectTitle, { tool: name })}
           </h3>
           {call.server && <p class="text-xs text-(--quiet)">{call.server.name}</p>}
         </div>
       </header>
       <p id={`${id}-why`} class="text-sm">
-        It was sent{call.started_at && ` at ${clockTime(call.started_at)}`}, and then the connection was lost.
-        It may have been carried out or not, and was not repeated. Please look there before you run it again.
+        {call.started_at ? t.connectionLostAt(clockTime(call.started_at)) : t.connectionLost}
       </p>
       {call.error && <p class="text-sm text-(--quiet)">{call.error}</p>}
       <details>
-        <summary class="link-quiet text-xs">What was sent</summary>
+        <summary class="link-quiet text-xs">{t.sent}</summary>
         <div class="mt-2">
-          <JsonView value={call.arguments} empty="No parameters." />
+          <JsonView value={call.arguments} empty={t.noArguments} />
         </div>
       </details>
       <div class="field">
         <label for={`${id}-note`}>
-          What did you find? The assistant reads this. <span class="optional">optional</span>
+          {t.foundWhat} <span class="optional">{common.optional}</span>
         </label>
         <input ref={note} id={`${id}-note`} maxLength={500} autocomplete="off" />
       </div>
@@ -64,7 +66,7 @@ export function UnknownCard({ call }: { call: ToolCall }) {
           onClick={() => say("mark_done")}
         >
           <Icon name="check" />
-          It took effect
+          {t.tookEffect}
         </button>
         <button
           type="button"
@@ -73,7 +75,7 @@ export function UnknownCard({ call }: { call: ToolCall }) {
           onClick={() => say("run_again")}
         >
           <Icon name="refresh" />
-          Run it again
+          {t.runAgain}
         </button>
         <button
           type="button"
@@ -81,10 +83,10 @@ export function UnknownCard({ call }: { call: ToolCall }) {
           disabled={isBusy}
           onClick={() => say("give_up")}
         >
-          Give up
+          {t.giveUp}
         </button>
         {call.resolution?.due_at && (
-          <span class="text-xs text-(--quiet)">Given up by itself {clockTime(call.resolution.due_at)}.</span>
+          <span class="text-xs text-(--quiet)">{t.givenUpAt(clockTime(call.resolution.due_at))}</span>
         )}
       </div>
     </section>

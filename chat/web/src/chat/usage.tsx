@@ -1,10 +1,11 @@
 /** What an answer and a conversation have used: tokens, cost where prices are known, and how full the model's window is. */
 import { openState } from "../app";
 import { pathTo } from "../store/paths";
+import t from "../texts/chat";
 import type { Usage } from "../wire";
 
 const short = (count: number): string =>
-  count < 10_000 ? count.toLocaleString() : `${Math.round(count / 1000).toLocaleString()}k`;
+  count < 10_000 ? count.toLocaleString() : t.thousands(Math.round(count / 1000).toLocaleString());
 
 /** A decimal number as text: two places, or more where it is small. */
 export function money(cost: string): string {
@@ -13,9 +14,12 @@ export function money(cost: string): string {
 }
 
 export function usageWords(usage: Usage): string {
-  const cached = usage.cached_tokens > 0 ? ` (${short(usage.cached_tokens)} cached)` : "";
-  const parts = [`${short(usage.prompt_tokens)} in${cached}`, `${short(usage.completion_tokens)} out`];
-  if (usage.cost !== null) parts.push(`cost ${money(usage.cost)}`);
+  const read = short(usage.prompt_tokens);
+  const parts = [
+    usage.cached_tokens > 0 ? t.tokensInCached(read, short(usage.cached_tokens)) : t.tokensIn(read),
+    t.tokensOut(short(usage.completion_tokens)),
+  ];
+  if (usage.cost !== null) parts.push(t.cost(money(usage.cost)));
   return parts.join(" · ");
 }
 
@@ -27,14 +31,12 @@ export function UsageGauge() {
   const path = pathTo(state.messages, state.conversation?.leaf_id ?? null);
   const window = path.findLast((message) => message.context_window)?.context_window;
   const share = window?.limit ? Math.min(1, window.used / window.limit) : null;
-  const told = [
-    window && `The model last read about ${short(window.used)} tokens`,
-    window?.limit && ` of ${short(window.limit)}`,
-    window && ". ",
-    `This conversation: ${usageWords(usage)}.`,
-  ]
-    .filter(Boolean)
-    .join("");
+  const read = !window
+    ? ""
+    : window.limit
+      ? t.lastReadOf(short(window.used), short(window.limit))
+      : t.lastRead(short(window.used));
+  const told = read + t.usedInAll(usageWords(usage));
   return (
     <span class="usage-gauge" title={told} role="img" aria-label={told}>
       {share !== null && (
@@ -52,7 +54,7 @@ export function UsageGauge() {
           />
         </svg>
       )}
-      <span class="max-[40rem]:hidden">{short(usage.prompt_tokens + usage.completion_tokens)} tokens</span>
+      <span class="max-[40rem]:hidden">{t.tokens(short(usage.prompt_tokens + usage.completion_tokens))}</span>
     </span>
   );
 }

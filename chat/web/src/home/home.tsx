@@ -3,6 +3,10 @@ import { boot, buds, budsProblem, loadBuds, startConversation } from "../app";
 import { Composer } from "../chat/composer";
 import { DemoLabel, Header } from "../chat/header";
 import { focusComposer } from "../shortcuts";
+import chat from "../texts/chat";
+import common from "../texts/common";
+import t from "../texts/home";
+import { filled } from "../texts/language";
 import { Icon } from "../ui/icon";
 import type { Bud } from "../wire";
 
@@ -10,12 +14,12 @@ function greeting(): string {
   const hour = new Date().getHours();
   const name = boot.user.name.split(" ")[0];
   const words =
-    hour < 5 ? "Good evening" : hour < 12 ? "Good morning" : hour < 18 ? "Good afternoon" : "Good evening";
-  return name ? `${words}, ${name}` : words;
+    hour < 5 || hour >= 18 ? t.greetings.evening : hour < 12 ? t.greetings.morning : t.greetings.afternoon;
+  return name ? t.greeting(words, name) : words;
 }
 
 function ServerLine({ bud }: { bud: Bud }) {
-  if (bud.servers.length === 0) return <p class="bud-servers">No tools</p>;
+  if (bud.servers.length === 0) return <p class="bud-servers">{t.noTools}</p>;
   return (
     <p class="bud-servers">
       {bud.servers.map((server) => {
@@ -24,7 +28,7 @@ function ServerLine({ bud }: { bud: Bud }) {
           <span key={server.id} class="inline-flex items-center gap-1.5">
             <span class="dot" data-tone={isGood ? "ok" : server.status === "error" ? "bad" : "warn"} />
             {server.name}
-            <span class="sr-only">: {server.status.replace("_", " ")}</span>
+            <span class="sr-only">{t.serverStatus[server.status]}</span>
           </span>
         );
       })}
@@ -73,7 +77,7 @@ function Buds({ chosen, choose }: { chosen: Bud | undefined; choose: (bud: Bud) 
         <Icon name="alert" />
         <p>{budsProblem.value}</p>
         <button type="button" class="btn btn-sm btn-outline-quiet" onClick={() => loadBuds()}>
-          Try again
+          {common.tryAgain}
         </button>
       </div>
     );
@@ -81,7 +85,7 @@ function Buds({ chosen, choose }: { chosen: Bud | undefined; choose: (bud: Bud) 
   if (!buds.value) {
     return (
       <div class="bud-grid" aria-busy="true">
-        <span class="sr-only">Loading the buds</span>
+        <span class="sr-only">{t.loadingBuds}</span>
         {[1, 2].map((n) => (
           <div key={n} class="bud-card">
             <div class="skeleton-line w-1/2" />
@@ -96,14 +100,11 @@ function Buds({ chosen, choose }: { chosen: Bud | undefined; choose: (bud: Bud) 
     return (
       <div class="empty-state">
         <Icon name="sprout" />
-        <h2>No buds yet</h2>
-        <p>
-          A bud is an assistant with its own instructions and tools. An administrator of the workspace makes
-          them.
-        </p>
+        <h2>{t.noBuds}</h2>
+        <p>{t.noBudsText}</p>
         {boot.urls.admin && (
           <a class="btn btn-sm btn-primary" href={boot.urls.admin}>
-            Open the admin
+            {t.openAdmin}
           </a>
         )}
       </div>
@@ -131,44 +132,35 @@ export function Home() {
   const chosen = buds.value?.find((bud) => bud.id === chosenId) ?? buds.value?.[0];
   const isDemo = buds.value ? buds.value.some((bud) => bud.model.is_demo) : boot.demo_model;
   useEffect(() => {
-    document.title = `${boot.workspace.name} · Trellis`;
+    document.title = t.pageTitle(boot.workspace.name);
   }, []);
   return (
     <>
       <Header>
-        <p class="chat-title grow">New chat</p>
+        <p class="chat-title grow">{common.newChat}</p>
         {isDemo && <DemoLabel />}
       </Header>
       <div class="chat-scroll">
         <div class="home-column">
           <h1 class="home-title">{greeting()}</h1>
           <p class="home-lead">
-            {chosen ? (
-              <>
-                You are about to talk to <strong>{chosen.name}</strong>.
-              </>
-            ) : (
-              "What can be done for you?"
-            )}
+            {chosen ? filled(t.talkTo, { bud: <strong>{chosen.name}</strong> }) : t.ask}
           </p>
           <Composer
             draftKey="home"
-            label={chosen ? `Message ${chosen.name}` : "Message"}
-            placeholder={chosen ? `Message ${chosen.name}` : "Message"}
+            label={chosen ? chat.messageTo(chosen.name) : chat.message}
+            placeholder={chosen ? chat.messageTo(chosen.name) : chat.message}
             isDisabled={!chosen}
             onSend={(text) => chosen && startConversation(chosen, text)}
-            hint={chosen?.model.is_demo ? "Answers come from the demo model." : chosen?.model.name}
+            hint={chosen?.model.is_demo ? t.demoHint : chosen?.model.name}
           />
           {isDemo && (
             <div class="notice" data-tone="warn">
               <Icon name="info" />
-              <span>
-                This is the <strong>demo model, not an AI</strong>: it follows a script, so that you can try
-                tools and approvals without a key. Connect a real model to get real answers.
-              </span>
+              <span>{filled(t.demoText, { model: <strong>{t.demoModel}</strong> })}</span>
             </div>
           )}
-          <h2 class="home-heading">Buds of {boot.workspace.name}</h2>
+          <h2 class="home-heading">{t.budsOf(boot.workspace.name)}</h2>
           <Buds chosen={chosen} choose={(bud) => setChosenId(bud.id)} />
         </div>
       </div>

@@ -1,5 +1,6 @@
 /** What a finished block gets on top: a copy button on code, and colours from highlight.js, loaded when first needed. */
 import DOMPurify from "dompurify";
+import common from "../texts/common";
 import { copyText } from "../ui/copy";
 import { iconHtml } from "../ui/icon";
 
@@ -18,11 +19,11 @@ function addCopyButton(box: Element, code: HTMLElement): void {
   const button = document.createElement("button");
   button.type = "button";
   button.className = "copy-button";
-  const idle = `${iconHtml("copy")}<span>Copy</span>`;
+  const idle = `${iconHtml("copy")}<span>${common.copy}</span>`;
   button.innerHTML = idle;
   button.addEventListener("click", async () => {
     if (!(await copyText(code.textContent ?? ""))) return;
-    button.innerHTML = `${iconHtml("check")}<span>Copied</span>`;
+    button.innerHTML = `${iconHtml("check")}<span>${common.copied}</span>`;
     setTimeout(() => {
       button.innerHTML = idle;
     }, 1600);

@@ -6,6 +6,7 @@
  */
 import DOMPurify from "dompurify";
 import { Marked, type Token, type Tokens } from "marked";
+import common from "../texts/common";
 
 const LINK = /^(?:https?:\/\/|mailto:)/i;
 
@@ -51,17 +52,17 @@ const marked = new Marked({
     },
     image({ href, text }: Tokens.Image) {
       const address = safeHref(href);
-      const name = escapeHtml(text || "image");
+      const name = escapeHtml(text || common.image);
       if (!address || !/^https?:/i.test(address)) return `[${name}]`;
       const host = escapeHtml(new URL(address).host);
-      return `<a class="md-image" href="${escapeHtml(address)}" ${LINK_ATTRIBUTES}>Image “${name}” on ${host}</a>`;
+      return `<a class="md-image" href="${escapeHtml(address)}" ${LINK_ATTRIBUTES}>${common.imageOn(name, host)}</a>`;
     },
     checkbox: ({ checked }: Tokens.Checkbox) => (checked ? "☑ " : "☐ "),
     code({ text, lang }: Tokens.Code) {
       const language = /^[\w+#.-]{1,30}/.exec(lang ?? "")?.[0] ?? "";
       const name = language ? ` class="language-${escapeHtml(language)}"` : "";
       return (
-        `<div class="md-code"><div class="md-code-head"><span>${escapeHtml(language || "text")}</span></div>` +
+        `<div class="md-code"><div class="md-code-head"><span>${escapeHtml(language || common.textBlock)}</span></div>` +
         `<pre tabindex="0"><code${name}>${escapeHtml(text.replace(/\n$/, ""))}\n</code></pre></div>`
       );
     },

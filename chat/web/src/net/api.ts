@@ -1,4 +1,5 @@
 /** The REST API with the session's cookie; problems come out as one readable sentence. */
+import common from "../texts/common";
 import type {
   Bud,
   Conversation,
@@ -26,15 +27,6 @@ export class ApiProblem extends Error {
   }
 }
 
-const BY_STATUS: Record<number, string> = {
-  401: "Your session has ended. Sign in again.",
-  403: "You are not allowed to do that.",
-  404: "That is not there (any more).",
-  409: "Somebody changed this at the same moment. Try again.",
-  413: "That is too large.",
-  429: "That was too much at once. Wait a moment and try again.",
-};
-
 interface ErrorBody {
   errors?: { code?: string; detail?: string; attr?: string | null }[];
 }
@@ -48,14 +40,13 @@ export async function problemOf(response: Response): Promise<ApiProblem> {
   }
   const first = body.errors?.[0];
   const detail = body.errors
-    ?.map((error) => (error.attr && error.detail ? `${error.attr}: ${error.detail}` : error.detail))
+    ?.map((error) =>
+      error.attr && error.detail ? common.fieldProblem(error.attr, error.detail) : error.detail,
+    )
     .filter(Boolean)
     .join(" ");
   const fallback =
-    BY_STATUS[response.status] ??
-    (response.status >= 500
-      ? "The server could not do that. It has been logged; try again in a moment."
-      : "That did not work.");
+    common.failedWith[response.status] ?? (response.status >= 500 ? common.serverFailed : common.failed);
   const isPlain = response.status < 500 && response.status !== 401 && detail;
   return new ApiProblem(
     response.status,
@@ -119,7 +110,7 @@ export function createApi(base: string, csrfToken: string, workspaceSlug: string
     try {
       response = await fetch(path.startsWith("/") ? path : root + path, init);
     } catch {
-      throw new ApiProblem(0, "offline", "The server cannot be reached. Check your connection.");
+      throw new ApiProblem(0, "offline", common.offline);
     }
     if (!response.ok) throw await problemOf(response);
     return (response.status === 204 ? undefined : await response.json()) as Result;

@@ -1,4 +1,5 @@
 /** The one WebSocket of the page: keeps itself connected, matches replies to commands, hands events on. */
+import common from "../texts/common";
 import type { Accepted, Command, ServerEvent } from "../wire";
 import { reconnectDelay } from "./backoff";
 import { type PageEvent, parseEvent } from "./events";
@@ -65,7 +66,7 @@ export class LiveSocket {
     clearTimeout(this.retryTimer);
     this.quiet();
     this.socket?.close(1000);
-    this.failAll("closed", "The page was left.");
+    this.failAll("closed", common.pageLeft);
   }
 
   get isOpen(): boolean {
@@ -85,12 +86,12 @@ export class LiveSocket {
     const ref = `r${this.counter}`;
     return new Promise((resolve, reject) => {
       if (!this.tell({ ...command, ref })) {
-        reject(new CommandError("offline", "There is no connection right now. Trying to get it back."));
+        reject(new CommandError("offline", common.notConnected));
         return;
       }
       const timer = setTimeout(() => {
         this.waiting.delete(ref);
-        reject(new CommandError("timeout", "The server did not answer in time."));
+        reject(new CommandError("timeout", common.noReply));
       }, REPLY_WITHIN_MS);
       this.waiting.set(ref, { resolve, reject, timer });
     });
@@ -127,7 +128,7 @@ export class LiveSocket {
       if (this.socket !== socket) return;
       this.socket = null;
       this.quiet();
-      this.failAll("offline", "The connection was lost before the server answered.");
+      this.failAll("offline", common.connectionLost);
       const final = FINAL[close.code];
       if (final) {
         this.isClosed = true;

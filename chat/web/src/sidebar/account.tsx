@@ -1,6 +1,8 @@
 import { useState } from "preact/hooks";
 import { boot } from "../app";
 import { openHelp } from "../shortcuts";
+import common from "../texts/common";
+import t from "../texts/shell";
 import { applyTheme, savedTheme, type Theme } from "../theme";
 import { Icon } from "../ui/icon";
 import { Menu, MenuButton, MenuLink } from "../ui/menu";
@@ -13,10 +15,10 @@ function ThemeChoice() {
     setTheme(next);
   };
   return (
-    <div class="theme-choice" role="group" aria-label="Theme">
+    <div class="theme-choice" role="group" aria-label={t.theme}>
       {(["system", "light", "dark"] as const).map((name) => (
         <button key={name} type="button" aria-pressed={theme === name} onClick={() => choose(name)}>
-          {name[0]?.toUpperCase() + name.slice(1)}
+          {t.themes[name]}
         </button>
       ))}
     </div>
@@ -32,14 +34,14 @@ export function WorkspaceSwitcher() {
       </span>
       <span class="min-w-0 grow text-left">
         <span class="block truncate font-semibold leading-tight">{workspace.name}</span>
-        <span class="block text-xs text-(--quiet) leading-tight">Trellis</span>
+        <span class="block text-xs text-(--quiet) leading-tight">{common.product}</span>
       </span>
     </>
   );
   if (workspaces.length < 2) return <div class="switcher">{face}</div>;
   return (
     <Menu
-      label={`Workspace ${workspace.name}: switch`}
+      label={t.switchWorkspace(workspace.name)}
       buttonClass="switcher switcher-button"
       button={
         <>
@@ -48,7 +50,7 @@ export function WorkspaceSwitcher() {
         </>
       }
     >
-      <div class="menu-heading">Workspaces</div>
+      <div class="menu-heading">{t.workspaces}</div>
       {workspaces.map((other) => (
         <a
           key={other.slug}
@@ -73,7 +75,7 @@ export function UserMenu() {
     <>
       {showsPermissions && <PermissionsDialog onClose={() => setShowsPermissions(false)} />}
       <Menu
-        label="Your account and settings"
+        label={t.accountMenu}
         buttonClass="switcher switcher-button"
         button={
           <>
@@ -87,29 +89,29 @@ export function UserMenu() {
       >
         <div class="menu-heading truncate">{user.email}</div>
         <MenuLink icon="plug" href={urls.servers}>
-          MCP servers
+          {t.servers}
         </MenuLink>
         <MenuLink icon="key" href={urls.connections}>
-          My connections
+          {t.connections}
         </MenuLink>
         {urls.audit && (
           <MenuLink icon="audit" href={urls.audit}>
-            Audit
+            {t.audit}
           </MenuLink>
         )}
         {urls.admin && (
           <MenuLink icon="settings" href={urls.admin}>
-            Admin
+            {t.admin}
           </MenuLink>
         )}
         <MenuLink icon="user" href={urls.account}>
-          Account
+          {t.account}
         </MenuLink>
         <MenuButton icon="hand" onClick={() => setShowsPermissions(true)}>
-          My tool permissions
+          {t.permissions}
         </MenuButton>
         <MenuButton icon="question" onClick={openHelp}>
-          Keyboard shortcuts
+          {t.shortcuts}
         </MenuButton>
         <div class="menu-line" />
         <ThemeChoice />
@@ -118,7 +120,7 @@ export function UserMenu() {
           <input type="hidden" name="csrfmiddlewaretoken" value={csrf_token} />
           <button type="submit" class="menu-item" data-stay>
             <Icon name="logOut" />
-            <span class="grow">Sign out</span>
+            <span class="grow">{t.signOut}</span>
           </button>
         </form>
       </Menu>

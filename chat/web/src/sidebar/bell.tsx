@@ -1,6 +1,7 @@
 import { signal } from "@preact/signals";
 import { boot } from "../app";
 import { loadNotices, notices, unread } from "../notices";
+import t from "../texts/shell";
 import { Icon } from "../ui/icon";
 import { Menu } from "../ui/menu";
 import { ago } from "../ui/time";
@@ -14,22 +15,22 @@ export function Bell() {
   const count = unread.value;
   return (
     <Menu
-      label={count ? `Notices, ${count} unread` : "Notices"}
+      label={count ? t.noticesUnread(count) : t.notices}
       buttonClass="btn btn-quiet btn-wide-row"
       button={
         <>
           <Icon name="bell" />
-          <span class="grow text-left">Notices</span>
+          <span class="grow text-left">{t.notices}</span>
           {count > 0 && (
             <span class="bell-number" aria-hidden="true">
-              {count > 99 ? "99+" : count}
+              {count > 99 ? t.manyUnread : count}
             </span>
           )}
         </>
       }
     >
       <div class="bell-head">
-        <span class="menu-heading">Notices</span>
+        <span class="menu-heading">{t.notices}</span>
         {count > 0 && (
           <button
             type="button"
@@ -39,13 +40,11 @@ export function Bell() {
               loadNotices({ marksRead: true });
             }}
           >
-            Mark all read
+            {t.markAllRead}
           </button>
         )}
       </div>
-      {notices.value.length === 0 && (
-        <p class="quiet p-4">Nothing yet. Alerts of this workspace appear here.</p>
-      )}
+      {notices.value.length === 0 && <p class="quiet p-4">{t.noNotices}</p>}
       <ul class="bell-list">
         {notices.value.map((notice) => (
           <li key={notice.id}>
@@ -54,7 +53,7 @@ export function Bell() {
               {notice.text && <span class="quiet text-sm">{notice.text}</span>}
               <span class="quiet text-xs">
                 {ago(now.value - Date.parse(notice.at))}
-                {!notice.is_read && <span class="sr-only">, unread</span>}
+                {!notice.is_read && <span class="sr-only">{t.unread}</span>}
               </span>
             </a>
           </li>

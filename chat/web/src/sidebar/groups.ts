@@ -1,4 +1,5 @@
 /** Conversations under the headings people look for them by: pinned first, then by day. Pure. */
+import t from "../texts/shell";
 import type { Conversation } from "../wire";
 
 export interface Group {
@@ -16,10 +17,10 @@ function startOfDay(time: number): number {
 export function headingFor(iso: string, now: number): string {
   const time = Date.parse(iso);
   const days = Math.round((startOfDay(now) - startOfDay(time)) / DAY);
-  if (days <= 0) return "Today";
-  if (days === 1) return "Yesterday";
-  if (days < 7) return "Last 7 days";
-  if (days < 30) return "Last 30 days";
+  if (days <= 0) return t.today;
+  if (days === 1) return t.yesterday;
+  if (days < 7) return t.last7Days;
+  if (days < 30) return t.last30Days;
   return new Date(time).toLocaleDateString(undefined, { month: "long", year: "numeric" });
 }
 
@@ -27,7 +28,7 @@ export function groupByDay(rows: readonly Conversation[], now: number): Group[] 
   const sorted = [...rows].sort((a, b) => Date.parse(b.updated_at) - Date.parse(a.updated_at));
   const groups: Group[] = [];
   const pinned = sorted.filter((row) => row.is_pinned);
-  if (pinned.length > 0) groups.push({ heading: "Pinned", rows: pinned });
+  if (pinned.length > 0) groups.push({ heading: t.pinned, rows: pinned });
   for (const row of sorted) {
     if (row.is_pinned) continue;
     const heading = headingFor(row.updated_at, now);

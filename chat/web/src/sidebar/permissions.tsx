@@ -1,5 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { api, boot, conversationPath, messageOf, toast } from "../app";
+import { filled } from "../texts/language";
+import t from "../texts/shell";
 import { Dialog } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import { clockTime } from "../ui/time";
@@ -12,20 +14,19 @@ function Row({ row, onForget }: { row: ToolPermission; onForget: () => void }) {
       <div class="min-w-0 grow">
         <p class="break-words">
           <span class="font-medium">{title}</span>{" "}
-          <span class="text-sm text-(--quiet)">of {row.server.name}</span>
+          <span class="text-sm text-(--quiet)">{t.ofServer(row.server.name)}</span>
         </p>
         <p class="text-xs text-(--quiet) break-words">
-          {row.conversation ? (
-            <>
-              in{" "}
-              <a class="link-quiet" href={conversationPath(row.conversation.id)}>
-                {row.conversation.title || "a chat"}
-              </a>
-            </>
-          ) : (
-            "in all your chats"
-          )}{" "}
-          · since {clockTime(row.created_at)}
+          {row.conversation
+            ? filled(t.inChat, {
+                chat: (
+                  <a class="link-quiet" href={conversationPath(row.conversation.id)}>
+                    {row.conversation.title || t.aChat}
+                  </a>
+                ),
+                time: clockTime(row.created_at),
+              })
+            : t.inAllChats(clockTime(row.created_at))}
         </p>
         {!row.is_current && (
           <p class="field-warning">
@@ -36,10 +37,10 @@ function Row({ row, onForget }: { row: ToolPermission; onForget: () => void }) {
       <button
         type="button"
         class="btn btn-sm btn-outline-quiet"
-        aria-label={`Revoke: ${title} of ${row.server.name}`}
+        aria-label={t.revokeTool(title, row.server.name)}
         onClick={onForget}
       >
-        Revoke
+        {t.revoke}
       </button>
     </li>
   );
@@ -56,18 +57,15 @@ export function PermissionsDialog({ onClose }: { onClose: () => void }) {
     try {
       await api.forgetPermission(row.id);
       setRows((rows ?? []).filter((other) => other.id !== row.id));
-      toast("Taken back. It asks again.", "ok");
+      toast(t.revoked, "ok");
     } catch (error) {
       toast(messageOf(error), "bad");
     }
   };
   return (
-    <Dialog title="My tool permissions" onClose={onClose}>
+    <Dialog title={t.permissions} onClose={onClose}>
       <div class="grid gap-3 p-5 pt-3" aria-busy={rows === null && problem === null}>
-        <p class="text-sm text-(--quiet)">
-          These tools run for you without asking. Trellis asks again when a tool changes, and what an
-          administrator has blocked stays blocked.
-        </p>
+        <p class="text-sm text-(--quiet)">{t.permissionsAbout}</p>
         {problem && (
           <p class="notice" data-tone="bad">
             <Icon name="alert" />
@@ -75,11 +73,7 @@ export function PermissionsDialog({ onClose }: { onClose: () => void }) {
           </p>
         )}
         {rows?.length === 0 && (
-          <p class="text-sm">
-            {boot.remembers_permissions
-              ? "None yet: every tool that changes something asks you."
-              : "This workspace does not remember permissions: tools ask each time."}
-          </p>
+          <p class="text-sm">{boot.remembers_permissions ? t.noPermissions : t.permissionsOff}</p>
         )}
         {rows && rows.length > 0 && (
           <ul class="pick-list">

@@ -8,6 +8,9 @@ import {
   go,
   place,
 } from "../app";
+import common from "../texts/common";
+import { filled } from "../texts/language";
+import t from "../texts/shell";
 import { Dialog } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import { Menu, MenuButton } from "../ui/menu";
@@ -19,7 +22,7 @@ export const task = signal<Task | null>(null);
 export function ConversationMenu({ row, isQuiet = false }: { row: Conversation; isQuiet?: boolean }) {
   return (
     <Menu
-      label={`More for ${row.title || "new chat"}`}
+      label={t.moreFor(row.title || t.untitled)}
       buttonClass={isQuiet ? "chat-row-more" : "btn btn-sm btn-square btn-quiet"}
       button={<Icon name="ellipsis" />}
       align="end"
@@ -28,23 +31,23 @@ export function ConversationMenu({ row, isQuiet = false }: { row: Conversation; 
         icon={row.is_pinned ? "pinOff" : "pin"}
         onClick={() => changeConversation(row.id, { is_pinned: !row.is_pinned })}
       >
-        {row.is_pinned ? "Unpin" : "Pin"}
+        {row.is_pinned ? t.unpin : t.pin}
       </MenuButton>
       <MenuButton icon="pencil" onClick={() => setTask({ kind: "rename", row })}>
-        Rename
+        {t.rename}
       </MenuButton>
       <MenuButton
         icon={row.is_archived ? "archiveRestore" : "archive"}
         onClick={() => changeConversation(row.id, { is_archived: !row.is_archived })}
       >
-        {row.is_archived ? "Take out of the archive" : "Archive"}
+        {row.is_archived ? t.unarchive : t.archive}
       </MenuButton>
       <MenuButton icon="download" onClick={() => downloadConversation(row.id)}>
-        Download as Markdown
+        {t.download}
       </MenuButton>
       <div class="menu-line" />
       <MenuButton icon="trash" tone="bad" onClick={() => setTask({ kind: "delete", row })}>
-        Delete
+        {t.delete}
       </MenuButton>
     </Menu>
   );
@@ -69,14 +72,14 @@ export function ConversationRow({ row }: { row: Conversation }) {
         }}
       >
         <span class="truncate grow" title={row.title}>
-          {row.title || "New chat"}
+          {row.title || common.newChat}
         </span>
         {row.status === "running" && (
-          <span class="dot" data-tone="brand" data-pulse role="img" aria-label="answering" />
+          <span class="dot" data-tone="brand" data-pulse role="img" aria-label={t.answering} />
         )}
         {row.status === "waiting" && (
           <span class="tag" data-tone="warn">
-            needs you
+            {t.needsYou}
           </span>
         )}
       </a>
@@ -88,7 +91,7 @@ export function ConversationRow({ row }: { row: Conversation }) {
 function RenameDialog({ row, onClose }: { row: Conversation; onClose: () => void }) {
   const input = useRef<HTMLInputElement>(null);
   return (
-    <Dialog title="Rename chat" onClose={onClose}>
+    <Dialog title={t.renameTitle} onClose={onClose}>
       <form
         class="grid gap-4 p-5 pt-3"
         onSubmit={(event) => {
@@ -99,15 +102,15 @@ function RenameDialog({ row, onClose }: { row: Conversation; onClose: () => void
         }}
       >
         <div class="field">
-          <label for="rename-title">Title</label>
+          <label for="rename-title">{t.title}</label>
           <input ref={input} id="rename-title" defaultValue={row.title} maxLength={200} required autofocus />
         </div>
         <div class="flex justify-end gap-2">
           <button type="button" class="btn btn-outline-quiet" onClick={onClose}>
-            Cancel
+            {common.cancel}
           </button>
           <button type="submit" class="btn btn-primary">
-            Save
+            {common.save}
           </button>
         </div>
       </form>
@@ -117,15 +120,16 @@ function RenameDialog({ row, onClose }: { row: Conversation; onClose: () => void
 
 function DeleteDialog({ row, onClose }: { row: Conversation; onClose: () => void }) {
   return (
-    <Dialog title="Delete this chat?" onClose={onClose}>
+    <Dialog title={t.deleteTitle} onClose={onClose}>
       <div class="grid gap-4 p-5 pt-3">
         <p>
-          “<strong class="break-words">{row.title || "New chat"}</strong>” and its messages are deleted for
-          good. What its tools did stays in the audit log.
+          {filled(t.deleteText, {
+            title: <strong class="break-words">{row.title || common.newChat}</strong>,
+          })}
         </p>
         <div class="flex justify-end gap-2">
           <button type="button" class="btn btn-outline-quiet" autofocus onClick={onClose}>
-            Keep it
+            {common.cancel}
           </button>
           <button
             type="button"
@@ -135,7 +139,7 @@ function DeleteDialog({ row, onClose }: { row: Conversation; onClose: () => void
               void deleteConversation(row.id);
             }}
           >
-            Delete
+            {t.delete}
           </button>
         </div>
       </div>

@@ -1,5 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { api, conversationPath, go, messageOf } from "../app";
+import common from "../texts/common";
+import t from "../texts/shell";
 import { Dialog } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import { clockTime } from "../ui/time";
@@ -45,14 +47,14 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
   };
   const found = rows ?? [];
   return (
-    <Dialog title="Search chats" isBare onClose={onClose}>
+    <Dialog title={t.searchTitle} isBare onClose={onClose}>
       <div class="search-head">
         <Icon name="search" />
         <input
           type="search"
           class="search-input"
-          placeholder="Search chats…"
-          aria-label="Search chats"
+          placeholder={t.searchPlaceholder}
+          aria-label={t.searchTitle}
           role="combobox"
           list={undefined}
           aria-expanded={found.length > 0}
@@ -74,17 +76,15 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
           }}
         />
         <button type="button" class="kbd-key" onClick={onClose}>
-          Esc
+          {t.keys.escape}
         </button>
       </div>
-      <div class="search-results" tabIndex={0} role="region" aria-label="Results">
+      <div class="search-results" tabIndex={0} role="region" aria-label={t.results}>
         {problem && <p class="p-4 text-sm">{problem}</p>}
         {!problem && rows && found.length === 0 && (
-          <p class="p-6 text-center text-sm text-(--quiet)">
-            {query ? `Nothing found for “${query}”.` : "No chats yet."}
-          </p>
+          <p class="p-6 text-center text-sm text-(--quiet)">{query ? t.nothingFound(query) : t.noChats}</p>
         )}
-        <div id="search-results" role="listbox" aria-label="Chats">
+        <div id="search-results" role="listbox" aria-label={t.chats}>
           {found.map((row, i) => (
             <div
               key={row.id}
@@ -96,7 +96,7 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
               onClick={() => open(row)}
             >
               <span aria-hidden="true">{row.bud.avatar || "🌱"}</span>
-              <span class="truncate grow">{row.title || "New chat"}</span>
+              <span class="truncate grow">{row.title || common.newChat}</span>
               <span class="text-xs text-(--quiet) whitespace-nowrap">{clockTime(row.updated_at)}</span>
             </div>
           ))}

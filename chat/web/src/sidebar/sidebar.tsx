@@ -11,6 +11,8 @@ import {
   showsArchived,
 } from "../app";
 import { isSearchOpen, newChat } from "../shortcuts";
+import common from "../texts/common";
+import t from "../texts/shell";
 import { Icon } from "../ui/icon";
 import { useNow } from "../ui/time";
 import { UserMenu, WorkspaceSwitcher } from "./account";
@@ -26,7 +28,7 @@ function ConversationList() {
       <div class="sidebar-note">
         <p>{listProblem.value}</p>
         <button type="button" class="btn btn-sm btn-outline-quiet" onClick={() => loadList()}>
-          Try again
+          {common.tryAgain}
         </button>
       </div>
     );
@@ -34,7 +36,7 @@ function ConversationList() {
   if (!rows) {
     return (
       <div class="grid gap-4 p-3" aria-busy="true">
-        <span class="sr-only">Loading chats</span>
+        <span class="sr-only">{t.loadingChats}</span>
         {["w-4/5", "w-3/5", "w-11/12", "w-2/3"].map((width) => (
           <div key={width} class={`skeleton-line ${width}`} />
         ))}
@@ -42,11 +44,7 @@ function ConversationList() {
     );
   }
   if (rows.length === 0) {
-    return (
-      <p class="sidebar-note">
-        {showsArchived.value ? "The archive is empty." : "Your chats will be listed here."}
-      </p>
-    );
+    return <p class="sidebar-note">{showsArchived.value ? t.archiveEmpty : t.chatsEmpty}</p>;
   }
   return (
     <>
@@ -62,7 +60,7 @@ function ConversationList() {
       ))}
       {listNext.value && (
         <button type="button" class="btn btn-sm btn-quiet w-full mt-2" onClick={() => loadMore()}>
-          Show older chats
+          {t.showOlder}
         </button>
       )}
     </>
@@ -85,7 +83,7 @@ export function Sidebar() {
         <button
           type="button"
           class="sidebar-veil"
-          aria-label="Close the sidebar"
+          aria-label={t.closeSidebar}
           onClick={() => {
             isSidebarOpen.value = false;
           }}
@@ -95,7 +93,7 @@ export function Sidebar() {
         id="sidebar"
         class="sidebar"
         data-open={isSidebarOpen.value}
-        aria-label="Chats"
+        aria-label={t.chats}
         onKeyDown={(event) => {
           if (event.key === "Escape" && isSidebarOpen.value) isSidebarOpen.value = false;
         }}
@@ -104,7 +102,7 @@ export function Sidebar() {
           <WorkspaceSwitcher />
           <button type="button" class="btn btn-primary btn-wide-row mt-2" onClick={newChat}>
             <Icon name="compose" />
-            New chat
+            {common.newChat}
           </button>
           <button
             type="button"
@@ -114,11 +112,11 @@ export function Sidebar() {
             }}
           >
             <Icon name="search" />
-            Search
+            {common.search}
           </button>
           <a class="btn btn-quiet btn-wide-row" href={boot.urls.servers}>
             <Icon name="plug" />
-            MCP servers
+            {t.servers}
           </a>
           <Bell />
         </div>
@@ -133,7 +131,7 @@ export function Sidebar() {
             onClick={() => setShowsArchived(!showsArchived.value)}
           >
             <Icon name={showsArchived.value ? "archiveRestore" : "archive"} />
-            {showsArchived.value ? "Back to chats" : "Archive"}
+            {showsArchived.value ? t.backToChats : t.archive}
           </button>
           <UserMenu />
         </div>

@@ -1,4 +1,5 @@
 import { socket, socketStatus } from "../app";
+import t from "../texts/shell";
 import { Icon } from "./icon";
 
 /** How the connection is, when it is not simply there. */
@@ -8,9 +9,9 @@ export function ConnectionBanner() {
       return (
         <div class="banner" role="status">
           <Icon name="wifiOff" />
-          <span>Reconnecting…</span>
+          <span>{t.reconnecting}</span>
           <button type="button" class="link-quiet" onClick={() => socket.hurry()}>
-            Try now
+            {t.tryNow}
           </button>
         </div>
       );
@@ -18,9 +19,9 @@ export function ConnectionBanner() {
       return (
         <div class="banner" role="alert">
           <Icon name="logOut" />
-          <span>Your session has ended.</span>
+          <span>{t.sessionEnded}</span>
           <a class="link-quiet" href={`/accounts/login/?next=${encodeURIComponent(location.pathname)}`}>
-            Sign in again
+            {t.signInAgain}
           </a>
         </div>
       );
@@ -28,9 +29,9 @@ export function ConnectionBanner() {
       return (
         <div class="banner" role="alert">
           <Icon name="alert" />
-          <span>You are no longer a member of this workspace.</span>
+          <span>{t.notMember}</span>
           <a class="link-quiet" href="/">
-            Go to your workspaces
+            {t.toWorkspaces}
           </a>
         </div>
       );
@@ -38,9 +39,9 @@ export function ConnectionBanner() {
       return (
         <div class="banner" role="alert">
           <Icon name="alert" />
-          <span>The server closed the connection because of something this page sent.</span>
+          <span>{t.closedByServer}</span>
           <button type="button" class="link-quiet" onClick={() => location.reload()}>
-            Reload
+            {t.reload}
           </button>
         </div>
       );

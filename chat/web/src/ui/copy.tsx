@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import { toast } from "../app";
+import common from "../texts/common";
 import { Icon } from "./icon";
 
 export async function copyText(text: string): Promise<boolean> {
@@ -7,12 +8,12 @@ export async function copyText(text: string): Promise<boolean> {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    toast("The browser did not allow copying.", "bad");
+    toast(common.copyBlocked, "bad");
     return false;
   }
 }
 
-export function CopyButton({ text, label = "Copy" }: { text: () => string; label?: string }) {
+export function CopyButton({ text, label = common.copy }: { text: () => string; label?: string }) {
   const [isDone, setDone] = useState(false);
   return (
     <button
@@ -25,7 +26,7 @@ export function CopyButton({ text, label = "Copy" }: { text: () => string; label
       }}
     >
       <Icon name={isDone ? "check" : "copy"} />
-      <span aria-live="polite">{isDone ? "Copied" : label}</span>
+      <span aria-live="polite">{isDone ? common.copied : label}</span>
     </button>
   );
 }

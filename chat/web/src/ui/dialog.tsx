@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
+import common from "../texts/common";
 import { Icon } from "./icon";
 
 interface DialogProps {
@@ -40,7 +41,7 @@ export function Dialog({ title, onClose, children, isBare = false }: DialogProps
           <button
             type="button"
             class="btn btn-sm btn-square btn-quiet"
-            aria-label="Close"
+            aria-label={common.close}
             onClick={() => ref.current?.close()}
           >
             <Icon name="close" />

@@ -1,4 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
+import t from "../texts/common";
 
 /** The current time, renewed every `everyMs` while `isOn`. */
 export function useNow(everyMs: number, isOn = true): number {
@@ -14,23 +15,24 @@ export function useNow(everyMs: number, isOn = true): number {
 
 /** A duration in words short enough for a line: "840 ms", "3.2 s", "2 min 5 s". */
 export function duration(ms: number): string {
-  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
-  if (ms < 10_000) return `${(ms / 1000).toFixed(1)} s`;
+  if (ms < 1000) return t.milliseconds(Math.max(0, Math.round(ms)));
+  if (ms < 10_000) return t.seconds((ms / 1000).toFixed(1));
   const seconds = Math.round(ms / 1000);
-  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 60) return t.seconds(seconds);
   const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return seconds % 60 ? `${minutes} min ${seconds % 60} s` : `${minutes} min`;
+  if (minutes < 60)
+    return seconds % 60 ? `${t.minutes(minutes)} ${t.seconds(seconds % 60)}` : t.minutes(minutes);
   const hours = Math.floor(minutes / 60);
-  return minutes % 60 ? `${hours} h ${minutes % 60} min` : `${hours} h`;
+  return minutes % 60 ? `${t.hours(hours)} ${t.minutes(minutes % 60)}` : t.hours(hours);
 }
 
 /** How long ago, in whole minutes, hours or days. */
 export function ago(ms: number): string {
   const minutes = Math.floor(Math.max(0, ms) / 60_000);
-  if (minutes < 1) return "just now";
-  if (minutes < 60) return `${minutes} min ago`;
+  if (minutes < 1) return t.justNow;
+  if (minutes < 60) return t.minutesAgo(minutes);
   const hours = Math.floor(minutes / 60);
-  return hours < 48 ? `${hours} h ago` : `${Math.floor(hours / 24)} days ago`;
+  return hours < 48 ? t.hoursAgo(hours) : t.daysAgo(Math.floor(hours / 24));
 }
 
 export function clockTime(iso: string): string {

@@ -1,4 +1,5 @@
 import { dismissToast, toasts } from "../app";
+import common from "../texts/common";
 import { Icon } from "./icon";
 
 export function Toasts() {
@@ -23,7 +24,7 @@ export function Toasts() {
           <button
             type="button"
             class="btn btn-xs btn-square btn-quiet"
-            aria-label="Dismiss"
+            aria-label={common.dismiss}
             onClick={() => dismissToast(toast.id)}
           >
             <Icon name="close" />

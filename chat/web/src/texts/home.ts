@@ -1,0 +1,30 @@
+/** The start page of a workspace. */
+const home = {
+  greetings: { morning: "Good morning", afternoon: "Good afternoon", evening: "Good evening" },
+  greeting: (words: string, name: string) => `${words}, ${name}`,
+  talkTo: "You are talking to {bud}.",
+  ask: "How can we help?",
+  budsOf: (workspace: string) => `Buds of ${workspace}`,
+  loadingBuds: "Loading the buds",
+  noBuds: "No buds yet",
+  noBudsText:
+    "A bud is an assistant with its own instructions and tools. A workspace administrator creates them.",
+  openAdmin: "Open the admin",
+  noTools: "No tools",
+  serverStatus: {
+    connected: ": connected",
+    connecting: ": connecting",
+    disconnected: ": disconnected",
+    auth_required: ": needs sign-in",
+    error: ": error",
+  } as Record<string, string>,
+  pageTitle: (workspace: string) => `${workspace} · Trellis`,
+
+  demoModel: "demo model, not an AI",
+  demoTitle: "A built-in stand-in that follows a script, so that you can try Trellis offline",
+  demoHint: "Answers come from the demo model.",
+  demoText:
+    "This is the {model}. It follows a script so that you can try tools and approvals without a key. Connect a real model to get real answers.",
+};
+
+export default home;

@@ -1,0 +1,24 @@
+/** Pages that Django draws: what their scripts add. */
+const pages = {
+  confirm: "Continue",
+  copied: "Copied.",
+  requestFailed: "That did not work. Reload the page and try again.",
+  connected: (server: string) => `Connected to ${server}.`,
+  time: "Time",
+  unknownValue: "–",
+  pause: "Pause",
+  resume: "Resume",
+
+  // -- credentials of a server
+  token: "Token",
+  header: "Header",
+  headerHelp: "Such as X-API-Key.",
+  key: "Key",
+  userName: "User name",
+  password: "Password",
+  clientId: "Client ID",
+  clientIdHelp: "Only if you registered a client at the issuer yourself. Otherwise Trellis registers one.",
+  clientSecret: "Client secret",
+};
+
+export default pages;

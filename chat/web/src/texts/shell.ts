@@ -1,0 +1,110 @@
+/** Around the conversation: the sidebar, its menus and dialogs, search, shortcuts, the state of the connection. */
+import { plural } from "./language";
+
+const shell = {
+  skip: "Skip to the message field",
+  openSidebar: "Open the sidebar",
+  closeSidebar: "Close the sidebar",
+
+  // -- the list of chats
+  chats: "Chats",
+  loadingChats: "Loading chats",
+  archiveEmpty: "The archive is empty.",
+  chatsEmpty: "Your chats will be listed here.",
+  showOlder: "Show older chats",
+  servers: "MCP servers",
+  archive: "Archive",
+  backToChats: "Back to chats",
+  pinned: "Pinned",
+  today: "Today",
+  yesterday: "Yesterday",
+  last7Days: "Last 7 days",
+  last30Days: "Last 30 days",
+
+  // -- one chat
+  moreFor: (title: string) => `More for ${title}`,
+  untitled: "new chat",
+  pin: "Pin",
+  unpin: "Unpin",
+  rename: "Rename",
+  unarchive: "Unarchive",
+  download: "Download as Markdown",
+  delete: "Delete",
+  answering: "answering",
+  needsYou: "needs you",
+  renameTitle: "Rename chat",
+  title: "Title",
+  deleteTitle: "Delete this chat?",
+  deleteText:
+    "“{title}” and its messages will be permanently deleted. The audit log keeps what its tools did.",
+  archived: "Archived.",
+  unarchived: "Moved back to your chats.",
+  deleted: "Deleted.",
+  forked: "This is a copy. The original conversation stays as it was.",
+  noAccess: "This conversation does not exist, or you do not have access to it.",
+
+  // -- search
+  searchTitle: "Search chats",
+  searchPlaceholder: "Search chats…",
+  results: "Results",
+  nothingFound: (query: string) => `Nothing found for “${query}”.`,
+  noChats: "No chats yet.",
+
+  // -- account
+  switchWorkspace: (name: string) => `Workspace ${name}: switch`,
+  workspaces: "Workspaces",
+  accountMenu: "Your account and settings",
+  connections: "My connections",
+  audit: "Audit",
+  admin: "Admin",
+  account: "Account",
+  signOut: "Sign out",
+  theme: "Theme",
+  themes: { system: "System", light: "Light", dark: "Dark" },
+
+  // -- notices
+  notices: "Notices",
+  noticesUnread: (count: number) => plural(count, { one: "Notices, # unread", other: "Notices, # unread" }),
+  manyUnread: "99+",
+  markAllRead: "Mark all read",
+  noNotices: "Nothing yet. Alerts of this workspace appear here.",
+  unread: ", unread",
+
+  // -- permissions
+  permissions: "My tool permissions",
+  permissionsAbout:
+    "These tools run for you without asking. Trellis asks again when a tool changes. What an administrator has blocked stays blocked.",
+  noPermissions: "None yet. Every tool that changes something asks you first.",
+  permissionsOff: "This workspace does not remember permissions. Tools ask each time.",
+  ofServer: (server: string) => `of ${server}`,
+  inChat: "in {chat} · since {time}",
+  inAllChats: (time: string) => `in all your chats · since ${time}`,
+  aChat: "a chat",
+  revoke: "Revoke",
+  revokeTool: (tool: string, server: string) => `Revoke: ${tool} of ${server}`,
+  revoked: "Revoked. Trellis asks you before this tool runs again.",
+
+  // -- shortcuts
+  shortcuts: "Keyboard shortcuts",
+  shortcutTo: {
+    search: "Search chats",
+    composer: "Back to the message field",
+    help: "This list",
+    send: "Send",
+    newLine: "New line",
+    allow: "Allow the selected call once",
+  },
+  keys: { ctrl: "Ctrl", shift: "Shift", escape: "Esc", enter: "Enter" },
+
+  // -- the connection
+  reconnecting: "Reconnecting…",
+  tryNow: "Try now",
+  sessionEnded: "Your session has ended.",
+  signInAgain: "Sign in again",
+  notMember: "You are no longer a member of this workspace.",
+  toWorkspaces: "Go to your workspaces",
+  closedByServer: "The server closed the connection because of something this page sent.",
+  reload: "Reload",
+};
+
+export default shell;
