@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -47,6 +49,47 @@ class OfferedTool:
                 "parameters": self.input_schema or {"type": "object", "properties": {}},
             },
         }
+
+    def as_json(self) -> FunctionJson:
+        """The same as text. Tools of one definition and name share it."""
+        worded = _Worded(
+            (self.definition_hash, self.builtin),
+            (self.function_name, self.server_name, self.tool_name, self.title, self.description),
+            self,
+        )
+        has_definition = bool(self.definition_hash or self.builtin)
+        return _written(worded) if has_definition else _written.__wrapped__(worded)
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionJson:
+    """A tool's function as JSON."""
+
+    text: str
+    """As it is sent."""
+    padded: str
+    """With spaces and ASCII alone, as sizes are estimated."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Worded:
+    """What a function's JSON depends on."""
+
+    definition: tuple[str, str]
+    """Stands for the schema."""
+    words: tuple[str, ...]
+    tool: OfferedTool = field(compare=False)
+
+
+@lru_cache(maxsize=2_000)
+def _written(worded: _Worded) -> FunctionJson:
+    function = worded.tool.as_function()
+    return FunctionJson(to_json(function), json.dumps(function))
+
+
+def to_json(value: object) -> str:
+    """As requests carry it. Raises ValueError for a number that JSON does not have."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 @dataclass(frozen=True, slots=True)

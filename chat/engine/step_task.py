@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
 
 from django.conf import settings
 
@@ -75,10 +73,9 @@ class StepTask:
 def request_of(task: StepTask) -> CompletionRequest:
     """What is sent, in the form of the task's protocol. Pure."""
     choice = task.toolset.choice_for_step(task.step)
-    functions = [tool.as_function() for tool in task.toolset.tools]
     parameters = task.bud.model_parameters.model_dump(exclude_none=True)
     if task.is_fenced:
-        offered = [] if choice == "none" else functions
+        offered = [] if choice == "none" else [tool.as_function() for tool in task.toolset.tools]
         messages = fenced_messages(task.prompt, task.fitted.turns, offered, choice, task.pictures)
         return CompletionRequest(
             model=task.provider.model, messages=messages, parameters=parameters
@@ -88,7 +85,9 @@ def request_of(task: StepTask) -> CompletionRequest:
     return CompletionRequest(
         model=task.provider.model,
         messages=native_messages(task.prompt, task.fitted.turns, task.pictures),
-        tools=functions if choice != "none" or has_calls else (),
+        tools=[tool.as_json().text for tool in task.toolset.tools]
+        if choice != "none" or has_calls
+        else (),
         tool_choice=choice,
         parameters=parameters,
     )
@@ -163,5 +162,5 @@ def _protocol_of(bud: Bud, facts: ModelFacts) -> ToolProtocol:
 
 def _fixed_size(prompt: str, toolset: Toolset) -> int:
     """About how many tokens go with every request, whatever has been said."""
-    functions: list[dict[str, Any]] = [tool.as_function() for tool in toolset.tools]
-    return estimate(prompt) + (estimate(json.dumps(functions)) if functions else 0)
+    functions = ", ".join(tool.as_json().padded for tool in toolset.tools)
+    return estimate(prompt) + (estimate(f"[{functions}]") if functions else 0)

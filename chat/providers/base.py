@@ -16,7 +16,8 @@ class CompletionRequest:
 
     model: str
     messages: Sequence[Mapping[str, Any]]
-    tools: Sequence[Mapping[str, Any]] = ()
+    tools: Sequence[str] = ()
+    """Each as JSON, since most are the same in every request."""
     tool_choice: str | Mapping[str, Any] | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
 

@@ -1,22 +1,22 @@
-"""Any OpenAI-compatible endpoint, by the openai client and our own reader of its stream.
+"""Any OpenAI-compatible endpoint: our request over the guarded HTTP client, and our own reader of its stream.
 
-The client brings keys, headers and typed errors. The stream is read by us: the client's chunk objects cost
-more than all the rest of relaying a token, and its accumulating helper breaks on streams of common servers.
-Repeating is ours too: only before anything of an answer came, a few times, and as long as the provider asks.
+A client library would walk every message and every tool through its types, and make objects of every token: more work
+than all the rest of a turn. Requests are repeated only before anything of an answer came, a few times, and as long as
+the provider asks.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx2
-import openai
-from openai import AsyncOpenAI
-from openai._response import AsyncAPIResponse
 
+from chat.offered_tools import to_json
 from chat.providers.adapting import adapt, habits_told
 from chat.providers.answer_reader import EVENT_TOO_LONG, AnswerReader
 from chat.providers.base import Completion, CompletionRequest, Piece, ProviderSpec
@@ -50,16 +50,15 @@ class OpenAICompatible:
     """One endpoint, on one shared HTTP client."""
 
     def __init__(self, spec: ProviderSpec, http: httpx2.AsyncClient) -> None:
-        self._client = AsyncOpenAI(
-            base_url=spec.base_url,
-            # The client insists on a key; servers without keys ignore it.
-            api_key=spec.api_key.reveal("model request") if spec.api_key else "none",
-            http_client=http,
-            max_retries=0,
-            timeout=httpx2.Timeout(
-                FIRST_PIECE_SECONDS, connect=_CONNECT_SECONDS, read=FIRST_PIECE_SECONDS
-            ),
-        )
+        self._http = http
+        self._url = f"{spec.base_url.rstrip('/')}/chat/completions"
+        # Servers without keys ignore it; some insist on the header.
+        key = spec.api_key.reveal("model request") if spec.api_key else "none"
+        self._headers = {
+            "accept": "application/json",
+            "authorization": f"Bearer {key}",
+            "content-type": "application/json",
+        }
         self._habits: dict[str, frozenset[str]] = {}
         """What this endpoint's models were found not to take; the endpoint's client is short-lived."""
 
@@ -77,7 +76,7 @@ class OpenAICompatible:
                 async for piece in self._pieces(request, reader):
                     yield piece
                 break
-            except openai.APIStatusError as error:
+            except _Refused as error:
                 if self._learns(request, error):
                     continue
                 failure, cause = _status_error(error, request), error
@@ -100,7 +99,7 @@ class OpenAICompatible:
         try:
             async for piece in self._pieces_received(request, reader):
                 yield piece
-        except (TimeoutError, httpx2.HTTPError, openai.OpenAIError, ProviderError) as error:
+        except (TimeoutError, httpx2.HTTPError, ProviderError) as error:
             if not reader.has_ended:
                 raise
             logger.info("provider_broke_off_after_the_end", extra={"error": type(error).__name__})
@@ -114,7 +113,7 @@ class OpenAICompatible:
         arguments = adapt(_arguments(request), self._habits.get(request.model, frozenset()))
         async with (
             asyncio.timeout(FIRST_PIECE_SECONDS) as deadline,
-            self._client.chat.completions.with_streaming_response.create(**arguments) as response,
+            self._answering(_body(arguments, request.tools)) as response,
         ):
             kind = response.headers.get("content-type", "").lower()
             if "application/json" in kind:
@@ -123,7 +122,7 @@ class OpenAICompatible:
             elif "text/event-stream" not in kind:
                 raise ProviderBadAnswer
             else:
-                async for chunk in response.iter_bytes():
+                async for chunk in response.aiter_bytes():
                     progress, had_ended = reader.progress, reader.has_ended
                     for piece in reader.feed(chunk):
                         yield piece
@@ -136,19 +135,65 @@ class OpenAICompatible:
                         between = AFTER_END_SECONDS if had_ended else BETWEEN_PIECES_SECONDS
                         deadline.reschedule(loop.time() + between)
 
-    def _learns(self, request: CompletionRequest, error: openai.APIStatusError) -> bool:
+    @asynccontextmanager
+    async def _answering(self, body: bytes) -> AsyncIterator[httpx2.Response]:
+        """The response, once its head has come.
+
+        Raises:
+            _Unreached: no head has come.
+            _Refused: its status is no success.
+        """
+        request = self._http.build_request(
+            "POST", self._url, content=body, headers=self._headers, timeout=_TIMEOUT
+        )
+        try:
+            response = await self._http.send(request, stream=True)
+        except Exception as error:
+            raise _Unreached from error
+        try:
+            if not response.is_success:
+                raise _Refused(response, _read_json(await _whole_body(response)))
+            yield response
+        finally:
+            await response.aclose()
+
+    def _learns(self, request: CompletionRequest, error: _Refused) -> bool:
         """Whether the request can be sent in a form that this model takes; then it is from now on."""
         known = self._habits.get(request.model, frozenset())
-        now = known | habits_told(
-            read_error(error.body).words, _arguments(request), error.status_code
-        )
+        now = known | habits_told(read_error(error.body).words, _arguments(request), error.status)
         self._habits[request.model] = now
         return now != known
 
 
-async def _whole_body(response: AsyncAPIResponse[Any]) -> bytes:
+_TIMEOUT = httpx2.Timeout(FIRST_PIECE_SECONDS, connect=_CONNECT_SECONDS, read=FIRST_PIECE_SECONDS)
+
+
+class _Unreached(Exception):
+    """Nothing of a response has come; the cause says why."""
+
+
+class _Refused(Exception):
+    """The response's status is no success."""
+
+    def __init__(self, response: httpx2.Response, body: object) -> None:
+        super().__init__(f"status {response.status_code}")
+        self.status = response.status_code
+        self.headers = response.headers
+        self.body = body
+
+
+def _read_json(body: bytes) -> object:
+    """An error body: as it is where it is no JSON."""
+    text = body.decode("utf-8", "replace")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+async def _whole_body(response: httpx2.Response) -> bytes:
     body = bytearray()
-    async for chunk in response.iter_bytes():
+    async for chunk in response.aiter_bytes():
         body += chunk
         if len(body) > _MOST_BODY:
             raise ProviderBadAnswer(EVENT_TOO_LONG)
@@ -163,11 +208,17 @@ def _arguments(request: CompletionRequest) -> dict[str, Any]:
         "stream_options": {"include_usage": True},
         **request.parameters,
     }
-    if request.tools:
-        arguments["tools"] = list(request.tools)
-        if request.tool_choice is not None:
-            arguments["tool_choice"] = request.tool_choice
+    if request.tools and request.tool_choice is not None:
+        arguments["tool_choice"] = request.tool_choice
     return arguments
+
+
+def _body(arguments: dict[str, Any], tools: Sequence[str]) -> bytes:
+    """The request as it is sent, with tools that are JSON already."""
+    text = to_json(arguments)
+    if tools:
+        text = f'{text[:-1]},"tools":[{",".join(tools)}]}}'
+    return text.encode()
 
 
 def _pause_before(failure: ProviderError, attempt: int) -> float | None:
@@ -190,17 +241,15 @@ def _failure_of(error: Exception) -> ProviderError:
     match error:
         case ProviderError():
             return error
-        case openai.APITimeoutError():
+        case _Unreached(__cause__=httpx2.TimeoutException()):
             return ProviderStalled("The model provider did not answer in time.")
-        case openai.APIConnectionError(__cause__=outbound.NetworkRefused()):
+        case _Unreached(__cause__=outbound.NetworkRefused()):
             logger.warning("The model provider's address: %s", outbound.NETWORK_REFUSED)
             return ProviderUnreachable(
                 "Trellis is not allowed to connect to the model provider's network. Ask an administrator to allow it."
             )
-        case openai.APIConnectionError():
+        case _Unreached():
             return ProviderUnreachable()
-        case openai.OpenAIError():
-            return ProviderBadAnswer()
         case outbound.TooLarge():
             return ProviderBadAnswer(EVENT_TOO_LONG)
         case TimeoutError() | httpx2.TimeoutException():
@@ -211,12 +260,12 @@ def _failure_of(error: Exception) -> ProviderError:
             raise error
 
 
-def _status_error(error: openai.APIStatusError, request: CompletionRequest) -> ProviderError:
+def _status_error(error: _Refused, request: CompletionRequest) -> ProviderError:
     return error_of(
         read_error(error.body),
-        status=error.status_code,
-        wait=wait_of(error.response.headers),
+        status=error.status,
+        wait=wait_of(error.headers),
         has_tools=bool(request.tools),
         has_pictures=request.has_pictures,
-        details={"request_id": str(error.request_id or "")[:100]},
+        details={"request_id": error.headers.get("x-request-id", "")[:100]},
     )
