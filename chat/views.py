@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from csp.decorators import csp_update
+from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.middleware.csrf import get_token
@@ -68,6 +69,7 @@ class Boot(TypedDict):
     remembers_permissions: bool
     csrf_token: str
     demo_model: bool
+    max_file_bytes: int
 
 
 # Previews of files: frames of our own, which close themselves off.
@@ -125,4 +127,5 @@ def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> Boot:
         "remembers_permissions": workspace.remembers_permissions,
         "csrf_token": get_token(request),
         "demo_model": platform_provider().is_demo,
+        "max_file_bytes": settings.TRELLIS.artifact_max_bytes,
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
@@ -15,6 +16,7 @@ from chat import wire
 from chat.api.shapes import ARTIFACT_KINDS
 from chat.api.uploads import UploadParser
 from chat.artifacts import serving
+from chat.artifacts.readings import find_reading, read_version, text_of
 from chat.artifacts.rows import artifacts_of, newest_of, version_of
 from chat.artifacts.services import (
     Saved,
@@ -30,6 +32,7 @@ from chat.models import Artifact, ArtifactVersion
 from chat.values import ArtifactOrigin
 from workspaces.api import RetrieveRow, Scopes, WorkspaceViewSet
 from workspaces.api.parsing import StrictJSONParser
+from workspaces.database import wait_for
 from workspaces.errors import InvalidInput
 from workspaces.scoping import WorkspaceQuerySet
 
@@ -206,6 +209,21 @@ class ArtifactViewSet(RetrieveRow, WorkspaceViewSet):
         """The content of one version, whole or in part (`Range`), unless it is known (`If-None-Match`)."""
         artifact = self.get_object()
         return serving.download(request._request, artifact, version_of(artifact, number))
+
+    @extend_schema(
+        responses={(200, "text/plain"): str},
+        parameters=[OpenApiParameter("number", int, OpenApiParameter.PATH)],
+        filters=False,
+    )
+    @action(detail=True, methods=["get"], url_path="versions/<int:number>/text")
+    def text(self, request: Request, pk: str, number: int) -> HttpResponse:
+        """The text of one version as models read it, also of PDF, Word, Excel, PowerPoint and EPUB files.
+
+        Made when it is first asked for, which may take some seconds. 422: the file has no text; the reason is told.
+        """
+        version = version_of(self.get_object(), number)
+        reading = find_reading(version) or wait_for(read_version, version.workspace_id, version.pk)
+        return HttpResponse(text_of(reading), content_type="text/plain; charset=utf-8")
 
     parameters: ClassVar[Any] = {}
 

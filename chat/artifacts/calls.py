@@ -9,13 +9,13 @@ from django.db.models import Q
 
 from audit.actions import Outcome
 from chat.artifacts import storage
-from chat.artifacts.readings import text_of
+from chat.artifacts.readings import find_reading, text_of
 from chat.artifacts.rows import artifacts_of, newest_of, version_of
 from chat.artifacts.services import Saved, add_version, create_artifact
 from chat.documents.extracting import NotReadNow, is_document
 from chat.file_kinds import as_text, is_text, kind_of
 from chat.file_names import clean_name
-from chat.models import Artifact, ArtifactVersion, Conversation, FileReading, ToolCall
+from chat.models import Artifact, ArtifactVersion, Conversation, ToolCall
 from chat.values import ArtifactOrigin, BuiltinTool
 from mcp_servers.client.values import TextPart, ToolCallOutcome
 from workspaces.actors import Actor
@@ -227,8 +227,7 @@ def _text_of(artifact: Artifact, version: ArtifactVersion) -> str:
     if is_text(version.content_type):
         text = as_text(storage.read(version.path))
     elif is_document(version.content_type):
-        readings = FileReading.objects.for_workspace(version.workspace_id)
-        reading = readings.filter(version=version).first()
+        reading = find_reading(version)
         if reading is None:
             raise NotReadNow
         text = text_of(reading)

@@ -33,6 +33,11 @@ async def read_version(workspace_id: UUID, version_id: UUID) -> FileReading:
     return await in_database(_keep, version, await _read(version))
 
 
+def find_reading(version: ArtifactVersion) -> FileReading | None:
+    """What was read of a version, if it has been."""
+    return FileReading.objects.for_workspace(version.workspace_id).filter(version=version).first()
+
+
 def text_of(reading: FileReading) -> str:
     """The whole text of what was read.
 

@@ -161,9 +161,9 @@ def _last_question(messages: Sequence[Mapping[str, Any]]) -> str:
 
 def _parted(question: str) -> tuple[str, list[tuple[str, str]]]:
     """What was said, and what was attached to it: (what it is, its content)."""
-    said, *parts = re.split(r"\n\n(?=\[Attached)", question)
+    said, *parts = re.split(r"\n\n(?=\[Attached)", f"\n\n{question}")
     heads = (part.partition("\n") for part in parts)
-    return said, [(head.strip("[]"), content) for head, _, content in heads]
+    return said, [(head.strip(" []"), content) for head, _, content in heads]
 
 
 def _text_of(content: object) -> str:
@@ -368,10 +368,15 @@ def _speak_of(results: Sequence[tuple[str, str]]) -> str:
 
 def _speak_of_attached(attached: Sequence[tuple[str, str]]) -> str:
     told = "\n\n".join(
-        f"{_plain_head(head)}\n\n{content[:2000]}" if content else head
+        f"{_plain_head(head)}\n\n{content[:2000]}" if content else _without_content(head)
         for head, content in attached
     )
     return f"I am the **demo model**, not an AI, but this is what came with your message:\n\n{told}"
+
+
+def _without_content(head: str) -> str:
+    picture = re.match(r"Attached: (the picture “[^”]*”)", head)
+    return f"There is {picture[1]}. The demo model cannot look at it." if picture else head
 
 
 def _plain_head(head: str) -> str:

@@ -266,3 +266,29 @@ def test_what_was_read_goes_with_the_conversation(chat: Chat) -> None:
     assert all(artifact_storage().exists(path) for path in paths)
     delete_conversation(conversation=chat.reload_conversation(), actor=chat.actor)
     assert not any(artifact_storage().exists(path) for path in paths)
+
+
+def test_programs_attach_files_and_read_what_models_read(chat: Chat) -> None:
+    """REL-323: the same over REST, with a clear error for what is half of one name and half of another."""
+    client = chat.tenant.client("member", raise_request_exception=False)
+    file = upload(chat, "plan.docx", documents.docx("Plan", "Monday"))
+    scan = upload(chat, "scan.pdf", documents.pdf([""]))
+    messages = f"/api/conversations/{chat.conversation.pk}/messages/"
+    wrong = {"client_id": "a", "text": "", "attachments": [{"artifact_id": file.pk, "uri": "x"}]}
+    refused = client.post(messages, wrong, content_type="application/json")
+    assert refused.status_code == 400
+    assert "Give server_id and uri of a resource, or artifact_id of a file." in refused.text
+    chat.model.say("ok")
+    right = {**wrong, "attachments": [{"artifact_id": file.pk}]}
+    sent = client.post(messages, right, content_type="application/json")
+    assert sent.status_code == 202
+    chat.watching.turn("completed")
+    assert "> Monday" in asked(chat)
+    text = client.get(f"/api/artifacts/{file.pk}/versions/1/text/")
+    assert (text.status_code, text.text) == (200, "# Plan\n\nMonday\n")
+    assert text["Content-Type"] == "text/plain; charset=utf-8"
+    none = client.get(f"/api/artifacts/{scan.pk}/versions/1/text/")
+    assert none.status_code == 422
+    assert none.json()["errors"][0]["detail"] == "Its pages hold no text. It may be a scan."
+    stranger = chat.tenant.client("admin", raise_request_exception=False)
+    assert stranger.get(f"/api/artifacts/{file.pk}/versions/1/text/").status_code == 404

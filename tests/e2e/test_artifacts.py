@@ -143,12 +143,14 @@ def test_a_file_is_written_read_changed_compared_restored_and_deleted(member: Pa
     expect(panel).to_contain_text("No files yet")
     member.get_by_role("button", name="Undo").click()
     expect(panel.get_by_role("button", name="honey.md", exact=False).first).to_be_visible()
-    # A file is dropped onto the conversation.
+    # A file that is dropped onto the conversation goes along with the next message.
     transfer = member.evaluate_handle(
         "() => { const t = new DataTransfer(); t.items.add(new File(['city,people\\nUlm,126000\\n'], 'numbers.csv')); return t; }"
     )
     for kind in ("dragenter", "dragover", "drop"):
         member.dispatch_event(".drop-area", kind, {"dataTransfer": transfer})
+    expect(member.get_by_role("list", name="Attachments")).to_contain_text("numbers.csv")
+    panel.get_by_role("button", name="numbers.csv").first.click()
     expect(panel.get_by_role("columnheader", name="people")).to_be_visible()
     member.keyboard.press("Escape")
     expect(panel).to_have_count(0)

@@ -6,8 +6,10 @@ import json
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import FilePayload, Page, expect
 
+from tests import documents
 from tests.e2e.conftest import NewContext, RunningTrellis, screenshot
 from tests.e2e.people import (
     MEMBER,
@@ -257,3 +259,51 @@ def test_conversations_are_found_renamed_and_deleted(member: Page) -> None:
     expect(entry).to_be_visible()
     member.reload()
     expect(member.get_by_role("link", name=re.compile("Cairo")).first).to_be_visible()
+
+
+def attach(page: Page, *files: tuple[str, bytes]) -> None:
+    """Choose files by the composer's menu."""
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Add to this message").click()
+        page.get_by_role("button", name="Add files…").click()
+    chooser.value.set_files(
+        [FilePayload(name=name, mimeType="", buffer=content) for name, content in files]
+    )
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_files_go_along_with_a_message_and_are_read(new_context: NewContext, width: int) -> None:
+    """REL-323, REL-321: from the start page on; one that cannot be read says why, and each opens beside the chat."""
+    size = {"width": width, "height": 800}
+    page = new_context(viewport=size, color_scheme="dark", bypass_csp=True).new_page()
+    enter(page, MEMBER)
+    attach(
+        page,
+        ("plan.docx", documents.docx("Project plan", "We begin on Monday.")),
+        ("red.png", documents.png(600, 300)),
+        ("scan.pdf", documents.pdf([""])),
+    )
+    chosen = page.get_by_role("list", name="Attachments")
+    expect(chosen.get_by_role("listitem")).to_have_count(3)
+    page.get_by_role("button", name="Send").click()
+    answer = page.locator("article.answer")
+    expect(answer).to_contain_text("We begin on Monday.")
+    expect(answer).to_contain_text("the picture “red.png”")
+    question = page.locator(".user-message")
+    expect(question).to_contain_text("Its pages hold no text. It may be a scan.")
+    picture = question.get_by_role("img", name="red.png")
+    expect(picture).to_be_visible()
+    assert picture.evaluate("image => image.naturalWidth") == 600
+    expect_idle(page)
+    assert Axe().run(page).violations_count == 0
+    screenshot(page, f"attached-{width}")
+    question.get_by_role("button", name="Open plan.docx").click()
+    expect(page.locator("#files-panel")).to_contain_text("# Project plan")
+    page.keyboard.press("Escape")
+    # What is too large is told before it is sent, and can be taken out again.
+    attach(page, ("huge.txt", b"x" * 30_000_000), ("note.txt", b"The word is apple"))
+    expect(page.locator(".composer").get_by_role("alert")).to_contain_text("Too large")
+    expect(page.get_by_role("button", name="Send")).to_be_disabled()
+    page.get_by_role("button", name="Remove huge.txt").click()
+    page.get_by_role("button", name="Send").click()
+    expect(answer.last).to_contain_text("The word is apple")

@@ -242,6 +242,7 @@ SAMPLES: dict[str, Sample] = {
         ids=_pk("artifact"), bodies=(lambda _: {"version": 1},), reads=False
     ),
     "api:artifacts-content": Sample(ids=_content, gives_content=True),
+    "api:artifacts-text": Sample(ids=_content, gives_content=True),
     "api:messages-detail": Sample(ids=_pk("message")),
     "api:messages-edit": Sample(
         ids=_pk("message"), bodies=(_body(client_id="=e", text="=hello"),), reads=False

@@ -1,6 +1,8 @@
 /** The application's state and the things one can do; components read signals from here and call these functions. */
 import { batch, computed, signal } from "@preact/signals";
-import { type Picked, withPicked } from "./chat/attachments";
+import { nameOf, type Picked, withPicked } from "./chat/attachments";
+import { keepDraft } from "./chat/draft";
+import { carryOver, type Upload, uploadsOf } from "./chat/uploads";
 import { ApiProblem, createApi } from "./net/api";
 import type { PageEvent } from "./net/events";
 import { CommandError, LiveSocket, type SocketStatus } from "./net/socket";
@@ -259,20 +261,27 @@ function local(event: LocalEvent): void {
   if (openState.value) openState.value = reduce(openState.value, event);
 }
 
-// -- resources for the next message ------------------------------------------------------------------------------
+// -- what the next message takes along ---------------------------------------------------------------------------
 
 /** What the next message of each conversation takes along. */
 export const picked = signal<Readonly<Record<string, readonly Picked[]>>>({});
 /** Resources whose servers said that they changed, and when that was heard. */
 export const changedResources = signal<Readonly<Record<string, number>>>({});
 
-export function pickResource(conversationId: string, one: Picked): void {
-  const list = withPicked(picked.value[conversationId] ?? [], one);
+/** Take it along; false where there is no room for it any more. */
+export function takeAlong(conversationId: string, one: Picked): boolean {
+  const before = picked.value[conversationId] ?? [];
+  const list = withPicked(before, one);
   picked.value = { ...picked.value, [conversationId]: list };
+  return list !== before;
+}
+
+export function pickResource(conversationId: string, one: Picked): void {
+  takeAlong(conversationId, one);
   document.getElementById("composer-text")?.focus({ preventScroll: true });
 }
 
-export function dropResource(conversationId: string, one: Picked): void {
+export function dropPicked(conversationId: string, one: Picked): void {
   const list = (picked.value[conversationId] ?? []).filter((other) => other !== one);
   picked.value = { ...picked.value, [conversationId]: list };
 }
@@ -281,9 +290,9 @@ export function dropResource(conversationId: string, one: Picked): void {
 export async function sendMessage(text: string, when_busy: WhenBusy = "queue"): Promise<void> {
   const id = place.value;
   const trimmed = text.trim();
-  if (!id || trimmed === "") return;
+  const attachments = id ? (picked.value[id] ?? []) : [];
+  if (!id || (trimmed === "" && attachments.length === 0)) return;
   const client_id = crypto.randomUUID();
-  const attachments = picked.value[id] ?? [];
   picked.value = { ...picked.value, [id]: [] };
   const sent_at = new Date().toISOString();
   local({ type: "local.sending", client_id, text: trimmed, sent_at, attachments });
@@ -297,7 +306,7 @@ async function deliver(
   taken: readonly Picked[],
   when_busy: WhenBusy = "queue",
 ): Promise<void> {
-  const attachments = taken.map(({ server_id, uri, resource_id }) => ({ server_id, uri, resource_id }));
+  const attachments = taken.map(nameOf);
   try {
     await socket.ask({
       type: "send",
@@ -411,13 +420,23 @@ export async function startConversation(bud: Bud, text = ""): Promise<boolean> {
   try {
     const row = await api.startConversation(bud.id, crypto.randomUUID());
     if (!showsArchived.value) placeInList(row);
+    const waiting = uploadsOf("home");
+    // Until its files have arrived the message stays a draft, so that nothing of it is lost if one does not.
+    if (waiting.length > 0) keepDraft(row.id, text);
     go(conversationPath(row.id));
-    if (text.trim()) void sendMessage(text);
+    if (waiting.length > 0) void sendWithFiles(row.id, text, waiting);
+    else if (text.trim()) void sendMessage(text);
     return true;
   } catch (error) {
     toast(messageOf(error), "bad");
     return false;
   }
+}
+
+async function sendWithFiles(id: string, text: string, waiting: readonly Upload[]): Promise<void> {
+  if (!(await carryOver("home", id, waiting)) || place.value !== id) return;
+  keepDraft(id, "");
+  void sendMessage(text);
 }
 
 // -- the socket --------------------------------------------------------------------------------------------------

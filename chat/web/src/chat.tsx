@@ -24,13 +24,9 @@ function App() {
       <Sidebar />
       <main class="app-main">
         <ConnectionBanner />
-        {id ? (
-          <DropArea>
-            <ConversationView key={id} id={id} />
-          </DropArea>
-        ) : (
-          <Home />
-        )}
+        <DropArea conversationId={id ?? undefined}>
+          {id ? <ConversationView key={id} id={id} /> : <Home />}
+        </DropArea>
       </main>
       <FilesSide />
       <Toasts />

@@ -412,6 +412,7 @@ export interface Boot {
   remembers_permissions: boolean;
   csrf_token: string;
   demo_model: boolean;
+  max_file_bytes: number;
 }
 
 export interface AddableServer {

@@ -60,7 +60,7 @@ describe("commands", () => {
     };
     const plain = textOf(prompt("p"), { description: "", warnings: [], messages: [user, resource] });
     expect(plain.text).toBe("Do this");
-    expect(plain.picked.map((one) => one.uri)).toEqual(["note://1"]);
+    expect(plain.picked.map((one) => one.title)).toEqual(["note://1"]);
     const answer = { role: "assistant", content: { type: "text" as const, text: "Done" } };
     const mixed = textOf(prompt("p"), { description: "", warnings: [], messages: [user, answer] });
     expect(mixed.text).toBe("User:\nDo this\n\nAssistant:\nDone");

@@ -1,10 +1,11 @@
 /** What of the files is always there: the button in the header, the link on a tool card, and where files are dropped. */
 import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
+import { takeFiles } from "../chat/uploads";
 import t from "../texts/files";
 import { Icon } from "../ui/icon";
 import type { ToolCall } from "../wire";
-import { closePanel, files, isPanelOpen, opened, openPanel, upload } from "./state";
+import { closePanel, files, isPanelOpen, opened, openPanel } from "./state";
 import { ICON_OF, kindWord, sizeWord } from "./words";
 
 export function FilesButton() {
@@ -59,8 +60,9 @@ export function FileOfCall({ call }: { call: ToolCall }) {
 
 const hasFiles = (event: DragEvent): boolean => event.dataTransfer?.types.includes("Files") ?? false;
 
-/** Takes files that are dropped anywhere on the conversation. */
-export function DropArea({ children }: { children: ComponentChildren }) {
+/** Takes files that are dropped anywhere on the conversation or the start page. */
+export function DropArea(props: { conversationId?: string; children: ComponentChildren }) {
+  const { conversationId, children } = props;
   const [isOver, setOver] = useState(false);
   const depth = useRef(0);
   const leave = () => {
@@ -89,7 +91,7 @@ export function DropArea({ children }: { children: ComponentChildren }) {
         if (!hasFiles(event)) return;
         event.preventDefault();
         leave();
-        void upload(event.dataTransfer?.files ?? []);
+        takeFiles(conversationId ?? "home", conversationId, event.dataTransfer?.files ?? []);
       }}
     >
       {children}

@@ -1,6 +1,7 @@
 /** Which file is open beside the conversation, and what one can do with files. */
 import { computed, signal } from "@preact/signals";
 import { boot, homePath, messageOf, openState, place, toast } from "../app";
+import { chooseFiles } from "../chat/uploads";
 import { ApiProblem, problemOf } from "../net/api";
 import common from "../texts/common";
 import t from "../texts/files";
@@ -65,6 +66,11 @@ export const previewPath = (id: string, version: number): string => `${downloadP
 
 export async function versionsOf(id: string): Promise<ArtifactVersion[]> {
   return (await (await request("GET", `artifacts/${id}/versions/`)).json()) as ArtifactVersion[];
+}
+
+/** The text of a document, as models read it. */
+export async function readingOf(id: string, version: number): Promise<string> {
+  return (await request("GET", `artifacts/${id}/versions/${version}/text/`)).text();
 }
 
 const texts = new Map<string, Promise<string>>();
@@ -150,10 +156,4 @@ export async function upload(list: Iterable<File>): Promise<void> {
 }
 
 /** Let the person choose files. */
-export function pickFiles(): void {
-  const field = document.createElement("input");
-  field.type = "file";
-  field.multiple = true;
-  field.addEventListener("change", () => void upload(field.files ?? []));
-  field.click();
-}
+export const pickFiles = (): void => chooseFiles((list) => void upload(list));

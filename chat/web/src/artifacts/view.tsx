@@ -12,8 +12,8 @@ import { showHidden } from "../ui/hidden";
 import { Icon } from "../ui/icon";
 import type { Artifact, ArtifactVersion, Json } from "../wire";
 import { parseTable } from "./csv";
-import { downloadPath, previewPath, textOf } from "./state";
-import { isReadable, languageOf, mayRun } from "./words";
+import { downloadPath, previewPath, readingOf, textOf } from "./state";
+import { isDocument, isReadable, languageOf, mayRun } from "./words";
 
 const MOST_CHARACTERS = 300_000;
 
@@ -25,7 +25,8 @@ interface Props {
 
 export function Content({ file, version, isSource }: Props) {
   if (version.kind === "image") return <Picture file={file} version={version} />;
-  if (!isReadable(version.kind)) return <OnlyDownload file={file} version={version} />;
+  if (!isReadable(version.kind) && !isDocument(version.kind))
+    return <OnlyDownload file={file} version={version} />;
   if (!isSource && (version.kind === "html" || version.kind === "svg")) {
     return <Frame file={file} version={version} />;
   }
@@ -103,7 +104,7 @@ function OnlyDownload({ file, version }: { file: Artifact; version: ArtifactVers
     <div class="files-body">
       <div class="empty-state">
         <Icon name="file" />
-        <h3>{version.kind === "pdf" ? t.noPreviewPdf : t.noPreview}</h3>
+        <h3>{t.noPreview}</h3>
         <p>{t.downloadInstead}</p>
         <a class="btn btn-primary btn-sm" href={downloadPath(file.id, version.number)}>
           <Icon name="download" />
@@ -137,13 +138,15 @@ function Text({ file, version, isSource }: Props) {
   const [attempt, setAttempt] = useState(0);
   useEffect(() => {
     let isCurrent = true;
-    textOf(file.id, version.number)
+    const load = isDocument(version.kind) ? readingOf : textOf;
+    load(file.id, version.number)
       .then((found) => isCurrent && setText(found))
       .catch((error) => isCurrent && setProblem(messageOf(error)));
     return () => {
       isCurrent = false;
     };
-  }, [file.id, version.number, attempt]);
+  }, [file.id, version.number, version.kind, attempt]);
+  const path = downloadPath(file.id, version.number);
   if (problem !== null) {
     return (
       <Problem
@@ -168,6 +171,17 @@ function Text({ file, version, isSource }: Props) {
   const shown = text.slice(0, MOST_CHARACTERS);
   return (
     <div class="files-body" tabIndex={0} role="group" aria-label={t.content(file.name)}>
+      {isDocument(version.kind) && (
+        <p class="px-4 pt-3 text-xs text-(--quiet)">
+          {filled(t.asRead, {
+            download: (
+              <a class="link-brand" href={path}>
+                {t.downloadOriginal}
+              </a>
+            ),
+          })}
+        </p>
+      )}
       {text === "" ? (
         <p class="p-4 text-sm text-(--quiet)">{t.empty}</p>
       ) : (
@@ -175,7 +189,13 @@ function Text({ file, version, isSource }: Props) {
       )}
       {text.length > shown.length && (
         <p class="p-4 text-sm text-(--quiet)">
-          {filled(t.cut, { download: <a href={downloadPath(file.id, version.number)}>{t.downloadWhole}</a> })}
+          {filled(t.cut, {
+            download: (
+              <a class="link-brand" href={path}>
+                {t.downloadWhole}
+              </a>
+            ),
+          })}
         </p>
       )}
     </div>
@@ -192,7 +212,7 @@ function Shown({ file, version, isSource, text }: Props & { text: string }) {
   }
   if (!isSource && version.kind === "csv") return <TableView text={text} name={file.name} />;
   if (!isSource && version.kind === "json") return <JsonFile text={text} />;
-  return <Source text={text} name={file.name} />;
+  return <Source text={text} name={isDocument(version.kind) ? "" : file.name} />;
 }
 
 function JsonFile({ text }: { text: string }) {

@@ -14,6 +14,7 @@ export const ICON_OF: Record<ArtifactKind, IconName> = {
   json: "fileCode",
   image: "fileImage",
   pdf: "file",
+  document: "fileText",
   binary: "file",
 };
 
@@ -48,6 +49,9 @@ export function makerWord(version: ArtifactVersion): string {
 const READABLE = new Set<ArtifactKind>(["text", "markdown", "code", "html", "svg", "csv", "json"]);
 /** Whether there is a text to show, compare and edit. */
 export const isReadable = (kind: ArtifactKind): boolean => READABLE.has(kind);
+
+/** Whether there is a text that was got out of it. */
+export const isDocument = (kind: ArtifactKind): boolean => kind === "pdf" || kind === "document";
 
 const RENDERED = new Set<ArtifactKind>(["markdown", "html", "svg", "csv", "json"]);
 /** Whether it is shown as something else than its text. */

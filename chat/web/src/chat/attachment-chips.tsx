@@ -1,33 +1,88 @@
 import { useState } from "preact/hooks";
-import { changedResources, dropResource, picked, pickResource } from "../app";
+import { boot, changedResources, dropPicked, picked, pickResource } from "../app";
+import { files, openPanel, previewPath } from "../artifacts/state";
+import { ICON_OF, sizeWord } from "../artifacts/words";
 import t from "../texts/chat";
+import common from "../texts/common";
+import fileTexts from "../texts/files";
 import { Dialog } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import { clockTime } from "../ui/time";
-import type { Attachment } from "../wire";
-import { pickAgain } from "./attachments";
+import type { ArtifactKind, AttachedFile, Attachment, ServerName } from "../wire";
+import { isFile, keyOf, type Picked, pickAgain } from "./attachments";
 import { Result } from "./result";
+import { dropUpload, tryAgain, type Upload, uploadsOf } from "./uploads";
 
-/** What the next message takes along; each can be taken out again. */
-export function PickedChips({ conversationId }: { conversationId: string }) {
-  const list = picked.value[conversationId] ?? [];
-  if (list.length === 0) return null;
+function DropButton({ title, onClick }: { title: string; onClick: () => void }) {
+  return (
+    <button type="button" class="chip-drop" aria-label={t.remove(title)} onClick={onClick}>
+      <Icon name="close" />
+    </button>
+  );
+}
+
+/** A small picture, or the sign of the file's kind. */
+function FileSign({ file }: { file: { id: string; version: number; kind: ArtifactKind } }) {
+  const [isBroken, setBroken] = useState(false);
+  if (file.kind !== "image" || isBroken) return <Icon name={ICON_OF[file.kind]} />;
+  const source = previewPath(file.id, file.version);
+  return <img class="chip-picture" src={source} alt="" onError={() => setBroken(true)} />;
+}
+
+function PickedChip({ one, onDrop }: { one: Picked; onDrop: () => void }) {
+  return (
+    <li class="chip" title={isFile(one) ? one.title : one.uri}>
+      {isFile(one) ? (
+        <FileSign file={{ id: one.artifact_id, version: one.version, kind: one.kind }} />
+      ) : (
+        <Icon name="paperclip" />
+      )}
+      <span class="truncate">{one.title}</span>
+      <span class="chip-from">{isFile(one) ? sizeWord(one.size) : one.server_name}</span>
+      <DropButton title={one.title} onClick={onDrop} />
+    </li>
+  );
+}
+
+function UploadChip(props: { one: Upload; draftKey: string; conversationId: string | undefined }) {
+  const { one, draftKey, conversationId } = props;
+  const percent = one.progress === null ? null : Math.round(one.progress * 100);
+  const mayTryAgain = one.error !== "" && one.file.size <= boot.max_file_bytes;
+  return (
+    <li class="chip" data-tone={one.error ? "bad" : undefined}>
+      <Icon name={percent !== null ? "loader" : "upload"} class={percent !== null ? "animate-spin" : ""} />
+      <span class="truncate">{one.name}</span>
+      {one.error ? (
+        <span class="field-error" role="alert">
+          {one.error}
+        </span>
+      ) : (
+        <span class="chip-from">{percent !== null ? t.uploading(percent) : sizeWord(one.file.size)}</span>
+      )}
+      {percent !== null && <progress class="chip-progress" max={100} value={percent} aria-label={one.name} />}
+      {mayTryAgain && (
+        <button type="button" class="link-brand" onClick={() => tryAgain(draftKey, conversationId, one)}>
+          {common.tryAgain}
+        </button>
+      )}
+      <DropButton title={one.name} onClick={() => dropUpload(draftKey, one.key)} />
+    </li>
+  );
+}
+
+/** What the next message takes along, and what is on its way; each can be taken out again. */
+export function PickedChips(props: { draftKey: string; conversationId: string | undefined }) {
+  const { draftKey, conversationId } = props;
+  const list = picked.value[draftKey] ?? [];
+  const uploads = uploadsOf(draftKey);
+  if (list.length + uploads.length === 0) return null;
   return (
     <ul class="chips" aria-label={t.attached}>
       {list.map((one) => (
-        <li key={`${one.server_id} ${one.uri}`} class="chip" title={one.uri}>
-          <Icon name="paperclip" />
-          <span class="truncate">{one.title}</span>
-          <span class="chip-from">{one.server_name}</span>
-          <button
-            type="button"
-            class="chip-drop"
-            aria-label={t.remove(one.title)}
-            onClick={() => dropResource(conversationId, one)}
-          >
-            <Icon name="close" />
-          </button>
-        </li>
+        <PickedChip key={keyOf(one)} one={one} onDrop={() => dropPicked(draftKey, one)} />
+      ))}
+      {uploads.map((one) => (
+        <UploadChip key={one.key} one={one} draftKey={draftKey} conversationId={conversationId} />
       ))}
     </ul>
   );
@@ -41,7 +96,40 @@ function hasChanged(attachment: Attachment): boolean {
   return changed > Date.parse(read_at);
 }
 
-function Chip({ attachment, conversationId }: { attachment: Attachment; conversationId: string }) {
+/** A file opens beside the chat; a picture is shown right here. */
+function FileChip({ attachment, file }: { attachment: Attachment; file: AttachedFile }) {
+  const isThere = files.value.some((one) => one.id === file.id);
+  const word = { queued: t.reading, failed: t.notRead, ready: "" }[attachment.status];
+  const isPicture = file.kind === "image" && isThere && attachment.status !== "failed";
+  return (
+    <li class="grid justify-items-end gap-1">
+      <button
+        type="button"
+        class={isPicture ? "sent-picture" : "chip"}
+        data-tone={attachment.status === "failed" ? "bad" : undefined}
+        disabled={!isThere}
+        aria-label={t.openFile(file.name)}
+        title={file.name}
+        onClick={() => openPanel(file.id, file.version)}
+      >
+        {isPicture ? (
+          <img src={previewPath(file.id, file.version)} alt={file.name} loading="lazy" />
+        ) : (
+          <>
+            <Icon name={attachment.status === "queued" ? "loader" : ICON_OF[file.kind]} />
+            <span class="truncate">{file.name}</span>
+            <span class="chip-from">{isThere ? sizeWord(file.size) : fileTexts.deletedFile}</span>
+            {word && <span class="chip-from">{word}</span>}
+          </>
+        )}
+      </button>
+      {attachment.error && <p class="field-error text-right">{attachment.error}</p>}
+    </li>
+  );
+}
+
+function ResourceChip(props: { attachment: Attachment; server: ServerName; conversationId: string }) {
+  const { attachment, server, conversationId } = props;
   const [isOpen, setOpen] = useState(false);
   const title = attachment.title || attachment.uri;
   const isChanged = hasChanged(attachment);
@@ -57,7 +145,7 @@ function Chip({ attachment, conversationId }: { attachment: Attachment; conversa
       >
         <Icon name={attachment.status === "queued" ? "loader" : "paperclip"} />
         <span class="truncate">{title}</span>
-        <span class="chip-from">{attachment.server.name}</span>
+        <span class="chip-from">{server.name}</span>
         {word && <span class="chip-from">{word}</span>}
       </button>
       {attachment.error && <p class="field-error text-right">{attachment.error}</p>}
@@ -67,7 +155,7 @@ function Chip({ attachment, conversationId }: { attachment: Attachment; conversa
           <button
             type="button"
             class="link-brand"
-            onClick={() => pickResource(conversationId, pickAgain(attachment))}
+            onClick={() => pickResource(conversationId, pickAgain(attachment, server))}
           >
             {t.readAgain}
           </button>
@@ -77,15 +165,11 @@ function Chip({ attachment, conversationId }: { attachment: Attachment; conversa
         <Dialog title={title} onClose={() => setOpen(false)}>
           <div class="grid gap-3 p-5 pt-3">
             <p class="text-xs text-(--quiet) break-all">
-              {attachment.uri} · {attachment.server.name}
+              {attachment.uri} · {server.name}
               {attachment.read_at && ` · ${t.readAt(clockTime(attachment.read_at))}`}
             </p>
             {attachment.status === "ready" ? (
-              <Result
-                content={attachment.content}
-                truncated={false}
-                origin={{ conversationId, server: attachment.server }}
-              />
+              <Result content={attachment.content} truncated={false} origin={{ conversationId, server }} />
             ) : (
               <p class="text-sm">{attachment.error ?? t.notReadYet}</p>
             )}
@@ -107,9 +191,15 @@ export function AttachmentChips({
   if (attachments.length === 0) return null;
   return (
     <ul class="chips justify-end" aria-label={t.attached}>
-      {attachments.map((attachment) => (
-        <Chip key={attachment.id} attachment={attachment} conversationId={conversationId} />
-      ))}
+      {attachments.map((one) => {
+        if (one.file) return <FileChip key={one.id} attachment={one} file={one.file} />;
+        const { server } = one;
+        return (
+          server && (
+            <ResourceChip key={one.id} attachment={one} server={server} conversationId={conversationId} />
+          )
+        );
+      })}
     </ul>
   );
 }

@@ -1,8 +1,8 @@
-/** Resources on their way into a message: what was picked, and addresses made of templates. Pure. */
-import type { Attachment, Resource } from "../wire";
+/** What is on its way into a message: resources, files, and addresses made of templates. Pure. */
+import type { Artifact, ArtifactKind, Attachment, FileName, Resource, ResourceName } from "../wire";
 
 /** A resource that the next message takes along. */
-export interface Picked {
+export interface PickedResource {
   server_id: string;
   server_name: string;
   uri: string;
@@ -10,9 +10,37 @@ export interface Picked {
   resource_id: string | null;
 }
 
+/** A file of the conversation that the next message takes along. */
+export interface PickedFile {
+  artifact_id: string;
+  version: number;
+  title: string;
+  kind: ArtifactKind;
+  size: number;
+}
+
+export type Picked = PickedResource | PickedFile;
+
 export const MOST_PICKED = 10;
 
-export function pick(resource: Resource, uri = resource.uri): Picked {
+export const isFile = (one: Picked): one is PickedFile => "artifact_id" in one;
+
+/** What two of the same have in common. */
+export const keyOf = (one: Picked): string =>
+  isFile(one) ? `${one.artifact_id} ${one.version}` : `${one.server_id} ${one.uri}`;
+
+/** As the command names it. */
+export function nameOf(one: Picked): ResourceName | FileName {
+  if (isFile(one)) return { artifact_id: one.artifact_id, version: one.version };
+  return { server_id: one.server_id, uri: one.uri, resource_id: one.resource_id };
+}
+
+export function pickFile({ id, name, version }: Artifact): PickedFile {
+  const { number, kind, size } = version;
+  return { artifact_id: id, version: number, title: name, kind, size };
+}
+
+export function pick(resource: Resource, uri = resource.uri): PickedResource {
   return {
     server_id: resource.server.id,
     server_name: resource.server.name,
@@ -22,10 +50,10 @@ export function pick(resource: Resource, uri = resource.uri): Picked {
   };
 }
 
-export function pickAgain(attachment: Attachment): Picked {
+export function pickAgain(attachment: Attachment, server: { id: string; name: string }): PickedResource {
   return {
-    server_id: attachment.server.id,
-    server_name: attachment.server.name,
+    server_id: server.id,
+    server_name: server.name,
     uri: attachment.uri,
     title: attachment.title || attachment.uri,
     resource_id: attachment.resource_id,
@@ -33,7 +61,7 @@ export function pickAgain(attachment: Attachment): Picked {
 }
 
 export function withPicked(list: readonly Picked[], one: Picked): readonly Picked[] {
-  const isKnown = list.some((other) => other.server_id === one.server_id && other.uri === one.uri);
+  const isKnown = list.some((other) => keyOf(other) === keyOf(one));
   return isKnown || list.length >= MOST_PICKED ? list : [...list, one];
 }
 

@@ -1,6 +1,7 @@
 import { createPortal } from "preact/compat";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { pickFiles } from "../artifacts/state";
+import { boot, picked } from "../app";
+import { sizeWord } from "../artifacts/words";
 import t from "../texts/chat";
 import { Icon } from "../ui/icon";
 import { Menu, MenuButton } from "../ui/menu";
@@ -10,6 +11,7 @@ import { useDraft } from "./draft";
 import { COMMANDS_ID, CommandMenu, commandId, PromptDialog, useCommands } from "./prompt-commands";
 import { ResourcePicker } from "./resource-picker";
 import { ServerPicker } from "./server-picker";
+import { chooseFiles, takeFiles, uploadsOf } from "./uploads";
 
 interface ComposerProps {
   /** Under which name the draft is kept. */
@@ -49,7 +51,15 @@ export function Composer(props: ComposerProps) {
     area.style.height = `${Math.min(area.scrollHeight, innerHeight * 0.4)}px`;
   }, [text]);
 
-  const canSend = !isDisabled && text.trim() !== "";
+  const uploads = uploadsOf(draftKey);
+  const isUploading = uploads.some((one) => one.progress !== null);
+  const hasFailed = uploads.some((one) => one.error !== "");
+  const hasFiles = uploads.length > 0 || (picked.value[draftKey]?.length ?? 0) > 0;
+  const canSend = !isDisabled && !isUploading && !hasFailed && (text.trim() !== "" || hasFiles);
+  const take = (files: Iterable<File>) => {
+    takeFiles(draftKey, props.conversationId, files);
+    field.current?.focus({ preventScroll: true });
+  };
   const send = (whenBusy: WhenBusy = "queue") => {
     if (!canSend) return;
     const words = text;
@@ -89,7 +99,7 @@ export function Composer(props: ComposerProps) {
         {props.label}
       </label>
       {commands.shown && <CommandMenu shown={commands.shown} at={commands.at} onChoose={choose} />}
-      {props.conversationId && <PickedChips conversationId={props.conversationId} />}
+      <PickedChips draftKey={draftKey} conversationId={props.conversationId} />
       <textarea
         ref={field}
         id="composer-text"
@@ -102,6 +112,13 @@ export function Composer(props: ComposerProps) {
         disabled={isDisabled}
         enterkeyhint="send"
         onInput={(event) => setText(event.currentTarget.value)}
+        onPaste={(event) => {
+          const files = event.clipboardData?.files;
+          // What office programs copy has a picture beside its text: then the text is meant.
+          if (!files?.length || event.clipboardData?.types.includes("text/plain")) return;
+          event.preventDefault();
+          take(files);
+        }}
         onKeyDown={(event) => {
           if (walkCommands(event)) return;
           if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
@@ -111,30 +128,44 @@ export function Composer(props: ComposerProps) {
         }}
       />
       <div class="composer-bar">
-        {props.conversationId && (
-          <Menu label={t.add} buttonClass="btn btn-sm btn-circle btn-quiet" button={<Icon name="plus" />}>
-            <MenuButton icon="upload" onClick={pickFiles}>
-              {t.addFile}
+        <Menu label={t.add} buttonClass="btn btn-sm btn-circle btn-quiet" button={<Icon name="plus" />}>
+          <MenuButton icon="upload" onClick={() => chooseFiles(take)}>
+            {t.addFile}
+            <span class="block text-xs text-(--quiet)">{t.fileLimits(sizeWord(boot.max_file_bytes))}</span>
+          </MenuButton>
+          {isTouch() && (
+            <MenuButton icon="fileImage" onClick={() => chooseFiles(take, true)}>
+              {t.takePhoto}
             </MenuButton>
-            <MenuButton icon="paperclip" onClick={() => setDialog("resources")}>
-              {t.attachResource}
-            </MenuButton>
-            <MenuButton
-              icon="slash"
-              onClick={() => {
-                setText("/");
-                field.current?.focus();
-              }}
-            >
-              {t.usePrompt}
-            </MenuButton>
-            <MenuButton icon="plug" onClick={() => setDialog("servers")}>
-              {t.serversAndTools}
-            </MenuButton>
-          </Menu>
-        )}
+          )}
+          {props.conversationId && (
+            <>
+              <MenuButton icon="paperclip" onClick={() => setDialog("resources")}>
+                {t.attachResource}
+              </MenuButton>
+              <MenuButton
+                icon="slash"
+                onClick={() => {
+                  setText("/");
+                  field.current?.focus();
+                }}
+              >
+                {t.usePrompt}
+              </MenuButton>
+              <MenuButton icon="plug" onClick={() => setDialog("servers")}>
+                {t.serversAndTools}
+              </MenuButton>
+            </>
+          )}
+        </Menu>
         <span class="min-w-0 grow truncate text-xs text-(--quiet)">
-          {isRunning && canSend && !isTouch() ? t.whileRunning : props.hint}
+          {hasFailed
+            ? t.uploadFailed
+            : isUploading
+              ? t.waitForUpload
+              : isRunning && canSend && !isTouch()
+                ? t.whileRunning
+                : props.hint}
         </span>
         {isRunning && (
           <button

@@ -24,9 +24,11 @@ const UserMessage = memo(({ message }: { message: Message }) => {
       {isEditing ? (
         <MessageEditor message={message} onClose={() => setEditing(false)} />
       ) : (
-        <div class="bubble" title={clockTime(message.created_at)}>
-          {message.text}
-        </div>
+        message.text && (
+          <div class="bubble" title={clockTime(message.created_at)}>
+            {message.text}
+          </div>
+        )
       )}
       <AttachmentChips attachments={message.attachments} conversationId={message.conversation_id} />
       {!isEditing && (
@@ -55,9 +57,11 @@ function OutgoingMessage({ item }: { item: TimelineItem & { kind: "outgoing" } }
   return (
     <article class="user-message" aria-label={t.you}>
       <h2 class="sr-only">{t.youSaid}</h2>
-      <div class="bubble" data-pending>
-        {outgoing.text}
-      </div>
+      {outgoing.text && (
+        <div class="bubble" data-pending>
+          {outgoing.text}
+        </div>
+      )}
       {outgoing.attachments.length > 0 && (
         <p class="text-right text-xs text-(--quiet)">
           {t.withAttachments(outgoing.attachments.map((one) => one.title).join(", "))}

@@ -48,6 +48,9 @@ function Row({ row }: { row: QueuedMessage }) {
       <Icon name="clock" class="text-(--quiet)" />
       <span class="min-w-0 grow truncate" title={row.text}>
         {row.text}
+        {row.attachments.length > 0 && (
+          <span class="text-xs text-(--quiet)"> {t.countAttached(row.attachments.length)}</span>
+        )}
       </span>
       {row.is_next ? (
         <span class="text-xs text-(--quiet)">{t.queuedNext}</span>
