@@ -223,7 +223,7 @@ class ArtifactViewSet(RetrieveRow, WorkspaceViewSet):
         """
         version = version_of(self.get_object(), number)
         reading = find_reading(version) or wait_for(read_version, version.workspace_id, version.pk)
-        return HttpResponse(text_of(reading), content_type="text/plain; charset=utf-8")
+        return serving.reading(version, text_of(reading))
 
     parameters: ClassVar[Any] = {}
 

@@ -105,6 +105,12 @@ def preview(request: HttpRequest, artifact: Artifact, version: ArtifactVersion) 
     return response
 
 
+def reading(version: ArtifactVersion, text: str) -> HttpResponse:
+    """The text that was read in a version."""
+    response = HttpResponse(text, content_type="text/plain; charset=utf-8")
+    return _with_headers(response, f'"{version.sha256}-read"', DOWNLOAD_POLICY)
+
+
 def _picture(request: HttpRequest, version: ArtifactVersion) -> HttpResponse:
     etag = f'"{version.sha256}-drawn"'
     if _is_known(request, etag):
