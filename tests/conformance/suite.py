@@ -18,6 +18,8 @@ from typing import Final
 
 from django.conf import settings
 
+from tests.servers.install import node_program
+
 HERE: Final = Path(__file__).parent
 RELEASES: Final = ("conformance", "conformance-next")
 SCENARIO_SECONDS: Final = 60
@@ -133,7 +135,7 @@ def run(folder: Path, release: str, wanted: list[str], results: Path) -> Iterato
             *_suite(folder, release),
             "client",
             "--command",
-            f"{sys.executable} {HERE / 'client.py'}",
+            f"{sys.executable} -I -S {HERE / 'client.py'}",
             "--scenario",
             scenario,
             "--output-dir",
@@ -175,11 +177,11 @@ def _read(release: str, scenario: str, output: Path, note: str) -> Ended:
 
 
 def _suite(folder: Path, release: str) -> list[str]:
-    return [_program("node"), str(folder / "node_modules" / release / "dist" / "index.js")]
+    return [str(node_program()), str(folder / "node_modules" / release / "dist" / "index.js")]
 
 
 def _program(name: str) -> str:
-    """Node and npm come with the environment's own packages, beside its Python."""
+    """Node's tools come with the environment's own packages, beside its Python."""
     path = Path(sys.executable).parent / name
     if not path.exists():
         raise SuiteUnavailable(f"There is no {name} beside {sys.executable}.")

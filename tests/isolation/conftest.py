@@ -23,6 +23,8 @@ def world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator
         around._from_testcase = True  # type: ignore[attr-defined]
         around.__enter__()
         made = make_world()
+        made.a.sign_in()
+        made.b.sign_in()
     yield made
     with django_db_blocker.unblock():
         transaction.set_rollback(True)

@@ -50,7 +50,7 @@ def told(answer: Any, *asked: str) -> str:
 @pytest.mark.parametrize("role", ROLES)
 def test_lists_searches_and_filters_show_own_rows_only(world: World, label: str, role: str) -> None:
     """SEC-01, SEC-04."""
-    client = world.a.tenant.client(role)
+    client = world.a.client(role)
     foreign = world.b.tenant.workspace.pk
     queries = [
         *("", f"q={CANARY}", "all=", "o=1.2.3", "e=1", "p=1", "_popup=1"),
@@ -72,7 +72,7 @@ def test_no_page_of_another_workspaces_row_opens(
     world: World, before: States, label: str, role: str
 ) -> None:
     """SEC-01, SEC-02: change, delete and history answer as for a row that does not exist."""
-    client = world.a.tenant.client(role)
+    client = world.a.client(role)
     pk = row_of(label, world.b).pk
     for page in ("change", "delete", "history"):
         for method in ("get", "post"):
@@ -93,7 +93,7 @@ def test_no_action_touches_another_workspaces_row(
     world: World, before: States, label: str, role: str
 ) -> None:
     """SEC-01: every action, and Django's own deletion, with the other side's id selected."""
-    client = world.a.tenant.client(role)
+    client = world.a.client(role)
     names = {"delete_selected", *(_action_name(one) for one in ADMINS[label].actions or ())}
     for name in names:
         body = {
@@ -115,7 +115,7 @@ def _action_name(action: Any) -> str:
 @pytest.mark.parametrize("role", ROLES)
 def test_forms_offer_own_rows_only(world: World, label: str, role: str) -> None:
     """SEC-04: the pages of the caller's own rows, and every choice of their forms."""
-    client = world.a.tenant.client(role)
+    client = world.a.client(role)
     pk = row_of(label, world.a).pk
     pages = [url(label, "add"), url(label, "change", pk), url(label, "delete", pk)]
     for address in [*pages, url(label, "history", pk)]:
@@ -210,7 +210,7 @@ def test_autocomplete_gives_nothing_of_another_workspace(world: World) -> None:
     """SEC-04: for every relation of every admin class."""
     address = reverse("admin:autocomplete")
     for role in ROLES:
-        client = world.a.tenant.client(role)
+        client = world.a.client(role)
         for model in admin.site._registry:
             for field in model._meta.get_fields():
                 if not isinstance(field, models.ForeignKey | models.ManyToManyField):
@@ -230,7 +230,7 @@ def test_autocomplete_gives_nothing_of_another_workspace(world: World) -> None:
 @pytest.mark.parametrize("role", [*ROLES, "member", "auditor"])
 def test_the_platforms_tables_are_closed_to_workspaces(world: World, label: str, role: str) -> None:
     """SEC-01: nobody but a superuser opens them."""
-    client = world.a.tenant.client(role)
+    client = world.a.client(role)
     before = (state_of(world.a), state_of(world.b))
     for address in (url(label, "changelist"), url(label, "add")):
         assert client.get(address).status_code in {302, 403}
@@ -241,7 +241,7 @@ def test_the_platforms_tables_are_closed_to_workspaces(world: World, label: str,
 @pytest.mark.parametrize("role", ["member", "auditor"])
 def test_members_do_not_get_into_the_admin(world: World, role: str) -> None:
     """SEC-07."""
-    client = world.a.tenant.client(role)
+    client = world.a.client(role)
     for label in ["", *TENANT_LABELS]:
         address = url(label, "changelist") if label else reverse("admin:index")
         answer = client.get(address)
@@ -252,14 +252,14 @@ def test_members_do_not_get_into_the_admin(world: World, role: str) -> None:
 def test_the_index_and_the_sidebar_tell_nothing(world: World) -> None:
     """SEC-12."""
     for role in ROLES:
-        answer = world.a.tenant.client(role).get(reverse("admin:index"))
+        answer = world.a.client(role).get(reverse("admin:index"))
         assert answer.status_code == 200
         assert CANARY not in told(answer)
 
 
 def test_the_admin_has_its_own_strict_policy(world: World) -> None:
     """SEC-84: what its interface needs and no more; every status."""
-    client = world.a.tenant.client("admin")
+    client = world.a.client("admin")
     for address in ("/admin/", "/admin/nothing/", url("mcp_servers.McpServer", "changelist")):
         policy = client.get(address)["Content-Security-Policy"]
         assert "default-src 'none'" in policy
@@ -270,7 +270,7 @@ def test_the_admin_has_its_own_strict_policy(world: World) -> None:
 
 def test_admin_changes_need_csrf_proof(world: World) -> None:
     """SEC-22."""
-    client = world.a.tenant.client("owner", enforce_csrf_checks=True)
+    client = world.a.client("owner", enforce_csrf_checks=True)
     before = state_of(world.a)
     for label in TENANT_LABELS:
         pk = row_of(label, world.a).pk
@@ -282,7 +282,7 @@ def test_admin_changes_need_csrf_proof(world: World) -> None:
 
 def test_secrets_are_never_shown_or_overwritten_by_their_mask(world: World) -> None:
     """SEC-93: no page holds a stored secret."""
-    client = world.a.tenant.client("owner")
+    client = world.a.client("owner")
     for label in TENANT_LABELS:
         row = row_of(label, world.a)
         for address in (url(label, "changelist"), url(label, "change", row.pk)):

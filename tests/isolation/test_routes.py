@@ -21,6 +21,8 @@ pytestmark = pytest.mark.django_db
 ROLES = ("owner", "admin", "member", "auditor")
 NAMES = route_names()
 HIDDEN = {400, 403, 404, 405, 415, 422}
+NOT_TAKEN = 405
+"""There is nothing behind the address for this method, so no body is read."""
 ADDRESSED = [name for name in NAMES if name in SAMPLES and not SAMPLES[name].is_public]
 
 
@@ -80,7 +82,7 @@ def test_no_route_reads_or_changes_another_workspace(
 
         urls.add(reverse(name, kwargs=mixed))
     for role in ROLES:
-        client = world.a.tenant.client(role, raise_request_exception=False)
+        client = world.a.client(role, raise_request_exception=False)
         for url in urls:
             is_other = has_ids and url != address(name, sample, world.a)
             for method in METHODS:
@@ -91,6 +93,8 @@ def test_no_route_reads_or_changes_another_workspace(
                     assert answer.status_code < 500, (role, method, url, answer.status_code)
                     if is_other and method != "OPTIONS" and world.a.slug not in url.split("/"):
                         assert answer.status_code in HIDDEN, (role, method, url, told[:500])
+                    if answer.status_code == NOT_TAKEN:
+                        break  # whatever the body
     assert state_of(world.b) == before.b
 
 
@@ -99,7 +103,7 @@ def test_no_body_can_name_another_workspaces_row(world: World, before: States, n
     """SEC-03: in A's own address, with B's ids in every position of the body."""
     sample = SAMPLES[name]
     for role in ROLES:
-        client = world.a.tenant.client(role, raise_request_exception=False)
+        client = world.a.client(role, raise_request_exception=False)
         for make in sample.bodies:
             body = make(world.b)
             if not any(str(row.pk) in str(body) for row in world.b.rows.values()):
@@ -131,17 +135,15 @@ def test_nobody_without_a_session_gets_anything(world: World, before: States, na
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name in SAMPLES])
-def test_no_change_without_csrf_proof(world: World, name: str) -> None:
+def test_no_change_without_csrf_proof(world: World, before: States, name: str) -> None:
     """SEC-22: a session alone changes nothing, whatever the method."""
     sample = SAMPLES[name]
-    client = world.a.tenant.client("owner", enforce_csrf_checks=True)
-    before = state_of(world.a)
+    client = world.a.client("owner", enforce_csrf_checks=True)
     for method in ("POST", "PUT", "PATCH", "DELETE"):
         body = sample.bodies[0](world.a) if sample.bodies else None
         answer = call(client, method, address(name, sample, world.a), body, name)
         assert answer.status_code in {403, 404, 405}, (method, answer.status_code)
-    after = state_of(world.a)
-    assert after == before
+    assert state_of(world.a) == before.a
 
 
 @contextmanager
@@ -174,7 +176,7 @@ def test_reading_ones_own_answers_strictly_and_changes_nothing(world: World, nam
     allowed = sample.writes_on_get | {"django_session"}
     statuses = {}
     for role in ROLES:
-        client = world.a.tenant.client(role)
+        client = world.a.client(role)
         for method in ("GET", "HEAD"):
             with writes() as found:
                 answer = call(client, method, url, None, name)
@@ -195,7 +197,7 @@ def test_reading_ones_own_answers_strictly_and_changes_nothing(world: World, nam
 def test_every_refusal_has_the_strict_headers(world: World, name: str) -> None:
     """SEC-84: what strangers and other workspaces are answered, whatever the method."""
     url = address(name, SAMPLES[name], world.a)
-    for client in [Client(), world.b.tenant.client("owner")]:
+    for client in [Client(), world.b.client("owner")]:
         for method in ("GET", "POST", "DELETE"):
             check_headers(call(client, method, url, None, name))
 
@@ -232,7 +234,7 @@ def check_headers(answer: Any) -> None:
 
 def test_the_other_workspace_cannot_be_chosen_by_header_or_session(world: World) -> None:
     """SEC-01: X-Workspace and a forged session value lead nowhere."""
-    client = world.a.tenant.client("owner")
+    client = world.a.client("owner")
     session = client.session
     session["workspace_id"] = str(world.b.tenant.workspace.pk)
     session.save()
@@ -278,11 +280,14 @@ def test_server_owned_fields_cannot_be_set(world: World, name: str, role: str) -
     """SEC-24: all of them in one PATCH and one by one; rejected or without effect."""
     sample = SAMPLES[name]
     url = address(name, sample, world.a)
-    client = world.a.tenant.client(role, raise_request_exception=False)
+    client = world.a.client(role, raise_request_exception=False)
     before = owned_by_server(world.a)
-    for body in (HOSTILE, *({key: value} for key, value in HOSTILE.items())):
-        for method in ("PATCH", "PUT"):
-            assert call(client, method, url, body, name).status_code < 500
+    for method in ("PATCH", "PUT"):
+        for body in (HOSTILE, *({key: value} for key, value in HOSTILE.items())):
+            status = call(client, method, url, body, name).status_code
+            assert status < 500
+            if status == NOT_TAKEN:
+                break
     assert owned_by_server(world.a) == before
 
 
@@ -301,7 +306,7 @@ def owned_by_server(side: Side) -> Any:
 @pytest.mark.parametrize("role", ["member", "auditor"])
 def test_a_member_cannot_relax_what_protects_others(world: World, role: str) -> None:
     """SEC-24: servers and tools are the administrators' to change."""
-    client = world.a.tenant.client(role)
+    client = world.a.client(role)
     before = state_of(world.a)
     bodies: dict[str, dict[str, Any]] = {
         "api:servers-detail": {

