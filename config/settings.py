@@ -24,6 +24,8 @@ ROOT_URLCONF = "config.urls"
 ASGI_APPLICATION = "config.asgi.application"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English")]
+LOCALE_PATHS = [ROOT / "locale"]
 TIME_ZONE = "UTC"
 USE_I18N = True
 USE_TZ = True
@@ -70,6 +72,8 @@ MIDDLEWARE = [
     "config.middleware.RequestLogMiddleware",
     "config.metrics.RequestMetricsMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    # With one language there is nothing to choose, and answers must not vary by what browsers prefer.
+    *(["django.middleware.locale.LocaleMiddleware"] if len(LANGUAGES) > 1 else []),
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",

@@ -1,0 +1,163 @@
+"""Texts that people see: templates hold none that cannot be translated."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Final
+
+import pytest
+from django.template import engines
+from django.template.base import Lexer, TokenType
+
+from config.env import ROOT
+
+FOLDERS: Final = (ROOT / "templates", *ROOT.glob("*/templates"), *ROOT.glob("*/*/templates"))
+TEMPLATES: Final = sorted(
+    (folder, path)
+    for folder in FOLDERS
+    for path in folder.rglob("*.*")
+    if path.suffix in {".html", ".txt"}
+)
+#: Attributes that people read or hear.
+SHOWN: Final = {
+    *("alt", "aria-description", "aria-label", "label", "placeholder", "title"),
+    *("data-confirm", "data-confirm-label"),
+}
+#: Arguments of tags that become texts on the page.
+ARGUMENTS: Final = {
+    "all",
+    "definition",
+    "empty",
+    "heading",
+    "help",
+    "label",
+    "note",
+    "term",
+    "text",
+    "title",
+}
+#: Elements whose content is no language.
+CODE: Final = {"code", "kbd", "pre", "samp", "script", "style"}
+#: What is the same in every language.
+SAME: Final = {"Trellis", "ms", "UTC", "p50", "p95", "p99"}
+
+WORD: Final = re.compile(r"\w*[^\W\d_]\w*")
+ARGUMENT: Final = re.compile(r"""(\w+)=("[^"]*"|'[^']*')""")
+HEADING: Final = re.compile(r"""\s("[^"]*")""")
+DOUBLED: Final = re.compile(r"""_\(("[^"]*%[^"]*"|'[^']*%[^']*')\)""")
+FALLBACK: Final = re.compile(r"""\|(?:default|default_if_none|yesno):("[^"]*"|'[^']*')""")
+
+
+def _has_words(text: str) -> bool:
+    return any(word not in SAME for word in WORD.findall(text))
+
+
+class _Page(HTMLParser):
+    """Finds texts in what is left of a page without Django's tags."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[int, str]] = []
+        self._code = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._code += tag in CODE
+        for name, value in attrs:
+            is_shown = name in SHOWN or (
+                tag == "input" and name == "value" and ("type", "submit") in attrs
+            )
+            if is_shown and value and not value.startswith("{") and _has_words(value):
+                self.found.append((self.getpos()[0], f"{name}: {value}"))
+
+    def handle_endtag(self, tag: str) -> None:
+        self._code -= tag in CODE
+
+    def handle_data(self, data: str) -> None:
+        if not self._code and _has_words(data):
+            before = len(data) - len(data.lstrip())
+            self.found.append(
+                (self.getpos()[0] + data.count("\n", 0, before), " ".join(data.split()))
+            )
+
+
+def _in_tag(contents: str) -> list[str]:
+    """Find texts in one of Django's tags or variables."""
+    found = ["pluralize knows English only"] if "|pluralize" in contents else []
+    found += [
+        text for text in FALLBACK.findall(contents) if _has_words(text) and text[1:-1] != "yes,no"
+    ]
+    found += [
+        text for name, text in ARGUMENT.findall(contents) if name in ARGUMENTS and _has_words(text)
+    ]
+    if contents.startswith("table_head "):
+        found += [text for text in HEADING.findall(contents) if _has_words(text)]
+    return found
+
+
+def bare_texts(source: str) -> list[tuple[int, str]]:
+    """Find texts that people see and that no catalogue can hold; each with its line."""
+    page, found, skipped_until = "", [], ""
+    for token in Lexer(source).tokenize():
+        contents, kind = token.contents, token.token_type
+        if skipped_until:
+            page += "\n" * contents.count("\n")
+            if kind is TokenType.BLOCK and contents.startswith(skipped_until):
+                skipped_until = ""
+            continue
+        if kind is TokenType.TEXT:
+            page += contents
+        elif kind is not TokenType.COMMENT:
+            found += [(token.lineno or 0, text) for text in _in_tag(contents)]
+            if kind is TokenType.BLOCK and contents.split()[0] in {"blocktranslate", "comment"}:
+                skipped_until = f"end{contents.split()[0]}"
+            elif contents == "block page_class":
+                skipped_until = "endblock"
+    parser = _Page()
+    parser.feed(page)
+    parser.close()
+    return sorted(found + parser.found)
+
+
+def test_templates_hold_no_text_that_cannot_be_translated() -> None:
+    """REL-300: every text of a template goes through gettext, in tags and attributes too."""
+    assert len(TEMPLATES) > 100
+    found = [
+        f"{path.relative_to(ROOT)}:{line} {text}"
+        for _, path in TEMPLATES
+        for line, text in bare_texts(path.read_text())
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("source", "count"),
+    [
+        ("<p>Hello</p>", 1),
+        ('<p>{% translate "Hello" %}</p>', 0),
+        ("<p>{% blocktranslate %}Hello {{ name }}{% endblocktranslate %} again</p>", 1),
+        ('<p title="{{ name }} is here">{{ name }}</p>', 1),
+        ('<input type="submit" value="Send">', 1),
+        (
+            '<p class="quiet" title="{% translate "Hello" %}">· <code>tool</code> {{ took }} ms</p>',
+            0,
+        ),
+        ('{% include "a.html" with title="Hello" name="hello" %}', 1),
+        ('{% include "a.html" with title=_("Hello") %}', 0),
+        ('{% table_head _("Name") "Size" right="2" %}', 1),
+        ('{{ name|default:"nobody" }}{{ name|default:_("nobody") }}', 1),
+        ("{{ count }}{{ count|pluralize }}", 1),
+        ('{% include "a.html" with title=_("5 % off") %}{% translate "5 % off" as title %}', 1),
+        ("{# Hello #}{% comment %}Hello{% endcomment %}", 0),
+    ],
+)
+def test_the_check_of_texts_sees(source: str, count: int) -> None:
+    """REL-300: the check finds bare texts, and those alone."""
+    assert len(bare_texts(source)) == count
+
+
+@pytest.mark.parametrize(("folder", "path"), TEMPLATES, ids=lambda path: path.name)
+def test_every_template_compiles(folder: Path, path: Path) -> None:
+    """Ours: also those that no test draws."""
+    engines["django"].get_template(str(path.relative_to(folder)))
