@@ -8,6 +8,7 @@ from uuid import UUID
 from django.apps import AppConfig
 
 if TYPE_CHECKING:
+    from chat.engine.waking import Runner
     from mcp_servers.models import InputRequest
     from mcp_servers.registry.sampling import SamplingResult, SamplingTask
 
@@ -18,7 +19,7 @@ class ChatConfig(AppConfig):
 
     def ready(self) -> None:
         from chat import metrics, reporting
-        from chat.engine.waking import wake_with
+        from chat.engine.waking import run_with
         from chat.models import Bud, ModelProvider, WebhookEndpoint
         from chat.services.membership_end import listen_to_leaving
         from mcp_servers.registry.elicitation import register_listener
@@ -35,7 +36,7 @@ class ChatConfig(AppConfig):
         )
         watch(ModelProvider, ("name", "base_url", "api_key", "default_model", "is_active"))
         watch(WebhookEndpoint, ("url", "secret", "events", "is_active"))
-        wake_with(_wake)
+        run_with(_runner)
         reporting.tell_reports()
         register_model(_ask_model)
         register_providers(_providers_of)
@@ -44,10 +45,10 @@ class ChatConfig(AppConfig):
         metrics.register()
 
 
-def _wake(turn_id: UUID, workspace_id: UUID) -> None:
+def _runner() -> Runner:
     from chat.engine import runner
 
-    runner.wake(turn_id, workspace_id)
+    return runner
 
 
 def _providers_of(workspace_id: UUID) -> list[tuple[UUID, str]]:

@@ -63,9 +63,13 @@ class _Attempt:
         )
 
 
-async def ask_model(lease: Lease, step: int) -> None:
-    """One request to the model: streamed, saved now and then, and committed with the calls it asks for."""
-    task, message = await in_database(_begin_step, lease, step)
+async def ask_model(lease: Lease, step: int, opened: Message | None = None) -> ledger.Work:
+    """One request to the model: streamed, saved now and then, and committed with the calls it asks for.
+
+    Args:
+        opened: the message that the answer goes into, if it is there already.
+    """
+    task, message = await in_database(_begin_step, lease, step, opened)
     live = LiveText(lease.conversation_id, message.pk, lambda: lease.standing() is Standing.OURS)
     attempt = _Attempt(time.monotonic())
     saver = asyncio.create_task(_save_now_and_then(lease, message.pk, live))
@@ -76,7 +80,7 @@ async def ask_model(lease: Lease, step: int) -> None:
         if sent.notices != task.notices:
             told = " ".join(part for part in (sent.picture_notice, answer.notice) if part)
             answer = replace(answer, notice=told)
-        await in_database(ledger.finish_step, lease, message.pk, answer)
+        return await in_database(ledger.finish_step, lease, message, answer)
     except (ProviderError, LimitReached) as error:
         live.flush()
         left = attempt.answer(task, live.said)
@@ -197,9 +201,14 @@ async def _save_now_and_then(lease: Lease, message_id: UUID, live: LiveText) -> 
             saved = said
 
 
-def _begin_step(lease: Lease, step: int) -> tuple[StepTask, Message]:
+def _begin_step(lease: Lease, step: int, opened: Message | None = None) -> tuple[StepTask, Message]:
     """What the step needs, and the message that its answer goes into."""
     task = read_task(lease, step)
+    if opened is not None:
+        ledger.note_reading(
+            lease, task.turn, notices=task.notices, untrusted_source=task.untrusted_source
+        )
+        return task, opened
     message = ledger.start_step(
         lease,
         step,

@@ -12,8 +12,9 @@ from django.db import transaction
 from uuid_utils.compat import uuid7
 
 from chat.engine.attaching import Ref, attach, ref_from_json, usable_refs
+from chat.engine.leases import LeaseClock, hold
 from chat.engine.reading import find_last_message
-from chat.engine.waking import wake
+from chat.engine.waking import can_take, start_taken, wake
 from chat.models import Message, QueuedMessage, Turn
 from chat.recording import Changes
 from chat.values import MessageRole, MessageStatus, TitleSource, TurnStatus
@@ -75,12 +76,18 @@ def begin_turn(
     asker: Asker,
     refs: Sequence[Ref],
     parent: UUID | None,
+    order_key: int | None = None,
 ) -> tuple[Message, Turn]:
-    """Store a message below `parent`, with the turn that answers it. In the caller's transaction."""
+    """Store a message below `parent`, with the turn that answers it. In the caller's transaction.
+
+    Where this process can work on the turn, it takes it and opens its answer with the same commit.
+    """
     conversation = changes.conversation
+    clock = LeaseClock()
+    takes_it = not refs and can_take()
     # Each names the other; the database checks that when the transaction ends.
     turn_id = uuid7()
-    message = Message.objects.create(
+    message = Message(
         workspace_id=conversation.workspace_id,
         conversation=conversation,
         turn_id=turn_id,
@@ -88,25 +95,59 @@ def begin_turn(
         role=MessageRole.USER.value,
         text=text,
         status=MessageStatus.COMPLETE.value,
-        order_key=next_order_key(changes),
+        order_key=order_key or next_order_key(changes),
         client_id=client_id,
         client_digest=client_digest,
     )
-    turn = Turn.objects.create(
+    turn = Turn(
         id=turn_id,
         workspace_id=conversation.workspace_id,
         conversation=conversation,
         user_message=message,
         **asker.columns(),
     )
+    lease, answer = None, None
+    if takes_it:
+        lease = hold(turn, clock)
+        answer = open_answer(turn, 0, parent_id=message.pk, order_key=message.order_key + 1)
+    Message.objects.bulk_create([message, answer] if answer is not None else [message])
+    turn.save(force_insert=True)
     names = attach(message, conversation, refs)
     _touch(changes, message, text if text.strip() else ", ".join(names))
     changes.message(message, has_attachments=bool(refs))
     changes.turn(turn)
+    if answer is not None:
+        show_leaf(changes, answer)
+        changes.message(answer, has_attachments=False)
     failpoint(Failpoint.SEND_BEFORE_COMMIT)
     transaction.on_commit(partial(failpoint, Failpoint.SEND_AFTER_COMMIT))
-    wake(turn)
+    if lease is None:
+        wake(turn)
+    else:
+        failpoint(Failpoint.TAKE_BEFORE_COMMIT)
+        start_taken(lease, answer)
     return message, turn
+
+
+def open_answer(turn: Turn, step: int, *, parent_id: UUID, order_key: int) -> Message:
+    """The message that a step's answer goes into; the caller saves it."""
+    return Message(
+        workspace_id=turn.workspace_id,
+        conversation_id=turn.conversation_id,
+        turn=turn,
+        parent_id=parent_id,
+        role=MessageRole.ASSISTANT.value,
+        status=MessageStatus.STREAMING.value,
+        step=step,
+        order_key=order_key,
+    )
+
+
+def show_leaf(changes: Changes, message: Message) -> None:
+    """The path that people see goes on to this message."""
+    if changes.conversation.leaf_id != message.pk:
+        changes.conversation.leaf_id = message.pk
+        changes.save_with_number("leaf_id")
 
 
 def answer_again(changes: Changes, *, question: Message, client_id: str, asker: Asker) -> Turn:

@@ -8,6 +8,7 @@ from uuid import UUID
 from audit.actions import Outcome
 from audit.services import was_requested
 from chat.engine.beginning import send_next
+from chat.engine.reading import afterwards
 from chat.engine.recorded_ends import settle_from_log
 from chat.engine.requests import actor_for_log, builtin_request, checkpoint_of, request_of
 from chat.engine.rows import (
@@ -19,7 +20,7 @@ from chat.engine.rows import (
     move_turn,
     pending_inputs,
 )
-from chat.engine.states import OPEN_CALLS
+from chat.engine.states import OPEN_CALLS, check_turn_move
 from chat.models import Attachment, Message, ToolCall, Turn
 from chat.recording import Changes
 from chat.values import AttachmentStatus, MessageStatus, ToolCallStatus, TurnStatus
@@ -53,7 +54,7 @@ def end_turn(
     partial: Mapping[UUID, str] | None = None,
 ) -> None:
     """End a turn with all that hangs on it, and begin the next one if a message waits; in the caller's transaction."""
-    move_turn(turn, status)
+    check_turn_move(TurnStatus(turn.status), status)
     streaming = Message.objects.for_workspace(turn.workspace_id).filter(
         turn=turn, status=MessageStatus.STREAMING.value
     )
@@ -71,12 +72,21 @@ def end_turn(
     turn.error_message = error_message
     turn.can_retry = can_retry
     turn.notice = notice or turn.notice
+    close_turn(turn, status, changes)
+
+
+def close_turn(turn: Turn, status: TurnStatus, changes: Changes) -> None:
+    """The same for a turn of which nothing is open any more: every answer is whole, and every call has ended."""
+    move_turn(turn, status)
     turn.finished_at = database_now()
     let_go(turn)
     turn.save()
     changes.turn(turn)
-    tell_turn_finished(turn)
-    send_next(turn, changes)
+    following = afterwards(turn.workspace_id, turn.conversation_id)
+    if following.has_webhooks:
+        tell_turn_finished(turn)
+    if following.has_queue:
+        send_next(turn, changes)
 
 
 def _stop_call(call: ToolCall, turn: Turn, changes: Changes, *, has_holder: bool) -> None:

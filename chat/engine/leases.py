@@ -85,6 +85,16 @@ class Lease:
         return self.clock.standing()
 
 
+def hold(turn: Turn, clock: LeaseClock) -> Lease:
+    """Have a turn that is about to be stored taken from its beginning; the caller saves it."""
+    show_alive()
+    turn.lease_owner = PROCESS_ID
+    turn.lease_token = turn.attempt = 1
+    turn.lease_until = database_now() + LEASE
+    turn.status = TurnStatus.RUNNING.value
+    return Lease(turn.pk, turn.conversation_id, turn.workspace_id, turn.lease_token, clock)
+
+
 def acquire(turn: Turn) -> bool:
     """Take a turn that is ready for work and that nobody works on, and mark it as running; whether there was one.
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -19,10 +19,10 @@ from django.db import transaction
 from audit.actions import Outcome
 from audit.errors import AuditUnavailable
 from chat.engine.answers import AnsweredStep, ProposedCall
-from chat.engine.beginning import next_order_key
+from chat.engine.beginning import next_order_key, open_answer, show_leaf
 from chat.engine.context import LimitReached
 from chat.engine.counting import COUNTED, believed_usage, count
-from chat.engine.endings import end_turn, record_end, settle_calls
+from chat.engine.endings import close_turn, end_turn, record_end, settle_calls
 from chat.engine.leases import Lease, LeaseClock, LeaseLost, acquire
 from chat.engine.reading import (
     fetch_message,
@@ -43,11 +43,11 @@ from chat.engine.rows import (
     move_turn,
 )
 from chat.engine.states import WAITING_CALLS
-from chat.engine.titles import wish_title
+from chat.engine.titles import ask_for_title, wants_title
 from chat.models import Message, ToolCall, Turn
 from chat.providers.known_models import Prices
-from chat.recording import changing
-from chat.values import MessageRole, MessageStatus, ToolCallStatus, TurnStatus
+from chat.recording import Changes, changing
+from chat.values import MessageStatus, ToolCallStatus, TurnStatus
 from mcp_servers.client.values import ToolCallOutcome
 from workspaces.database import database_now
 from workspaces.failpoints import Failpoint, failpoint
@@ -70,6 +70,8 @@ class AskModel:
     """The next thing to do is to ask the model, for this step."""
 
     step: int
+    opened: Message | None = field(default=None, compare=False, repr=False)
+    """The message that the answer goes into, if it has been opened with the write before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,12 @@ class Complete:
     """The model has said all it wants to say."""
 
 
-Work = ReadAttachments | AskModel | CallTools | WaitForPeople | Complete
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The turn has ended."""
+
+
+Work = ReadAttachments | AskModel | CallTools | WaitForPeople | Complete | Ended
 
 
 def take(turn_id: UUID, workspace_id: UUID) -> tuple[Lease, Work] | None:
@@ -133,12 +140,17 @@ def _work_of(turn: Turn) -> Work:
         return AskModel(last.step)
     if not last.json_meta.get("tool_calls"):
         return Complete()
-    calls = list(ToolCall.objects.for_workspace(turn.workspace_id).filter(message=last))
+    return _work_after(last, ToolCall.objects.for_workspace(turn.workspace_id).filter(message=last))
+
+
+def _work_after(message: Message, calls: Iterable[ToolCall]) -> Work:
+    """What follows an answer that asks for calls."""
+    calls = list(calls)
     queued = tuple(call.pk for call in calls if call.status == ToolCallStatus.QUEUED)
     if queued:
         return CallTools(queued)
     is_waiting = any(ToolCallStatus(call.status) in WAITING_CALLS for call in calls)
-    return WaitForPeople() if is_waiting else AskModel(last.step + 1)
+    return WaitForPeople() if is_waiting else AskModel(message.step + 1)
 
 
 def _first_work(turn: Turn) -> Work:
@@ -168,13 +180,10 @@ def start_step(
         changed: set[str] = set()
         tries = 0
         if message is None:
-            message = Message(
-                workspace_id=lease.workspace_id,
-                conversation_id=turn.conversation_id,
-                turn=turn,
+            message = open_answer(
+                turn,
+                step,
                 parent_id=last.pk if last is not None else turn.user_message_id,
-                role=MessageRole.ASSISTANT.value,
-                step=step,
                 order_key=next_order_key(changes),
             )
         elif message.status == MessageStatus.STREAMING and not message.json_meta.get("is_counted"):
@@ -190,26 +199,49 @@ def start_step(
         message.status = MessageStatus.STREAMING.value
         message.save()
         is_new = changes.conversation.leaf_id != message.pk
-        if is_new:
-            changes.conversation.leaf_id = message.pk
-            changes.save_with_number("leaf_id")
+        show_leaf(changes, message)
         changes.message(message)
         if is_new and last is message:
             # Begun on another path and gone on with: a page cannot tell by the message that the path is this one.
             changes.conversation_row(turn_status=turn.status)
-        is_told = turn.notice == " ".join(notices)
-        if not is_told:
-            turn.notice = " ".join(notices)
-            changed.add("notice")
-        if untrusted_source and turn.untrusted_source != untrusted_source:
-            turn.has_read_untrusted, turn.untrusted_source = True, untrusted_source
-            changed |= {"has_read_untrusted", "untrusted_source"}
-        if changed:
-            turn.save(update_fields=[*changed, "updated_at"])
-        if not is_told:
-            changes.turn(turn)
+        _note_reading(changes, turn, notices, untrusted_source, changed)
     failpoint(Failpoint.STEP_BEGUN)
     return message
+
+
+def note_reading(
+    lease: Lease, turn: Turn, *, notices: Sequence[str], untrusted_source: str
+) -> None:
+    """The same for a message that was opened before: what its request is made of, where the turn does not say so yet.
+
+    Args:
+        turn: as it was just read.
+    """
+    is_said = turn.notice == " ".join(notices)
+    if not is_said or untrusted_source not in ("", turn.untrusted_source):
+        with held(lease) as (changes, row):
+            _note_reading(changes, row, notices, untrusted_source, set())
+    failpoint(Failpoint.STEP_BEGUN)
+
+
+def _note_reading(
+    changes: Changes,
+    turn: Turn,
+    notices: Sequence[str],
+    untrusted_source: str,
+    changed: set[str],
+) -> None:
+    is_told = turn.notice == " ".join(notices)
+    if not is_told:
+        turn.notice = " ".join(notices)
+        changed.add("notice")
+    if untrusted_source and turn.untrusted_source != untrusted_source:
+        turn.has_read_untrusted, turn.untrusted_source = True, untrusted_source
+        changed |= {"has_read_untrusted", "untrusted_source"}
+    if changed:
+        turn.save(update_fields=[*changed, "updated_at"])
+    if not is_told:
+        changes.turn(turn)
 
 
 def save_partial(lease: Lease, message_id: UUID, text: str, reasoning: str = "") -> None:
@@ -249,11 +281,15 @@ def leave_step(lease: Lease, message_id: UUID, answer: AnsweredStep) -> None:
         changes.conversation_row(turn_status=turn.status)
 
 
-def finish_step(lease: Lease, message_id: UUID, answer: AnsweredStep) -> None:
-    """Commit an answer of the model with the calls it asks for, before any of them runs."""
+def finish_step(lease: Lease, message: Message, answer: AnsweredStep) -> Work:
+    """Commit an answer of the model with the calls it asks for, before any of them runs; without calls the turn ends with it.
+
+    Args:
+        message: as it was opened; nobody else has written it but for the beginning of its text.
+    """
     kept = _masked(lease, answer)
+    has_no_name = False
     with held(lease) as (changes, turn):
-        message = fetch_message(lease.workspace_id, message_id)
         message.text, message.reasoning = kept
         message.status = MessageStatus.COMPLETE.value
         message.json_meta = _meta_of(answer, lease.workspace_id)
@@ -263,22 +299,33 @@ def finish_step(lease: Lease, message_id: UUID, answer: AnsweredStep) -> None:
         )
         changes.message(message)
         turn.model = answer.model
-        for position, proposal in enumerate(answer.proposals):
-            call = _call_of(proposal, turn, message, position)
-            call.save(force_insert=True)
-            if proposal.error:
-                record_refused(call, proposal, turn)
-            changes.tool_call(call)
         turn.work_ms += answer.work_ms
         turn.notice = " ".join(part for part in (turn.notice, answer.notice) if part)
-        turn.save(update_fields=["model", "work_ms", "notice", *COUNTED, "cost", "updated_at"])
+        work: Work = Ended()
         if answer.proposals:
-            # Of the last answer the end of the turn tells, which comes at once.
+            calls = [
+                _call_of(proposal, turn, message, position)
+                for position, proposal in enumerate(answer.proposals)
+            ]
+            ToolCall.objects.bulk_create(calls)
+            for call, proposal in zip(calls, answer.proposals, strict=True):
+                if proposal.error:
+                    record_refused(call, proposal, turn)
+                changes.tool_call(call)
+            turn.save(update_fields=["model", "work_ms", "notice", *COUNTED, "cost", "updated_at"])
             changes.turn(turn)
+            work = _work_after(message, calls)
         else:
-            wish_title(turn, changes.conversation)
+            has_no_name = wants_title(turn, changes.conversation)
+            close_turn(turn, TurnStatus.COMPLETED, changes)
+            failpoint(Failpoint.END_BEFORE_COMMIT)
+            transaction.on_commit(partial(failpoint, Failpoint.END_AFTER_COMMIT))
         failpoint(Failpoint.STEP_BEFORE_COMMIT)
     failpoint(Failpoint.STEP_AFTER_COMMIT)
+    if has_no_name:
+        # Behind the events of the end, for which people wait.
+        ask_for_title(lease.workspace_id, lease.conversation_id)
+    return work
 
 
 def _meta_of(answer: AnsweredStep, workspace_id: UUID) -> dict[str, Any]:

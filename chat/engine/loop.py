@@ -35,12 +35,13 @@ async def run_turn(lease: Lease, work: ledger.Work, *, leaves: Callable[[], bool
     """
     try:
         while True:
+            following: ledger.Work | None = None
             match work:
                 case ledger.ReadAttachments(ids):
                     reader = await in_database(read_context, lease)
                     await read_attachments(lease, ids, actor=reader.actor, bud=reader.bud)
-                case ledger.AskModel(step):
-                    await ask_model(lease, step)
+                case ledger.AskModel(step, opened):
+                    following = await ask_model(lease, step, opened)
                 case ledger.CallTools(call_ids):
                     await call_tools(lease, call_ids)
                 case ledger.WaitForPeople():
@@ -49,7 +50,11 @@ async def run_turn(lease: Lease, work: ledger.Work, *, leaves: Callable[[], bool
                 case ledger.Complete():
                     await in_database(ledger.finish, lease, TurnStatus.COMPLETED)
                     return
-            work = await in_database(ledger.next_work, lease)
+                case ledger.Ended():
+                    return
+            if following is None:
+                following = await in_database(ledger.next_work, lease)
+            work = following
             if leaves() and isinstance(work, ledger.AskModel | ledger.CallTools):
                 await in_database(ledger.release, lease)
                 return

@@ -2,14 +2,54 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from chat.models import Attachment, Message, QueuedMessage, Turn
+from django.db.models import Exists, Subquery
+
+from chat.models import (
+    Attachment,
+    Conversation,
+    Message,
+    QueuedMessage,
+    Turn,
+    WebhookEndpoint,
+)
 from chat.models.turns import ACTIVE
 from chat.values import AttachmentStatus, MessageRole
 from workspaces.errors import NotFound
 from workspaces.prepared import PreparedRows
+
+
+class Standing(NamedTuple):
+    """How a locked conversation stands when a message comes."""
+
+    knows_message: bool
+    """A message was sent, or waits, under this client id."""
+    is_active: bool
+    last_order_key: int
+
+
+def standing_of(workspace_id: UUID, conversation_id: UUID, client_id: str) -> Standing:
+    """All that a new message asks of its conversation, at once."""
+    row = _STANDING.first_values(workspace_id, conversation_id, client_id)
+    assert row is not None
+    was_sent, is_queued, is_active, last_order_key = row
+    return Standing(bool(was_sent or is_queued), bool(is_active), last_order_key or 0)
+
+
+class Afterwards(NamedTuple):
+    """What follows the end of a turn."""
+
+    has_queue: bool
+    has_webhooks: bool
+
+
+def afterwards(workspace_id: UUID, conversation_id: UUID) -> Afterwards:
+    """Whether a message waits in a locked conversation, and whether programs want to be told."""
+    row = _AFTERWARDS.first_values(workspace_id, conversation_id)
+    assert row is not None
+    return Afterwards(*map(bool, row))
 
 
 def find_turn(workspace_id: UUID, turn_id: UUID) -> Turn | None:
@@ -104,6 +144,39 @@ def _turn_with_people(workspace_id: UUID, turn_id: UUID) -> Any:
     return rows.select_related("conversation__bud__provider", "asked_by", "workspace")
 
 
+def _standing(workspace_id: UUID, conversation_id: UUID, client_id: str) -> Any:
+    messages = _in_conversation(workspace_id, conversation_id)
+    queued = QueuedMessage.objects.for_workspace(workspace_id)
+    turns = Turn.objects.for_workspace(workspace_id).filter(conversation_id=conversation_id)
+    return (
+        _conversation(workspace_id, conversation_id)
+        .annotate(
+            was_sent=Exists(messages.filter(client_id=client_id)),
+            is_queued=Exists(queued.filter(conversation_id=conversation_id, client_id=client_id)),
+            is_active=Exists(turns.filter(status__in=ACTIVE)),
+            last=Subquery(messages.order_by("-order_key").values("order_key")[:1]),
+        )
+        .values_list("was_sent", "is_queued", "is_active", "last")
+    )
+
+
+def _afterwards(workspace_id: UUID, conversation_id: UUID) -> Any:
+    queued = QueuedMessage.objects.for_workspace(workspace_id)
+    endpoints = WebhookEndpoint.objects.for_workspace(workspace_id).filter(is_active=True)
+    return (
+        _conversation(workspace_id, conversation_id)
+        .annotate(
+            has_queue=Exists(queued.filter(conversation_id=conversation_id)),
+            has_webhooks=Exists(endpoints),
+        )
+        .values_list("has_queue", "has_webhooks")
+    )
+
+
+def _conversation(workspace_id: UUID, conversation_id: UUID) -> Any:
+    return Conversation.objects.for_workspace(workspace_id).filter(pk=conversation_id).order_by()
+
+
 def _active_turn(workspace_id: UUID, conversation_id: UUID) -> Any:
     rows = Turn.objects.for_workspace(workspace_id)
     return rows.filter(conversation_id=conversation_id, status__in=ACTIVE)[:1]
@@ -154,6 +227,8 @@ def _unread(workspace_id: UUID, message_id: UUID) -> Any:
     return rows.filter(message_id=message_id, status=AttachmentStatus.QUEUED.value)
 
 
+_STANDING = PreparedRows[Conversation](_standing, UUID, UUID, str)
+_AFTERWARDS = PreparedRows[Conversation](_afterwards, UUID, UUID)
 _TURN = PreparedRows[Turn](_turn, UUID, UUID)
 _TURN_WITH_PEOPLE = PreparedRows[Turn](_turn_with_people, UUID, UUID)
 _ACTIVE_TURN = PreparedRows[Turn](_active_turn, UUID, UUID)

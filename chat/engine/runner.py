@@ -20,6 +20,7 @@ from chat.engine import dead_processes, leases, ledger
 from chat.engine.leases import Lease, LeaseLost, Orphan, Orphanage
 from chat.engine.loop import run_turn
 from chat.engine.observing import turn_observed
+from chat.models import Message
 from chat.values import TurnStatus
 from mcp_servers.client.connections import runtime
 from mcp_servers.gate.caller import Standing
@@ -55,6 +56,9 @@ class _Running:
     """Somebody woke it while it ran: it may be about to park, so look again when it has."""
 
 
+Taken = tuple[Lease, ledger.Work]
+"""A turn that is ours, and what to do first."""
+
 _running: dict[UUID, _Running] = {}
 _runtimes_drained: set[int] = set()
 _orphanage = Orphanage()
@@ -64,6 +68,17 @@ def wake(turn_id: UUID, workspace_id: UUID) -> None:
     """Take a turn that is ready, unless somebody else does. A process that goes away leaves it to the others."""
     if not is_shutting_down():
         _loop().call_soon_threadsafe(_start, turn_id, workspace_id)
+
+
+def can_take() -> bool:
+    """Whether this process can work on another turn."""
+    return len(_running) < MOST_TURNS and not is_shutting_down()
+
+
+def start(lease: Lease, answer: Message | None) -> None:
+    """Work on a turn that was taken when it was stored, and whose answer has been opened."""
+    taken = lease, ledger.AskModel(0, answer)
+    _loop().call_soon_threadsafe(_begin, lease.turn_id, lease.workspace_id, taken)
 
 
 def stop(turn_id: UUID) -> None:
@@ -128,8 +143,13 @@ def _start(turn_id: UUID, workspace_id: UUID) -> None:
         return
     if len(_running) >= MOST_TURNS or is_shutting_down():
         return
-    task = asyncio.get_running_loop().create_task(_work(turn_id, workspace_id))
-    _running[turn_id] = _Running(task)
+    _begin(turn_id, workspace_id, None)
+
+
+def _begin(turn_id: UUID, workspace_id: UUID, taken: Taken | None) -> None:
+    work = _work(turn_id, workspace_id) if taken is None else _work_on(*taken)
+    task = asyncio.get_running_loop().create_task(work)
+    _running[turn_id] = _Running(task, lease=taken[0] if taken is not None else None)
     task.add_done_callback(lambda _: _ended(turn_id, workspace_id))
 
 
@@ -164,8 +184,13 @@ async def _work(turn_id: UUID, workspace_id: UUID) -> None:
         return  # whoever looks for orphans finds it
     if taken is None:
         return
-    lease, work = taken
-    _running[turn_id].lease = lease
+    _running[turn_id].lease = taken[0]
+    await _work_on(*taken)
+
+
+async def _work_on(lease: Lease, work: ledger.Work) -> None:
+    """Work on a turn that this process has taken."""
+    turn_id = lease.turn_id
     failpoint(Failpoint.TAKE_AFTER_COMMIT)
     keeper = asyncio.create_task(_keep(lease))
     try:

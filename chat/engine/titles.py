@@ -9,10 +9,7 @@ import asyncio
 import logging
 import re
 from dataclasses import dataclass
-from functools import partial
 from uuid import UUID
-
-from django.db import transaction
 
 from chat.engine.counting import count
 from chat.enqueue import enqueue
@@ -61,14 +58,17 @@ class _Wish:
     answer: str
 
 
-def wish_title(turn: Turn, conversation: Conversation) -> None:
-    """Have a title made once this transaction is committed, if this is the first answer and nobody has named it."""
+def wants_title(turn: Turn, conversation: Conversation) -> bool:
+    """Whether a turn that ends now has brought the first answer of a conversation that nobody has named."""
     if conversation.title_source not in _OPEN_SOURCES:
-        return
+        return False
     turns = Turn.objects.for_workspace(turn.workspace_id).filter(conversation=conversation)
-    if turns.filter(status=TurnStatus.COMPLETED.value).exclude(pk=turn.pk).exists():
-        return
-    transaction.on_commit(partial(_send_task, conversation.workspace_id, conversation.pk))
+    return not turns.filter(status=TurnStatus.COMPLETED.value).exclude(pk=turn.pk).exists()
+
+
+def ask_for_title(workspace_id: UUID, conversation_id: UUID) -> None:
+    """Have a title made in the background. Without a broker there is none; the answer is there all the same."""
+    enqueue(TASK, str(workspace_id), str(conversation_id), expires=600)
 
 
 def title_conversation(workspace_id: UUID, conversation_id: UUID) -> bool:
@@ -95,11 +95,6 @@ def clean_title(said: str) -> str:
         return line
     cut = line[:LONGEST_TITLE].rsplit(" ", 1)[0] or line[:LONGEST_TITLE]
     return f"{cut}…"
-
-
-def _send_task(workspace_id: UUID, conversation_id: UUID) -> None:
-    """Without a broker there is no title; the answer is there all the same."""
-    enqueue(TASK, str(workspace_id), str(conversation_id), expires=600)
 
 
 def _read(workspace_id: UUID, conversation_id: UUID) -> _Wish | None:

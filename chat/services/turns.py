@@ -15,7 +15,12 @@ from chat.engine import runner
 from chat.engine.attaching import Ref, check_refs
 from chat.engine.beginning import Asker, begin_turn, path_end
 from chat.engine.endings import end_turn
-from chat.engine.reading import find_active_turn, find_queued_message, find_sent_message
+from chat.engine.reading import (
+    find_active_turn,
+    find_queued_message,
+    find_sent_message,
+    standing_of,
+)
 from chat.engine.states import ACTIVE_TURNS, RETRYABLE_TURNS, WAITING_TURNS
 from chat.engine.waking import wake
 from chat.models import Conversation, Message, QueuedMessage, Turn
@@ -99,12 +104,13 @@ def send_or_queue(
     check_text(text, may_be_empty=bool(attachments))
     digest = digest_of("send", text, [ref.as_json() for ref in attachments])
     with changing(conversation.pk, conversation.workspace_id) as changes:
-        known = find_sent(conversation, client_id, digest)
+        standing = standing_of(conversation.workspace_id, conversation.pk, client_id)
+        known = find_sent(conversation, client_id, digest) if standing.knows_message else None
         if known is not None:
             return known
         refs = check_refs(changes.conversation, attachments)
         asker = Asker.from_actor(actor)
-        running = active_turn(conversation)
+        running = active_turn(conversation) if standing.is_active else None
         if running is None:
             message, turn = begin_turn(
                 changes,
@@ -114,6 +120,7 @@ def send_or_queue(
                 asker=asker,
                 refs=refs,
                 parent=path_end(changes),
+                order_key=standing.last_order_key + 1,
             )
             return Sent(message, turn, is_new=True)
         if when_busy is WhenBusy.REFUSE:

@@ -97,7 +97,7 @@ def test_a_message_that_waits_keeps_its_id_also_when_it_was_changed(chat: Chat) 
     chat.watching.forget()
     hold.set()
     chat.watching.until(
-        lambda event: event["type"] == "turn.changed" and event["turn"]["status"] == "queued"
+        lambda event: event["type"] == "turn.changed" and event["turn"]["status"] == "running"
     )
     sent = send("second")
     assert isinstance(sent, Sent)

@@ -30,9 +30,21 @@ def statements(most: int) -> Iterator[None]:
     assert len(asked) <= most, "\n".join(one[:200] for one in asked)
 
 
+Begun = list[tuple[Lease, Message]]
+
+
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> Begun:
+    """Turns that are taken with their message, and worked on by nobody but the test."""
+    taken: Begun = []
+    monkeypatch.setattr(runner, "start", lambda lease, answer: taken.append((lease, answer)))
+    return taken
+
+
 @pytest.fixture
 def by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """Turns are taken by the test, and by nobody else."""
+    monkeypatch.setattr(runner, "can_take", lambda: False)
     monkeypatch.setattr(runner, "wake", lambda *_: None)
 
 
@@ -88,11 +100,29 @@ def add_calls(conversation: Conversation, answers: list[UUID]) -> None:
 
 
 @pytest.mark.parametrize("earlier", [0, 60])
-def test_a_turn_begins_with_few_statements(chat: Chat, by_hand: None, earlier: int) -> None:
-    """Storing the message, taking the turn and making the request; a long conversation asks no more of them."""
+def test_a_turn_costs_few_statements(chat: Chat, begun: Begun, earlier: int) -> None:
+    """Storing the message with its turn, making the request, and the end; a long conversation asks no more of them."""
     if earlier:
         add_messages(chat.conversation, earlier)
-    with statements(9):
+    with statements(8):
+        chat.send()
+    [(lease, answer)] = begun
+    with statements(7):
+        task, message = asking._begin_step(lease, 0, answer)
+    assert message is answer
+    assert len(task.fitted.turns) == earlier // 2 + 1
+    with statements(8):
+        assert ledger.finish_step(lease, answer, AnsweredStep(text="Yes.")) == ledger.Ended()
+
+
+@pytest.mark.parametrize("earlier", [0, 60])
+def test_a_turn_that_another_process_takes_costs_few_statements(
+    chat: Chat, by_hand: None, earlier: int
+) -> None:
+    """The same where the process that stores the message does not work on it."""
+    if earlier:
+        add_messages(chat.conversation, earlier)
+    with statements(8):
         sent = chat.send()
     with statements(6):
         taken = ledger.take(sent.turn.pk, sent.turn.workspace_id)
@@ -102,13 +132,8 @@ def test_a_turn_begins_with_few_statements(chat: Chat, by_hand: None, earlier: i
     with statements(14):
         task, message = asking._begin_step(lease, 0)
     assert len(task.fitted.turns) == earlier // 2 + 1
-
-    with statements(7):
-        ledger.finish_step(lease, message.pk, AnsweredStep(text="Yes."))
-    with statements(2):
-        assert ledger.next_work(lease) == ledger.Complete()
-    with statements(9):
-        ledger.finish(lease, TurnStatus.COMPLETED)
+    with statements(8):
+        assert ledger.finish_step(lease, message, AnsweredStep(text="Yes.")) == ledger.Ended()
 
 
 def test_a_call_costs_few_statements(chat: Chat, by_hand: None) -> None:

@@ -7,13 +7,14 @@ from unittest.mock import patch
 
 import pytest
 
-from chat.engine import titles
+from chat.engine import ledger, titles
 from chat.engine.titles import clean_title
 from chat.models import Bud, Conversation
 from chat.providers import openai_compatible
 from chat.services.conversations import update_conversation
 from chat.tasks import title_conversation
 from config.celery import app
+from tests.chaos.scenery import wait_until
 from tests.chat.conftest import Chat
 from tests.fakes.scripted_model import Answer, chunk
 from tests.patience import PATIENCE
@@ -31,11 +32,11 @@ def row(chat: Chat) -> Conversation:
 
 def test_the_first_answer_is_named_by_the_model(chat: Chat) -> None:
     """Ours: wished once, asked without tools, stored, counted, and told to whoever watches."""
-    with patch.object(titles, "_send_task") as wished:
+    with patch.object(ledger, "ask_for_title") as wished:
         chat.model.call(("counting__echo", {"text": "x"}))
         chat.model.say("The sky is blue")
         chat.ask("What colour has the sky?\nPlease tell.")
-        assert wished.call_count == 1
+        wait_until(lambda: wished.call_count == 1, what="the wish")
         assert row(chat).title_source == "message"
         assert row(chat).title == "What colour has the sky?"
         chat.model.say("Still blue")
