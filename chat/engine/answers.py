@@ -53,5 +53,7 @@ class AnsweredStep:
     context_limit: int | None = None
     notice: str = ""
     """What the person should know of how it ended."""
+    untrusted_source: str = ""
+    """What the model has read from outside, as a clause; empty: nothing."""
     too_long: int = 0
     """The model could not read this much, as it was estimated."""

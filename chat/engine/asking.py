@@ -60,6 +60,7 @@ class _Attempt:
             prices=task.facts.prices,
             work_ms=int((time.monotonic() - self.started) * 1000),
             model=task.provider.model,
+            untrusted_source=task.untrusted_source,
         )
 
 
@@ -205,9 +206,7 @@ def _begin_step(lease: Lease, step: int, opened: Message | None = None) -> tuple
     """What the step needs, and the message that its answer goes into."""
     task = read_task(lease, step)
     if opened is not None:
-        ledger.note_reading(
-            lease, task.turn, notices=task.notices, untrusted_source=task.untrusted_source
-        )
+        ledger.note_notices(lease, task.turn, task.notices)
         return task, opened
     message = ledger.start_step(
         lease,

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from uuid import UUID
 
-from chat.engine import waiting
+from django.db import transaction
+
+from chat.engine import ledger, waiting
 from chat.engine.leases import Lease, renew
 from chat.events import ToolCallProgress
 from chat.hub import hub
-from mcp_servers.client.values import Progress
+from mcp_servers.client.values import GateOutcome, Progress, ToolCallOutcome
 from mcp_servers.gate.caller import Standing
 from workspaces.database import in_database
 
@@ -40,6 +44,12 @@ class AttachmentCaller:
     async def make_sure(self) -> None:
         await in_database(renew, self._lease)
 
+    def letting_through(self) -> AbstractContextManager[None]:
+        return transaction.atomic()
+
+    def ending(self, outcome: GateOutcome) -> AbstractContextManager[None]:
+        return transaction.atomic()
+
 
 class TurnCaller:
     """The gate's `Caller` for one call of a turn: progress to the watchers, checkpoints and waits to the rows."""
@@ -47,6 +57,14 @@ class TurnCaller:
     def __init__(self, lease: Lease, call_id: UUID) -> None:
         self._lease = lease
         self._call_id = call_id
+        self.shares_commits = False
+        """The call's beginning and end are stored by the commits of the gate."""
+        self.has_begun = False
+        """The call is stored as running."""
+        self.has_ended = False
+        """Its end is stored."""
+        self.following: ledger.Work | None = None
+        """What is known to follow its end."""
         self._started = time.monotonic()
         self._waits_since: float | None = None
         self._waited = 0.0
@@ -75,10 +93,12 @@ class TurnCaller:
         hub.publish(self._lease.conversation_id, [event])
 
     async def checkpointed(self, checkpoint: str) -> None:
+        await self._begin()
         await in_database(waiting.keep_checkpoint, self._lease, self._call_id, checkpoint)
 
     async def waiting(self, is_waiting: bool) -> None:
         """Told again for each further question, and once when none is open any more."""
+        await self._begin()
         async with self._order:
             if is_waiting:
                 if self._waits_since is None:
@@ -89,6 +109,34 @@ class TurnCaller:
                 self._waited += time.monotonic() - self._waits_since
                 self._waits_since = None
             await in_database(waiting.go_on_in_place, self._lease, self._call_id)
+
+    async def _begin(self) -> None:
+        """Before the call waits for anybody, it runs."""
+        if self.shares_commits and not self.has_begun:
+            await in_database(ledger.start_call, self._lease, self._call_id)
+            self.has_begun = True
+
+    @contextmanager
+    def letting_through(self) -> Iterator[None]:
+        if not self.shares_commits or self.has_begun:
+            with transaction.atomic():
+                yield
+            return
+        with ledger.starting_call(self._lease, self._call_id):
+            yield
+        self.has_begun = True
+
+    @contextmanager
+    def ending(self, outcome: GateOutcome) -> Iterator[None]:
+        if not self.shares_commits:
+            with transaction.atomic():
+                yield
+            return
+        assert isinstance(outcome, ToolCallOutcome)
+        following = ledger.ending_call(self._lease, self._call_id, outcome, work_ms=self.work_ms)
+        with following as work:
+            yield
+        self.has_ended, self.following = True, work
 
     def hands_over(self) -> bool:
         """The turn is not stopped, but taken up by another process."""

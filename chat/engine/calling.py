@@ -10,16 +10,20 @@ from uuid import UUID
 from chat.engine import ledger, waiting
 from chat.engine.builtins import call_built_in
 from chat.engine.caller import TurnCaller
-from chat.engine.context import read_context
+from chat.engine.context import TurnContext, read_context
 from chat.engine.identical import IdenticalResults
 from chat.engine.leases import Lease
 from chat.engine.requests import request_to_send
+from chat.engine.rows import fetch_call
+from chat.models import ToolCall
+from chat.values import ToolCallStatus
 from mcp_servers.client.errors import (
     ApprovalMissing,
     InputMissing,
     InvalidArguments,
     OutcomeNotRecorded,
 )
+from mcp_servers.client.values import ToolCallRequest
 from mcp_servers.gate import call_tool
 from workspaces.database import in_database
 from workspaces.errors import DomainError
@@ -29,8 +33,8 @@ LOOK_SECONDS = 1.0
 """How often a step with a waiting call is looked at for others that may begin."""
 
 
-async def call_tools(lease: Lease, call_ids: Sequence[UUID]) -> None:
-    """Run a step's calls side by side; one that fails disturbs no other.
+async def call_tools(lease: Lease, call_ids: Sequence[UUID]) -> ledger.Work | None:
+    """Run a step's calls side by side; one that fails disturbs no other. Gives what follows, if that is known.
 
     While one of them waits in place for a person, those that were decided about meanwhile begin too.
     """
@@ -66,14 +70,14 @@ async def call_tools(lease: Lease, call_ids: Sequence[UUID]) -> None:
     for failure in ended:
         if failure is not None:
             raise failure
+    return next((one.following for one in callers if one.following is not None), None)
 
 
 async def _call_one(
     lease: Lease, call_id: UUID, caller: TurnCaller, results: IdenticalResults
 ) -> None:
     """One call through the gate; whatever comes of it is committed."""
-    call = await in_database(ledger.start_call, lease, call_id)
-    task = await in_database(read_context, lease)
+    call, task, request = await in_database(_begin, lease, call_id, caller)
     is_known = call.tool_id is not None or bool(call.builtin)
     if not is_known:
         await in_database(ledger.refuse_call, lease, call_id, message="This tool is not available.")
@@ -82,7 +86,7 @@ async def _call_one(
         if call.builtin:
             outcome = await call_built_in(lease, call, task, caller)
         else:
-            request = await in_database(request_to_send, call, task.turn, task.bud, task.actor)
+            assert request is not None
             outcome = await results.call_once(
                 call,
                 task.turn,
@@ -105,4 +109,29 @@ async def _call_one(
     except DomainError as error:
         await in_database(ledger.refuse_call, lease, call_id, message=error.message)
     else:
-        await in_database(ledger.finish_call, lease, call_id, outcome, work_ms=caller.work_ms)
+        if not caller.has_ended:
+            caller.following = await in_database(
+                ledger.finish_call, lease, call_id, outcome, work_ms=caller.work_ms
+            )
+
+
+def _begin(
+    lease: Lease, call_id: UUID, caller: TurnCaller
+) -> tuple[ToolCall, TurnContext, ToolCallRequest | None]:
+    """What the call needs, with the request if it is a server's.
+
+    One that goes on, or that is no server's, is marked as running already here.
+    """
+    call = fetch_call(lease.workspace_id, call_id)
+    caller.shares_commits = (
+        call.status == ToolCallStatus.QUEUED
+        and call.tool_id is not None
+        and not call.builtin
+        and call.checkpoint is None
+    )
+    if not caller.shares_commits:
+        call = ledger.start_call(lease, call_id)
+    task = read_context(lease)
+    if call.tool_id is None or call.builtin:
+        return call, task, None
+    return call, task, request_to_send(call, task.turn, task.bud, task.actor)

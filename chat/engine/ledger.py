@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db import transaction
+from django.db.models import Subquery
 
 from audit.actions import Outcome
 from audit.errors import AuditUnavailable
@@ -42,7 +45,7 @@ from chat.engine.rows import (
     move_call,
     move_turn,
 )
-from chat.engine.states import WAITING_CALLS
+from chat.engine.states import UNSETTLED_CALLS, WAITING_CALLS
 from chat.engine.titles import ask_for_title, wants_title
 from chat.models import Message, ToolCall, Turn
 from chat.providers.known_models import Prices
@@ -204,44 +207,39 @@ def start_step(
         if is_new and last is message:
             # Begun on another path and gone on with: a page cannot tell by the message that the path is this one.
             changes.conversation_row(turn_status=turn.status)
-        _note_reading(changes, turn, notices, untrusted_source, changed)
+        if changed := changed | _note_source(turn, untrusted_source):
+            turn.save(update_fields=[*changed, "updated_at"])
+        _tell_notices(changes, turn, notices)
     failpoint(Failpoint.STEP_BEGUN)
     return message
 
 
-def note_reading(
-    lease: Lease, turn: Turn, *, notices: Sequence[str], untrusted_source: str
-) -> None:
-    """The same for a message that was opened before: what its request is made of, where the turn does not say so yet.
+def note_notices(lease: Lease, turn: Turn, notices: Sequence[str]) -> None:
+    """What the person should know of what is sent, where the answer was opened before that was known.
 
     Args:
         turn: as it was just read.
     """
-    is_said = turn.notice == " ".join(notices)
-    if not is_said or untrusted_source not in ("", turn.untrusted_source):
+    if turn.notice != " ".join(notices):
         with held(lease) as (changes, row):
-            _note_reading(changes, row, notices, untrusted_source, set())
+            _tell_notices(changes, row, notices)
     failpoint(Failpoint.STEP_BEGUN)
 
 
-def _note_reading(
-    changes: Changes,
-    turn: Turn,
-    notices: Sequence[str],
-    untrusted_source: str,
-    changed: set[str],
-) -> None:
-    is_told = turn.notice == " ".join(notices)
-    if not is_told:
-        turn.notice = " ".join(notices)
-        changed.add("notice")
-    if untrusted_source and turn.untrusted_source != untrusted_source:
-        turn.has_read_untrusted, turn.untrusted_source = True, untrusted_source
-        changed |= {"has_read_untrusted", "untrusted_source"}
-    if changed:
-        turn.save(update_fields=[*changed, "updated_at"])
-    if not is_told:
+def _tell_notices(changes: Changes, turn: Turn, notices: Sequence[str]) -> None:
+    told = " ".join(notices)
+    if turn.notice != told:
+        turn.notice = told
+        turn.save(update_fields=["notice", "updated_at"])
         changes.turn(turn)
+
+
+def _note_source(turn: Turn, untrusted_source: str) -> set[str]:
+    """Words from outside stand before the model: from now on its calls are held against that. Gives what to save."""
+    if untrusted_source in ("", turn.untrusted_source):
+        return set()
+    turn.has_read_untrusted, turn.untrusted_source = True, untrusted_source
+    return {"has_read_untrusted", "untrusted_source"}
 
 
 def save_partial(lease: Lease, message_id: UUID, text: str, reasoning: str = "") -> None:
@@ -301,6 +299,7 @@ def finish_step(lease: Lease, message: Message, answer: AnsweredStep) -> Work:
         turn.model = answer.model
         turn.work_ms += answer.work_ms
         turn.notice = " ".join(part for part in (turn.notice, answer.notice) if part)
+        changed = _note_source(turn, answer.untrusted_source)
         work: Work = Ended()
         if answer.proposals:
             calls = [
@@ -312,7 +311,8 @@ def finish_step(lease: Lease, message: Message, answer: AnsweredStep) -> Work:
                 if proposal.error:
                     record_refused(call, proposal, turn)
                 changes.tool_call(call)
-            turn.save(update_fields=["model", "work_ms", "notice", *COUNTED, "cost", "updated_at"])
+            changed |= {"model", "work_ms", "notice", *COUNTED, "cost", "updated_at"}
+            turn.save(update_fields=changed)
             changes.turn(turn)
             work = _work_after(message, calls)
         else:
@@ -377,8 +377,9 @@ def fail_step(lease: Lease, message_id: UUID, answer: AnsweredStep) -> None:
         turn.save(update_fields=["model", "work_ms", *COUNTED, "cost", "updated_at"])
 
 
-def start_call(lease: Lease, call_id: UUID) -> ToolCall:
-    """Mark a call as running."""
+@contextmanager
+def starting_call(lease: Lease, call_id: UUID) -> Iterator[ToolCall]:
+    """Mark a call as running, in one transaction with what else says so."""
     with held(lease) as (changes, _):
         call = fetch_call(lease.workspace_id, call_id)
         move_call(call, ToolCallStatus.RUNNING)
@@ -386,12 +387,24 @@ def start_call(lease: Lease, call_id: UUID) -> ToolCall:
             call.started_at = database_now()
         call.save(update_fields=["status", "started_at", "updated_at"])
         changes.tool_call(call)
+        yield call
     failpoint(Failpoint.CALL_BEGUN)
-    return call
 
 
-def finish_call(lease: Lease, call_id: UUID, outcome: ToolCallOutcome, *, work_ms: int) -> None:
-    """Commit how a call ended, before the model hears of it."""
+def start_call(lease: Lease, call_id: UUID) -> ToolCall:
+    """Mark a call as running."""
+    with starting_call(lease, call_id) as call:
+        return call
+
+
+@contextmanager
+def ending_call(
+    lease: Lease, call_id: UUID, outcome: ToolCallOutcome, *, work_ms: int
+) -> Iterator[Work | None]:
+    """Store how a call ended, before the model hears of it, in one transaction with what else says so.
+
+    Gives what follows if this was the last call of its step to end; then the next answer is opened too.
+    """
     texts = texts_of(outcome)
     with held(lease) as (changes, turn):
         call = fetch_call(lease.workspace_id, call_id)
@@ -400,8 +413,39 @@ def finish_call(lease: Lease, call_id: UUID, outcome: ToolCallOutcome, *, work_m
         changes.tool_call(call)
         turn.work_ms += work_ms
         turn.save(update_fields=["work_ms", "updated_at"])
+        yield _open_next(changes, turn, call)
         failpoint(Failpoint.CALL_BEFORE_COMMIT)
     failpoint(Failpoint.CALL_AFTER_COMMIT)
+
+
+def finish_call(
+    lease: Lease, call_id: UUID, outcome: ToolCallOutcome, *, work_ms: int
+) -> Work | None:
+    """Commit how a call ended; gives what follows if it was its step's last."""
+    with ending_call(lease, call_id, outcome, work_ms=work_ms) as work:
+        return work
+
+
+def _open_next(changes: Changes, turn: Turn, ended: ToolCall) -> AskModel | None:
+    """Open the next step's answer with the end of a step's last call; None while others are under way."""
+    if ToolCallStatus(ended.status) in WAITING_CALLS:
+        return None
+    calls = ToolCall.objects.for_workspace(turn.workspace_id).filter(message=ended.message_id)
+    messages = Message.objects.for_workspace(turn.workspace_id).filter(
+        conversation_id=turn.conversation_id
+    )
+    newest = messages.order_by("-order_key").values("order_key")[:1]
+    found = list(calls.values_list("status", "message__step", Subquery(newest)))
+    _, asked_in, last_order_key = found[0]
+    step = asked_in + 1
+    is_busy = any(ToolCallStatus(status) in UNSETTLED_CALLS for status, *_ in found)
+    if is_busy or step >= settings.TRELLIS.turn_max_steps:
+        return None
+    message = open_answer(turn, step, parent_id=ended.message_id, order_key=last_order_key + 1)
+    message.save(force_insert=True)
+    show_leaf(changes, message)
+    changes.message(message, has_attachments=False)
+    return AskModel(step, message)
 
 
 def refuse_call(lease: Lease, call_id: UUID, *, message: str, is_fault: bool = False) -> None:

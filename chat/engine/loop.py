@@ -43,7 +43,7 @@ async def run_turn(lease: Lease, work: ledger.Work, *, leaves: Callable[[], bool
                 case ledger.AskModel(step, opened):
                     following = await ask_model(lease, step, opened)
                 case ledger.CallTools(call_ids):
-                    await call_tools(lease, call_ids)
+                    following = await call_tools(lease, call_ids)
                 case ledger.WaitForPeople():
                     if await in_database(waiting.park, lease):
                         return

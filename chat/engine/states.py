@@ -89,6 +89,8 @@ OPEN_CALLS = frozenset(
 )
 WAITING_CALLS = frozenset({Call.WAITING_FOR_APPROVAL, Call.WAITING_FOR_INPUT, Call.OUTCOME_UNKNOWN})
 """Nothing goes on before a person has said something."""
+UNSETTLED_CALLS = OPEN_CALLS | WAITING_CALLS
+"""Their step has not ended."""
 RETRYABLE_TURNS = frozenset({Turn.FAILED, Turn.CANCELLED, Turn.INTERRUPTED})
 
 

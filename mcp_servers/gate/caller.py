@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from contextlib import AbstractContextManager
 from enum import Enum
 from typing import Any, Protocol
 
+from django.db import transaction
+
 from mcp_servers.client.canonical import clean_text
 from mcp_servers.client.hidden_text import show_hidden
-from mcp_servers.client.values import Progress
+from mcp_servers.client.values import GateOutcome, Progress
 
 _LONGEST_MESSAGE = 500
 
@@ -24,7 +27,7 @@ class Standing(Enum):
 
 
 class Caller(Protocol):
-    """The caller's side of a running call. Its methods run on the caller's event loop."""
+    """The caller's side of a running call. Its methods run on the caller's event loop, but for the two transactions."""
 
     def progressed(self, progress: Progress) -> None:
         """The server told how far it is. Must not block."""
@@ -51,6 +54,21 @@ class Caller(Protocol):
             CallTakenOver: it is another process's.
         """
 
+    def letting_through(self) -> AbstractContextManager[None]:
+        """The transaction that *requested* is written in, with what the caller stores of the call's beginning.
+
+        In a thread with the database.
+
+        Raises:
+            CallTakenOver: it is another process's.
+        """
+
+    def ending(self, outcome: GateOutcome) -> AbstractContextManager[None]:
+        """The transaction that *finished* is written in, with what the caller stores of the call's end.
+
+        In a thread with the database. If it fails for a reason of the caller's own, *finished* is written alone.
+        """
+
 
 class SilentCaller:
     """A caller that offers nothing."""
@@ -72,6 +90,12 @@ class SilentCaller:
 
     async def make_sure(self) -> None:
         pass
+
+    def letting_through(self) -> AbstractContextManager[None]:
+        return transaction.atomic()
+
+    def ending(self, outcome: GateOutcome) -> AbstractContextManager[None]:
+        return transaction.atomic()
 
 
 class CallerOnItsLoop:
@@ -105,6 +129,12 @@ class CallerOnItsLoop:
 
     async def make_sure(self) -> None:
         await self._there(self._caller.make_sure())
+
+    def letting_through(self) -> AbstractContextManager[None]:
+        return self._caller.letting_through()
+
+    def ending(self, outcome: GateOutcome) -> AbstractContextManager[None]:
+        return self._caller.ending(outcome)
 
     async def _there(self, work: Coroutine[Any, Any, None]) -> None:
         if asyncio.get_running_loop() is self._loop:

@@ -6,6 +6,7 @@ one for all of them: `passing.pass_through`.
 
 from __future__ import annotations
 
+import logging
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -13,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NoReturn, TypeVar
 
 from django.conf import settings
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError
 
 from audit.actions import Action, RefusedBy
 from audit.errors import AuditUnavailable
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from mcp_servers.gate.dialogue import Dialogue
     from mcp_servers.gate.recording import CommitClock
     from mcp_servers.models import McpServer
+
+logger = logging.getLogger(__name__)
 
 Out = TypeVar("Out", bound=GateOutcome)
 
@@ -86,6 +89,8 @@ class Operation(ABC, Generic[Out]):
         """What the caller keeps is where the operation stands: nothing has been done since."""
         self.was_cancelled = False
         """The caller left while it could not be interrupted."""
+        self.is_stopped = False
+        """The caller has left before it ended, and is told no outcome."""
         self._values = values
         self._canonical: bytes | None = None
 
@@ -114,7 +119,7 @@ class Operation(ABC, Generic[Out]):
         return None
 
     def commit_requested(self, clock: CommitClock, *, is_sent: bool = True) -> None:
-        """Use up what can be used once, and write *requested*: all or nothing.
+        """Use up what can be used once, and write *requested* and the caller's side of it: all or nothing.
 
         Args:
             is_sent: False where the outcome is known: nothing is sent, and nothing is counted.
@@ -131,7 +136,7 @@ class Operation(ABC, Generic[Out]):
             if not self.may_run_twice or not self._is_recorded(self.requested):
                 entry = prepare_entry(self.draft_requested())
                 clock.begin()
-                with transaction.atomic():
+                with self.caller.letting_through():
                     self.use_up(is_sent=is_sent)
                     failpoint(Failpoint.GATE_APPROVAL_USED)
                     record(entry)
@@ -189,7 +194,22 @@ class Operation(ABC, Generic[Out]):
         return not is_call_open(self.request.workspace_id, self.request.call_id)
 
     def write_finished(self, outcome: Out) -> None:
-        record(self.draft_finished(outcome))
+        """Write *finished*, with the caller's side of it if the caller takes the outcome."""
+        entry = prepare_entry(self.draft_finished(outcome))
+        if not self.is_stopped:
+            try:
+                with self.caller.ending(outcome):
+                    record(entry)
+            except (AuditUnavailable, DatabaseError):
+                raise
+            except Exception:
+                # What the caller cannot store must not keep the end out of the log.
+                logger.info("call_end_stored_apart", exc_info=True)
+                if self.has_ended():
+                    return
+            else:
+                return
+        record(entry)
 
     async def withdraw(self) -> None:
         """It is over: nobody has to answer any more."""

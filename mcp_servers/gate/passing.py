@@ -119,6 +119,7 @@ async def _record_stopped(
     when = " before it was sent" if took_ms is None else ""
     stopped = operation.ended(Outcome.CANCELLED, f"The {operation.word} was stopped{when}.")
     stopped = replace(stopped, duration_ms=took_ms or 0)
+    operation.is_stopped = True
     await _record_end(operation, stopped, only_if_open=only_if_open)
 
 

@@ -65,4 +65,4 @@ def test_a_turn_with_a_call(chat: Chat, door: Door) -> None:
     chat.model.say("It said hi")
     with counted() as price:
         say(chat, door)
-    at_most(price, statements=72, commits=9, crossings=12)
+    at_most(price, statements=62, commits=5, crossings=8)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -18,8 +18,9 @@ from audit.models import AuditEntry
 from audit.services import EntryDraft, PreparedEntry, is_call_open, record
 from audit.spool import replay, spool_size
 from mcp_servers.client.errors import OutcomeNotRecorded
-from mcp_servers.client.values import Outcome, ResourceRequest, ToolCallRequest
+from mcp_servers.client.values import GateOutcome, Outcome, ResourceRequest, ToolCallRequest
 from mcp_servers.gate import call_tool, read_resource
+from mcp_servers.gate.caller import SilentCaller
 from mcp_servers.models import McpServer
 from tests.factories import Tenant
 from tests.fakes.mcp_server import CountingServer
@@ -182,3 +183,74 @@ async def test_reading_a_resource_is_no_way_around(
     assert not any(b"resources/read" in body for body in counting.bodies[before:])
     assert await sync_to_async(replay)() == 1
     assert ("resource_read.refused", "audit", "") in await sync_to_async(entries)(tenant)
+
+
+class StoringCaller(SilentCaller):
+    """One that stores something of its own with each entry, or fails to."""
+
+    def __init__(self, tenant: Tenant, *, fails_at: str = "") -> None:
+        self._tenant = tenant
+        self._fails_at = fails_at
+
+    def letting_through(self) -> AbstractContextManager[None]:
+        return self._storing("requested")
+
+    def ending(self, outcome: GateOutcome) -> AbstractContextManager[None]:
+        return self._storing("finished")
+
+    @contextmanager
+    def _storing(self, name: str) -> Iterator[None]:
+        with transaction.atomic():
+            workspace = self._tenant.workspace
+            workspace.name = f"{name} of {workspace.slug}"
+            workspace.save(update_fields=["name"])
+            yield
+            if name == self._fails_at:
+                raise LookupError(name)
+
+    def stored(self) -> str:
+        """What the database has of it."""
+        self._tenant.workspace.refresh_from_db()
+        return self._tenant.workspace.name
+
+
+async def test_entries_and_the_callers_rows_are_one_commit(
+    tenant: Tenant, trusted: McpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-310: either both are stored or neither is; an entry that is refused takes the caller's rows with it."""
+    monkeypatch.setattr("mcp_servers.gate.recording._ENTRY_PAUSE_SECONDS", 0.01)
+    caller = StoringCaller(tenant)
+    request = await request_for(tenant, trusted)
+    before = await sync_to_async(caller.stored)()
+    manager = refusing_entries(Action.TOOL_CALL_REQUESTED)
+    await sync_to_async(manager.__enter__)()
+    with pytest.raises(AuditUnavailable):
+        await call_tool(request, caller=caller)
+    await sync_to_async(manager.__exit__)(None, None, None)
+    assert await sync_to_async(caller.stored)() == before
+    request = await request_for(tenant, trusted)
+    manager = refusing_entries(Action.TOOL_CALL_FINISHED)
+    await sync_to_async(manager.__enter__)()
+    with pytest.raises(OutcomeNotRecorded):
+        await call_tool(request, caller=caller)
+    await sync_to_async(manager.__exit__)(None, None, None)
+    assert await sync_to_async(caller.stored)() == "requested of acme"
+
+
+async def test_what_the_caller_cannot_store_keeps_nothing_out_of_the_log(
+    tenant: Tenant, trusted: McpServer, counting: CountingServer
+) -> None:
+    """REL-310: a call whose start cannot be stored is not made; an end is written alone."""
+    with pytest.raises(LookupError):
+        await call_tool(
+            await request_for(tenant, trusted),
+            caller=StoringCaller(tenant, fails_at="requested"),
+        )
+    assert counting.calls == []
+    assert await sync_to_async(entries)(tenant) == []
+    caller = StoringCaller(tenant, fails_at="finished")
+    outcome = await call_tool(await request_for(tenant, trusted), caller=caller)
+    assert outcome.outcome is Outcome.OK
+    told = await sync_to_async(entries)(tenant)
+    assert [one[0] for one in told] == ["tool_call.requested", "tool_call.finished"]
+    assert await sync_to_async(caller.stored)() == "requested of acme"
