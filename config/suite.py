@@ -7,7 +7,7 @@
     manage.py test ARGUMENTS  one run of pytest with these arguments
 
 Stages run in processes of their own, all of them even if one fails. How long they and the slowest tests took is printed
-and kept in ``test-artifacts/times.json``, beside the output of the stages that run side by side.
+and kept in ``test-artifacts/times.json``, beside the output of the stages that run beside the tests.
 """
 
 from __future__ import annotations
@@ -80,13 +80,14 @@ def _run_everything(folder: Path, *, is_full: bool) -> int:
     start = time.monotonic()
     shutil.rmtree(ARTIFACTS, ignore_errors=True)
     ARTIFACTS.mkdir()
-    results = _run_checks(folder, _checks())
-    with ThreadPoolExecutor(1) as beside:
-        # These wait more than they compute, so the tests hardly notice them.
-        waiting = beside.submit(_side_by_side, [_waiting_stages()], folder)
+    checks = _checks()
+    types = checks.pop(0)  # takes as long as all others together, in one process
+    results = _run_checks(folder, checks)
+    with ThreadPoolExecutor(1) as pool:
+        # One after another beside the tests, so that no processor waits from here to the end.
+        beside = pool.submit(_run_beside, [types, *_stages_beside(is_full=is_full)], folder)
         results.append(_run_main(folder))
-        results += waiting.result()
-    results += _side_by_side(_last_lanes(is_full=is_full), folder)
+        results += beside.result()
     return _summarise(results, time.monotonic() - start)
 
 
@@ -109,27 +110,22 @@ def _pytest(*arguments: str, shared: str = "loadgroup") -> list[str]:
     return [*PYTEST, *arguments, "-q", "--dist", shared]
 
 
-def _waiting_stages() -> list[Stage]:
-    """Killed processes, and other people's servers."""
+def _stages_beside(*, is_full: bool) -> list[Stage]:
+    """What runs beside the tests, last what keeps both processors busy by itself."""
     return [
         Stage(name="protocol conformance", command=[*MANAGE, "conformance"]),
         Stage(name="a short chaos run", command=[*MANAGE, "chaos", "--short"]),
+        # Synchronous Playwright and pytest-asyncio cannot share a process, so the journeys are a run of their own.
+        Stage(
+            name="journeys in a browser",
+            command=_pytest("tests/e2e", "-n", "2", shared="loadfile"),
+        ),
+        Stage(
+            name="all tests on SQLite" if is_full else "tests of both engines on SQLite",
+            command=_pytest("tests", "--ignore=tests/e2e", "-n", "2"),
+            environment={} if is_full else {"TRELLIS_SUITE_STAGE": "both_engines"},
+        ),
     ]
-
-
-def _last_lanes(*, is_full: bool) -> list[list[Stage]]:
-    """What runs at the end, side by side."""
-    sqlite = Stage(
-        name="all tests on SQLite" if is_full else "tests of both engines on SQLite",
-        command=_pytest("tests", "--ignore=tests/e2e", "-n", "2"),
-        environment={} if is_full else {"TRELLIS_SUITE_STAGE": "both_engines"},
-    )
-    # Synchronous Playwright and pytest-asyncio cannot share a process, so the journeys are a run of their own.
-    journeys = Stage(
-        name="journeys in a browser",
-        command=_pytest("tests/e2e", "-n", "2", shared="loadfile"),
-    )
-    return [[journeys], [sqlite]]
 
 
 def _run_fast(folder: Path) -> int:
@@ -195,21 +191,14 @@ def _as_advice(result: Result) -> Result:
     return Result(name=result.name, is_good=True, seconds=result.seconds, note=note)
 
 
-def _side_by_side(lanes: Sequence[Sequence[Stage]], folder: Path) -> list[Result]:
-    """Run lanes beside one another; each stage writes to a file, and tells here when it has ended."""
-    names = ", ".join(stage.name for lane in lanes for stage in lane)
-    print(f"\nSide by side: {names}", flush=True)
-
-    def run(lane: Sequence[Stage]) -> list[Result]:
-        results = []
-        for stage in lane:
-            result = _logged(stage, folder)
-            _print_result(result)
-            results.append(result)
-        return results
-
-    with ThreadPoolExecutor(len(lanes)) as pool:
-        return [result for results in pool.map(run, lanes) for result in results]
+def _run_beside(stages: Sequence[Stage], folder: Path) -> list[Result]:
+    """Run stages one after another; each writes to a file, and tells here when it has ended."""
+    print(f"\nBeside the tests: {', '.join(stage.name for stage in stages)}", flush=True)
+    results = []
+    for stage in stages:
+        results.append(_logged(stage, folder))
+        _print_result(results[-1])
+    return results
 
 
 def _quiet(stage: Stage, folder: Path) -> Result:

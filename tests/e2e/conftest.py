@@ -63,7 +63,9 @@ class RunningTrellis:
     environment: dict[str, str]
     process: subprocess.Popen[str]
 
-    def manage(self, *arguments: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+    def manage(
+        self, *arguments: str, timeout: float = STOP_SECONDS
+    ) -> subprocess.CompletedProcess[str]:
         """Run a command on the same data, as its owner would in a second terminal."""
         return subprocess.run(
             [str(PYTHON), "manage.py", *arguments],

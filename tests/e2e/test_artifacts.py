@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, Error, Page, expect
 
-from tests.e2e.conftest import NewContext, RunningTrellis, screenshot
+from tests.e2e.conftest import PATIENCE_MS, NewContext, RunningTrellis, screenshot
 from tests.e2e.people import MEMBER, enter, expect_idle, open_chat, tool_card
 
 TABLE = {"name": "numbers.csv", "mimeType": "text/csv", "buffer": b"city,people\nUlm,126000\n"}
@@ -193,7 +193,7 @@ def test_an_active_file_reaches_nothing(
     """SEC-85, SEC-83: in the preview, by its direct address and by the preview's own address: no cookie, no storage, no
     parent, no network; and its scripts run only in the frame, when the person starts them."""
     context = browser.new_context(base_url=trellis.url)
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(PATIENCE_MS)
     member = context.new_page()
     enter(member, MEMBER)
     open_chat(member, "Writer", "hello")

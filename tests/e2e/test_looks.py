@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
@@ -19,6 +21,12 @@ from tests.e2e.people import (
 )
 
 WIDTHS = {"desktop": 1280, "tablet": 768, "phone": 360}
+THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+SETTLE = """() => {
+  const running = () => document.getAnimations().filter((one) => one instanceof CSSTransition);
+  for (let rounds = 0; running().length && rounds < 50; rounds++) running().forEach((one) => one.finish());
+}"""
+"""Colours that change with the theme arrive at once."""
 
 
 def add_one_with_sign_in(page: Page) -> None:
@@ -32,25 +40,25 @@ def add_one_with_sign_in(page: Page) -> None:
     )
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", WIDTHS)
-def test_pages_look_right_and_are_accessible(
-    new_context: NewContext, width: str, theme: str
-) -> None:
-    """Ours: axe finds nothing, and no page scrolls sideways."""
+def test_pages_look_right_and_are_accessible(new_context: NewContext, width: str) -> None:
+    """Ours: in either theme axe finds nothing, and no page scrolls sideways."""
 
     def context() -> Page:
         size = {"width": WIDTHS[width], "height": 800}
-        return new_context(viewport=size, color_scheme=theme, bypass_csp=True).new_page()
+        return new_context(viewport=size, bypass_csp=True).new_page()
 
     def check(page: Page, name: str) -> None:
-        screenshot(page, f"{name}-{width}-{theme}")
-        results = Axe().run(page)
-        assert results.violations_count == 0, f"{name}: {results.generate_report()}"
-        overflow = page.evaluate(
-            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-        )
-        assert overflow <= 0, f"{name} is {overflow} px too wide"
+        for theme in THEMES:
+            page.emulate_media(color_scheme=theme)
+            page.evaluate(SETTLE)
+            screenshot(page, f"{name}-{width}-{theme}")
+            results = (Axe("null") if page.evaluate("'axe' in window") else Axe()).run(page)
+            assert results.violations_count == 0, f"{name}, {theme}: {results.generate_report()}"
+            overflow = page.evaluate(
+                "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            )
+            assert overflow <= 0, f"{name} is {overflow} px too wide"
 
     page = context()
     page.goto("/accounts/login/")
