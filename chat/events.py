@@ -66,7 +66,8 @@ class Snapshot(Event):
     """The number of the newest event that the snapshot contains."""
     conversation: ConversationRow
     messages: Sequence[MessageRow]
-    """The newest 400, oldest first; the REST interface pages through older ones."""
+    """All of them, oldest first. Of a conversation with more than 400 the last 100 of the shown path, with those beside
+    them as outlines; `GET /api/messages/<id>/older/` gives what was said before."""
     turns: Sequence[TurnRow]
     tool_calls: Sequence[ToolCallRow]
     queue: Sequence[QueuedRow]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections import defaultdict, deque
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Q
@@ -10,6 +13,7 @@ from django.db.models import Q
 from chat.artifacts.rows import artifacts_of
 from chat.events import Snapshot
 from chat.live import Said, live_said
+from chat.message_paths import path_to
 from chat.models import Conversation, Message, QueuedMessage, ToolCall, Turn
 from chat.models.turns import ACTIVE
 from chat.values import MessageStatus
@@ -26,12 +30,15 @@ from chat.wire import (
 from mcp_servers.models import InputRequest
 
 MOST_MESSAGES = 400
-"""The newest ones; the API pages through older ones."""
+"""A conversation with more of them is given in parts: the end of the shown path first, older parts when asked for."""
+MOST_OF_PATH = 100
+MOST_SIBLINGS = 100
+"""Of one message, beside the one that is shown; the newest ones."""
 MOST_INPUTS = 200
 
 
 def read_snapshot(conversation: Conversation, ref: str | None = None) -> Snapshot:
-    """All rows that a tab shows, with the number of the newest event they contain.
+    """The rows that a tab shows, with the number of the newest event they contain.
 
     Args:
         ref: of the command that asked for it.
@@ -45,27 +52,11 @@ def read_snapshot(conversation: Conversation, ref: str | None = None) -> Snapsho
             .select_for_update(of=("self",))
             .fetch(conversation.pk)
         )
-        newest = (
-            Message.objects.for_workspace(workspace_id)
-            .filter(conversation=conversation)
-            .order_by("-order_key", "-id")[:MOST_MESSAGES]
-        )
-        messages = list(newest)[::-1]
-        turns = list(
-            Turn.objects.for_workspace(workspace_id)
-            .filter(
-                Q(pk__in={message.turn_id for message in messages})
-                | Q(user_message__in=[message.pk for message in messages])
-            )
-            .order_by("pk")
-        )
-        calls = list(
-            ToolCall.objects.for_workspace(workspace_id)
-            .filter(message__in=messages)
-            .select_related("decided_by")
-            .order_by("message__order_key", "position")
-        )
-        attached = attachments_of(workspace_id, messages)
+        rows = _messages_of(conversation).order_by("-order_key", "-id")[: MOST_MESSAGES + 1]
+        messages = list(rows)[::-1]
+        if len(messages) > MOST_MESSAGES:
+            messages = _part_of(conversation, conversation.leaf_id or messages[-1].pk)
+        part = _read_part(conversation, messages)
         queue = list(
             QueuedMessage.objects.for_workspace(workspace_id).filter(conversation=conversation)
         )
@@ -75,21 +66,102 @@ def read_snapshot(conversation: Conversation, ref: str | None = None) -> Snapsho
             .filter(conversation_id=conversation.pk)
             .order_by("-id")[:MOST_INPUTS]
         )[::-1]
-    active = next((turn.status for turn in turns if turn.status in ACTIVE), None)
+    active = next((turn["status"] for turn in part.turns if turn["status"] in ACTIVE), None)
     return Snapshot(
         conversation_id=conversation.pk,
         seq=conversation.event_seq,
         conversation=conversation_json(conversation, turn_status=active),
+        messages=part.messages,
+        turns=part.turns,
+        tool_calls=part.tool_calls,
+        queue=[queued_json(row) for row in queue],
+        artifacts=[artifact_json(artifact, newest) for artifact, newest in artifacts],
+        input_requests=[input_request_json(request) for request in asked],
+        ref=ref,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Rows of some messages of a conversation, as the wire has them."""
+
+    messages: list[dict[str, Any]]
+    turns: list[dict[str, Any]]
+    tool_calls: list[dict[str, Any]]
+
+
+def read_older(message: Message) -> Part:
+    """The part of the path that ends right above a message. Needs `conversation` loaded."""
+    if message.parent_id is None:
+        return Part([], [], [])
+    messages = _part_of(message.conversation, message.parent_id)
+    return _read_part(message.conversation, messages)
+
+
+def _messages_of(conversation: Conversation) -> Any:
+    return Message.objects.for_workspace(conversation.workspace_id).filter(
+        conversation=conversation
+    )
+
+
+class _Place(NamedTuple):
+    """Where a message stands in the tree."""
+
+    pk: UUID
+    parent_id: UUID | None
+    order_key: int
+
+
+def _part_of(conversation: Conversation, end: UUID) -> list[Message]:
+    """The last messages of the path that ends here, whole; and those beside them as outlines."""
+    rows = _messages_of(conversation).order_by("order_key", "pk")
+    tree = [_Place(*row) for row in rows.values_list("pk", "parent_id", "order_key")]
+    path = {place.pk: place for place in path_to(tree, end)[-MOST_OF_PATH:]}
+    beside: defaultdict[UUID | None, deque[UUID]] = defaultdict(lambda: deque(maxlen=MOST_SIBLINGS))
+    parents = {place.parent_id for place in path.values()}
+    for place in tree:
+        if place.parent_id in parents and place.pk not in path:
+            beside[place.parent_id].append(place.pk)
+    whole = list(rows.filter(pk__in=list(path)))
+    outlines = [pk for pks in beside.values() for pk in pks]
+    return [*whole, *(_outlines(rows, outlines) if outlines else ())]
+
+
+def _outlines(rows: Any, pks: list[UUID]) -> list[Message]:
+    """Messages without what they say: enough to know that there are other branches, and to go there."""
+    found = list(rows.filter(pk__in=pks).defer("text", "reasoning", "json_meta"))
+    for row in found:
+        row.text = row.reasoning = ""
+        row.json_meta = {}
+        row.is_outline = True
+    return found
+
+
+def _read_part(conversation: Conversation, messages: list[Message]) -> Part:
+    workspace_id = conversation.workspace_id
+    whole = [message for message in messages if not message.is_outline]
+    turns = (
+        Turn.objects.for_workspace(workspace_id)
+        .filter(
+            Q(pk__in={message.turn_id for message in whole})
+            | Q(user_message__in=[message.pk for message in whole])
+        )
+        .order_by("pk")
+    )
+    calls = (
+        ToolCall.objects.for_workspace(workspace_id)
+        .filter(message__in=whole)
+        .select_related("decided_by")
+        .order_by("message__order_key", "position")
+    )
+    attached = attachments_of(workspace_id, whole)
+    return Part(
         messages=[
             message_json(message, said=_said(message), attachments=attached.get(message.pk, ()))
             for message in messages
         ],
         turns=[turn_json(turn) for turn in turns],
         tool_calls=[tool_call_json(call) for call in calls],
-        queue=[queued_json(row) for row in queue],
-        artifacts=[artifact_json(artifact, newest) for artifact, newest in artifacts],
-        input_requests=[input_request_json(request) for request in asked],
-        ref=ref,
     )
 
 

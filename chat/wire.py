@@ -104,6 +104,7 @@ def message_json(
         "attachments": [attachment_json(row) for row in attachments],
         "usage": usage_json(message),
         "context_window": message.json_meta.get("context"),
+        "is_outline": message.is_outline,
         "created_at": moment(message.created_at),
     }
 

@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from chat.api.shapes import (
     ConversationOutput,
     MessageOutput,
+    OlderOutput,
     QueuedMessageOutput,
     SentOutput,
     TurnOutput,
@@ -22,6 +23,7 @@ from chat.models import Message, QueuedMessage
 from chat.services.branches import edit_message, fork_conversation, show_branch
 from chat.services.queue import edit_queued, remove_queued, send_queued_now
 from chat.services.turns import LONGEST_MESSAGE
+from chat.snapshots import read_older
 from workspaces.api import RetrieveRow, Scopes, WorkspaceViewSet
 from workspaces.scoping import WorkspaceQuerySet
 
@@ -53,7 +55,8 @@ class MessageViewSet(RetrieveRow, WorkspaceViewSet):
     def get_queryset(self) -> WorkspaceQuerySet[Any]:
         if getattr(self, "swagger_fake_view", False):
             return super().get_queryset()
-        return super().get_queryset().filter(conversation__owner=self.person)
+        rows = super().get_queryset().filter(conversation__owner=self.person)
+        return rows.select_related("conversation")
 
     @extend_schema(request=EditInput, responses={202: SentOutput})
     @action(detail=True, methods=["post"])
@@ -69,6 +72,12 @@ class MessageViewSet(RetrieveRow, WorkspaceViewSet):
         """Go on from this branch: the conversation's path leads through it from now on."""
         conversation = show_branch(message=self.get_object(), actor=self.actor)
         return Response(ConversationOutput(conversation).data)
+
+    @extend_schema(responses=OlderOutput, filters=False)
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def older(self, request: Request, pk: str) -> Response:
+        """What was said before this message: up to 100 messages of its path, for a page that has scrolled up to it."""
+        return Response(OlderOutput(read_older(self.get_object())).data)
 
     @extend_schema(request=ForkInput, responses={201: ConversationOutput})
     @action(detail=True, methods=["post"])

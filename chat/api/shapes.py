@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema_field
@@ -12,6 +13,7 @@ from chat import wire
 from chat.file_kinds import Kind
 from chat.models import Conversation, Message, QueuedMessage, ToolCall, Turn
 from chat.services.turns import Queued, Sent
+from chat.snapshots import Part
 from chat.values import (
     AttachmentStatus,
     Decision,
@@ -177,6 +179,9 @@ class MessageOutput(serializers.Serializer[Any]):
     attachments = AttachmentOutput(many=True)
     usage = UsageOutput(allow_null=True)
     context_window = ContextOutput(allow_null=True)
+    is_outline = serializers.BooleanField(
+        help_text="Without its text, since another branch is shown: show its branch to read it."
+    )
     created_at = serializers.DateTimeField()
 
     def to_representation(self, instance: Message) -> dict[str, Any]:
@@ -363,6 +368,17 @@ class SentOutput(serializers.Serializer[Mapping[str, Any]]):
     message = MessageOutput(allow_null=True)
     turn = TurnOutput(allow_null=True)
     queued = QueuedMessageOutput(allow_null=True)
+
+
+class OlderOutput(serializers.Serializer[Any]):
+    """A part of the shown path, oldest first, with what belongs to it; empty at the beginning."""
+
+    messages = MessageOutput(many=True)
+    turns = TurnOutput(many=True)
+    tool_calls = ToolCallOutput(many=True)
+
+    def to_representation(self, instance: Part) -> dict[str, Any]:
+        return asdict(instance)
 
 
 def sent_json(sent: Sent | Queued) -> dict[str, Any]:

@@ -134,6 +134,9 @@ class Message(WorkspaceModel):
         default=dict, help_text="What the model asked for: tool_calls as it worded them."
     )
 
+    is_outline: bool = False
+    """What it says was not read, since another branch is shown; filled in by whoever shows it."""
+
     class Meta(WorkspaceModel.Meta):
         ordering = ["order_key", "id"]
         constraints = [

@@ -100,3 +100,46 @@ def test_a_call_of_unknown_outcome_is_the_persons_to_judge(
     approval_card(page).locator("form button[type=submit]").click()
     expect_idle(page)
     expect(page.locator("article.answer").last).to_contain_text("I did not run")
+
+
+# A conversation that nobody could have typed within a test.
+FILL_THE_CONVERSATION = """
+from uuid_utils.compat import uuid7
+from chat.models import Conversation, Message
+talk = Conversation.objects.across_workspaces().order_by("-pk").first()
+ids = [talk.leaf_id, *(uuid7() for _ in range(1_500))]
+Message.objects.bulk_create(
+    Message(pk=pk, workspace_id=talk.workspace_id, conversation=talk, parent_id=ids[at], order_key=1_000 + at,
+            role="assistant" if at % 2 else "user", status="complete", text=f"Message number {at}.")
+    for at, pk in enumerate(ids[1:]))
+Conversation.objects.across_workspaces().filter(pk=talk.pk).update(leaf=ids[-1])
+"""
+
+
+def test_a_long_conversation_can_be_read_back_to_its_beginning(
+    page: Page, trellis: RunningTrellis
+) -> None:
+    """REL-330: the reader stays at what they were reading while more comes above it."""
+    enter(page, MEMBER)
+    open_chat(page, "Clock", "What time is it in Tokyo?")
+    expect(page.locator("article.answer")).to_contain_text("In Tokyo it is now")
+    expect_idle(page)
+    assert trellis.manage("shell", "-c", FILL_THE_CONVERSATION).returncode == 0
+    page.reload()
+    expect(page.get_by_text("Message number 1499.")).to_be_visible()
+    expect(page.get_by_text("Message number 1100.")).to_have_count(0)
+    mark = page.get_by_text("Message number 1403.")
+    mark.scroll_into_view_if_needed()
+    before = mark.bounding_box()
+    expect(page.get_by_text("Message number 1380.")).to_have_count(1)
+    assert before == mark.bounding_box()
+    beginning = page.get_by_text("What time is it in Tokyo?").last
+    for _ in range(40):
+        if page.get_by_text("Message number 0.").count():
+            break
+        page.locator(".chat-scroll").evaluate("box => { box.scrollTop = 0 }")
+        oldest = page.locator(".chat-column > article").first.inner_text()
+        expect(page.locator(".chat-column > article").first).not_to_have_text(oldest)
+    beginning.scroll_into_view_if_needed()
+    expect(beginning).to_be_visible()
+    expect(page.locator(".older")).to_have_count(0)

@@ -244,6 +244,7 @@ SAMPLES: dict[str, Sample] = {
     "api:artifacts-content": Sample(ids=_content, gives_content=True),
     "api:artifacts-text": Sample(ids=_content, gives_content=True),
     "api:messages-detail": Sample(ids=_pk("message")),
+    "api:messages-older": Sample(ids=_pk("message")),
     "api:messages-edit": Sample(
         ids=_pk("message"), bodies=(_body(client_id="=e", text="=hello"),), reads=False
     ),

@@ -18,6 +18,7 @@ import type {
   ConversationEvent,
   InputAction,
   JsonObject,
+  Message,
   Resolution,
   WhenBusy,
 } from "./wire";
@@ -259,6 +260,22 @@ async function subscribe(id: string): Promise<void> {
 
 function local(event: LocalEvent): void {
   if (openState.value) openState.value = reduce(openState.value, event);
+}
+
+/**
+ * Load what was said before the first message that is here; a sentence where it did not work.
+ *
+ * `onArrival` is called when it has come and is not shown yet.
+ */
+export async function loadOlder(first: Message, onArrival: () => void): Promise<string> {
+  try {
+    const part = await api.older(first.id);
+    onArrival();
+    local({ type: "local.older", conversation_id: first.conversation_id, part });
+    return "";
+  } catch (error) {
+    return messageOf(error);
+  }
 }
 
 // -- what the next message takes along ---------------------------------------------------------------------------

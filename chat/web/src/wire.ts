@@ -242,7 +242,10 @@ export interface Snapshot {
   /** The number of the newest event that the snapshot contains. */
   seq: number;
   conversation: Conversation;
-  /** The newest 400, oldest first; the REST interface pages through older ones. */
+  /**
+   * All of them, oldest first. Of a conversation with more than 400 the last 100 of the shown path, with
+   * those beside them as outlines; `GET /api/messages/<id>/older/` gives what was said before.
+   */
   messages: Message[];
   turns: Turn[];
   tool_calls: ToolCall[];
@@ -717,6 +720,8 @@ export interface Message {
   attachments: Attachment[];
   usage: Usage | null;
   context_window: Context | null;
+  /** Without its text, since another branch is shown: show its branch to read it. */
+  is_outline: boolean;
   created_at: string;
 }
 
@@ -744,6 +749,13 @@ export interface OfferedTool {
   annotations: Annotations;
   /** False: the bud or this conversation left it out. */
   is_on: boolean;
+}
+
+/** A part of the shown path, oldest first, with what belongs to it; empty at the beginning. */
+export interface Older {
+  messages: Message[];
+  turns: Turn[];
+  tool_calls: ToolCall[];
 }
 
 export interface Prompt {

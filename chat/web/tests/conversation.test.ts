@@ -265,3 +265,44 @@ describe("any interleaving", () => {
     expect(state.queue).toEqual([]);
   });
 });
+
+describe("a long conversation", () => {
+  const path = (from: number, to: number): Message[] =>
+    Array.from({ length: to - from }, (_, at) => {
+      const number = from + at;
+      const created_at = new Date(1_700_000_000_000 + number * 1000).toISOString();
+      const parent_id = number === 0 ? null : `p${number - 1}`;
+      return message({ id: `p${number}`, parent_id, turn_id: null, status: "complete", created_at });
+    });
+  const end = { seq: 7, messages: path(4, 6), conversation: conversation({ leaf_id: "p5" }) };
+  const older = { messages: path(0, 4), turns: [], tool_calls: [] };
+  const ids = (state: ConversationState) => state.messages.map((m) => m.id);
+
+  it("grows at its beginning, and keeps that when its end is read anew", () => {
+    let state = start(end);
+    state = reduce(state, { type: "local.older", conversation_id: CONVERSATION, part: older });
+    expect(ids(state)).toEqual(["p0", "p1", "p2", "p3", "p4", "p5"]);
+    state = reduce(state, snapshot({ ...end, seq: 8 }));
+    expect(ids(state)).toHaveLength(6);
+  });
+
+  it("asks for the branch that was not read", () => {
+    const outline = message({ id: "other", parent_id: "p4", turn_id: null, text: "", is_outline: true });
+    const state = start({ ...end, messages: [...path(4, 6), outline] });
+    const moved = reduce(state, {
+      type: "conversation.changed",
+      conversation_id: CONVERSATION,
+      seq: 8,
+      conversation: conversation({ leaf_id: "other" }),
+    });
+    expect(moved.stale).toBe(true);
+  });
+
+  it("never loses what is whole to an outline of it", () => {
+    const state = start(end);
+    const outline = { ...(end.messages[0] as Message), text: "", is_outline: true };
+    const part = { ...older, messages: [outline] };
+    const next = reduce(state, { type: "local.older", conversation_id: CONVERSATION, part });
+    expect(next.messages.find((m) => m.id === "p4")?.is_outline).toBe(false);
+  });
+});

@@ -35,6 +35,7 @@ export function message(over: Partial<Message> = {}): Message {
     attachments: [],
     usage: null,
     context_window: null,
+    is_outline: false,
     created_at: "2026-11-21T08:00:01Z",
     ...over,
   };

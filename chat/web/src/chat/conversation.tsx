@@ -101,7 +101,7 @@ export function ConversationView({ id }: { id: string }) {
                   <p>{t.emptyText}</p>
                 </div>
               )}
-              <MessageList />
+              <MessageList scroller={scroller} />
             </>
           ) : (
             <Loading />

@@ -13,6 +13,7 @@ export function useFollow(key: string) {
     const box = scroller.current;
     if (!box) return;
     isFollowing.current = true;
+    box.removeAttribute("data-reading");
     setAway(false);
     box.scrollTo({ top: box.scrollHeight, behavior });
   };
@@ -29,6 +30,7 @@ export function useFollow(key: string) {
       if (box.scrollTop < last - 2 && distance > 4) isFollowing.current = false;
       if (distance < 4) isFollowing.current = true;
       last = box.scrollTop;
+      box.toggleAttribute("data-reading", !isFollowing.current);
       setAway(!isFollowing.current && distance > NEAR);
     };
     const grown = new ResizeObserver(() => {

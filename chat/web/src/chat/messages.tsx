@@ -1,7 +1,9 @@
+import type { RefObject } from "preact";
 import { memo } from "preact/compat";
 import { useState } from "preact/hooks";
 import { discard, openState, openTimeline, resend, retryTurn, runningTurn, socketStatus } from "../app";
 import { Markdown } from "../markdown/markdown";
+import { pathTo } from "../store/paths";
 import type { TimelineItem } from "../store/timeline";
 import t from "../texts/chat";
 import common from "../texts/common";
@@ -12,6 +14,7 @@ import type { Message, Turn } from "../wire";
 import { AttachmentChips } from "./attachment-chips";
 import { AnswerActions, BranchArrows, MessageEditor } from "./branches";
 import { LooseQuestions } from "./input-card";
+import { OlderMessages } from "./older";
 import { Reasoning } from "./reasoning";
 import { ToolCalls } from "./tool-call";
 import { usageWords } from "./usage";
@@ -189,9 +192,12 @@ function Answer({ item }: { item: TimelineItem & { kind: "answer" } }) {
   );
 }
 
-export function MessageList() {
+export function MessageList({ scroller }: { scroller: RefObject<HTMLElement | null> }) {
+  const state = openState.value;
+  const first = state && pathTo(state.messages, state.conversation?.leaf_id ?? null)[0];
   return (
     <>
+      {first && first.parent_id !== null && <OlderMessages first={first} scroller={scroller} />}
       {openTimeline.value.map((item) => {
         if (item.kind === "user") return <UserMessage key={item.key} message={item.message} />;
         if (item.kind === "outgoing") return <OutgoingMessage key={item.key} item={item} />;

@@ -5,6 +5,7 @@ import type {
   Conversation,
   FilledPrompt,
   McpConfigOverrides,
+  Older,
   Prompt,
   Resource,
   Servers,
@@ -69,6 +70,8 @@ export interface Api {
   conversations(query?: { search?: string; archived?: boolean; page?: string }): Promise<Page<Conversation>>;
   conversation(id: string): Promise<Conversation>;
   startConversation(budId: string, key: string): Promise<Conversation>;
+  /** What was said before a message. */
+  older(messageId: string): Promise<Older>;
   /** The shown path as a file, with the name that it should have. */
   exported(id: string): Promise<{ name: string; body: Blob }>;
   fork(messageId: string, clientId: string): Promise<Conversation>;
@@ -139,6 +142,7 @@ export function createApi(base: string, csrfToken: string, workspaceSlug: string
     conversation: (id) => call("GET", `conversations/${id}/`),
     startConversation: (budId, key) =>
       call("POST", "conversations/", { bud_id: budId }, { "Idempotency-Key": key }),
+    older: (messageId) => call("GET", `messages/${messageId}/older/`),
     async exported(id) {
       const headers = { "X-Workspace": workspaceSlug };
       const init: RequestInit = { headers, credentials: "same-origin" };

@@ -13,6 +13,7 @@ import {
   type ConversationEvent,
   type InputRequest,
   type Message,
+  type Older,
   type QueuedMessage,
   type ReasoningDelta,
   type RowEvent,
@@ -21,6 +22,7 @@ import {
   type ToolCall,
   type Turn,
 } from "../wire";
+import { isPart, isUnread } from "./paths";
 
 export interface Progress {
   progress: number;
@@ -63,7 +65,8 @@ export type LocalEvent =
     }
   | { type: "local.send_failed"; client_id: string; error: string }
   | { type: "local.resending"; client_id: string }
-  | { type: "local.discard"; client_id: string };
+  | { type: "local.discard"; client_id: string }
+  | { type: "local.older"; conversation_id: string; part: Older };
 
 export function emptyConversation(id: string): ConversationState {
   return {
@@ -119,6 +122,8 @@ export function reduce(state: ConversationState, event: ConversationEvent | Loca
       return editOutgoing(state, event.client_id, null);
     case "local.discard":
       return { ...state, outgoing: state.outgoing.filter((o) => o.client_id !== event.client_id) };
+    case "local.older":
+      return withPart(state, event.part.messages, event.part.turns, event.part.tool_calls);
   }
 }
 
@@ -136,21 +141,42 @@ function editOutgoing(state: ConversationState, clientId: string, error: string 
 function applySnapshot(state: ConversationState, event: Snapshot): ConversationState {
   // A snapshot that was read before events we already have; a newer picture is worth more, unless ours is broken.
   if (!state.stale && state.seq !== null && event.seq < state.seq) return state;
-  const messages = [...event.messages].sort(byMessageOrder);
-  const known = new Set([...messages, ...event.queue].map((m) => m.client_id));
+  const known = new Set([...event.messages, ...event.queue].map((m) => m.client_id));
+  // What was loaded of a long conversation before stays: the snapshot holds only its end.
+  const base = isPart(event.messages) ? state : { ...state, messages: [], turns: [], toolCalls: [] };
   return {
-    ...state,
+    ...withPart(base, event.messages, event.turns, event.tool_calls),
     seq: event.seq,
     stale: false,
     conversation: event.conversation,
-    messages,
-    turns: [...event.turns].sort(byCreation),
-    toolCalls: [...event.tool_calls].sort(byPosition),
     inputRequests: [...event.input_requests].sort(byId),
     queue: event.queue,
     artifacts: [...event.artifacts].sort(byId),
     outgoing: state.outgoing.filter((o) => !known.has(o.client_id)),
   };
+}
+
+/** The rows with others that are newer, or were not known. An outline never takes the place of a whole message. */
+function withPart(
+  state: ConversationState,
+  messages: readonly Message[],
+  turns: readonly Turn[],
+  toolCalls: readonly ToolCall[],
+): ConversationState {
+  const whole = new Set(state.messages.filter((m) => !m.is_outline).map((m) => m.id));
+  const taken = messages.filter((m) => !(m.is_outline && whole.has(m.id)));
+  return {
+    ...state,
+    messages: united(state.messages, taken).sort(byMessageOrder),
+    turns: united(state.turns, turns).sort(byCreation),
+    toolCalls: united(state.toolCalls, toolCalls).sort(byPosition),
+  };
+}
+
+function united<Row extends { id: string }>(rows: readonly Row[], others: readonly Row[]): Row[] {
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  for (const row of others) byId.set(row.id, row);
+  return [...byId.values()];
 }
 
 function applyRow(state: ConversationState, event: RowEvent): ConversationState {
@@ -192,7 +218,8 @@ function applyRow(state: ConversationState, event: RowEvent): ConversationState 
       return next;
     case "conversation.changed":
       next.conversation = event.conversation;
-      return next;
+      // Another branch of a long conversation, which has not been read yet: the snapshot that follows has it.
+      return isUnread(next.messages, event.conversation.leaf_id) ? gap(next) : next;
   }
 }
 

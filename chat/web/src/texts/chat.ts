@@ -51,6 +51,7 @@ const chat = {
   sendAgain: "Send again",
   sendsLater: "Sends when the connection is back",
   sending: "Sending…",
+  loadingOlder: "Loading earlier messages…",
   thinking: "Thinking",
   thinkingNow: "Thinking…",
   thoughts: "What the model thought",
