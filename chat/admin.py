@@ -8,6 +8,7 @@ from django import forms
 from django.contrib import admin
 from django.db import transaction
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
 from unfold.admin import TabularInline
 from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
@@ -40,14 +41,14 @@ class BudForm(forms.ModelForm):
         queryset=McpServer.unscoped.none(),
         required=False,
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
-        label="MCP servers",
-        help_text="Whose tools this bud may use.",
+        label=_("MCP servers"),
+        help_text=_("Whose tools this bud may use."),
     )
     tools_on_demand = forms.BooleanField(
         required=False,
         widget=UnfoldBooleanSwitchWidget,
-        label="Load tools on demand",
-        help_text=(
+        label=_("Load tools on demand"),
+        help_text=_(
             "For a bud with many servers: the model is not told of every tool, but looks them up and calls them by"
             " name. The prompt stays small; policy, approvals and the audit log see the real tool."
         ),
@@ -55,8 +56,8 @@ class BudForm(forms.ModelForm):
     starter_prompts_text = forms.CharField(
         required=False,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
-        label="Starter prompts",
-        help_text="One a line.",
+        label=_("Starter prompts"),
+        help_text=_("One a line."),
     )
 
     class Meta:
@@ -137,10 +138,10 @@ class BudAdmin(WorkspaceModelAdmin):
     readonly_fields: ClassVar[Any] = ["problems"]
     fieldsets = [
         (None, {"fields": ["problems", "name", "slug", "avatar", "description", "is_archived"]}),
-        ("Instructions", {"fields": ["system_prompt", "starter_prompts_text"]}),
-        ("Model", {"fields": ["provider", "model", "parameters"]}),
+        (_("Instructions"), {"fields": ["system_prompt", "starter_prompts_text"]}),
+        (_("Model"), {"fields": ["provider", "model", "parameters"]}),
         (
-            "Tools",
+            _("Tools"),
             {
                 "fields": [
                     "servers",
@@ -169,7 +170,7 @@ class BudAdmin(WorkspaceModelAdmin):
             saved = create_bud(workspace_id=bound.workspace.pk, actor=bound.actor, **form.values())
         obj.__dict__.update(saved.__dict__)
 
-    @admin.display(description="Problems", empty_value="None")
+    @admin.display(description=_("Problems"), empty_value="None")
     def problems(self, bud: Bud) -> str:
         """Why some of its servers or tools cannot be used now."""
         return "" if bud._state.adding else "\n".join(resolve_toolset(bud, None).notices)
@@ -184,8 +185,10 @@ class ModelProviderForm(forms.ModelForm):
     new_api_key = forms.CharField(
         required=False,
         widget=UnfoldAdminPasswordWidget(render_value=False),
-        label="API key",
-        help_text="Stored encrypted, and never shown again. Leave empty to keep the current one.",
+        label=_("API key"),
+        help_text=_(
+            "Stored encrypted, and never shown again. Leave empty to keep the current one."
+        ),
     )
 
     class Meta:
@@ -217,7 +220,7 @@ class ProviderModelInline(TabularInline):
     model = ProviderModel
     extra = 0
     fields = _FACTS
-    verbose_name_plural = "what its models cost, and how much they read"
+    verbose_name_plural = _("what its models cost, and how much they read")
 
     def get_queryset(self, request: HttpRequest) -> Any:
         workspace = getattr(request, "workspace", None)
@@ -261,7 +264,7 @@ class ProviderModelForm(forms.ModelForm):
             provider=cleaned.get("provider"), model=cleaned.get("model")
         )
         if rows.exclude(pk=self.instance.pk).exists():
-            self.add_error("model", "This model is listed already.")
+            self.add_error("model", _("This model is listed already."))
         return cleaned
 
 
@@ -292,7 +295,7 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
     fields = ["name", "base_url", "default_model", "new_api_key", "is_active"]
     inlines = [ProviderModelInline]
 
-    @admin.display(description="Key", boolean=True)
+    @admin.display(description=_("Key"), boolean=True)
     def has_key(self, provider: ModelProvider) -> bool:
         return bool(provider.api_key)
 

@@ -1,11 +1,12 @@
 """MCP servers, what they offer, and the gate to it."""
 
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 
 class McpServersConfig(AppConfig):
     name = "mcp_servers"
-    verbose_name = "MCP servers"
+    verbose_name = _("MCP servers")
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:

@@ -15,6 +15,7 @@ from django.core.mail import EmailMultiAlternatives
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
 
 from workspaces.email_addresses import is_address_of
 from workspaces.errors import NotFound
@@ -37,7 +38,7 @@ class AccountAdapter(DefaultAccountAdapter):
         request = self.request
         invitation = invitation_of(request) if request and _is_signup(request) else None
         if invitation is not None and invitation.email.lower() != email:
-            raise ValidationError("Please use the address the invitation was sent to.")
+            raise ValidationError(_("Please use the address the invitation was sent to."))
         return email
 
     def save_user(self, request: HttpRequest, user: Any, form: Any, commit: bool = True) -> Any:
@@ -57,7 +58,7 @@ class AccountAdapter(DefaultAccountAdapter):
         self._login_failed_rl_usage = take_a_try(request, str(credentials.get("email", "")))
         if self._login_failed_rl_usage is None:
             raise ValidationError(
-                "Too many wrong passwords. Try again in a few minutes, or reset your password."
+                _("Too many wrong passwords. Try again in a few minutes, or reset your password.")
             )
 
     def _delete_login_attempts_cached_email(self, request: HttpRequest, **credentials: Any) -> None:

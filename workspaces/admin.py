@@ -20,6 +20,7 @@ from django.core.exceptions import FieldDoesNotExist
 from django.db import models, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
@@ -257,7 +258,7 @@ class MembershipAdmin(WorkspaceModelAdmin):
     fields = ["user", "role", "is_auditor"]
     readonly_fields = ["user"]
 
-    @admin.display(description="Address")
+    @admin.display(description=_("Address"))
     def address_confirmed(self, membership: Membership) -> str:
         return "confirmed" if membership.user.is_address_confirmed else "address not confirmed"
 
@@ -291,7 +292,7 @@ class InvitationAdmin(WorkspaceModelAdmin):
     fields = ["email", "role", "is_auditor"]
     actions = ["revoke"]
 
-    @admin.display(description="State")
+    @admin.display(description=_("State"))
     def state(self, invitation: Invitation) -> str:
         if invitation.accepted_at:
             return "accepted"
@@ -336,16 +337,22 @@ class InvitationAdmin(WorkspaceModelAdmin):
                 invitation=invitation, link=link, actor=cast("WorkspaceRequest", request).actor
             )
             if not invitation.is_link_shown:
-                messages.info(request, f"The invitation was mailed to {invitation.email}.")
+                messages.info(
+                    request,
+                    _("The invitation was mailed to %(email)s.") % {"email": invitation.email},
+                )
                 return
             messages.warning(
                 request,
-                f"No mail server is configured, so give {invitation.email} this link yourself. "
-                f"It is shown only now: {link} A new account that comes by it is marked "
-                "“address not confirmed” until the mail to its address is answered.",
+                _(
+                    "No mail server is configured, so give %(email)s this link yourself. It is shown only now: %(link)s"
+                    " A new account that comes by it is marked “address not confirmed” until the mail to its address is"
+                    " answered."
+                )
+                % {"email": invitation.email, "link": link},
             )
 
-    @admin.action(description="Revoke the selected invitations", permissions=["add"])
+    @admin.action(description=_("Revoke the selected invitations"), permissions=["add"])
     def revoke(self, request: HttpRequest, queryset: WorkspaceQuerySet[Invitation]) -> None:
         for invitation in queryset:
             revoke_invitation(invitation=invitation, actor=cast("WorkspaceRequest", request).actor)
@@ -391,8 +398,8 @@ class UserAdmin(PlatformModelAdmin, DjangoUserAdmin):
     filter_horizontal = []
     fieldsets = [
         (None, {"fields": ["email", "name", "password"]}),
-        ("Rights", {"fields": ["is_active", "is_superuser"]}),
-        ("Times", {"fields": ["last_login", "created_at"]}),
+        (_("Rights"), {"fields": ["is_active", "is_superuser"]}),
+        (_("Times"), {"fields": ["last_login", "created_at"]}),
     ]
     readonly_fields = ["last_login", "created_at"]
     add_fieldsets = [(None, {"fields": ["email", "name", "password1", "password2"]})]

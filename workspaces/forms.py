@@ -12,6 +12,7 @@ from allauth.account.models import EmailAddress
 from django import forms
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from workspaces.email_addresses import is_address_of, is_taken
 from workspaces.models import User
@@ -27,7 +28,7 @@ class TokenForm(forms.Form):
     scopes = forms.MultipleChoiceField(
         choices=list(SCOPES.items()), widget=forms.CheckboxSelectMultiple
     )
-    days = forms.ChoiceField(choices=LIFETIMES, initial="90", label="Expires after")
+    days = forms.ChoiceField(choices=LIFETIMES, initial="90", label=_("Expires after"))
 
     def expires_at(self) -> Any:
         """The moment that the chosen lifetime ends."""
@@ -37,14 +38,14 @@ class TokenForm(forms.Form):
 class InvitedSignupForm(SignupForm):
     """Sign-up by invitation also asks for a name."""
 
-    name = forms.CharField(max_length=150, required=False, label="Your name")
+    name = forms.CharField(max_length=150, required=False, label=_("Your name"))
     field_order = ["email", "name", "password1", "password2"]
 
     def validate_unique_email(self, value: str) -> str:
         self.account_already_exists = False
         if is_taken(value):
             raise forms.ValidationError(
-                "This address has an account already. Sign in to accept the invitation."
+                _("This address has an account already. Sign in to accept the invitation.")
             )
         return value
 
@@ -61,7 +62,7 @@ class ChangeAddressForm(AddEmailForm):
     def clean_email(self) -> str:
         email = get_adapter().clean_email(self.cleaned_data["email"].lower())
         if is_address_of(self.user, email):
-            raise forms.ValidationError("This is your address already.")
+            raise forms.ValidationError(_("This is your address already."))
         return str(email)
 
     def save(self, request: HttpRequest) -> EmailAddress:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 from uuid_utils.compat import uuid7
 
 from workspaces.actors import Role
@@ -32,9 +33,11 @@ class Membership(WorkspaceModel):
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=10, choices=ROLE_CHOICES, default=Role.MEMBER.value)
     is_auditor = models.BooleanField(
-        "auditor",
+        _("auditor"),
         default=False,
-        help_text="May read the audit log with the arguments and results of calls, and export it.",
+        help_text=_(
+            "May read the audit log with the arguments and results of calls, and export it."
+        ),
     )
 
     class Meta(WorkspaceModel.Meta):
@@ -53,15 +56,17 @@ class Membership(WorkspaceModel):
 class Invitation(WorkspaceModel):
     """A single-use offer of a membership, bound to an e-mail address."""
 
-    email = models.EmailField("e-mail address")
+    email = models.EmailField(_("e-mail address"))
     role = models.CharField(max_length=10, choices=ROLE_CHOICES, default=Role.MEMBER.value)
-    is_auditor = models.BooleanField("auditor", default=False)
+    is_auditor = models.BooleanField(_("auditor"), default=False)
     token_hash = models.CharField(max_length=64, unique=True, editable=False)
     is_link_shown = models.BooleanField(
         default=False,
         db_default=False,
         editable=False,
-        help_text="The inviter saw the link, so whoever uses it has not shown that the address is theirs.",
+        help_text=_(
+            "The inviter saw the link, so whoever uses it has not shown that the address is theirs."
+        ),
     )
     invited_by = models.ForeignKey(
         User, on_delete=models.SET_NULL, null=True, related_name="+", editable=False
@@ -100,7 +105,7 @@ class ApiToken(WorkspaceModel):
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
     name = models.CharField(max_length=100)
     token_hash = models.CharField(max_length=64, unique=True, editable=False)
-    hint = models.CharField(max_length=12, editable=False, help_text="How the token begins.")
+    hint = models.CharField(max_length=12, editable=False, help_text=_("How the token begins."))
     scopes = models.JSONField(default=list)
     expires_at = models.DateTimeField()
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
@@ -108,7 +113,7 @@ class ApiToken(WorkspaceModel):
     objects = models.Manager.from_queryset(ApiTokenQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
 
     class Meta(WorkspaceModel.Meta):
-        verbose_name = "API token"
+        verbose_name = _("API token")
         ordering = ["-created_at"]
 
     def __str__(self) -> str:
@@ -120,7 +125,7 @@ class IdempotentRequest(WorkspaceModel):
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
     key = models.CharField(max_length=200)
-    fingerprint = models.CharField(max_length=64, help_text="SHA-256 of method, path and body.")
+    fingerprint = models.CharField(max_length=64, help_text=_("SHA-256 of method, path and body."))
     status_code = models.PositiveSmallIntegerField(null=True)
     body = models.JSONField(null=True)
 
@@ -139,9 +144,9 @@ class Installation(models.Model):
     """The one row about the whole installation; see `workspaces.restore`."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    epoch = models.PositiveBigIntegerField(default=0, help_text="Grows as long as it runs.")
+    epoch = models.PositiveBigIntegerField(default=0, help_text=_("Grows as long as it runs."))
     restored_at = models.DateTimeField(
-        null=True, help_text="Found to be restored from a backup, and not confirmed yet."
+        null=True, help_text=_("Found to be restored from a backup, and not confirmed yet.")
     )
 
     def __str__(self) -> str:

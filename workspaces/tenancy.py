@@ -10,6 +10,7 @@ from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.models import PermissionsMixin
 from django.db import models, transaction
 from django.db.models.functions import Lower
+from django.utils.translation import gettext_lazy as _
 from uuid_utils.compat import uuid7
 
 from workspaces.actors import Role
@@ -46,17 +47,18 @@ class User(AbstractBaseUser, PermissionsMixin):
     """A person, who signs in with an e-mail address."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    email = models.EmailField("e-mail address", unique=True)
+    email = models.EmailField(_("e-mail address"), unique=True)
     name = models.CharField(max_length=150, blank=True)
     is_active = models.BooleanField(
-        default=True, help_text="Switch off instead of deleting: the person can no longer sign in."
+        default=True,
+        help_text=_("Switch off instead of deleting: the person can no longer sign in."),
     )
     is_address_confirmed = models.BooleanField(
-        "address confirmed",
+        _("address confirmed"),
         default=False,
         db_default=False,
         editable=False,
-        help_text="A mail to the address was answered. Follows the rows of `EmailAddress`.",
+        help_text=_("A mail to the address was answered. Follows the rows of `EmailAddress`."),
     )
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
@@ -142,23 +144,25 @@ class Workspace(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     name = models.CharField(max_length=100)
-    slug = models.SlugField(max_length=60, unique=True, help_text="Its name in addresses.")
-    is_active = models.BooleanField(default=True, help_text="Off suspends the whole workspace.")
+    slug = models.SlugField(max_length=60, unique=True, help_text=_("Its name in addresses."))
+    is_active = models.BooleanField(default=True, help_text=_("Off suspends the whole workspace."))
     approves_new_tools = models.BooleanField(
         default=False,
-        help_text="Tools that appear on a server later may be used at once, without a review.",
+        help_text=_("Tools that appear on a server later may be used at once, without a review."),
     )
     allows_personal_servers = models.BooleanField(
-        default=False, help_text="Members may add MCP servers of their own."
+        default=False, help_text=_("Members may add MCP servers of their own.")
     )
     remembers_permissions = models.BooleanField(
         default=True,
-        help_text="Members may let a tool run without being asked again.",
+        help_text=_("Members may let a tool run without being asked again."),
     )
     reads_outside_unasked = models.BooleanField(
         default=False,
         db_default=False,
-        help_text="After content from outside was read, tools that only read may reach outside without asking.",
+        help_text=_(
+            "After content from outside was read, tools that only read may reach outside without asking."
+        ),
     )
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)

@@ -9,6 +9,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from workspaces import accounts
@@ -57,7 +58,9 @@ def accept(request: WorkspaceRequest) -> HttpResponse:
             messages.error(request, error.message)
         else:
             request.session.pop(accounts.SESSION_KEY, None)
-            messages.success(request, f"Welcome to {invitation.workspace.name}.")
+            messages.success(
+                request, _("Welcome to %(name)s.") % {"name": invitation.workspace.name}
+            )
             return redirect("chat:home", workspace_slug=invitation.workspace.slug)
     context = {
         "invitation": invitation,
@@ -108,7 +111,7 @@ def revoke(request: WorkspaceRequest, token_id: str) -> HttpResponse:
         raise NotFound
     token = rows.filter(user=request.user).fetch(token_id)
     revoke_token(token=token, actor=request.actor)
-    messages.success(request, f"The token “{token.name}” no longer works.")
+    messages.success(request, _("The token “%(name)s” no longer works.") % {"name": token.name})
     return redirect(reverse("workspaces:tokens"))
 
 

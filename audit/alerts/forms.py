@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext_lazy as _
 
 from audit.alerts.services import RuleDraft
 from audit.models import AlertRule
@@ -15,53 +16,56 @@ class RuleForm(forms.Form):
     """Settings of one rule."""
 
     name = forms.CharField(max_length=100)
-    condition = forms.ChoiceField(label="Watch for", choices=AlertRule.Condition.choices)
+    condition = forms.ChoiceField(label=_("Watch for"), choices=AlertRule.Condition.choices)
     threshold = forms.IntegerField(
-        label="Threshold",
+        label=_("Threshold"),
         min_value=1,
         max_value=100_000,
         initial=5,
-        help_text="For an error rate: in per cent.",
+        help_text=_("For an error rate: in per cent."),
     )
     window_minutes = forms.IntegerField(
-        label="Time window (minutes)",
+        label=_("Time window (minutes)"),
         min_value=1,
         max_value=MOST_WINDOW_MINUTES,
         initial=15,
-        help_text="Waiting approvals count after this time.",
+        help_text=_("Waiting approvals count after this time."),
     )
     least_calls = forms.IntegerField(
-        label="Minimum number of calls for an error rate",
+        label=_("Minimum number of calls for an error rate"),
         min_value=1,
         max_value=100_000,
         initial=10,
     )
     server_name = forms.CharField(
-        label="Server",
+        label=_("Server"),
         required=False,
         max_length=200,
-        help_text="Its name. Leave empty for all servers.",
+        help_text=_("Its name. Leave empty for all servers."),
     )
-    tool_name = forms.CharField(label="Tool", required=False, max_length=256)
+    tool_name = forms.CharField(label=_("Tool"), required=False, max_length=256)
     tells_bell = forms.BooleanField(
-        label="Notify everybody who can see the log", required=False, initial=True
+        label=_("Notify everybody who can see the log"), required=False, initial=True
     )
     emails = forms.CharField(
-        label="E-mail to",
+        label=_("E-mail to"),
         required=False,
         max_length=2000,
         widget=forms.Textarea(attrs={"rows": 2}),
-        help_text="One address per line.",
+        help_text=_("One address per line."),
     )
     webhook_url = forms.CharField(
-        label="Webhook", required=False, max_length=2048, help_text="Signed like all webhooks."
+        label=_("Webhook"),
+        required=False,
+        max_length=2048,
+        help_text=_("Signed like all webhooks."),
     )
     remind_hours = forms.IntegerField(
-        label="Remind every (hours)",
+        label=_("Remind every (hours)"),
         min_value=0,
         max_value=24 * 30,
         initial=24,
-        help_text="While the alert is active. 0: never.",
+        help_text=_("While the alert is active. 0: never."),
     )
 
     def __init__(self, *args: Any, rule: AlertRule | None = None, **kwargs: Any) -> None:

@@ -10,6 +10,8 @@ from django.contrib import messages
 from django.http import HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from audit.alerts import notices, services
@@ -51,7 +53,7 @@ def add(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         else:
             if secret:
                 return render(request, "audit/alerts/list.html", _page(request, secret=secret))
-            messages.success(request, f"“{rule.name}” is watched.")
+            messages.success(request, _("“%(name)s” is watched.") % {"name": rule.name})
             return redirect(_url(workspace))
     return render(request, "audit/alerts/list.html", _page(request, form=form), status=422)
 
@@ -62,7 +64,9 @@ def recommended(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Add the recommended rules."""
     workspace = _workspace(request)
     count = services.add_recommended(workspace_id=workspace.pk, actor=request.actor)
-    text = f"{count} rules added." if count else "All kinds are watched already."
+    text = _("All kinds are watched already.")
+    if count:
+        text = ngettext("%(count)s rule added.", "%(count)s rules added.", count) % {"count": count}
     messages.success(request, text)
     return redirect(_url(workspace))
 
@@ -83,7 +87,7 @@ def edit(request: WorkspaceRequest, workspace_slug: str, rule_id: UUID) -> HttpR
         else:
             if secret:
                 return render(request, "audit/alerts/list.html", _page(request, secret=secret))
-            messages.success(request, "Saved.")
+            messages.success(request, _("Saved."))
             return redirect(_url(workspace))
     context = {"section": "audit", "alerts_url": _url(workspace), "rule": rule, "form": form}
     status = 422 if request.method == "POST" else 200
@@ -102,7 +106,7 @@ def change(
         services.switch_rule(rule=rule, actor=request.actor, is_active=verb == "on")
     elif verb == "delete":
         services.delete_rule(rule=rule, actor=request.actor)
-        messages.success(request, f"“{rule.name}” is deleted.")
+        messages.success(request, _("“%(name)s” is deleted.") % {"name": rule.name})
     else:
         raise NotFound
     return redirect(_url(workspace))

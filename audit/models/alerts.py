@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from workspaces.models import User
 from workspaces.outbox import Delivery
@@ -17,41 +18,41 @@ class AlertRule(WorkspaceModel):
     """A threshold over the log's last minutes."""
 
     class Condition(models.TextChoices):
-        CONNECTION = "connection", "Connection failures"
-        TIMEOUT = "timeout", "Timeouts"
-        ERROR_RATE = "error_rate", "Error rate"
-        REFUSAL = "refusal", "Refused calls"
-        QUOTA = "quota", "Calls over a quota"
-        TAMPERING = "tampering", "Findings in the log itself"
-        APPROVAL = "approval", "Approvals waiting"
+        CONNECTION = "connection", _("Connection failures")
+        TIMEOUT = "timeout", _("Timeouts")
+        ERROR_RATE = "error_rate", _("Error rate")
+        REFUSAL = "refusal", _("Refused calls")
+        QUOTA = "quota", _("Calls over a quota")
+        TAMPERING = "tampering", _("Findings in the log itself")
+        APPROVAL = "approval", _("Approvals waiting")
 
     name = models.CharField(max_length=100)
     condition = models.CharField(max_length=12, choices=Condition.choices)
     threshold = models.PositiveIntegerField(
         validators=[MinValueValidator(1), MaxValueValidator(100_000)],
-        help_text="From how many on; for an error rate, from how many per cent.",
+        help_text=_("From how many on; for an error rate, from how many per cent."),
     )
     window_minutes = models.PositiveIntegerField(
         default=15,
         validators=[MinValueValidator(1), MaxValueValidator(MOST_WINDOW_MINUTES)],
-        help_text="Of how many minutes. Approvals count once they have waited this long.",
+        help_text=_("Of how many minutes. Approvals count once they have waited this long."),
     )
     least_calls = models.PositiveIntegerField(
-        default=10, help_text="Of fewer calls no error rate is made."
+        default=10, help_text=_("Of fewer calls no error rate is made.")
     )
-    server_name = models.CharField("server", max_length=200, blank=True)
-    tool_name = models.CharField("tool", max_length=256, blank=True)
+    server_name = models.CharField(_("server"), max_length=200, blank=True)
+    tool_name = models.CharField(_("tool"), max_length=256, blank=True)
     is_active = models.BooleanField(default=True)
     remind_hours = models.PositiveIntegerField(
-        default=24, validators=[MaxValueValidator(24 * 30)], help_text="0: never."
+        default=24, validators=[MaxValueValidator(24 * 30)], help_text=_("0: never.")
     )
-    tells_bell = models.BooleanField("in-app bell", default=True)
-    emails = models.JSONField("e-mail to", default=list, blank=True)
-    webhook_url = models.CharField("webhook", max_length=2048, blank=True)
+    tells_bell = models.BooleanField(_("in-app bell"), default=True)
+    emails = models.JSONField(_("e-mail to"), default=list, blank=True)
+    webhook_url = models.CharField(_("webhook"), max_length=2048, blank=True)
     webhook_secret = EncryptedTextField()
 
     class Meta(WorkspaceModel.Meta):
-        verbose_name = "alert rule"
+        verbose_name = _("alert rule")
         ordering = ["id"]
 
     def __str__(self) -> str:
@@ -64,9 +65,9 @@ class Alert(WorkspaceModel):
     rule = models.ForeignKey(AlertRule, on_delete=models.CASCADE, related_name="alerts")
     started_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
-    value = models.FloatField(help_text="When last looked at.")
+    value = models.FloatField(help_text=_("When last looked at."))
     peak = models.FloatField()
-    told_at = models.DateTimeField(help_text="When people were last told.")
+    told_at = models.DateTimeField(help_text=_("When people were last told."))
 
     class Meta(WorkspaceModel.Meta):
         ordering = ["-started_at"]
@@ -94,8 +95,8 @@ class AlertDelivery(Delivery):
     payload = models.JSONField()
 
     class Meta(WorkspaceModel.Meta):
-        verbose_name = "alert delivery"
-        verbose_name_plural = "alert deliveries"
+        verbose_name = _("alert delivery")
+        verbose_name_plural = _("alert deliveries")
         ordering = ["id"]
         indexes = [models.Index(fields=["status", "next_attempt_at"], name="alert_delivery_due")]
 
@@ -116,7 +117,7 @@ class Notice(WorkspaceModel):
     kind = models.CharField(max_length=20)
     title = models.CharField(max_length=200)
     text = models.CharField(max_length=500, blank=True)
-    url = models.CharField(max_length=500, blank=True, help_text="A path of ours.")
+    url = models.CharField(max_length=500, blank=True, help_text=_("A path of ours."))
     read_at = models.DateTimeField(null=True)
 
     objects = models.Manager.from_queryset(NoticeQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin

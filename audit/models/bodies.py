@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from workspaces.scoping import WorkspaceManager
 from workspaces.secrets import EncryptedTextField
@@ -14,11 +15,11 @@ class AuditBody(models.Model):
 
     entry_id = models.UUIDField(primary_key=True)
     workspace_id = models.UUIDField(null=True)
-    key = EncryptedTextField(help_text="The body's own key, base64 of 32 bytes.")
+    key = EncryptedTextField(help_text=_("The body's own key, base64 of 32 bytes."))
     arguments = models.BinaryField(null=True)
     result = models.BinaryField(null=True)
     is_cut = models.BooleanField(
-        default=False, help_text="More than the limit: the beginning is kept."
+        default=False, help_text=_("More than the limit: the beginning is kept.")
     )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
@@ -28,8 +29,8 @@ class AuditBody(models.Model):
     class Meta:
         base_manager_name = "unscoped"
         default_manager_name = "unscoped"
-        verbose_name = "audit body"
-        verbose_name_plural = "audit bodies"
+        verbose_name = _("audit body")
+        verbose_name_plural = _("audit bodies")
         indexes = [models.Index(fields=["workspace_id", "created_at"], name="audit_body_by_age")]
 
     def __str__(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 from uuid_utils.compat import uuid7
 
 from audit.actions import Action, Outcome, RefusedBy
@@ -70,10 +71,14 @@ class AuditEntry(models.Model):
         blank=True,
         default="",
         db_default="",
-        help_text="Whom a part of the system acted for.",
+        help_text=_("Whom a part of the system acted for."),
     )
     sign_in = models.CharField(
-        max_length=20, blank=True, default="", db_default="", help_text="How the actor signed in."
+        max_length=20,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("How the actor signed in."),
     )
     token_id = models.UUIDField(null=True)
     source = models.CharField(max_length=10, choices=[(s.value, s.value) for s in Source])
@@ -81,7 +86,9 @@ class AuditEntry(models.Model):
     request_id = models.CharField(max_length=64, blank=True)
     trace_id = models.CharField(max_length=64, blank=True)
 
-    call_id = models.UUIDField(null=True, help_text="Ties what was requested to how it finished.")
+    call_id = models.UUIDField(
+        null=True, help_text=_("Ties what was requested to how it finished.")
+    )
     bud_id = models.UUIDField(null=True)
     bud_name = models.CharField(max_length=200, blank=True)
     conversation_id = models.UUIDField(null=True)
@@ -96,7 +103,7 @@ class AuditEntry(models.Model):
         blank=True,
         default="",
         db_default="",
-        help_text="Which stored credential was used.",
+        help_text=_("Which stored credential was used."),
     )
     tool_id = models.UUIDField(null=True)
     tool_name = models.CharField(max_length=256, blank=True)
@@ -104,23 +111,23 @@ class AuditEntry(models.Model):
     annotations = models.JSONField(null=True)
 
     arguments_preview = models.TextField(blank=True)
-    arguments_size = models.PositiveBigIntegerField(null=True, help_text="Bytes.")
+    arguments_size = models.PositiveBigIntegerField(null=True, help_text=_("Bytes."))
     arguments_commitment = models.CharField(max_length=64, blank=True)
     result_preview = models.TextField(blank=True)
-    result_size = models.PositiveBigIntegerField(null=True, help_text="Bytes.")
+    result_size = models.PositiveBigIntegerField(null=True, help_text=_("Bytes."))
     result_commitment = models.CharField(max_length=64, blank=True)
     body_commitment = models.CharField(
         max_length=64,
         blank=True,
         default="",
         db_default="",
-        help_text="Keyed, over previews and stored body.",
+        help_text=_("Keyed, over previews and stored body."),
     )
-    redactions = models.JSONField(null=True, help_text="What was masked, and by which rule.")
+    redactions = models.JSONField(null=True, help_text=_("What was masked, and by which rule."))
     mark = models.CharField(  # noqa: DJ001 - a new column without null would rebuild the guarded table
         max_length=64,
         null=True,
-        help_text="Keyed, over what is sealed: that Trellis wrote the entry.",
+        help_text=_("Keyed, over what is sealed: that Trellis wrote the entry."),
     )
 
     outcome = models.CharField(
@@ -141,8 +148,8 @@ class AuditEntry(models.Model):
     class Meta:
         base_manager_name = "unscoped"
         default_manager_name = "unscoped"
-        verbose_name = "audit entry"
-        verbose_name_plural = "audit entries"
+        verbose_name = _("audit entry")
+        verbose_name_plural = _("audit entries")
         ordering = ["-id"]
         indexes = [
             models.Index(fields=["workspace_id", "-id"], name="audit_by_time"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 
 class AuditHead(models.Model):
@@ -11,8 +12,10 @@ class AuditHead(models.Model):
     chain_id = models.UUIDField(primary_key=True)
     seq = models.BigIntegerField()
     hash = models.CharField(max_length=64)
-    stated_seq = models.BigIntegerField(default=0, help_text="What the newest checkpoint says.")
-    verified_seq = models.BigIntegerField(default=0, help_text="Up to where it was last verified.")
+    stated_seq = models.BigIntegerField(default=0, help_text=_("What the newest checkpoint says."))
+    verified_seq = models.BigIntegerField(
+        default=0, help_text=_("Up to where it was last verified.")
+    )
     verified_hash = models.CharField(max_length=64, blank=True)
 
     def __str__(self) -> str:

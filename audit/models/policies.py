@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 from uuid_utils.compat import uuid7
 
 from workspaces.models import Workspace
@@ -20,24 +21,26 @@ class AuditPolicy(models.Model):
         Workspace, on_delete=models.CASCADE, primary_key=True, related_name="audit_policy"
     )
     keep_days = models.PositiveIntegerField(
-        null=True, blank=True, validators=[MinValueValidator(1)], help_text="Empty: for ever."
+        null=True, blank=True, validators=[MinValueValidator(1)], help_text=_("Empty: for ever.")
     )
     keep_entries = models.PositiveIntegerField(
-        null=True, blank=True, validators=[MinValueValidator(1000)], help_text="Empty: all."
+        null=True, blank=True, validators=[MinValueValidator(1000)], help_text=_("Empty: all.")
     )
     keep_bodies_days = models.PositiveIntegerField(
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text="Empty: as long as their entries.",
+        help_text=_("Empty: as long as their entries."),
     )
     body_bytes = models.PositiveIntegerField(
         default=DEFAULT_BODY_BYTES,
         validators=[MaxValueValidator(MOST_BODY_BYTES)],
-        help_text="Of arguments and of a result, at most this much is kept. 0: nothing but the preview.",
+        help_text=_(
+            "Of arguments and of a result, at most this much is kept. 0: nothing but the preview."
+        ),
     )
     masked_paths = models.JSONField(
-        default=list, blank=True, help_text="JSONPath (RFC 9535) into arguments and results."
+        default=list, blank=True, help_text=_("JSONPath (RFC 9535) into arguments and results.")
     )
     detectors = models.JSONField(default=list, blank=True)
     updated_at = models.DateTimeField(auto_now=True)
@@ -48,8 +51,8 @@ class AuditPolicy(models.Model):
     class Meta:
         base_manager_name = "unscoped"
         default_manager_name = "unscoped"
-        verbose_name = "audit settings"
-        verbose_name_plural = "audit settings"
+        verbose_name = _("audit settings")
+        verbose_name_plural = _("audit settings")
 
     def __str__(self) -> str:
         return "Audit settings"

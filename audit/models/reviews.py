@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 from uuid_utils.compat import uuid7
 
 from workspaces.scoping import WorkspaceManager, WorkspaceModel
@@ -19,7 +20,7 @@ class SavedView(WorkspaceModel):
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     name = models.CharField(max_length=80)
     page = models.CharField(max_length=8, choices=Page.choices)
-    query = models.TextField(blank=True, help_text="As in the address.")
+    query = models.TextField(blank=True, help_text=_("As in the address."))
     is_shared = models.BooleanField(default=False)
 
     class Meta(WorkspaceModel.Meta):
@@ -38,23 +39,23 @@ class ReportSchedule(WorkspaceModel):
     """A file of the log that is made again and again, and sent or stored."""
 
     class Cadence(models.TextChoices):
-        DAILY = "daily", "every day"
-        WEEKLY = "weekly", "every Monday"
-        MONTHLY = "monthly", "on the first of the month"
+        DAILY = "daily", _("every day")
+        WEEKLY = "weekly", _("every Monday")
+        MONTHLY = "monthly", _("on the first of the month")
 
     class Delivery(models.TextChoices):
-        MAIL = "mail", "by e-mail"
-        STORAGE = "storage", "into the file store"
+        MAIL = "mail", _("by e-mail")
+        STORAGE = "storage", _("into the file store")
 
     name = models.CharField(max_length=80)
     made_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+"
     )
-    query = models.TextField(blank=True, help_text="Filters, as in the address.")
+    query = models.TextField(blank=True, help_text=_("Filters, as in the address."))
     format = models.CharField(max_length=10)
     cadence = models.CharField(max_length=8, choices=Cadence.choices)
     delivery = models.CharField(max_length=8, choices=Delivery.choices)
-    recipients = models.JSONField(default=list, blank=True, help_text="Ids of members.")
+    recipients = models.JSONField(default=list, blank=True, help_text=_("Ids of members."))
     is_active = models.BooleanField(default=True)
     next_run_at = models.DateTimeField()
     claimed_until = models.DateTimeField(null=True)
@@ -83,7 +84,7 @@ class SignOff(models.Model):
     signed_by_id = models.UUIDField(null=True)
     signed_by = models.CharField(max_length=254)
     signed_at = models.DateTimeField(auto_now_add=True)
-    entry_id = models.UUIDField(help_text="The entry that says the same in the sealed log.")
+    entry_id = models.UUIDField(help_text=_("The entry that says the same in the sealed log."))
 
     objects = WorkspaceManager()
     unscoped = models.Manager()

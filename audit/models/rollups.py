@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from workspaces.scoping import WorkspaceManager
 
@@ -10,8 +11,8 @@ from workspaces.scoping import WorkspaceManager
 class Grain(models.TextChoices):
     """The piece of time of a counter, in UTC."""
 
-    HOUR = "h", "hour"
-    DAY = "d", "day"
+    HOUR = "h", _("hour")
+    DAY = "d", _("day")
 
 
 class Dimension(models.TextChoices):
@@ -56,16 +57,16 @@ class _Counter(models.Model):
 class AuditRollup(_Counter):
     """How many entries of a kind there were in a piece of time. Entries that are removed later stay counted."""
 
-    workspace_id = models.UUIDField(help_text="Of a workspace, or the platform's chain.")
+    workspace_id = models.UUIDField(help_text=_("Of a workspace, or the platform's chain."))
     second = models.CharField(
-        max_length=254, blank=True, help_text="A tool's server, an actor's name, a layer's rule."
+        max_length=254, blank=True, help_text=_("A tool's server, an actor's name, a layer's rule.")
     )
     action = models.CharField(max_length=40)
     outcome = models.CharField(max_length=20, blank=True)
-    timed = models.BigIntegerField(help_text="How many of them have a duration.")
-    duration_ms = models.BigIntegerField(help_text="The sum.")
-    waited = models.BigIntegerField(help_text="How many of them ended a wait for approval.")
-    wait_ms = models.BigIntegerField(help_text="The sum.")
+    timed = models.BigIntegerField(help_text=_("How many of them have a duration."))
+    duration_ms = models.BigIntegerField(help_text=_("The sum."))
+    waited = models.BigIntegerField(help_text=_("How many of them ended a wait for approval."))
+    wait_ms = models.BigIntegerField(help_text=_("The sum."))
 
     class Meta(_Counter.Meta):
         constraints = [

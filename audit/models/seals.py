@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 from uuid_utils.compat import uuid7
 
 PLATFORM_CHAIN: Final = UUID(int=0)
@@ -22,7 +23,7 @@ class PendingSeal(models.Model):
         max_length=20,
         db_default="",
         default="",
-        help_text="PostgreSQL's number of the transaction.",
+        help_text=_("PostgreSQL's number of the transaction."),
     )
 
     def __str__(self) -> str:
@@ -34,9 +35,9 @@ class AuditSeal(models.Model):
 
     entry_id = models.UUIDField(primary_key=True)
     chain_id = models.UUIDField()
-    seq = models.BigIntegerField(help_text="1, 2, 3 … in each chain, without a gap.")
+    seq = models.BigIntegerField(help_text=_("1, 2, 3 … in each chain, without a gap."))
     hash = models.CharField(
-        max_length=64, help_text="SHA-256 over the entry, its place and the hash before it."
+        max_length=64, help_text=_("SHA-256 over the entry, its place and the hash before it.")
     )
 
     class Meta:
@@ -55,19 +56,19 @@ class AuditCheckpoint(models.Model):
         END = "end"
         RESTORED = "restored"
 
-    number = models.BigIntegerField(primary_key=True, help_text="1, 2, 3 … without a gap.")
+    number = models.BigIntegerField(primary_key=True, help_text=_("1, 2, 3 … without a gap."))
     kind = models.CharField(max_length=10, choices=Kind.choices)
     made_at = models.DateTimeField()
-    statement = models.TextField(help_text="Exactly what is signed: RFC 8785 JSON.")
+    statement = models.TextField(help_text=_("Exactly what is signed: RFC 8785 JSON."))
     heads = models.TextField(  # noqa: DJ001 - a new column without null would rebuild the guarded table
         null=True,
-        help_text="Where the chains stood that the statement names only by digest, as JSON.",
+        help_text=_("Where the chains stood that the statement names only by digest, as JSON."),
     )
-    hash = models.CharField(max_length=64, help_text="SHA-256 of the statement.")
+    hash = models.CharField(max_length=64, help_text=_("SHA-256 of the statement."))
     key_id = models.CharField(max_length=16)
-    signature = models.CharField(max_length=100, help_text="Ed25519, base64.")
+    signature = models.CharField(max_length=100, help_text=_("Ed25519, base64."))
     countersignature = models.CharField(
-        max_length=100, blank=True, help_text="Of the new key, when keys change."
+        max_length=100, blank=True, help_text=_("Of the new key, when keys change.")
     )
 
     def __str__(self) -> str:
@@ -78,8 +79,8 @@ class AuditTombstone(models.Model):
     """A signed statement of what was removed, and why. Never changed or deleted."""
 
     class Kind(models.TextChoices):
-        ENTRIES = "entries", "entries and their bodies"
-        BODIES = "bodies", "bodies and previews"
+        ENTRIES = "entries", _("entries and their bodies")
+        BODIES = "bodies", _("bodies and previews")
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     chain_id = models.UUIDField()
@@ -88,9 +89,9 @@ class AuditTombstone(models.Model):
     last_seq = models.BigIntegerField()
     reason = models.CharField(max_length=200)
     made_at = models.DateTimeField(default=timezone.now)
-    statement = models.TextField(help_text="Exactly what is signed: RFC 8785 JSON.")
+    statement = models.TextField(help_text=_("Exactly what is signed: RFC 8785 JSON."))
     key_id = models.CharField(max_length=16)
-    signature = models.CharField(max_length=100, help_text="Ed25519, base64.")
+    signature = models.CharField(max_length=100, help_text=_("Ed25519, base64."))
 
     class Meta:
         indexes = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 from uuid_utils.compat import uuid7
 
 from workspaces.models import Workspace
@@ -14,9 +15,9 @@ class AuditStream(models.Model):
     """A sink that is sent every sealed entry of one workspace, or of the whole platform."""
 
     class Kind(models.TextChoices):
-        WEBHOOK = "webhook", "Signed webhook"
-        SYSLOG = "syslog", "Syslog over TLS"
-        OTLP = "otlp", "OpenTelemetry (OTLP)"
+        WEBHOOK = "webhook", _("Signed webhook")
+        SYSLOG = "syslog", _("Syslog over TLS")
+        OTLP = "otlp", _("OpenTelemetry (OTLP)")
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     workspace = models.ForeignKey(
@@ -25,11 +26,11 @@ class AuditStream(models.Model):
     """None: the whole platform's."""
     name = models.CharField(max_length=100)
     kind = models.CharField(max_length=10, choices=Kind.choices)
-    target = models.CharField(max_length=2048, help_text="A URL; for syslog host:port.")
-    secret = EncryptedTextField("signing secret")
+    target = models.CharField(max_length=2048, help_text=_("A URL; for syslog host:port."))
+    secret = EncryptedTextField(_("signing secret"))
     headers = EncryptedJSONField()
-    ca_certificates = models.TextField(blank=True, help_text="PEM; empty: the system's.")
-    client_certificate = models.TextField(blank=True, help_text="PEM.")
+    ca_certificates = models.TextField(blank=True, help_text=_("PEM; empty: the system's."))
+    client_certificate = models.TextField(blank=True, help_text=_("PEM."))
     client_key = EncryptedTextField()
     is_paused = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True, editable=False)
@@ -41,7 +42,7 @@ class AuditStream(models.Model):
     class Meta:
         base_manager_name = "unscoped"
         default_manager_name = "unscoped"
-        verbose_name = "audit stream"
+        verbose_name = _("audit stream")
         ordering = ["id"]
 
     def __str__(self) -> str:
@@ -54,15 +55,15 @@ class StreamState(models.Model):
     stream = models.OneToOneField(
         AuditStream, on_delete=models.CASCADE, primary_key=True, related_name="state"
     )
-    claim = models.UUIDField(null=True, help_text="Of the process that sends now.")
+    claim = models.UUIDField(null=True, help_text=_("Of the process that sends now."))
     claimed_until = models.DateTimeField(null=True)
-    failures = models.PositiveIntegerField(default=0, help_text="In a row.")
+    failures = models.PositiveIntegerField(default=0, help_text=_("In a row."))
     next_attempt_at = models.DateTimeField(null=True)
     last_error = models.CharField(max_length=300, blank=True)
     last_sent_at = models.DateTimeField(null=True)
-    sent = models.PositiveBigIntegerField(default=0, help_text="Entries confirmed so far.")
+    sent = models.PositiveBigIntegerField(default=0, help_text=_("Entries confirmed so far."))
     refused = models.PositiveBigIntegerField(
-        default=0, help_text="Entries that the sink took the batch of, but not them."
+        default=0, help_text=_("Entries that the sink took the batch of, but not them.")
     )
 
     def __str__(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 
 class OutsideWrite(models.Model):
@@ -10,10 +11,10 @@ class OutsideWrite(models.Model):
 
     id = models.BigAutoField(primary_key=True)
     table_name = models.CharField(max_length=63)
-    row_id = models.CharField(max_length=64, help_text="As the database writes it.")
+    row_id = models.CharField(max_length=64, help_text=_("As the database writes it."))
     verb = models.CharField(max_length=6)
     workspace_key = models.CharField(
-        max_length=64, default="", help_text="The row's workspace, as the database writes it."
+        max_length=64, default="", help_text=_("The row's workspace, as the database writes it.")
     )
     before = models.JSONField(null=True)
     after = models.JSONField(null=True)

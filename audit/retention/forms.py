@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django import forms
 from django.http import QueryDict
+from django.utils.translation import gettext_lazy as _
 
 from audit.bodies.masking import DETECTORS, read_masked_path
 from audit.models import AuditPolicy
@@ -25,45 +26,51 @@ class PolicyForm(forms.Form):
     """How long the log is kept and what is masked in it."""
 
     keep_days = forms.IntegerField(
-        label="Keep entries for (days)",
+        label=_("Keep entries for (days)"),
         required=False,
         min_value=1,
         max_value=_LONGEST_DAYS,
-        help_text="Leave empty to keep them for ever. Older entries are deleted for good, and a signed record remains.",
+        help_text=_(
+            "Leave empty to keep them for ever. Older entries are deleted for good, and a signed record remains."
+        ),
     )
     keep_entries = forms.IntegerField(
-        label="Keep at most (entries)",
+        label=_("Keep at most (entries)"),
         required=False,
         min_value=1000,
         max_value=2**31 - 1,
-        help_text="Leave empty for no limit. The oldest entries are deleted first.",
+        help_text=_("Leave empty for no limit. The oldest entries are deleted first."),
     )
     keep_bodies_days = forms.IntegerField(
-        label="Keep arguments and results for (days)",
+        label=_("Keep arguments and results for (days)"),
         required=False,
         min_value=1,
         max_value=_LONGEST_DAYS,
-        help_text="Leave empty to keep them as long as their entries. Entries stay, with sizes and fingerprints.",
+        help_text=_(
+            "Leave empty to keep them as long as their entries. Entries stay, with sizes and fingerprints."
+        ),
     )
     body_bytes = forms.TypedChoiceField(
-        label="Maximum size of arguments and of a result",
+        label=_("Maximum size of arguments and of a result"),
         coerce=int,
-        help_text="Larger ones are cut. Their size and a fingerprint of the whole are kept.",
+        help_text=_("Larger ones are cut. Their size and a fingerprint of the whole are kept."),
     )
     masked_paths = forms.CharField(
-        label="Always mask these fields",
+        label=_("Always mask these fields"),
         required=False,
         max_length=60_000,
         strip=True,
         widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false", "class": "font-mono"}),
-        help_text="One JSONPath per line, such as $.arguments.customer.ssn. For one tool only: crm/lookup $.result..email",
+        help_text=_(
+            "One JSONPath per line, such as $.arguments.customer.ssn. For one tool only: crm/lookup $.result..email"
+        ),
     )
     detectors = forms.MultipleChoiceField(
-        label="Mask these kinds of data",
+        label=_("Mask these kinds of data"),
         required=False,
         choices=[(name, words) for name, (words, _) in DETECTORS.items()],
         widget=forms.CheckboxSelectMultiple,
-        help_text="Credentials are always masked.",
+        help_text=_("Credentials are always masked."),
     )
 
     def __init__(self, data: QueryDict | None = None, *, policy: AuditPolicy) -> None:
@@ -110,7 +117,7 @@ class HoldForm(forms.Form):
         super().__init__(data, auto_id="hold_%s")
 
     reason = forms.CharField(
-        max_length=500, help_text="Such as the matter's name and number. Auditors read it."
+        max_length=500, help_text=_("Such as the matter's name and number. Auditors read it.")
     )
 
 
@@ -120,7 +127,7 @@ class ErasureForm(forms.Form):
     def __init__(self, data: QueryDict | None = None) -> None:
         super().__init__(data, auto_id="erase_%s")
 
-    email = forms.EmailField(label="E-mail address of the person", max_length=254)
+    email = forms.EmailField(label=_("E-mail address of the person"), max_length=254)
     reason = forms.CharField(
-        max_length=500, help_text="Such as the number of the request. Auditors read it."
+        max_length=500, help_text=_("Such as the number of the request. Auditors read it.")
     )

@@ -12,6 +12,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from audit import retention
@@ -46,7 +47,7 @@ def settings(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         except InvalidInput as error:
             form.add_error(None, error.message)
         else:
-            messages.success(request, "Saved. What is too old by it goes within the hour.")
+            messages.success(request, _("Saved. What is too old by it goes within the hour."))
             return redirect("audit:settings", workspace_slug)
     return _page(request, policy_form=form)
 
@@ -69,7 +70,7 @@ def place_hold(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
             messages.error(request, error.message)
             return redirect("audit:settings", workspace_slug)
         else:
-            messages.success(request, "From now on nothing of this log is removed or erased.")
+            messages.success(request, _("From now on nothing of this log is removed or erased."))
             return redirect("audit:settings", workspace_slug)
     return _page(request, hold_form=form)
 
@@ -84,7 +85,7 @@ def release_hold(request: WorkspaceRequest, workspace_slug: str, hold_id: UUID) 
     except Conflict as error:
         messages.error(request, error.message)
     else:
-        messages.success(request, "The hold is released; the settings apply again.")
+        messages.success(request, _("The hold is released; the settings apply again."))
     return redirect("audit:settings", workspace_slug)
 
 
@@ -109,8 +110,14 @@ def erase(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         else:
             if not done.is_done:
                 continue_erasure.delay(str(workspace.pk), str(person_id))
-            rest = "" if done.is_done else " The rest follows in the background."
-            messages.success(request, f"Erased in {done.erased} entries; the entries stay.{rest}")
+            text = (
+                _("Erased in %(count)s entries; the entries stay.")
+                if done.is_done
+                else _(
+                    "Erased in %(count)s entries; the entries stay. The rest follows in the background."
+                )
+            )
+            messages.success(request, text % {"count": done.erased})
             return redirect("audit:settings", workspace_slug)
     return _page(request, erasure_form=form)
 

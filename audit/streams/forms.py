@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from django import forms
+from django.utils.translation import gettext_lazy as _
 
 from audit.models import AuditStream
 from audit.streams.services import Start, StreamDraft
@@ -23,39 +24,41 @@ _TARGETS: Final = {
 class StreamForm(forms.Form):
     """Settings of one stream; secrets go in and never come out."""
 
-    name = forms.CharField(max_length=100, help_text="Shown to people here.")
+    name = forms.CharField(max_length=100, help_text=_("Shown to people here."))
     target = forms.CharField(max_length=2048)
     headers = forms.CharField(
         required=False,
         max_length=16_000,
         widget=forms.Textarea(attrs={"rows": 3, "autocomplete": "off", "spellcheck": "false"}),
-        help_text="One “Name: value” per line, for example an access key.",
+        help_text=_("One “Name: value” per line, for example an access key."),
     )
-    removes_headers = forms.BooleanField(label="Remove the stored headers", required=False)
+    removes_headers = forms.BooleanField(label=_("Remove the stored headers"), required=False)
     ca_certificates = forms.CharField(
-        label="CA certificates",
+        label=_("CA certificates"),
         required=False,
         max_length=64_000,
         widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
-        help_text="PEM. If you enter some, only these are trusted. Leave empty to use the system's.",
+        help_text=_(
+            "PEM. If you enter some, only these are trusted. Leave empty to use the system's."
+        ),
     )
     client_certificate = forms.CharField(
         required=False,
         max_length=64_000,
         widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
-        help_text="PEM. Needed if the receiver wants a client certificate.",
+        help_text=_("PEM. Needed if the receiver wants a client certificate."),
     )
     client_key = forms.CharField(
         required=False,
         max_length=16_000,
         widget=forms.Textarea(attrs={"rows": 4, "autocomplete": "off", "spellcheck": "false"}),
-        help_text="Its private key, PEM.",
+        help_text=_("Its private key, PEM."),
     )
     start = forms.ChoiceField(
-        label="Send",
+        label=_("Send"),
         choices=[
-            (Start.NOW.value, "from now on"),
-            (Start.BEGINNING.value, "everything so far as well"),
+            (Start.NOW.value, _("from now on")),
+            (Start.BEGINNING.value, _("everything so far as well")),
         ],
     )
 
@@ -77,7 +80,7 @@ class StreamForm(forms.Form):
             unused.append("removes_headers")
         else:
             unused.append("start")
-            kept = "Stored, and not shown. Leave empty to keep."
+            kept = _("Stored, and not shown. Leave empty to keep.")
             if stream.headers:
                 self.fields["headers"].help_text = kept
             else:
@@ -95,7 +98,7 @@ class StreamForm(forms.Form):
                 continue
             name, colon, value = line.partition(":")
             if not colon or name.strip() in found:
-                raise forms.ValidationError("Write one “Name: value” a line, each name once.")
+                raise forms.ValidationError(_("Write one “Name: value” a line, each name once."))
             found[name.strip()] = value.strip()
         return found or None
 

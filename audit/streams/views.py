@@ -13,6 +13,8 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from audit.models import AuditStream, StreamState
@@ -84,7 +86,7 @@ def add(request: WorkspaceRequest, kind: str, workspace_slug: str | None = None)
                 return render(
                     request, "audit/streams/list.html", _page(request, scope, secret=secret)
                 )
-            messages.success(request, f"“{stream.name}” is on its way.")
+            messages.success(request, _("“%(name)s” is on its way.") % {"name": stream.name})
             return redirect(scope.url)
     return render(
         request, "audit/streams/list.html", _page(request, scope, form=(kind, form)), status=422
@@ -108,7 +110,7 @@ def edit(
         except InvalidInput as error:
             _put_faults(form, error)
         else:
-            messages.success(request, "Saved.")
+            messages.success(request, _("Saved."))
             return redirect(scope.url)
     context = {"section": "audit", "scope": scope, "stream": stream, "form": form}
     status = 422 if request.method == "POST" else 200
@@ -127,9 +129,11 @@ def change(
     if verb == "test":
         fault = services.try_stream(stream=stream, actor=actor)
         if fault:
-            messages.error(request, f"“{stream.name}”: {fault}")
+            messages.error(
+                request, _("“%(name)s”: %(fault)s") % {"name": stream.name, "fault": fault}
+            )
         else:
-            messages.success(request, f"“{stream.name}” took a test entry.")
+            messages.success(request, _("“%(name)s” took a test entry.") % {"name": stream.name})
     elif verb == "secret":
         secret = services.renew_secret(stream=stream, actor=actor)
         return render(request, "audit/streams/list.html", _page(request, scope, secret=secret))
@@ -137,17 +141,23 @@ def change(
         services.pause_stream(stream=stream, actor=actor, is_paused=verb == "pause")
     elif verb in _STARTS:
         services.start_over(stream=stream, actor=actor, start=_STARTS[verb])
-        messages.success(request, f"“{stream.name}” goes on from {_FROM[verb]}.")
+        messages.success(
+            request,
+            _FROM[verb] % {"name": stream.name},
+        )
     elif verb == "delete":
         services.delete_stream(stream=stream, actor=actor)
-        messages.success(request, f"“{stream.name}” is deleted.")
+        messages.success(request, _("“%(name)s” is deleted.") % {"name": stream.name})
     else:
         raise NotFound
     return redirect(scope.url)
 
 
 _STARTS: Final = {"from-now": Start.NOW, "from-beginning": Start.BEGINNING}
-_FROM: Final = {"from-now": "now", "from-beginning": "the beginning of the log"}
+_FROM: Final = {
+    "from-now": gettext_lazy("“%(name)s” goes on from now."),
+    "from-beginning": gettext_lazy("“%(name)s” goes on from the beginning of the log."),
+}
 
 
 def _scope(request: WorkspaceRequest, slug: str | None) -> Scope:

@@ -13,6 +13,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from audit import exports
@@ -55,7 +56,7 @@ def save_view(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     except (InvalidInput, Conflict) as error:
         messages.error(request, error.message)
     else:
-        messages.success(request, f"The view “{view.name}” is kept.")
+        messages.success(request, _("The view “%(name)s” is kept.") % {"name": view.name})
     return _back(workspace_slug, page, query)
 
 
@@ -66,7 +67,7 @@ def delete_view(request: WorkspaceRequest, workspace_slug: str, view_id: UUID) -
     view = saved_views.delete_view(
         workspace_id=workspace_of(request).pk, actor=request.actor, view_id=view_id
     )
-    messages.success(request, f"The view “{view.name}” is deleted.")
+    messages.success(request, _("The view “%(name)s” is deleted.") % {"name": view.name})
     return _back(workspace_slug, view.page, "")
 
 
@@ -92,7 +93,7 @@ def reviews(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         except InvalidInput as error:
             fault = error.message
         else:
-            messages.success(request, "Your review is part of the log.")
+            messages.success(request, _("Your review is part of the log."))
             return redirect("audit:reviews", workspace_slug=workspace_slug)
     rows = list(SignOff.objects.for_workspace(workspace)[:200])
     last = rows[0].until if rows else now - timedelta(days=7)
@@ -137,7 +138,11 @@ def schedule_list(request: WorkspaceRequest, workspace_slug: str) -> HttpRespons
         except InvalidInput as error:
             fault = error.message
         else:
-            messages.success(request, f"“{made.name}” will be made {made.get_cadence_display()}.")
+            messages.success(
+                request,
+                _("“%(name)s” will be made %(cadence)s.")
+                % {"name": made.name, "cadence": made.get_cadence_display()},
+            )
             return redirect("audit:schedules", workspace_slug=workspace_slug)
     people = {str(user.pk): user for user in schedules.possible_recipients(workspace.pk)}
     rows = list(ReportSchedule.objects.for_workspace(workspace).select_related("made_by"))
@@ -182,7 +187,7 @@ def change_schedule(
         )
     elif verb == "delete":
         schedules.delete_schedule(schedule=schedule, actor=request.actor)
-        messages.success(request, f"“{schedule.name}” is deleted.")
+        messages.success(request, _("“%(name)s” is deleted.") % {"name": schedule.name})
     else:
         raise NotFound
     return redirect("audit:schedules", workspace_slug=workspace_slug)

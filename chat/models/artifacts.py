@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 from django.core.validators import MinValueValidator
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from chat.models.conversations import Conversation, Message
 from chat.models.turns import ToolCall
@@ -29,8 +30,8 @@ class Artifact(WorkspaceModel):
     conversation = models.ForeignKey(
         Conversation, on_delete=models.CASCADE, related_name="artifacts"
     )
-    name = models.CharField(max_length=200, help_text="With its extension.")
-    newest = models.PositiveIntegerField(default=0, help_text="Number of the newest version.")
+    name = models.CharField(max_length=200, help_text=_("With its extension."))
+    newest = models.PositiveIntegerField(default=0, help_text=_("Number of the newest version."))
     is_deleted = models.BooleanField(default=False)
 
     objects = models.Manager.from_queryset(ArtifactQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
@@ -60,10 +61,10 @@ class ArtifactVersion(WorkspaceModel):
 
     artifact = models.ForeignKey(Artifact, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField(validators=[MinValueValidator(1)])
-    content_type = models.CharField(max_length=100, help_text="Found in the content itself.")
-    size = models.PositiveBigIntegerField(help_text="Bytes.")
+    content_type = models.CharField(max_length=100, help_text=_("Found in the content itself."))
+    size = models.PositiveBigIntegerField(help_text=_("Bytes."))
     sha256 = models.CharField(max_length=64)
-    path = models.CharField(max_length=200, help_text="Name within the artifact storage.")
+    path = models.CharField(max_length=200, help_text=_("Name within the artifact storage."))
     origin = models.CharField(max_length=10, choices=[(o.value, o.value) for o in ArtifactOrigin])
     message = models.ForeignKey(Message, on_delete=models.SET_NULL, null=True, related_name="+")
     tool_call = models.ForeignKey(ToolCall, on_delete=models.SET_NULL, null=True, related_name="+")

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from chat.models.artifacts import ArtifactVersion
 from chat.models.conversations import Message
@@ -31,14 +32,14 @@ class Attachment(WorkspaceModel):
     message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="attachments")
     position = models.PositiveSmallIntegerField()
     # Values, so that the message still reads right when the server is gone.
-    server_id = models.UUIDField(null=True, help_text="None: a file.")
+    server_id = models.UUIDField(null=True, help_text=_("None: a file."))
     server_name = models.CharField(max_length=200, blank=True)
     resource_id = models.UUIDField(null=True)
     uri = models.CharField(max_length=2048, blank=True)
     version = models.ForeignKey(
         ArtifactVersion, on_delete=models.SET_NULL, null=True, related_name="+"
     )
-    file = models.JSONField(null=True, help_text="The version as calls and the log name it.")
+    file = models.JSONField(null=True, help_text=_("The version as calls and the log name it."))
     title = models.CharField(max_length=256, blank=True)
     mime_type = models.CharField(max_length=200, blank=True)
     status = models.CharField(
@@ -46,16 +47,18 @@ class Attachment(WorkspaceModel):
         choices=[(s.value, s.value) for s in AttachmentStatus],
         default=AttachmentStatus.QUEUED.value,
     )
-    content = models.JSONField(default=list, help_text="Content parts as they were read.")
-    model_text = models.TextField(blank=True, help_text="What the model reads of it.")
+    content = models.JSONField(default=list, help_text=_("Content parts as they were read."))
+    model_text = models.TextField(blank=True, help_text=_("What the model reads of it."))
     overview = models.TextField(
         blank=True,
         default="",
         db_default="",
-        help_text="What it reads instead, where the whole is too long.",
+        help_text=_("What it reads instead, where the whole is too long."),
     )
     characters = models.PositiveIntegerField(
-        default=0, db_default=0, help_text="Of the whole text of a file; model_text may hold less."
+        default=0,
+        db_default=0,
+        help_text=_("Of the whole text of a file; model_text may hold less."),
     )
     error = models.TextField(blank=True)
     read_at = models.DateTimeField(null=True)

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxLengthValidator
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from chat.values import McpConfig, ModelParameters, ToolProtocol, parse_value
 from workspaces.errors import InvalidInput
@@ -19,9 +20,9 @@ class ModelProvider(WorkspaceModel):
 
     name = models.CharField(max_length=100)
     base_url = models.URLField(
-        "base URL", max_length=500, help_text="Up to and including /v1, for most providers."
+        _("base URL"), max_length=500, help_text=_("Up to and including /v1, for most providers.")
     )
-    api_key = EncryptedTextField("API key")
+    api_key = EncryptedTextField(_("API key"))
     default_model = models.CharField(max_length=200)
     is_active = models.BooleanField(default=True)
 
@@ -49,36 +50,36 @@ class ProviderModel(WorkspaceModel):
         null=True,
         blank=True,
         related_name="known_models",
-        help_text="Empty: the platform's own provider.",
+        help_text=_("Empty: the platform's own provider."),
     )
     model = models.CharField(max_length=200)
     context_tokens = models.PositiveIntegerField(
-        null=True, blank=True, help_text="How many tokens it reads and writes at most."
+        null=True, blank=True, help_text=_("How many tokens it reads and writes at most.")
     )
     prompt_price = models.DecimalField(
-        max_digits=12, decimal_places=6, null=True, blank=True, help_text="Per million tokens."
+        max_digits=12, decimal_places=6, null=True, blank=True, help_text=_("Per million tokens.")
     )
     cached_price = models.DecimalField(
         max_digits=12,
         decimal_places=6,
         null=True,
         blank=True,
-        help_text="Per million prompt tokens that came out of the provider's cache.",
+        help_text=_("Per million prompt tokens that came out of the provider's cache."),
     )
     completion_price = models.DecimalField(
-        max_digits=12, decimal_places=6, null=True, blank=True, help_text="Per million tokens."
+        max_digits=12, decimal_places=6, null=True, blank=True, help_text=_("Per million tokens.")
     )
     sees_pictures = models.BooleanField(
         null=True,
         blank=True,
-        choices=[(True, "Yes"), (False, "No")],
-        help_text="Unknown: the first picture tries it.",
+        choices=[(True, _("Yes")), (False, _("No"))],
+        help_text=_("Unknown: the first picture tries it."),
     )
     learned_protocol = models.CharField(
         max_length=12,
         blank=True,
         choices=[(p.value, p.value) for p in ToolProtocol],
-        help_text="What it was found to need; empty: nothing has been found out.",
+        help_text=_("What it was found to need; empty: nothing has been found out."),
     )
 
     class Meta(WorkspaceModel.Meta):
@@ -102,7 +103,7 @@ class Bud(WorkspaceModel):
     slug = models.SlugField(max_length=60)
     name = models.CharField(max_length=100)
     description = models.CharField(max_length=300, blank=True)
-    avatar = models.CharField(max_length=8, default="🌱", help_text="One emoji.")
+    avatar = models.CharField(max_length=8, default="🌱", help_text=_("One emoji."))
     system_prompt = models.TextField(blank=True, validators=[MaxLengthValidator(50_000)])
     provider = models.ForeignKey(
         ModelProvider,
@@ -110,25 +111,25 @@ class Bud(WorkspaceModel):
         null=True,
         blank=True,
         related_name="buds",
-        help_text="Empty: the platform's own model.",
+        help_text=_("Empty: the platform's own model."),
     )
     model = models.CharField(
-        max_length=200, blank=True, help_text="Empty: the provider's default model."
+        max_length=200, blank=True, help_text=_("Empty: the provider's default model.")
     )
     parameters = models.JSONField(default=dict, blank=True)
     starter_prompts = models.JSONField(default=list, blank=True)
-    mcp_config = models.JSONField("MCP configuration", default=dict, blank=True)
+    mcp_config = models.JSONField(_("MCP configuration"), default=dict, blank=True)
     tool_protocol = models.CharField(
         max_length=12,
         choices=[
-            (ToolProtocol.AUTO.value, "Whatever the model understands"),
-            (ToolProtocol.NATIVE.value, "Function calling"),
-            (ToolProtocol.FENCED_JSON.value, "Fenced JSON, for models without function calling"),
+            (ToolProtocol.AUTO.value, _("Whatever the model understands")),
+            (ToolProtocol.NATIVE.value, _("Function calling")),
+            (ToolProtocol.FENCED_JSON.value, _("Fenced JSON, for models without function calling")),
         ],
         default=ToolProtocol.AUTO.value,
     )
     makes_artifacts = models.BooleanField(
-        default=False, help_text="Offers tools to create and change files of the conversation."
+        default=False, help_text=_("Offers tools to create and change files of the conversation.")
     )
     is_archived = models.BooleanField(default=False)
 
@@ -150,11 +151,11 @@ class Bud(WorkspaceModel):
     def clean(self) -> None:
         super().clean()
         try:
-            _ = self.mcp, self.model_parameters
+            _read = self.mcp, self.model_parameters
         except InvalidInput as error:
             raise ValidationError(dict(error.fields)) from error
         prompts = self.starter_prompts
         if not isinstance(prompts, list) or not all(isinstance(p, str) for p in prompts):
-            raise ValidationError({"starter_prompts": "A list of texts, please."})
+            raise ValidationError({"starter_prompts": _("A list of texts, please.")})
         if len(prompts) > 12 or any(len(p) > 300 for p in prompts):
-            raise ValidationError({"starter_prompts": "At most 12, of at most 300 characters."})
+            raise ValidationError({"starter_prompts": _("At most 12, of at most 300 characters.")})

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from chat.models.buds import Bud
 from chat.values import (
@@ -48,7 +49,9 @@ class Conversation(WorkspaceModel):
         default="",
         db_default="",
         editable=False,
-        help_text="Of what came with the client id; anything else under the same one is refused.",
+        help_text=_(
+            "Of what came with the client id; anything else under the same one is refused."
+        ),
     )
     forked_from = models.UUIDField(null=True, editable=False)
     leaf = models.ForeignKey(
@@ -57,25 +60,25 @@ class Conversation(WorkspaceModel):
         null=True,
         editable=False,
         related_name="+",
-        help_text="Where the path ends that is shown, and that the next message goes on from.",
+        help_text=_("Where the path ends that is shown, and that the next message goes on from."),
     )
     prompt_tokens = models.PositiveBigIntegerField(default=0, editable=False)
     cached_tokens = models.PositiveBigIntegerField(default=0, editable=False)
     completion_tokens = models.PositiveBigIntegerField(default=0, editable=False)
     cost = models.DecimalField(
-        max_digits=14, decimal_places=6, null=True, editable=False, help_text="None: no prices."
+        max_digits=14, decimal_places=6, null=True, editable=False, help_text=_("None: no prices.")
     )
     mcp_config_overrides = models.JSONField(default=dict, blank=True)
     has_files = models.BooleanField(
         default=False,
         db_default=False,
         editable=False,
-        help_text="Buds that make no files may read these.",
+        help_text=_("Buds that make no files may read these."),
     )
     is_pinned = models.BooleanField(default=False)
     is_archived = models.BooleanField(default=False)
     event_seq = models.PositiveBigIntegerField(
-        default=0, editable=False, help_text="Number of the newest event; rows change with it."
+        default=0, editable=False, help_text=_("Number of the newest event; rows change with it.")
     )
     last_message_at = models.DateTimeField(auto_now_add=True, db_index=True)
 
@@ -113,14 +116,14 @@ class Message(WorkspaceModel):
     )
     parent = models.ForeignKey("self", on_delete=models.CASCADE, null=True, related_name="children")
     role = models.CharField(max_length=10, choices=[(r.value, r.value) for r in MessageRole])
-    step = models.PositiveSmallIntegerField(default=0, help_text="Which step of the turn.")
+    step = models.PositiveSmallIntegerField(default=0, help_text=_("Which step of the turn."))
     text = models.TextField(blank=True)
-    reasoning = models.TextField(blank=True, help_text="What the model thought before it spoke.")
+    reasoning = models.TextField(blank=True, help_text=_("What the model thought before it spoke."))
     prompt_tokens = models.PositiveIntegerField(default=0)
     cached_tokens = models.PositiveIntegerField(default=0)
     completion_tokens = models.PositiveIntegerField(default=0)
     status = models.CharField(max_length=10, choices=[(s.value, s.value) for s in MessageStatus])
-    order_key = models.PositiveBigIntegerField(help_text="Place within the conversation.")
+    order_key = models.PositiveBigIntegerField(help_text=_("Place within the conversation."))
     client_id = models.CharField(max_length=64, null=True, blank=True)  # noqa: DJ001 - absent ones are not equal
     client_digest = models.CharField(
         max_length=64,
@@ -128,10 +131,12 @@ class Message(WorkspaceModel):
         default="",
         db_default="",
         editable=False,
-        help_text="Of what came with the client id; anything else under the same one is refused.",
+        help_text=_(
+            "Of what came with the client id; anything else under the same one is refused."
+        ),
     )
     json_meta = models.JSONField(
-        default=dict, help_text="What the model asked for: tool_calls as it worded them."
+        default=dict, help_text=_("What the model asked for: tool_calls as it worded them.")
     )
 
     is_outline: bool = False
@@ -166,12 +171,14 @@ class QueuedMessage(WorkspaceModel):
         default="",
         db_default="",
         editable=False,
-        help_text="Of what came with the client id; anything else under the same one is refused.",
+        help_text=_(
+            "Of what came with the client id; anything else under the same one is refused."
+        ),
     )
     text = models.TextField()
-    attachments = models.JSONField(default=list, help_text="References, as they were sent.")
+    attachments = models.JSONField(default=list, help_text=_("References, as they were sent."))
     is_next = models.BooleanField(
-        default=False, help_text="Sent even if the running turn is stopped: that was the wish."
+        default=False, help_text=_("Sent even if the running turn is stopped: that was the wish.")
     )
     order_key = models.PositiveIntegerField()
 

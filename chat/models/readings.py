@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from chat.models.artifacts import ArtifactVersion
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
@@ -26,20 +27,20 @@ class FileReading(WorkspaceModel):
         ArtifactVersion, on_delete=models.CASCADE, related_name="reading"
     )
     text_path = models.CharField(
-        max_length=200, blank=True, help_text="Name of the text within the artifact storage."
+        max_length=200, blank=True, help_text=_("Name of the text within the artifact storage.")
     )
     characters = models.PositiveIntegerField(default=0)
     lines = models.PositiveIntegerField(default=0)
     outline = models.JSONField(
-        default=list, help_text="Title and first line of each page, sheet, slide or heading."
+        default=list, help_text=_("Title and first line of each page, sheet, slide or heading.")
     )
-    is_cut = models.BooleanField(default=False, help_text="The file holds more than was kept.")
+    is_cut = models.BooleanField(default=False, help_text=_("The file holds more than was kept."))
     picture_path = models.CharField(
-        max_length=200, blank=True, help_text="Name of the picture within the artifact storage."
+        max_length=200, blank=True, help_text=_("Name of the picture within the artifact storage.")
     )
-    width = models.PositiveIntegerField(default=0, help_text="Of the picture, in points.")
+    width = models.PositiveIntegerField(default=0, help_text=_("Of the picture, in points."))
     height = models.PositiveIntegerField(default=0)
-    error = models.TextField(blank=True, help_text="Why it cannot be read.")
+    error = models.TextField(blank=True, help_text=_("Why it cannot be read."))
 
     objects = models.Manager.from_queryset(FileReadingQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
 

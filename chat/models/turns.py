@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from chat.models.conversations import Conversation, Message
 from chat.values import Decision, ToolCallStatus, TurnStatus
@@ -54,23 +55,28 @@ class Turn(WorkspaceModel):
     can_retry = models.BooleanField(default=False)
     notice = models.TextField(blank=True)
     has_read_untrusted = models.BooleanField(
-        default=False, help_text="What the model reads in this turn holds something from outside."
+        default=False,
+        help_text=_("What the model reads in this turn holds something from outside."),
     )
     untrusted_source = models.TextField(
-        blank=True, default="", db_default="", help_text="The newest of it, as the card names it."
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("The newest of it, as the card names it."),
     )
     trims_history = models.BooleanField(
-        default=False, help_text="The model could not read it all: send it less of what is older."
+        default=False,
+        help_text=_("The model could not read it all: send it less of what is older."),
     )
     stop_requested_at = models.DateTimeField(null=True)
 
     lease_owner = models.CharField(max_length=64, blank=True)
-    lease_token = models.PositiveIntegerField(default=0, help_text="Grows with each holder.")
+    lease_token = models.PositiveIntegerField(default=0, help_text=_("Grows with each holder."))
     lease_until = models.DateTimeField(null=True)
     attempt = models.PositiveSmallIntegerField(default=0)
 
     model = models.CharField(max_length=200, blank=True)
-    work_ms = models.PositiveBigIntegerField(default=0, help_text="Time spent, waits left out.")
+    work_ms = models.PositiveBigIntegerField(default=0, help_text=_("Time spent, waits left out."))
     prompt_tokens = models.PositiveIntegerField(default=0)
     cached_tokens = models.PositiveIntegerField(default=0)
     completion_tokens = models.PositiveIntegerField(default=0)
@@ -106,9 +112,9 @@ class ToolCall(WorkspaceModel):
 
     turn = models.ForeignKey(Turn, on_delete=models.CASCADE, related_name="tool_calls")
     message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="tool_calls")
-    position = models.PositiveSmallIntegerField(help_text="Order in which the model asked.")
+    position = models.PositiveSmallIntegerField(help_text=_("Order in which the model asked."))
     provider_call_id = models.CharField(max_length=200)
-    function_name = models.CharField(max_length=200, help_text="As the model wrote it.")
+    function_name = models.CharField(max_length=200, help_text=_("As the model wrote it."))
 
     # Values, so that a card still reads right when server or tool are gone.
     server_id = models.UUIDField(null=True)
@@ -117,10 +123,12 @@ class ToolCall(WorkspaceModel):
     tool_name = models.CharField(max_length=256, blank=True)
     tool_title = models.CharField(max_length=256, blank=True)
     builtin = models.CharField(
-        max_length=40, blank=True, help_text="Name of the built-in tool that was asked for, if one."
+        max_length=40,
+        blank=True,
+        help_text=_("Name of the built-in tool that was asked for, if one."),
     )
     artifact = models.JSONField(
-        null=True, help_text="The artifact's version that it sends, or that it made."
+        null=True, help_text=_("The artifact's version that it sends, or that it made.")
     )
     definition_hash = models.CharField(max_length=64, blank=True)
     annotations = models.JSONField(default=dict)
@@ -137,7 +145,7 @@ class ToolCall(WorkspaceModel):
     approval_rule = models.CharField(max_length=100, blank=True)
     approval_reason = models.TextField(blank=True)
     approval_expires_at = models.DateTimeField(null=True)
-    approval_id = models.UUIDField(null=True, help_text="The single-use approval at the gate.")
+    approval_id = models.UUIDField(null=True, help_text=_("The single-use approval at the gate."))
     decision = models.CharField(
         max_length=10, blank=True, choices=[(d.value, d.value) for d in Decision]
     )
@@ -150,7 +158,7 @@ class ToolCall(WorkspaceModel):
     repeats = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, related_name="+")
     resolution_note = models.TextField(blank=True)
     resolution_due_at = models.DateTimeField(
-        null=True, help_text="Until when a person may say what becomes of it."
+        null=True, help_text=_("Until when a person may say what becomes of it.")
     )
     resolved_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
@@ -159,10 +167,10 @@ class ToolCall(WorkspaceModel):
     checkpoint = EncryptedTextField()
     """Where a call that a server interrupted goes on: JSON of the gate's, from whatever process."""
     was_cached = models.BooleanField(
-        default=False, help_text="The result is that of an earlier, identical call."
+        default=False, help_text=_("The result is that of an earlier, identical call.")
     )
-    result = models.JSONField(null=True, help_text="Content parts, and whether they were cut.")
-    model_text = models.TextField(blank=True, help_text="What the model reads as the result.")
+    result = models.JSONField(null=True, help_text=_("Content parts, and whether they were cut."))
+    model_text = models.TextField(blank=True, help_text=_("What the model reads as the result."))
     error = models.TextField(blank=True)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)

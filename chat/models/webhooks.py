@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from workspaces.outbox import Delivery
 from workspaces.scoping import WorkspaceModel
@@ -12,9 +13,9 @@ from workspaces.secrets import EncryptedTextField
 class WebhookEndpoint(WorkspaceModel):
     """An address of a program, the key that signs what it is sent, and what it wants to hear."""
 
-    url = models.URLField("URL", max_length=500)
-    secret = EncryptedTextField("signing secret")
-    events = models.JSONField(default=list, help_text="Kinds of events; see the API's pages.")
+    url = models.URLField(_("URL"), max_length=500)
+    secret = EncryptedTextField(_("signing secret"))
+    events = models.JSONField(default=list, help_text=_("Kinds of events; see the API's pages."))
     is_active = models.BooleanField(default=True)
     last_error = models.CharField(max_length=200, blank=True, editable=False)
     last_delivered_at = models.DateTimeField(null=True, editable=False)

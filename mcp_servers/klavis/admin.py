@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.db import models
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.klavis import instances, removals
 from mcp_servers.klavis.models import KlavisAccount, KlavisInstance, KlavisRemoval
@@ -38,11 +39,11 @@ class KlavisInstanceAdmin(ReadOnlyAdmin):
     readonly_fields = fields
     actions = ("uninstall",)
 
-    @admin.display(description="Whose")
+    @admin.display(description=_("Whose"))
     def whose(self, instance: KlavisInstance) -> str:
         return instance.user.email if instance.user is not None else "The workspace's"
 
-    @admin.action(description="Uninstall")
+    @admin.action(description=_("Uninstall"))
     def uninstall(self, request: HttpRequest, queryset: models.QuerySet[KlavisInstance]) -> None:
         for instance in queryset.select_related("workspace"):
             with telling(request):
@@ -58,7 +59,7 @@ class KlavisRemovalAdmin(ReadOnlyAdmin):
     readonly_fields = fields
     actions = ("give_up",)
 
-    @admin.action(description="Give up")
+    @admin.action(description=_("Give up"))
     def give_up(self, request: HttpRequest, queryset: models.QuerySet[KlavisRemoval]) -> None:
         for removal in queryset:
             with telling(request):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 if TYPE_CHECKING:
     from mcp_servers.client.transports import Opener
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 class KlavisConfig(AppConfig):
     name = "mcp_servers.klavis"
     label = "klavis"
-    verbose_name = "Klavis"
+    verbose_name = _("Klavis")
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:

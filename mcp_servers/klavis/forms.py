@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.client.values import Effect
 from mcp_servers.klavis.accounts import MAX_KEY_LENGTH, AccountDraft, platform_key
 from mcp_servers.klavis.models import DEFAULT_BASE_URL, KlavisAccount, KlavisDialect
-from mcp_servers.pages.forms.common import SECRET_HELP
+from mcp_servers.pages.forms.common import KEPT_SECRET_HELP, SECRET_HELP
 from workspaces.outbound import MAX_URL_LENGTH
 
 
@@ -17,22 +18,24 @@ class KlavisAccountForm(forms.Form):
     """The workspace's account."""
 
     base_url = forms.CharField(
-        label="Base URL",
+        label=_("Base URL"),
         max_length=MAX_URL_LENGTH,
         initial=DEFAULT_BASE_URL,
-        help_text="A different address removes the stored key, and you have to install the services again.",
+        help_text=_(
+            "A different address removes the stored key, and you have to install the services again."
+        ),
     )
     api_key = forms.CharField(
-        label="API key",
+        label=_("API key"),
         max_length=MAX_KEY_LENGTH,
         required=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
         help_text=SECRET_HELP,
     )
     dialect = forms.ChoiceField(
-        label="API", choices=KlavisDialect.choices, initial=KlavisDialect.AUTO
+        label=_("API"), choices=KlavisDialect.choices, initial=KlavisDialect.AUTO
     )
-    is_active = forms.BooleanField(label="Switched on", required=False, initial=True)
+    is_active = forms.BooleanField(label=_("Switched on"), required=False, initial=True)
 
     def __init__(self, *args: Any, account: KlavisAccount | None = None, **kwargs: Any) -> None:
         if account is not None:
@@ -46,11 +49,11 @@ class KlavisAccountForm(forms.Form):
             )
         super().__init__(*args, **kwargs)
         if account is not None and account.api_key:
-            self.fields["api_key"].help_text = f"Leave empty to keep the current one. {SECRET_HELP}"
+            self.fields["api_key"].help_text = KEPT_SECRET_HELP
         elif platform_key():
-            self.fields[
-                "api_key"
-            ].help_text = "Leave this empty to use the key that the platform's owner has set."
+            self.fields["api_key"].help_text = _(
+                "Leave this empty to use the key that the platform's owner has set."
+            )
 
     def draft(self) -> AccountDraft:
         """What the form says."""
@@ -66,13 +69,15 @@ class KlavisAccountForm(forms.Form):
 class ActionRuleForm(forms.Form):
     """What is to happen when a tool runs an action by name."""
 
-    action = forms.CharField(max_length=200, help_text="As the tool names it, such as send_email.")
+    action = forms.CharField(
+        max_length=200, help_text=_("As the tool names it, such as send_email.")
+    )
     service = forms.CharField(max_length=200, required=False)
     category = forms.CharField(max_length=200, required=False)
     effect = forms.ChoiceField(
         choices=[
-            (Effect.CONFIRM.value, "Ask each time"),
-            (Effect.DENY.value, "Refuse"),
-            (Effect.AUTO.value, "Run by itself"),
+            (Effect.CONFIRM.value, _("Ask each time")),
+            (Effect.DENY.value, _("Refuse")),
+            (Effect.AUTO.value, _("Run by itself")),
         ]
     )

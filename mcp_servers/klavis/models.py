@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 from uuid_utils.compat import uuid7
 
 from mcp_servers.models.servers import McpServer
@@ -29,9 +30,9 @@ DEFAULT_BASE_URL: Final = "https://api.klavis.ai"
 class KlavisDialect(models.TextChoices):
     """Which form of the provider's API a deployment speaks."""
 
-    AUTO = "auto", "Find out"
-    CURRENT = "current", "Current"
-    OLDER = "older", "Older, up to 2.7"
+    AUTO = "auto", _("Find out")
+    CURRENT = "current", _("Current")
+    OLDER = "older", _("Older, up to 2.7")
 
 
 class KlavisAccount(WorkspaceModel):
@@ -39,12 +40,12 @@ class KlavisAccount(WorkspaceModel):
 
     secrets_label: ClassVar[str] = "mcp_servers.klavisaccount"
     """These tables were the servers' app's; their names, and the label of what is encrypted in them, stay."""
-    base_url = models.CharField("base URL", max_length=MAX_URL_LENGTH, default=DEFAULT_BASE_URL)
-    api_key = EncryptedTextField("API key")
+    base_url = models.CharField(_("base URL"), max_length=MAX_URL_LENGTH, default=DEFAULT_BASE_URL)
+    api_key = EncryptedTextField(_("API key"))
     dialect = models.CharField(
-        "API", max_length=10, choices=KlavisDialect.choices, default=KlavisDialect.AUTO
+        _("API"), max_length=10, choices=KlavisDialect.choices, default=KlavisDialect.AUTO
     )
-    is_active = models.BooleanField("switched on", default=True)
+    is_active = models.BooleanField(_("switched on"), default=True)
     found_dialect = models.CharField(max_length=10, blank=True, editable=False)
     """What the automatic choice found to work."""
     user_key = EncryptedTextField(editable=False)
@@ -60,7 +61,7 @@ class KlavisAccount(WorkspaceModel):
 
     class Meta(WorkspaceModel.Meta):
         db_table = "mcp_servers_klavisaccount"
-        verbose_name = "Klavis account"
+        verbose_name = _("Klavis account")
         constraints = [
             models.UniqueConstraint(fields=["workspace"], name="klavis_account_one"),
         ]
@@ -75,15 +76,15 @@ class KlavisAccount(WorkspaceModel):
 
 
 class InstanceKind(models.TextChoices):
-    SINGLE = "single", "One service"
-    STRATA = "strata", "Several services behind one server"
+    SINGLE = "single", _("One service")
+    STRATA = "strata", _("Several services behind one server")
 
 
 class InstanceState(models.TextChoices):
-    CREATING = "creating", "Being made"
-    WAITING_FOR_SIGN_IN = "waiting_for_sign_in", "Waiting for sign-in"
-    READY = "ready", "Ready"
-    FAILED = "failed", "Failed"
+    CREATING = "creating", _("Being made")
+    WAITING_FOR_SIGN_IN = "waiting_for_sign_in", _("Waiting for sign-in")
+    READY = "ready", _("Ready")
+    FAILED = "failed", _("Failed")
 
 
 class KlavisInstanceQuerySet(WorkspaceQuerySet["KlavisInstance"]):
@@ -134,8 +135,8 @@ class KlavisInstance(WorkspaceModel):
     )
     reason = models.CharField(max_length=300, blank=True, editable=False)
     """Why it is in that state, in plain words."""
-    is_read_only = models.BooleanField("only reads", default=False)
-    uses_rest = models.BooleanField("through the provider's REST interface", default=False)
+    is_read_only = models.BooleanField(_("only reads"), default=False)
+    uses_rest = models.BooleanField(_("through the provider's REST interface"), default=False)
     """For where a direct connection is impossible."""
     polls = models.PositiveIntegerField(default=0, editable=False)
     next_poll_at = models.DateTimeField(null=True, editable=False)
@@ -150,7 +151,7 @@ class KlavisInstance(WorkspaceModel):
     class Meta(WorkspaceModel.Meta):
         db_table = "mcp_servers_klavisinstance"
         ordering = ["title", "id"]
-        verbose_name = "Klavis instance"
+        verbose_name = _("Klavis instance")
         constraints = [
             models.UniqueConstraint(
                 fields=["workspace", "user", "server_name"],
@@ -170,9 +171,9 @@ class KlavisInstance(WorkspaceModel):
 
 
 class RemovalKind(models.TextChoices):
-    INSTANCE = "instance", "Instance"
-    STRATA = "strata", "Several services"
-    USER = "user", "Everything of one account"
+    INSTANCE = "instance", _("Instance")
+    STRATA = "strata", _("Several services")
+    USER = "user", _("Everything of one account")
 
 
 class KlavisRemoval(models.Model):
@@ -202,8 +203,8 @@ class KlavisRemoval(models.Model):
         base_manager_name = "unscoped"
         default_manager_name = "unscoped"
         ordering = ["created_at", "id"]
-        verbose_name = "deletion at Klavis"
-        verbose_name_plural = "deletions at Klavis"
+        verbose_name = _("deletion at Klavis")
+        verbose_name_plural = _("deletions at Klavis")
         indexes = [models.Index(fields=["next_attempt_at"], name="klavis_removal_due")]
 
     def __str__(self) -> str:

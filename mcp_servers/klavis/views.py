@@ -12,6 +12,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from mcp_servers.client.values import Effect
@@ -60,7 +61,7 @@ def save(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     if account.is_usable:
         _try(request)
     else:
-        messages.success(request, "Saved.")
+        messages.success(request, _("Saved."))
     return redirect(_home(request))
 
 

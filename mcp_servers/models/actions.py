@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.client.values import Effect
 from mcp_servers.models.servers import McpServer
@@ -24,8 +25,8 @@ class ActionRule(WorkspaceModel):
 
     class Meta(WorkspaceModel.Meta):
         ordering = ["service", "category", "action", "id"]
-        verbose_name = "rule on an action"
-        verbose_name_plural = "rules on actions"
+        verbose_name = _("rule on an action")
+        verbose_name_plural = _("rules on actions")
         constraints = [models.UniqueConstraint(fields=["server", "key"], name="action_rule_once")]
 
     def __str__(self) -> str:

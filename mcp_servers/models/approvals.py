@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Self
 
 from django.conf import settings
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.models.tools import McpTool
 from workspaces.scoping import WorkspaceManager, WorkspaceModel, WorkspaceQuerySet
@@ -37,7 +38,7 @@ class Approval(WorkspaceModel):
     objects = WorkspaceManager()  # type: ignore[misc]  # an instance variable, says the plugin
 
     class Meta(WorkspaceModel.Meta):
-        verbose_name = "approval"
+        verbose_name = _("approval")
         constraints = [
             models.UniqueConstraint(fields=["workspace", "call_id"], name="approval_one_per_call")
         ]
@@ -75,7 +76,7 @@ class ToolPermission(WorkspaceModel):
 
     class Meta(WorkspaceModel.Meta):
         ordering = ["-id"]
-        verbose_name = "tool permission"
+        verbose_name = _("tool permission")
         constraints = [
             models.UniqueConstraint(
                 fields=["user", "tool", "conversation_id", "action"],

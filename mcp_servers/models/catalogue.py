@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from workspaces.scoping import WorkspaceManager, WorkspaceModel
 
@@ -12,13 +13,13 @@ class CatalogueChoice(WorkspaceModel):
 
     source = models.CharField(max_length=20)
     slug = models.CharField(max_length=100)
-    is_for_everybody = models.BooleanField("members may install it", default=False)
+    is_for_everybody = models.BooleanField(_("members may install it"), default=False)
 
     objects = WorkspaceManager()  # type: ignore[misc]  # an instance variable, says the plugin
 
     class Meta(WorkspaceModel.Meta):
         ordering = ["source", "slug"]
-        verbose_name = "catalogue choice"
+        verbose_name = _("catalogue choice")
         constraints = [
             models.UniqueConstraint(
                 fields=["workspace", "source", "slug"], name="catalogue_choice_once"

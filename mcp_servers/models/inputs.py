@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Self
 
 from django.conf import settings
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.client.inputs import InputKind
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
@@ -16,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class InputStatus(models.TextChoices):
-    PENDING = "pending", "Waiting"
-    ACCEPTED = "accepted", "Answered"
-    DECLINED = "declined", "Declined"
-    CANCELLED = "cancelled", "Cancelled"
-    EXPIRED = "expired", "Ran out"
+    PENDING = "pending", _("Waiting")
+    ACCEPTED = "accepted", _("Answered")
+    DECLINED = "declined", _("Declined")
+    CANCELLED = "cancelled", _("Cancelled")
+    EXPIRED = "expired", _("Ran out")
 
 
 class InputRequestQuerySet(WorkspaceQuerySet["InputRequest"]):
@@ -71,7 +72,7 @@ class InputRequest(WorkspaceModel):
 
     class Meta(WorkspaceModel.Meta):
         ordering = ["id"]
-        verbose_name = "input request"
+        verbose_name = _("input request")
         indexes = [
             models.Index(fields=["workspace", "conversation_id"], name="input_of_conversation"),
             models.Index(fields=["call_id"], name="input_of_call"),

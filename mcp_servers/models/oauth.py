@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.models.servers import McpServer
 from workspaces.outbound import MAX_URL_LENGTH
@@ -27,9 +28,9 @@ MAX_SCOPE_LENGTH = 4000
 class ClientKind(models.TextChoices):
     """How we came to be known at an issuer, in the order in which that is tried."""
 
-    REGISTERED = "registered", "Entered by an administrator"
-    DOCUMENT = "document", "Client ID metadata document"
-    DYNAMIC = "dynamic", "Registered by itself"
+    REGISTERED = "registered", _("Entered by an administrator")
+    DOCUMENT = "document", _("Client ID metadata document")
+    DYNAMIC = "dynamic", _("Registered by itself")
 
 
 class OAuthClient(WorkspaceModel):
@@ -55,7 +56,7 @@ class OAuthClient(WorkspaceModel):
     objects = WorkspaceManager()  # type: ignore[misc]  # an instance variable, says the plugin
 
     class Meta(WorkspaceModel.Meta):
-        verbose_name = "OAuth client"
+        verbose_name = _("OAuth client")
         constraints = [
             models.UniqueConstraint(fields=["server", "issuer"], name="oauth_client_per_issuer"),
             models.CheckConstraint(condition=~Q(issuer=""), name="oauth_client_has_issuer"),
@@ -119,7 +120,7 @@ class OAuthGrant(WorkspaceModel):
 
     class Meta(WorkspaceModel.Meta):
         ordering = ["-id"]
-        verbose_name = "connected account"
+        verbose_name = _("connected account")
         constraints = [
             models.UniqueConstraint(
                 fields=["server", "user"],
@@ -165,7 +166,7 @@ class OAuthAttempt(WorkspaceModel):
     objects = WorkspaceManager()  # type: ignore[misc]  # an instance variable, says the plugin
 
     class Meta(WorkspaceModel.Meta):
-        verbose_name = "sign-in attempt"
+        verbose_name = _("sign-in attempt")
         indexes = [models.Index(fields=["expires_at"], name="oauth_attempt_expiry")]
 
     def __str__(self) -> str:
@@ -185,7 +186,7 @@ class ToolSighting(WorkspaceModel):
     objects = WorkspaceManager()  # type: ignore[misc]  # an instance variable, says the plugin
 
     class Meta(WorkspaceModel.Meta):
-        verbose_name = "tool sighting"
+        verbose_name = _("tool sighting")
         constraints = [
             models.UniqueConstraint(fields=["user", "tool"], name="tool_sighting_once"),
         ]

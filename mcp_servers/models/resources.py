@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.models.servers import McpServer, of_visible_servers
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
@@ -38,7 +39,7 @@ class McpResource(WorkspaceModel):
     server = models.ForeignKey(
         McpServer, on_delete=models.CASCADE, related_name="resources", editable=False
     )
-    uri = models.CharField("URI", max_length=MAX_URI_LENGTH, editable=False)
+    uri = models.CharField(_("URI"), max_length=MAX_URI_LENGTH, editable=False)
     """For a template: an RFC 6570 template."""
     is_template = models.BooleanField(default=False, editable=False)
     name = models.CharField(max_length=MAX_NAME_LENGTH, blank=True, editable=False)
@@ -49,7 +50,7 @@ class McpResource(WorkspaceModel):
     """In bytes, if the server says so."""
     annotations = models.JSONField(default=dict, editable=False)
     icons = models.JSONField(default=list, editable=False)
-    is_enabled = models.BooleanField("switched on", default=True)
+    is_enabled = models.BooleanField(_("switched on"), default=True)
     is_watched = models.BooleanField(default=False, editable=False)
     """Somebody attached it, so connections subscribe to its changes."""
     changed_at = models.DateTimeField(null=True, editable=False)
@@ -62,7 +63,7 @@ class McpResource(WorkspaceModel):
 
     class Meta(WorkspaceModel.Meta):
         ordering = ["name", "id"]
-        verbose_name = "resource"
+        verbose_name = _("resource")
         constraints = [
             models.UniqueConstraint(
                 fields=["server", "is_template", "uri"], name="mcp_resource_once"
@@ -85,7 +86,7 @@ class McpPrompt(WorkspaceModel):
     arguments = models.JSONField(default=list, editable=False)
     """A list of {"name", "title", "description", "required"}."""
     icons = models.JSONField(default=list, editable=False)
-    is_enabled = models.BooleanField("switched on", default=True)
+    is_enabled = models.BooleanField(_("switched on"), default=True)
     first_seen_at = models.DateTimeField(auto_now_add=True)
     last_seen_at = models.DateTimeField(editable=False)
     removed_at = models.DateTimeField(null=True, editable=False)
@@ -94,7 +95,7 @@ class McpPrompt(WorkspaceModel):
 
     class Meta(WorkspaceModel.Meta):
         ordering = ["name", "id"]
-        verbose_name = "prompt"
+        verbose_name = _("prompt")
         constraints = [models.UniqueConstraint(fields=["server", "name"], name="mcp_prompt_once")]
 
     def __str__(self) -> str:

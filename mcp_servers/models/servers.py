@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 from uuid_utils.compat import uuid7
 
 from mcp_servers.client import transports
@@ -33,24 +34,24 @@ class StdioProgram(models.Model):
     description = models.TextField(blank=True)
     command = models.CharField(
         max_length=500,
-        help_text="An absolute path, or the word python for the platform's own interpreter.",
+        help_text=_("An absolute path, or the word python for the platform's own interpreter."),
     )
     args = models.JSONField(
-        "arguments",
+        _("arguments"),
         default=list,
         blank=True,
-        help_text='A list of texts; "{name}" is replaced by that parameter.',
+        help_text=_('A list of texts; "{name}" is replaced by that parameter.'),
     )
     parameters = models.JSONField(
         default=list,
         blank=True,
-        help_text='A list of {"name", "title", "type": "word" | "integer" | "choice", …}.',
+        help_text=_('A list of {"name", "title", "type": "word" | "integer" | "choice", …}.'),
     )
     env_names = models.JSONField(
-        "environment",
+        _("environment"),
         default=list,
         blank=True,
-        help_text="Names of variables that a workspace may set.",
+        help_text=_("Names of variables that a workspace may set."),
     )
     is_enabled = models.BooleanField(default=True)
     file_hash = models.CharField(max_length=64, blank=True, editable=False)
@@ -62,8 +63,8 @@ class StdioProgram(models.Model):
 
     class Meta:
         ordering = ["title"]
-        verbose_name = "program"
-        verbose_name_plural = "program catalogue"
+        verbose_name = _("program")
+        verbose_name_plural = _("program catalogue")
 
     def __str__(self) -> str:
         return self.title
@@ -89,28 +90,28 @@ class StdioProgram(models.Model):
 class ServerScope(models.TextChoices):
     """Where a server's definition comes from, and so who may change it."""
 
-    GLOBAL = "global", "The platform"
-    WORKSPACE = "workspace", "Workspace"
-    PERSONAL = "personal", "Personal"
+    GLOBAL = "global", _("The platform")
+    WORKSPACE = "workspace", _("Workspace")
+    PERSONAL = "personal", _("Personal")
 
 
 class SamplingPolicy(models.TextChoices):
     """Whether a server may have the model asked something."""
 
-    OFF = "off", "Never"
-    ASK = "ask", "Ask the person"
-    AUTO = "auto", "Within the budget, without asking"
+    OFF = "off", _("Never")
+    ASK = "ask", _("Ask the person")
+    AUTO = "auto", _("Within the budget, without asking")
 
 
 class LogLevel(models.TextChoices):
     """From which level on a server's own log messages are kept in its trace."""
 
-    OFF = "", "None"
-    DEBUG = "debug", "Debug"
-    INFO = "info", "Info"
-    NOTICE = "notice", "Notice"
-    WARNING = "warning", "Warning"
-    ERROR = "error", "Error"
+    OFF = "", _("None")
+    DEBUG = "debug", _("Debug")
+    INFO = "info", _("Info")
+    NOTICE = "notice", _("Notice")
+    WARNING = "warning", _("Warning")
+    ERROR = "error", _("Error")
 
 
 class GlobalServer(models.Model):
@@ -125,27 +126,27 @@ class GlobalServer(models.Model):
     target_label = models.CharField(max_length=500, blank=True)
     definition_hash = models.CharField(max_length=64)
     is_required = models.BooleanField(
-        default=False, help_text="Every workspace has it, and cannot switch it off."
+        default=False, help_text=_("Every workspace has it, and cannot switch it off.")
     )
-    is_present = models.BooleanField(default=True, help_text="Whether the file still names it.")
+    is_present = models.BooleanField(default=True, help_text=_("Whether the file still names it."))
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:
         ordering = ["name"]
-        verbose_name = "global server"
+        verbose_name = _("global server")
 
     def __str__(self) -> str:
         return self.name
 
 
 class AuthType(models.TextChoices):
-    NONE = "none", "None"
-    BEARER = "bearer", "Bearer token"
-    API_KEY = "api_key", "API key in a header"
-    BASIC = "basic", "User name and password"
-    OAUTH = "oauth", "Sign-in (OAuth)"
-    OAUTH_CLIENT = "oauth_client", "OAuth without a person"
+    NONE = "none", _("None")
+    BEARER = "bearer", _("Bearer token")
+    API_KEY = "api_key", _("API key in a header")
+    BASIC = "basic", _("User name and password")
+    OAUTH = "oauth", _("Sign-in (OAuth)")
+    OAUTH_CLIENT = "oauth_client", _("OAuth without a person")
 
 
 OAUTH_TYPES = frozenset({AuthType.OAUTH, AuthType.OAUTH_CLIENT})
@@ -155,16 +156,16 @@ OAUTH_TYPES = frozenset({AuthType.OAUTH, AuthType.OAUTH_CLIENT})
 class AccountUse(models.TextChoices):
     """Whose account at the server calls are made with, where people sign in."""
 
-    USER = "user", "Each person signs in"
-    WORKSPACE = "workspace", "One account for everybody"
+    USER = "user", _("Each person signs in")
+    WORKSPACE = "workspace", _("One account for everybody")
 
 
 class ServerStatus(models.TextChoices):
-    DISCONNECTED = "disconnected", "Disconnected"
-    CONNECTING = "connecting", "Connecting"
-    CONNECTED = "connected", "Connected"
-    AUTH_REQUIRED = "auth_required", "Needs sign-in"
-    ERROR = "error", "Error"
+    DISCONNECTED = "disconnected", _("Disconnected")
+    CONNECTING = "connecting", _("Connecting")
+    CONNECTED = "connected", _("Connected")
+    AUTH_REQUIRED = "auth_required", _("Needs sign-in")
+    ERROR = "error", _("Error")
 
 
 def of_visible_servers(user: User) -> models.Q:
@@ -189,7 +190,7 @@ class McpServer(WorkspaceModel):
 
     name = models.CharField(
         max_length=MAX_NAME_LENGTH,
-        help_text="Shown to people, and put before the names of its tools.",
+        help_text=_("Shown to people, and put before the names of its tools."),
     )
     scope = models.CharField(
         max_length=10, choices=ServerScope.choices, default=ServerScope.WORKSPACE, editable=False
@@ -212,13 +213,13 @@ class McpServer(WorkspaceModel):
     protocol = models.CharField(
         max_length=12,
         choices=[
-            (Protocol.AUTO.value, "Automatic"),
-            (Protocol.LEGACY.value, "With sessions (until 2025-11-25)"),
-            (Protocol.MODERN.value, "Stateless (2026-07-28)"),
+            (Protocol.AUTO.value, _("Automatic")),
+            (Protocol.LEGACY.value, _("With sessions (until 2025-11-25)")),
+            (Protocol.MODERN.value, _("Stateless (2026-07-28)")),
         ],
         default=Protocol.AUTO.value,
     )
-    url = models.CharField("URL", max_length=outbound.MAX_URL_LENGTH, blank=True)
+    url = models.CharField(_("URL"), max_length=outbound.MAX_URL_LENGTH, blank=True)
     program = models.ForeignKey(
         StdioProgram, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
     )
@@ -226,49 +227,55 @@ class McpServer(WorkspaceModel):
     headers = EncryptedJSONField()
     env = EncryptedJSONField("environment")
     auth_type = models.CharField(
-        "authentication", max_length=20, choices=AuthType.choices, default=AuthType.NONE
+        _("authentication"), max_length=20, choices=AuthType.choices, default=AuthType.NONE
     )
     auth_config = EncryptedJSONField("credentials")
     account_use = models.CharField(
-        "accounts", max_length=10, choices=AccountUse.choices, default=AccountUse.USER
+        _("accounts"), max_length=10, choices=AccountUse.choices, default=AccountUse.USER
     )
     """Where people sign in: whether each does, or an administrator once for all."""
     oauth_scope = models.CharField(
-        "scopes",
+        _("scopes"),
         max_length=1000,
         blank=True,
-        help_text="What is asked for when somebody signs in; empty: what the server says it needs.",
+        help_text=_(
+            "What is asked for when somebody signs in; empty: what the server says it needs."
+        ),
     )
     connection_config = models.JSONField(default=dict, blank=True)
-    is_active = models.BooleanField("active", default=True)
+    is_active = models.BooleanField(_("active"), default=True)
     is_blocked = models.BooleanField(default=False, editable=False)
     """An administrator switched somebody's own server off; its owner cannot switch it on again."""
     trusts_annotations = models.BooleanField(
         default=False,
-        help_text="Whether what the server says about its tools may make them run without asking.",
+        help_text=_(
+            "Whether what the server says about its tools may make them run without asking."
+        ),
     )
     allows_new_tools = models.BooleanField(
         default=False,
-        help_text="Whether tools that appear later may be used without somebody accepting them.",
+        help_text=_("Whether tools that appear later may be used without somebody accepting them."),
     )
     answers_elicitation = models.BooleanField(
-        "may ask people",
+        _("may ask people"),
         default=True,
-        help_text="Whether the server may ask the person questions while a tool runs.",
+        help_text=_("Whether the server may ask the person questions while a tool runs."),
     )
     uses_instructions = models.BooleanField(
         default=False,
-        help_text="Whether the server's own instructions are shown to the model, marked as the server's.",
+        help_text=_(
+            "Whether the server's own instructions are shown to the model, marked as the server's."
+        ),
     )
     sampling = models.CharField(
-        "may ask the model",
+        _("may ask the model"),
         max_length=5,
         choices=SamplingPolicy.choices,
         default=SamplingPolicy.OFF,
-        help_text="Whether the server may have the model write something for it.",
+        help_text=_("Whether the server may have the model write something for it."),
     )
     sampling_daily_tokens = models.PositiveIntegerField(
-        default=20_000, help_text="What its requests to the model may cost in a day, in tokens."
+        default=20_000, help_text=_("What its requests to the model may cost in a day, in tokens.")
     )
     sampling_provider_id = models.UUIDField(null=True, blank=True)
     """The model provider for its requests; none: that of the bud."""
@@ -276,7 +283,7 @@ class McpServer(WorkspaceModel):
     roots = models.JSONField(
         default=list,
         blank=True,
-        help_text='Folders the server is told it may work in: a list of {"uri", "name"}.',
+        help_text=_('Folders the server is told it may work in: a list of {"uri", "name"}.'),
     )
     log_level = models.CharField(
         max_length=10, choices=LogLevel.choices, default=LogLevel.INFO, blank=True
@@ -308,8 +315,8 @@ class McpServer(WorkspaceModel):
 
     class Meta(WorkspaceModel.Meta):
         ordering = ["name", "id"]
-        verbose_name = "MCP server"
-        verbose_name_plural = "MCP servers"
+        verbose_name = _("MCP server")
+        verbose_name_plural = _("MCP servers")
         constraints = [
             models.UniqueConstraint(
                 fields=["workspace", "name"],

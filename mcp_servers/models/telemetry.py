@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.models.servers import McpServer, of_visible_servers
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
@@ -37,7 +38,7 @@ class HealthCheck(WorkspaceModel):
 
     class Meta(WorkspaceModel.Meta):
         ordering = ["-checked_at"]
-        verbose_name = "health check"
+        verbose_name = _("health check")
         indexes = [
             models.Index(fields=["server", "-checked_at"], name="health_check_by_server"),
             models.Index(fields=["checked_at"], name="health_check_by_age"),
@@ -81,7 +82,7 @@ class TraceMessage(WorkspaceModel):
 
     class Meta(WorkspaceModel.Meta):
         ordering = ["-id"]
-        verbose_name = "trace message"
+        verbose_name = _("trace message")
         indexes = [
             models.Index(fields=["server", "-id"], name="trace_by_server"),
             models.Index(fields=["at"], name="trace_by_age"),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from django.db import models
 from django.db.models import F
+from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.client.values import Effect, ToolAnnotations, ToolFacts
 from mcp_servers.models import meta_tools
@@ -19,10 +20,10 @@ MAX_NAME_LENGTH = 256
 
 
 class ApprovalOverride(models.TextChoices):
-    INHERIT = "inherit", "Default"
-    AUTO = "auto", "Runs by itself"
-    CONFIRM = "confirm", "Asks first"
-    DENY = "deny", "Blocked"
+    INHERIT = "inherit", _("Default")
+    AUTO = "auto", _("Runs by itself")
+    CONFIRM = "confirm", _("Asks first")
+    DENY = "deny", _("Blocked")
 
 
 class McpToolQuerySet(WorkspaceQuerySet["McpTool"]):
@@ -69,18 +70,20 @@ class McpTool(WorkspaceModel):
     """What a person should know before accepting it, in plain words: hidden characters, look-alike names."""
     renamed_from = models.CharField(max_length=MAX_NAME_LENGTH, blank=True, editable=False)
     """The tool that went when this one came, with the same definition but for the name."""
-    is_enabled = models.BooleanField("switched on", default=True)
+    is_enabled = models.BooleanField(_("switched on"), default=True)
     approval_override = models.CharField(
-        "approval",
+        _("approval"),
         max_length=10,
         choices=ApprovalOverride.choices,
         default=ApprovalOverride.INHERIT,
     )
     cache_seconds = models.PositiveIntegerField(
-        "keep results for",
+        _("keep results for"),
         null=True,
         blank=True,
-        help_text="Seconds for which the result of an identical call is used again; only for tools that just read.",
+        help_text=_(
+            "Seconds for which the result of an identical call is used again; only for tools that just read."
+        ),
     )
     definition_hash = models.CharField(max_length=64, editable=False)
     approved_hash = models.CharField(max_length=64, blank=True, editable=False)
@@ -97,7 +100,7 @@ class McpTool(WorkspaceModel):
 
     class Meta(WorkspaceModel.Meta):
         ordering = ["name", "id"]
-        verbose_name = "tool"
+        verbose_name = _("tool")
         constraints = [
             models.UniqueConstraint(fields=["server", "name"], name="mcp_tool_name_in_server"),
             models.UniqueConstraint(fields=["workspace", "id"], name="mcp_tool_id_in_workspace"),

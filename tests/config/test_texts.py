@@ -1,8 +1,10 @@
-"""Texts that people see: templates hold none that cannot be translated."""
+"""Texts that people see: templates, models, forms and notices hold none that cannot be translated."""
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Final
@@ -40,6 +42,21 @@ ARGUMENTS: Final = {
 }
 #: Elements whose content is no language.
 CODE: Final = {"code", "kbd", "pre", "samp", "script", "style"}
+#: Arguments of fields that people read.
+FIELD_TEXTS: Final = {"empty_label", "help_text", "label", "verbose_name"}
+#: Which argument of a call people read.
+TOLD: Final = {
+    "add_error": 1,
+    "error": 1,
+    "info": 1,
+    "success": 1,
+    "warning": 1,
+    "ValidationError": 0,
+}
+#: Folders and files whose texts are for programs and for those who run them.
+FOR_PROGRAMS: Final = re.compile(
+    r"(^|/)(api|management|migrations|node_modules)(/|\.py$)|^(\.venv|bench|config|tests)/"
+)
 #: What is the same in every language.
 SAME: Final = {"Trellis", "ms", "UTC", "p50", "p95", "p99"}
 
@@ -85,6 +102,7 @@ class _Page(HTMLParser):
 def _in_tag(contents: str) -> list[str]:
     """Find texts in one of Django's tags or variables."""
     found = ["pluralize knows English only"] if "|pluralize" in contents else []
+    found += [f"{text}: Django doubles the percent sign" for text in DOUBLED.findall(contents)]
     found += [
         text for text in FALLBACK.findall(contents) if _has_words(text) and text[1:-1] != "yes,no"
     ]
@@ -155,6 +173,72 @@ def test_templates_hold_no_text_that_cannot_be_translated() -> None:
 def test_the_check_of_texts_sees(source: str, count: int) -> None:
     """REL-300: the check finds bare texts, and those alone."""
     assert len(bare_texts(source)) == count
+
+
+def _texts(tree: ast.AST) -> Iterator[ast.expr]:
+    """Find what models, forms, the admin and notices show."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            owner, _, name = ast.unparse(node.func).rpartition(".")
+            if owner not in {"serializers", "exceptions", "django_filters"}:
+                wanted = FIELD_TEXTS if name.endswith(("Field", "ForeignKey")) else set()
+                wanted = {"description"} if owner == "admin" else wanted
+                yield from (word.value for word in node.keywords if word.arg in wanted)
+                is_model_field = owner == "models" and name.endswith("Field")
+                at = 0 if is_model_field else TOLD.get(name) if owner != "logger" else None
+                yield from () if at is None else node.args[at : at + 1]
+        elif isinstance(node, ast.ClassDef):
+            is_choices = any("Choices" in ast.unparse(base) for base in node.bases)
+            for line in (line for line in node.body if isinstance(line, ast.Assign)):
+                if is_choices and isinstance(line.value, ast.Tuple):
+                    yield line.value.elts[-1]
+                elif ast.unparse(line.targets[0]) in {"verbose_name", "verbose_name_plural"}:
+                    yield line.value
+
+
+def _words_of(text: ast.expr) -> str:
+    """Give what is said in so many words: what is filled in is no text of ours."""
+    parts = text.values if isinstance(text, ast.JoinedStr) else [text]
+    said = [part.value for part in parts if isinstance(part, ast.Constant)]
+    return " ".join(value for value in said if isinstance(value, str))
+
+
+def bare_words(source: str) -> list[tuple[int, str]]:
+    """Find texts of models, forms, the admin and notices that no catalogue can hold; each with its line."""
+    found = [(text.lineno, _words_of(text)) for text in _texts(ast.parse(source))]
+    return [(line, words) for line, words in found if _has_words(words)]
+
+
+def test_models_forms_and_notices_hold_no_text_that_cannot_be_translated() -> None:
+    """REL-300: labels, help texts, choices, form errors and notices go through gettext."""
+    names = {path: path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py")}
+    sources = {name: path for path, name in names.items() if not FOR_PROGRAMS.search(name)}
+    assert len(sources) > 300
+    found = [
+        f"{name}:{line} {text}"
+        for name, path in sources.items()
+        for line, text in bare_words(path.read_text())
+    ]
+    assert not found, "\n".join(sorted(found))
+
+
+@pytest.mark.parametrize(
+    ("source", "count"),
+    [
+        ('name = forms.CharField(label="Name", help_text=_("Shown."))', 1),
+        ('name = models.CharField("name", max_length=5)', 1),
+        ('name = models.CharField(_("name"), help_text=TEXT)', 0),
+        ('messages.success(request, f"{name} is saved.")', 1),
+        ('messages.success(request, _("%(name)s is saved.") % {"name": name})', 0),
+        ('class State(models.TextChoices):\n    ON = "on", "On"\n    OFF = "off", _("Off")', 1),
+        ('class Meta:\n    verbose_name = "rule"', 1),
+        ('form.add_error("name", "Choose another.")', 1),
+        ('name = serializers.CharField(help_text="For programs.")', 0),
+    ],
+)
+def test_the_check_of_python_texts_sees(source: str, count: int) -> None:
+    """REL-300: the check finds bare texts of Python, and those alone."""
+    assert len(bare_words(source)) == count
 
 
 @pytest.mark.parametrize(("folder", "path"), TEMPLATES, ids=lambda path: path.name)

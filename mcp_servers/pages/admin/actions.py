@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib import admin
 from django.db import models
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.models import ActionRule
 from mcp_servers.pages.admin.common import ReadOnlyAdmin, actor_of
@@ -28,7 +29,7 @@ class ActionRuleAdmin(ReadOnlyAdmin):
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
         return super().get_queryset(request).filter(server__owner__isnull=True)
 
-    @admin.action(description="Remove the selected rules")
+    @admin.action(description=_("Remove the selected rules"))
     def take_back(self, request: HttpRequest, queryset: models.QuerySet[ActionRule]) -> None:
         for rule in queryset.select_related("server__workspace"):
             with telling(request):

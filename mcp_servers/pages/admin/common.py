@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from django.contrib import messages
 from django.db import models
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
 
 from mcp_servers.models import McpServer, McpTool
 from mcp_servers.registry.services import ConnectionReport
@@ -44,21 +45,30 @@ def is_owner(request: HttpRequest) -> bool:
 def tool_state(tool: McpTool) -> str:
     """In a few words."""
     if tool.is_removed:
-        return "removed by the server"
+        return _("removed by the server")
     if tool.problem:
-        return f"left out: {tool.problem}"
+        return _("left out: %(problem)s") % {"problem": tool.problem}
     if tool.is_quarantined:
-        return "changed; to be accepted" if tool.approved_hash else "new; to be accepted"
-    return "accepted" if tool.is_enabled else "switched off"
+        return _("changed; to be accepted") if tool.approved_hash else _("new; to be accepted")
+    return _("accepted") if tool.is_enabled else _("switched off")
 
 
 def tell_report(request: HttpRequest, server: McpServer, report: ConnectionReport) -> None:
     """Say on the page what came of a look."""
     if report.ok:
-        told = f"{server.name}: connected in {report.latency_ms} ms, protocol {report.protocol_revision}, {report.tool_count} tools."
+        told = _(
+            "%(name)s: connected in %(latency)s ms, protocol %(protocol)s, %(tools)s tools."
+        ) % {
+            "name": server.name,
+            "latency": report.latency_ms,
+            "protocol": report.protocol_revision,
+            "tools": report.tool_count,
+        }
         messages.success(request, f"{told} {report.message}".strip())
     else:
-        messages.error(request, f"{server.name}: {report.message}")
+        messages.error(
+            request, _("%(name)s: %(message)s") % {"name": server.name, "message": report.message}
+        )
 
 
 class ReadOnlyAdmin(WorkspaceModelAdmin):

@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib import admin
 from django.db import models
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.models import OAuthGrant
 from mcp_servers.oauth.services import revoke_grant
@@ -33,15 +34,15 @@ class OAuthGrantAdmin(OfServerAdmin):
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
-    @admin.display(description="Whose")
+    @admin.display(description=_("Whose"))
     def whose(self, grant: OAuthGrant) -> str:
         return grant.user.email if grant.user is not None else "The workspace's account"
 
-    @admin.display(description="Connected", boolean=True)
+    @admin.display(description=_("Connected"), boolean=True)
     def is_connected(self, grant: OAuthGrant) -> bool:
         return not grant.lost_reason
 
-    @admin.action(description="Disconnect")
+    @admin.action(description=_("Disconnect"))
     def disconnect(self, request: HttpRequest, queryset: models.QuerySet[OAuthGrant]) -> None:
         for grant in queryset.select_related("server__workspace", "client", "user"):
             with telling(request):

@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib import admin
 from django.db import models, transaction
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.models import ApprovalOverride, HealthCheck, McpPrompt, McpResource, McpTool
 from mcp_servers.pages.admin.common import OfServerAdmin, actor_of, tool_state
@@ -76,27 +77,27 @@ class McpToolAdmin(OfServerAdmin):
                     actor=actor_of(request),
                 )
 
-    @admin.display(description="Hints")
+    @admin.display(description=_("Hints"))
     def badges(self, tool: McpTool) -> str:
         return ", ".join(badge.label for badge in badges_of(tool.typed_annotations))
 
-    @admin.display(description="State")
+    @admin.display(description=_("State"))
     def state(self, tool: McpTool) -> str:
         return tool_state(tool)
 
-    @admin.action(description="Switch on")
+    @admin.action(description=_("Switch on"))
     def switch_on(self, request: HttpRequest, queryset: models.QuerySet[McpTool]) -> None:
         for tool in queryset:
             with telling(request):
                 services.set_tool_enabled(tool=tool, is_enabled=True, actor=actor_of(request))
 
-    @admin.action(description="Switch off")
+    @admin.action(description=_("Switch off"))
     def switch_off(self, request: HttpRequest, queryset: models.QuerySet[McpTool]) -> None:
         for tool in queryset:
             with telling(request):
                 services.set_tool_enabled(tool=tool, is_enabled=False, actor=actor_of(request))
 
-    @admin.action(description="Accept the present definition")
+    @admin.action(description=_("Accept the present definition"))
     def accept_definitions(self, request: HttpRequest, queryset: models.QuerySet[McpTool]) -> None:
         for tool in queryset:
             with telling(request):
@@ -126,7 +127,7 @@ class McpResourceAdmin(OfServerAdmin):
                 resource=row, is_enabled=obj.is_enabled, actor=actor_of(request)
             )
 
-    @admin.action(description="Switch on")
+    @admin.action(description=_("Switch on"))
     def switch_on(self, request: HttpRequest, queryset: models.QuerySet[McpResource]) -> None:
         for row in queryset:
             with telling(request):
@@ -134,7 +135,7 @@ class McpResourceAdmin(OfServerAdmin):
                     resource=row, is_enabled=True, actor=actor_of(request)
                 )
 
-    @admin.action(description="Switch off")
+    @admin.action(description=_("Switch off"))
     def switch_off(self, request: HttpRequest, queryset: models.QuerySet[McpResource]) -> None:
         for row in queryset:
             with telling(request):
@@ -166,13 +167,13 @@ class McpPromptAdmin(OfServerAdmin):
                 prompt=row, is_enabled=obj.is_enabled, actor=actor_of(request)
             )
 
-    @admin.action(description="Switch on")
+    @admin.action(description=_("Switch on"))
     def switch_on(self, request: HttpRequest, queryset: models.QuerySet[McpPrompt]) -> None:
         for row in queryset:
             with telling(request):
                 services.set_prompt_enabled(prompt=row, is_enabled=True, actor=actor_of(request))
 
-    @admin.action(description="Switch off")
+    @admin.action(description=_("Switch off"))
     def switch_off(self, request: HttpRequest, queryset: models.QuerySet[McpPrompt]) -> None:
         for row in queryset:
             with telling(request):

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from django.contrib import admin
 from django.db import models
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.models import GlobalServer, StdioProgram, pins
 from mcp_servers.pages.admin.common import actor_of, is_owner
@@ -58,7 +59,7 @@ class StdioProgramAdmin(TrackedModelAdmin):
         obj.problem = ""
         super().save_model(request, obj, form, change)
 
-    @admin.action(description="Accept the programs as they are now")
+    @admin.action(description=_("Accept the programs as they are now"))
     def accept_files(self, request: HttpRequest, queryset: models.QuerySet[StdioProgram]) -> None:
         for program in queryset:
             with telling(request):

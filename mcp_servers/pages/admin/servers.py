@@ -9,6 +9,7 @@ from django.db import models
 from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.models import McpServer, McpTool, StdioProgram
 from mcp_servers.oauth.identity import callback_urls
@@ -46,9 +47,9 @@ class McpServerAdmin(WorkspaceModelAdmin):
     actions = ("test_connections", "refresh_tool_lists", "disconnect", "switch_on", "switch_off")
     fieldsets = (
         (None, {"fields": ("name", "is_active", "trusts_annotations", "allows_new_tools")}),
-        ("Where it is", {"fields": ("transport", "url", "program", "parameters", "protocol")}),
+        (_("Where it is"), {"fields": ("transport", "url", "program", "parameters", "protocol")}),
         (
-            "Credentials",
+            _("Credentials"),
             {
                 "fields": (
                     "stored_secrets",
@@ -65,7 +66,7 @@ class McpServerAdmin(WorkspaceModelAdmin):
             },
         ),
         (
-            "What it may ask for, and is told",
+            _("What it may ask for, and is told"),
             {
                 "fields": (
                     *("answers_elicitation", "uses_instructions", "sampling"),
@@ -73,9 +74,9 @@ class McpServerAdmin(WorkspaceModelAdmin):
                 )
             },
         ),
-        ("Times and limits", {"fields": ("connection_config",)}),
+        (_("Times and limits"), {"fields": ("connection_config",)}),
         (
-            "State",
+            _("State"),
             {
                 "fields": (
                     *(
@@ -162,23 +163,23 @@ class McpServerAdmin(WorkspaceModelAdmin):
         with telling(request):
             services.delete_server(server=obj, actor=actor_of(request))
 
-    @admin.display(description="Where")
+    @admin.display(description=_("Where"))
     def where(self, server: McpServer) -> str:
         label = server.target_label
         # The path of somebody's own server may be a secret of theirs.
         return label if server.owner_id is None else "/".join(label.split("/")[:3])
 
-    @admin.display(description="Tools")
+    @admin.display(description=_("Tools"))
     def tool_count(self, server: McpServer) -> str:
         counts = server.__dict__
         return f"{counts.get('callable_count') or 0} of {counts.get('offered_count') or 0}"
 
-    @admin.display(description="Register at the issuer")
+    @admin.display(description=_("Register at the issuer"))
     def callback_addresses(self, server: McpServer) -> str:
         """Where a client that somebody registers by hand has to send people back to."""
         return "–" if server._state.adding else "\n".join(callback_urls(server.pk))
 
-    @admin.display(description="Stored")
+    @admin.display(description=_("Stored"))
     def stored_secrets(self, server: McpServer) -> str:
         stored = {
             "headers": server.headers,
@@ -187,7 +188,7 @@ class McpServerAdmin(WorkspaceModelAdmin):
         }
         return ", ".join(name for name, secret in stored.items() if secret) or "nothing"
 
-    @admin.display(description="Tools")
+    @admin.display(description=_("Tools"))
     def tool_list(self, server: McpServer) -> SafeString:
         if server._state.adding:
             return SafeString("–")
@@ -201,7 +202,7 @@ class McpServerAdmin(WorkspaceModelAdmin):
             ),
         )
 
-    @admin.action(description="Test connection")
+    @admin.action(description=_("Test connection"))
     def test_connections(self, request: HttpRequest, queryset: models.QuerySet[McpServer]) -> None:
         for server in queryset:
             with telling(request):
@@ -211,7 +212,7 @@ class McpServerAdmin(WorkspaceModelAdmin):
                     services.test_connection(server=server, actor=actor_of(request)),
                 )
 
-    @admin.action(description="Read the tool list again")
+    @admin.action(description=_("Read the tool list again"))
     def refresh_tool_lists(
         self, request: HttpRequest, queryset: models.QuerySet[McpServer]
     ) -> None:
@@ -221,17 +222,17 @@ class McpServerAdmin(WorkspaceModelAdmin):
                     request, server, services.refresh_tools(server=server, actor=actor_of(request))
                 )
 
-    @admin.action(description="Disconnect")
+    @admin.action(description=_("Disconnect"))
     def disconnect(self, request: HttpRequest, queryset: models.QuerySet[McpServer]) -> None:
         for server in queryset:
             with telling(request):
                 services.disconnect_server(server=server, actor=actor_of(request))
 
-    @admin.action(description="Switch on")
+    @admin.action(description=_("Switch on"))
     def switch_on(self, request: HttpRequest, queryset: models.QuerySet[McpServer]) -> None:
         self._switch(request, queryset, is_active=True)
 
-    @admin.action(description="Switch off")
+    @admin.action(description=_("Switch off"))
     def switch_off(self, request: HttpRequest, queryset: models.QuerySet[McpServer]) -> None:
         self._switch(request, queryset, is_active=False)
 

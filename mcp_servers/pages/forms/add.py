@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.client import transports
 from mcp_servers.client.values import Protocol
@@ -34,10 +35,10 @@ class AddServerForm(forms.Form):
 
     name = forms.CharField(
         max_length=MAX_NAME_LENGTH,
-        help_text="People see this name, and it is part of the tools' names.",
+        help_text=_("People see this name, and it is part of the tools' names."),
     )
     url = forms.CharField(
-        label="URL",
+        label=_("URL"),
         max_length=MAX_URL_LENGTH,
         widget=forms.URLInput(attrs={"placeholder": "https://example.com/mcp"}),
         help_text=transports.address_help(),
@@ -49,10 +50,12 @@ class AddServerForm(forms.Form):
         help_text=transports.automatic_help(),
     )
     auth_type = forms.ChoiceField(
-        label="Authentication",
+        label=_("Authentication"),
         choices=AuthType.choices,
         initial=AuthType.NONE,
-        help_text="With sign-in, people sign in on the server's own page. You will find the callback URL in the settings after adding the server.",
+        help_text=_(
+            "With sign-in, people sign in on the server's own page. You will find the callback URL in the settings after adding the server."
+        ),
     )
     auth_name = forms.CharField(
         label=NAME_LABEL, max_length=MAX_URL_LENGTH, required=False, help_text=NAME_HELP
@@ -75,18 +78,18 @@ class AddServerForm(forms.Form):
         label=SCOPE_LABEL, max_length=MAX_SCOPE_LENGTH, required=False, help_text=SCOPE_HELP
     )
     headers = forms.CharField(
-        label="Further headers",
+        label=_("Further headers"),
         required=False,
         widget=forms.Textarea(
             attrs={"rows": 2, "placeholder": "X-Team: garden", "spellcheck": "false"}
         ),
-        help_text=f"One name: value on each line. {SECRET_HELP}",
+        help_text=_("One name: value on each line. Stored encrypted, and never shown again."),
     )
     protocol = forms.ChoiceField(choices=PROTOCOL_CHOICES, initial=Protocol.AUTO.value)
     trusts_annotations = forms.BooleanField(
-        label="Trust what this server says about its tools",
+        label=_("Trust what this server says about its tools"),
         required=False,
-        help_text="Tools that it marks as read-only then run without asking.",
+        help_text=_("Tools that it marks as read-only then run without asking."),
     )
 
     def draft(self) -> ServerDraft:
@@ -133,13 +136,13 @@ class ProgramForm(forms.Form):
 
     name = forms.CharField(
         max_length=MAX_NAME_LENGTH,
-        help_text="People see this name, and it is part of the tools' names.",
+        help_text=_("People see this name, and it is part of the tools' names."),
     )
     program = forms.ModelChoiceField(queryset=StdioProgram.objects.none(), to_field_name="slug")
     trusts_annotations = forms.BooleanField(
-        label="Trust what this program says about its tools",
+        label=_("Trust what this program says about its tools"),
         required=False,
-        help_text="Tools that it marks as read-only then run without asking.",
+        help_text=_("Tools that it marks as read-only then run without asking."),
     )
     prefix = "catalogue"
 

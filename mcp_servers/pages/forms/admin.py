@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy as _
 from unfold.widgets import (
     UnfoldAdminPasswordWidget,
     UnfoldAdminTextareaWidget,
@@ -19,8 +20,8 @@ from mcp_servers.models import LogLevel, McpServer, SamplingPolicy, ServerScope
 from mcp_servers.models.servers import OAUTH_TYPES, AccountUse, AuthType
 from mcp_servers.pages.forms.add import AddServerForm
 from mcp_servers.pages.forms.common import (
+    KEPT_SECRET_HELP,
     NAME_LABEL,
-    SECRET_HELP,
     SECRET_LABEL,
     add_domain_error,
     read_auth,
@@ -35,16 +36,22 @@ class ServerAdminForm(forms.ModelForm):
     """The admin's form; secrets can be set and cleared, and are never shown."""
 
     headers = forms.CharField(
-        label="Request headers",
+        label=_("Request headers"),
         required=False,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 3, "spellcheck": "false"}),
-        help_text=f"One name: value on each line; replaces all headers. Leave empty to keep the current ones. {SECRET_HELP}",
+        help_text=_(
+            "One name: value on each line; replaces all headers. Leave empty to keep the current ones."
+            " Stored encrypted, and never shown again."
+        ),
     )
     env = forms.CharField(
-        label="Environment",
+        label=_("Environment"),
         required=False,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 3, "spellcheck": "false"}),
-        help_text=f"One NAME=value on each line; replaces all. Leave empty to keep the current ones. {SECRET_HELP}",
+        help_text=_(
+            "One NAME=value on each line; replaces all. Leave empty to keep the current ones."
+            " Stored encrypted, and never shown again."
+        ),
     )
     auth_name = forms.CharField(
         label=NAME_LABEL,
@@ -58,10 +65,10 @@ class ServerAdminForm(forms.ModelForm):
         max_length=8000,
         required=False,
         widget=UnfoldAdminPasswordWidget(attrs={"autocomplete": "off"}),
-        help_text=f"Leave empty to keep the current one. {SECRET_HELP}",
+        help_text=KEPT_SECRET_HELP,
     )
     clears_secrets = forms.BooleanField(
-        label="Delete all stored headers, variables and credentials",
+        label=_("Delete all stored headers, variables and credentials"),
         required=False,
         widget=UnfoldBooleanSwitchWidget,
     )

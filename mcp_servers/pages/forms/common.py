@@ -5,27 +5,33 @@ from __future__ import annotations
 from typing import Final
 
 from django import forms
+from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.client.values import Protocol
 from mcp_servers.models.servers import OAUTH_TYPES, AccountUse, AuthType
 from workspaces.errors import DomainError, InvalidInput
 
-SECRET_HELP: Final = "Stored encrypted, and never shown again."  # noqa: S105  a help text
-NAME_LABEL: Final = "Header, user name or client ID"
-NAME_HELP: Final = (
+SECRET_HELP: Final = _("Stored encrypted, and never shown again.")
+KEPT_SECRET_HELP: Final = _(
+    "Leave empty to keep the current one. Stored encrypted, and never shown again."
+)
+NAME_LABEL: Final = _("Header, user name or client ID")
+NAME_HELP: Final = _(
     "For an API key: the header, such as X-API-Key. For a password: the user name."
     " For sign-in: only if you registered a client at the issuer yourself."
 )
-SECRET_LABEL: Final = "Token, key, password or client secret"  # noqa: S105  a label
-ACCOUNT_LABEL: Final = "Whose account"
-ACCOUNT_HELP: Final = "With one account for everybody, an administrator signs in once, and whoever uses this server here acts as it."
-SCOPE_LABEL: Final = "Scopes"
-SCOPE_HELP: Final = "Asked for at the sign-in. Empty: what the server says it needs."
+SECRET_LABEL: Final = _("Token, key, password or client secret")
+ACCOUNT_LABEL: Final = _("Whose account")
+ACCOUNT_HELP: Final = _(
+    "With one account for everybody, an administrator signs in once, and whoever uses this server here acts as it."
+)
+SCOPE_LABEL: Final = _("Scopes")
+SCOPE_HELP: Final = _("Asked for at the sign-in. Empty: what the server says it needs.")
 ACCOUNT_CHOICES: Final = AccountUse.choices
 PROTOCOL_CHOICES: Final = [
-    (Protocol.AUTO.value, "Automatic"),
-    (Protocol.LEGACY.value, "With sessions (until 2025-11-25)"),
-    (Protocol.MODERN.value, "Stateless (2026-07-28)"),
+    (Protocol.AUTO.value, _("Automatic")),
+    (Protocol.LEGACY.value, _("With sessions (until 2025-11-25)")),
+    (Protocol.MODERN.value, _("Stateless (2026-07-28)")),
 ]
 
 

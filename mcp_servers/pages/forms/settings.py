@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from django import forms
+from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.client import transports
 from mcp_servers.client.values import Protocol
@@ -17,12 +18,12 @@ from mcp_servers.pages.forms.common import (
     ACCOUNT_CHOICES,
     ACCOUNT_HELP,
     ACCOUNT_LABEL,
+    KEPT_SECRET_HELP,
     NAME_HELP,
     NAME_LABEL,
     PROTOCOL_CHOICES,
     SCOPE_HELP,
     SCOPE_LABEL,
-    SECRET_HELP,
     SECRET_LABEL,
     read_auth,
     read_lines,
@@ -79,19 +80,21 @@ class SettingsForm(forms.Form):
 
     name = forms.CharField(
         max_length=MAX_NAME_LENGTH,
-        help_text="People see this name, and it is part of the tools' names.",
+        help_text=_("People see this name, and it is part of the tools' names."),
     )
     transport = forms.ChoiceField(choices=transports.remote_choices)
     url = forms.CharField(
-        label="URL",
+        label=_("URL"),
         max_length=MAX_URL_LENGTH,
-        help_text="A different address removes the stored credentials and ends everybody's sign-in. Enter the credentials again if you need them.",
+        help_text=_(
+            "A different address removes the stored credentials and ends everybody's sign-in. Enter the credentials again if you need them."
+        ),
     )
     protocol = forms.ChoiceField(choices=PROTOCOL_CHOICES)
     auth_type = forms.ChoiceField(
-        label="Authentication",
+        label=_("Authentication"),
         choices=AuthType.choices,
-        help_text="Changing the kind of sign-in or the client ID ends everybody's sign-in.",
+        help_text=_("Changing the kind of sign-in or the client ID ends everybody's sign-in."),
     )
     auth_name = forms.CharField(
         label=NAME_LABEL, max_length=MAX_URL_LENGTH, required=False, help_text=NAME_HELP
@@ -101,7 +104,7 @@ class SettingsForm(forms.Form):
         max_length=8000,
         required=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
-        help_text=f"Leave empty to keep the current one. {SECRET_HELP}",
+        help_text=KEPT_SECRET_HELP,
     )
     account_use = forms.ChoiceField(
         label=ACCOUNT_LABEL, choices=ACCOUNT_CHOICES, required=False, help_text=ACCOUNT_HELP
@@ -110,52 +113,59 @@ class SettingsForm(forms.Form):
         label=SCOPE_LABEL, max_length=MAX_SCOPE_LENGTH, required=False, help_text=SCOPE_HELP
     )
     headers = forms.CharField(
-        label="Further headers",
+        label=_("Further headers"),
         required=False,
         widget=forms.Textarea(attrs={"rows": 2, "spellcheck": "false"}),
-        help_text=f"One name: value on each line; replaces all. Leave empty to keep the current ones. {SECRET_HELP}",
+        help_text=_(
+            "One name: value on each line; replaces all. Leave empty to keep the current ones."
+            " Stored encrypted, and never shown again."
+        ),
     )
     trusts_annotations = forms.BooleanField(
-        label="Trust what this server says about its tools",
+        label=_("Trust what this server says about its tools"),
         required=False,
-        help_text="Tools that it marks as read-only then run without asking.",
+        help_text=_("Tools that it marks as read-only then run without asking."),
     )
     allows_new_tools = forms.BooleanField(
-        label="Use new tools right away",
+        label=_("Use new tools right away"),
         required=False,
-        help_text="New tools work right away. Tools with hidden characters are still held for review.",
+        help_text=_(
+            "New tools work right away. Tools with hidden characters are still held for review."
+        ),
     )
     answers_elicitation = forms.BooleanField(
-        label="May ask people questions while a tool runs", required=False
+        label=_("May ask people questions while a tool runs"), required=False
     )
     uses_instructions = forms.BooleanField(
-        label="Show its instructions to the model",
+        label=_("Show its instructions to the model"),
         required=False,
-        help_text="The model sees them marked as the server's own words.",
+        help_text=_("The model sees them marked as the server's own words."),
     )
-    sampling = forms.ChoiceField(label="May ask the model", choices=SamplingPolicy.choices)
+    sampling = forms.ChoiceField(label=_("May ask the model"), choices=SamplingPolicy.choices)
     sampling_daily_tokens = forms.IntegerField(
-        label="Tokens per day", min_value=0, help_text="The limit for its requests to the model."
+        label=_("Tokens per day"),
+        min_value=0,
+        help_text=_("The limit for its requests to the model."),
     )
     sampling_provider_id = forms.TypedChoiceField(
-        label="Model provider", required=False, coerce=str, empty_value=""
+        label=_("Model provider"), required=False, coerce=str, empty_value=""
     )
     sampling_model = forms.CharField(
-        label="Model",
+        label=_("Model"),
         max_length=200,
         required=False,
-        help_text="Leave empty to use the provider's default.",
+        help_text=_("Leave empty to use the provider's default."),
     )
     log_level = forms.ChoiceField(
-        label="Keep its log messages from", choices=LogLevel.choices, required=False
+        label=_("Keep its log messages from"), choices=LogLevel.choices, required=False
     )
     roots = forms.CharField(
-        label="Folders it may work in",
+        label=_("Folders it may work in"),
         required=False,
         widget=forms.Textarea(
             attrs={"rows": 2, "spellcheck": "false", "placeholder": "Reports = file:///srv/reports"}
         ),
-        help_text="One “name = file:///…” per line. A program without any gets its own folder.",
+        help_text=_("One “name = file:///…” per line. A program without any gets its own folder."),
     )
 
     def __init__(self, *args: Any, server: McpServer, **kwargs: Any) -> None:

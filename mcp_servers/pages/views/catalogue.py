@@ -11,6 +11,7 @@ from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from mcp_servers.models.hosting import all_hosts
@@ -69,7 +70,7 @@ def uninstall(
         server_id=server_id,
         actor=request.actor,
     )
-    messages.success(request, "Uninstalled. What it did stays in the audit log.")
+    messages.success(request, _("Uninstalled. What it did stays in the audit log."))
     return redirect(_home(request))
 
 

@@ -11,6 +11,7 @@ from django.db.models import Q
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from mcp_servers.models import OAuthGrant
@@ -50,7 +51,7 @@ def revoke(request: WorkspaceRequest, workspace_slug: str, grant_id: UUID) -> Ht
     grant = rows.select_related("server__workspace", "client", "user").fetch(grant_id)
     server = grant.server
     revoke_grant(grant=grant, actor=request.actor)
-    messages.success(request, f"Disconnected from {server.name}.")
+    messages.success(request, _("Disconnected from %(name)s.") % {"name": server.name})
     if request.POST.get("back") == "people":
         return redirect(reverse("mcp_servers:server_people", args=[workspace.slug, server.pk]))
     return redirect(reverse("mcp_servers:connections", args=[workspace.slug]))

@@ -9,6 +9,7 @@ from allauth.account.decorators import login_required
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_http_methods
 
 from mcp_servers.pages.views.common import servers_url, workspace_of
@@ -41,7 +42,11 @@ def import_servers(request: WorkspaceRequest, workspace_slug: str) -> HttpRespon
                     workspace_id=workspace.pk, text=text, actor=request.actor
                 )
                 count = len(added)
-                told = f"{count} server{'s' if count != 1 else ''} added, switched off."
+                told = ngettext(
+                    "%(count)s server added, switched off.",
+                    "%(count)s servers added, switched off.",
+                    count,
+                ) % {"count": count}
                 messages.success(request, told)
                 return redirect(servers_url(request))
             context["planned"] = lists.preview_import(
