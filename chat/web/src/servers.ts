@@ -111,5 +111,5 @@ onSignedIn(({ server, ok }) => {
 });
 startTrace();
 startKlavis();
-startTester();
+void startTester(); // without it the arguments are written as JSON
 startAuthFields();

@@ -1,14 +1,9 @@
 import { describe, expect, it } from "vitest";
-import {
-  asJson,
-  fieldProblems,
-  flatFields,
-  parseArguments,
-  sameJson,
-  withField,
-} from "../src/chat/arguments";
+import { asJson, flatFields, parseArguments, sameJson, typedValues } from "../src/chat/arguments";
 import { badgesOf } from "../src/chat/badges";
+import { contentOf, formProblems, type Values } from "../src/forms/schema";
 import { showHidden } from "../src/ui/hidden";
+import type { JsonObject } from "../src/wire";
 
 const SCHEMA = {
   type: "object",
@@ -23,10 +18,10 @@ const SCHEMA = {
 
 describe("flatFields", () => {
   it("makes fields of a flat schema", () => {
-    expect(flatFields(SCHEMA, { city: "Rome", days: 2 })?.map((f) => [f.label, f.kind, f.required])).toEqual([
+    expect(flatFields(SCHEMA, { city: "Rome", days: 2 })?.map((f) => [f.title, f.kind, f.required])).toEqual([
       ["City", "text", true],
       ["days", "integer", true],
-      ["unit", "choice", false],
+      ["unit", "one", false],
       ["detailed", "boolean", false],
     ]);
   });
@@ -40,17 +35,19 @@ describe("flatFields", () => {
 
 describe("editing", () => {
   const fields = flatFields(SCHEMA, {}) ?? [];
-  const days = fields[1];
-  const unit = fields[2];
-  if (!days || !unit) throw new Error("fields are missing");
-  it("keeps types and drops emptied optional fields", () => {
-    expect(withField({ days: 1 }, days, "3")).toEqual({ days: 3 });
-    expect(withField({ unit: "C" }, unit, "")).toEqual({});
+  const edited = (args: JsonObject, change: Values) =>
+    contentOf(fields, { ...typedValues(fields, args), ...change });
+  const problems = (args: JsonObject) =>
+    formProblems(fields, typedValues(fields, args), { allowsEmpty: true });
+  it("keeps types, leaves out what is not there, and drops emptied optional fields", () => {
+    expect(edited({ days: 1 }, { days: "3" })).toEqual({ days: 3 });
+    expect(edited({ city: "", detailed: false }, {})).toEqual({ city: "", detailed: false });
+    expect(edited({ unit: "C" }, { unit: "" })).toEqual({});
   });
   it("says what is wrong", () => {
-    expect(fieldProblems(fields, withField({ city: "Rome" }, days, "2.5"))).toHaveProperty("days");
-    expect(fieldProblems(fields, { days: 2 })).toEqual({ city: "This field is required." });
-    expect(fieldProblems(fields, { city: "Rome", days: 2, unit: "C" })).toEqual({});
+    expect(problems({ city: "Rome", days: 2.5 })).toHaveProperty("days");
+    expect(problems({ days: 2 })).toEqual({ city: "This field is required." });
+    expect(problems({ city: "", days: 2, unit: "C" })).toEqual({});
   });
   it("reads JSON objects only", () => {
     expect(parseArguments('{"a": 1}')).toEqual({ value: { a: 1 } });

@@ -1,8 +1,10 @@
 import { useId, useState } from "preact/hooks";
+import { FormFieldInput } from "../forms/field";
+import { contentOf, formProblems, type Values } from "../forms/schema";
 import t from "../texts/calls";
 import common from "../texts/common";
 import type { JsonObject } from "../wire";
-import { type Field, fieldProblems, flatFields, parseArguments, withField } from "./arguments";
+import { flatFields, parseArguments, typedValues } from "./arguments";
 
 interface EditorProps {
   schema: JsonObject | null;
@@ -11,107 +13,39 @@ interface EditorProps {
   onChange: (value: JsonObject | null) => void;
 }
 
-function FieldInput({
-  field,
-  value,
-  problem,
-  onInput,
-}: {
-  field: Field;
-  value: JsonObject[string] | undefined;
-  problem: string | undefined;
-  onInput: (typed: string | boolean) => void;
-}) {
-  const id = useId();
-  const shared = {
-    id,
-    "aria-invalid": problem ? true : undefined,
-    "aria-describedby": problem ? `${id}-problem` : field.help ? `${id}-help` : undefined,
-  };
-  const text = value === undefined ? "" : String(value);
-  return (
-    <div class="field">
-      {field.kind !== "boolean" && (
-        <label for={id}>
-          {field.label}
-          {!field.required && <span class="optional">{common.optional}</span>}
-        </label>
-      )}
-      {field.kind === "boolean" && (
-        <label class="check" for={id}>
-          <input
-            {...shared}
-            type="checkbox"
-            checked={value === true}
-            onChange={(event) => onInput(event.currentTarget.checked)}
-          />
-          <span>{field.label}</span>
-        </label>
-      )}
-      {field.kind === "choice" && (
-        <select {...shared} value={text} onChange={(event) => onInput(event.currentTarget.value)}>
-          {!field.required && <option value="">{common.none}</option>}
-          {field.choices.map((choice) => (
-            <option key={choice} value={choice}>
-              {choice}
-            </option>
-          ))}
-        </select>
-      )}
-      {field.kind === "long" && (
-        <textarea {...shared} rows={4} value={text} onInput={(event) => onInput(event.currentTarget.value)} />
-      )}
-      {(field.kind === "text" || field.kind === "integer" || field.kind === "number") && (
-        <input
-          {...shared}
-          type="text"
-          inputMode={field.kind === "text" ? "text" : "decimal"}
-          value={text}
-          onInput={(event) => onInput(event.currentTarget.value)}
-        />
-      )}
-      {field.help && (
-        <p class="help" id={`${id}-help`}>
-          {field.help}
-        </p>
-      )}
-      {problem && (
-        <p class="field-error" id={`${id}-problem`}>
-          {problem}
-        </p>
-      )}
-    </div>
-  );
-}
-
 export function ArgumentEditor({ schema, value, onChange }: EditorProps) {
   const id = useId();
-  const [args, setArgs] = useState(value);
   const [fields] = useState(() => flatFields(schema, value));
+  const [values, setValues] = useState<Values>(() => typedValues(fields ?? [], value));
   const [isJson, setJson] = useState(fields === null);
   const [text, setText] = useState(() => JSON.stringify(value, null, 2));
   const [problem, setProblem] = useState<string | null>(null);
-  const problems = fields ? fieldProblems(fields, args) : {};
+  const [canSwitch, setCanSwitch] = useState(fields !== null);
+  // An argument may be an empty text: only one that is missing is asked for.
+  const problemsOf = (next: Values) => formProblems(fields ?? [], next, { allowsEmpty: true });
+  const problems = problemsOf(values);
 
-  const editField = (field: Field, typed: string | boolean) => {
-    const next = withField(args, field, typed);
-    setArgs(next);
-    setText(JSON.stringify(next, null, 2));
-    onChange(Object.keys(fieldProblems(fields ?? [], next)).length === 0 ? next : null);
+  const editField = (next: Values) => {
+    const args = contentOf(fields ?? [], next);
+    setValues(next);
+    setText(JSON.stringify(args, null, 2));
+    onChange(Object.keys(problemsOf(next)).length === 0 ? args : null);
   };
   const editText = (typed: string) => {
     setText(typed);
     const parsed = parseArguments(typed);
     if ("problem" in parsed) {
       setProblem(parsed.problem);
+      setCanSwitch(false);
       onChange(null);
-    } else {
-      setProblem(null);
-      setArgs(parsed.value);
-      onChange(parsed.value);
+      return;
     }
+    const known = flatFields(schema, parsed.value);
+    setProblem(null);
+    setCanSwitch(fields !== null && known !== null);
+    if (known) setValues(typedValues(known, parsed.value));
+    onChange(parsed.value);
   };
-  const canSwitch = fields !== null && problem === null && flatFields(schema, args) !== null;
   return (
     <div class="grid gap-3">
       {fields !== null && (
@@ -145,12 +79,12 @@ export function ArgumentEditor({ schema, value, onChange }: EditorProps) {
         </div>
       ) : (
         fields?.map((field) => (
-          <FieldInput
+          <FormFieldInput
             key={field.name}
             field={field}
-            value={args[field.name]}
+            value={values[field.name]}
             problem={problems[field.name]}
-            onInput={(typed) => editField(field, typed)}
+            onChange={(next) => editField({ ...values, [field.name]: next })}
           />
         ))
       )}

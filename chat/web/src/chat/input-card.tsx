@@ -1,6 +1,15 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { answerInput, openState } from "../app";
+import { FormFieldInput } from "../forms/field";
+import {
+  ALL_FORMATS,
+  type Choice,
+  contentOf,
+  formFields,
+  formProblems,
+  initialValues,
+} from "../forms/schema";
 import common from "../texts/common";
 import { filled } from "../texts/language";
 import t from "../texts/questions";
@@ -14,17 +23,8 @@ import {
   TURN_IS_ACTIVE,
   type Turn,
 } from "../wire";
-import {
-  canOpen,
-  contentOf,
-  formFields,
-  formProblems,
-  initialValues,
-  markHost,
-  sampledMessages,
-} from "./elicitation";
+import { canOpen, markHost, sampledMessages } from "./elicitation";
 import { isFocusFree } from "./focus";
-import { FormFieldInput } from "./form-field";
 import { SignIn, signInOutcome } from "./sign-in-card";
 
 type Answer = (action: InputAction, content?: JsonObject) => Promise<void>;
@@ -43,7 +43,10 @@ function Form({
   answer,
   faults,
 }: PartProps & { faults: Readonly<Record<string, string[]>> }) {
-  const fields = useMemo(() => formFields(request.schema), [request.schema]);
+  const fields = useMemo(
+    () => formFields(request.schema, { formats: ALL_FORMATS, startsOff: true }),
+    [request.schema],
+  );
   const [values, setValues] = useState(() => initialValues(fields));
   const [wasTried, setTried] = useState(false);
   const form = useRef<HTMLFormElement>(null);
@@ -66,7 +69,8 @@ function Form({
         <FormFieldInput
           key={field.name}
           field={field}
-          value={values[field.name] ?? field.initial}
+          value={values[field.name]}
+          warns
           problem={problemOf(field.name)}
           onChange={(value) => setValues({ ...values, [field.name]: value })}
         />
@@ -344,7 +348,7 @@ export function AnsweredInput({ request }: { request: InputRequest }) {
         : request.kind === "url" && isAllowed
           ? t.doneAt(request.url_host)
           : t.outcomes[request.status];
-  const fields = request.kind === "form" ? formFields(request.schema) : [];
+  const fields = request.kind === "form" ? formFields(request.schema, { formats: ALL_FORMATS }) : [];
   const given = request.answer;
   return (
     <Line>
@@ -373,7 +377,7 @@ export function AnsweredInput({ request }: { request: InputRequest }) {
   );
 }
 
-function shown(value: Json | undefined, choices: { value: string; title: string }[]): string {
+function shown(value: Json | undefined, choices: Choice[]): string {
   if (value === true) return t.answeredYes;
   if (value === false) return t.answeredNo;
   const titleOf = (one: Json) => choices.find((choice) => choice.value === one)?.title ?? String(one);

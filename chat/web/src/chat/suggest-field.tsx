@@ -1,5 +1,5 @@
 import { useEffect, useId, useState } from "preact/hooks";
-import common from "../texts/common";
+import { describedBy, Framed } from "../forms/frame";
 
 interface SuggestFieldProps {
   name: string;
@@ -36,28 +36,17 @@ export function SuggestField(props: SuggestFieldProps) {
       clearTimeout(timer);
     };
   }, [value]);
-  const notes = [props.help && `${id}-help`, props.problem && `${id}-problem`].filter(Boolean);
+  const { label, help, problem, required } = props;
   return (
-    <div class="field">
-      <label class="break-words" for={id}>
-        {props.label}{" "}
-        {props.required ? (
-          <span class="required" aria-hidden="true">
-            *
-          </span>
-        ) : (
-          <span class="optional">{common.optional}</span>
-        )}
-      </label>
+    <Framed id={id} title={label} help={help} problem={problem} required={required}>
       <input
         id={id}
         type="text"
         list={found.length > 0 ? `${id}-list` : undefined}
         autocomplete="off"
-        required={props.required}
+        required={required}
         value={value}
-        aria-invalid={props.problem ? true : undefined}
-        aria-describedby={notes.length > 0 ? notes.join(" ") : undefined}
+        {...describedBy({ id, help, problem })}
         autofocus={props.isFirst}
         onInput={(event) => props.onInput(event.currentTarget.value)}
       />
@@ -66,16 +55,6 @@ export function SuggestField(props: SuggestFieldProps) {
           <option key={one} value={one} />
         ))}
       </datalist>
-      {props.help && (
-        <p class="help break-words" id={`${id}-help`}>
-          {props.help}
-        </p>
-      )}
-      {props.problem && (
-        <p class="field-error" id={`${id}-problem`}>
-          {props.problem}
-        </p>
-      )}
-    </div>
+    </Framed>
   );
 }
