@@ -99,6 +99,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 _DATABASES = {"db", "transactional_db", "django_db_reset_sequences"}
+_FIRST = ("tests/dependencies/", "tests/chaos/", "tests/scaled/", "tests/api/")
+"""What takes a process longest, so that none of it is left when the others have nothing to do any more."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -127,6 +129,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for name, is_missing in missing.items():
             if is_missing and _has(item, name):
                 item.add_marker(pytest.mark.skip(reason=f"runs with {name}"))
+    items.sort(key=lambda item: not item.nodeid.startswith(_FIRST))
 
 
 def _has(item: pytest.Item, mark: str) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
+from autobahn.exception import Disconnected
 from channels.generic.websocket import AsyncWebsocketConsumer
 
 from chat import commands
@@ -62,6 +63,7 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
         self._budget_at = 0.0
         self._faults = 0
         self._groups: set[str] = set()
+        self._is_gone = False
         self._own_handlers: Mapping[type[Any], Callable[[Any], Awaitable[None]]] = {
             commands.Subscribe: self.subscribe,
             commands.Unsubscribe: self.unsubscribe,
@@ -70,8 +72,17 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
         }
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        async def send_unless_gone(message: Mapping[str, Any]) -> None:
+            # Between the page's leaving and the news of it there is nobody to write to.
+            try:
+                await send(message)
+            except Disconnected:
+                if not self._is_gone:
+                    self._is_gone = True
+                    logger.info("socket_page_gone")
+
         try:
-            await super().__call__(scope, receive, send)
+            await super().__call__(scope, receive, send_unless_gone)
         finally:
             # However the socket ended, also by a fault of ours: nothing of it lives on.
             await self._tear_down()

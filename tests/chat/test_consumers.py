@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from channels.db import database_sync_to_async as sync_to_async
 from channels.testing import WebsocketCommunicator
+from daphne.ws_protocol import WebSocketProtocol
 from django.conf import settings
 from django.test import Client
 from uuid_utils.compat import uuid7
@@ -527,3 +528,52 @@ async def test_a_running_turn_of_somebody_removed_is_stopped(chat: Chat) -> None
     async with asyncio.timeout(PATIENCE):
         await sync_to_async(chat.watching.turn)("cancelled")
     hold.set()
+
+
+class GoingAway:
+    """The product behind Daphne's own protocol, whose page can go away: Trellis hears of it later."""
+
+    def __init__(self) -> None:
+        self.refused = 0
+        self._protocol = WebSocketProtocol()
+        self._protocol.client_addr = None
+        self._protocol.state = WebSocketProtocol.STATE_OPEN
+
+    def leave(self) -> None:
+        self._protocol.state = WebSocketProtocol.STATE_CLOSING
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        async def send_by_daphne(message: Any) -> None:
+            if self._protocol.state == WebSocketProtocol.STATE_OPEN:
+                await send(message)
+                return
+            self.refused += 1
+            self._protocol.serverSend(message["text"])
+
+        await application(scope, receive, send_by_daphne)
+
+
+async def test_a_page_that_goes_away_in_mid_frame_is_one_quiet_line(
+    chat: Chat, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Ours: what is said between its leaving and the news of it goes nowhere, and nothing has failed."""
+    caplog.set_level("INFO")
+    client = await sync_to_async(chat.tenant.client)("member")
+    headers = [(b"origin", ORIGIN), (b"host", b"testserver"), (b"cookie", cookie_of(client))]
+    server = GoingAway()
+    communicator = WebsocketCommunicator(
+        server, f"/ws/w/{chat.tenant.workspace.slug}/", headers=headers
+    )
+    connected, _ = await communicator.connect(timeout=PATIENCE)
+    assert connected
+    socket = Socket(communicator)
+    await socket.answer(type="ping")
+    server.leave()
+    for _ in range(3):
+        await socket.say(type="ping")
+    async with asyncio.timeout(PATIENCE):
+        while server.refused < 3:
+            await asyncio.sleep(0.01)
+    await communicator.disconnect(timeout=PATIENCE)
+    ours = [line for line in caplog.records if line.name.startswith("chat.sockets")]
+    assert [(line.levelname, line.getMessage()) for line in ours] == [("INFO", "socket_page_gone")]

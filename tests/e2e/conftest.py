@@ -33,6 +33,7 @@ ARTIFACTS = ROOT / "test-artifacts"
 START_SECONDS = 600
 JOURNEY_SECONDS = 1800
 """How long a journey may take as a whole, for the first one with the start of the server."""
+LONG = ("test_looks.py", "test_running.py")
 PATIENCE_MS = 90_000
 """How long a page may take for anything; servers are started in the midst of it, on whatever machine."""
 STOP_SECONDS = 120
@@ -52,6 +53,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(here):
             item.add_marker(pytest.mark.timeout(JOURNEY_SECONDS))
+    # The longest ones first, so that no process is left with one of them alone at the end.
+    items.sort(key=lambda item: item.path.name not in LONG)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
