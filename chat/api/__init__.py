@@ -6,6 +6,7 @@ from chat.api.conversations import ConversationViewSet
 from chat.api.inputs import InputRequestViewSet
 from chat.api.messages import MessageViewSet, QueuedMessageViewSet
 from chat.api.permissions import ToolPermissionViewSet
+from chat.api.search import SearchViewSet
 from chat.api.turns import ToolCallViewSet, TurnViewSet
 from chat.api.webhooks import WebhookViewSet
 
@@ -19,5 +20,6 @@ routes = [
     ("tool-calls", ToolCallViewSet),
     ("input-requests", InputRequestViewSet),
     ("tool-permissions", ToolPermissionViewSet),
+    ("search", SearchViewSet),
     ("webhooks", WebhookViewSet),
 ]

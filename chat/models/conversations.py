@@ -106,7 +106,10 @@ class Conversation(WorkspaceModel):
 
 
 class Message(WorkspaceModel):
-    """What one side said. A tree: siblings are edits and regenerations."""
+    """What one side said. A tree: siblings are edits and regenerations.
+
+    A migration that changes this table runs `sql/message_search` again: see there.
+    """
 
     conversation = models.ForeignKey(
         Conversation, on_delete=models.CASCADE, related_name="messages"

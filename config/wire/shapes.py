@@ -20,6 +20,7 @@ _REST_OF_THE_WEB_APP: Final = (
     "BudOutput",
     "ResourceOutput",
     "OlderOutput",
+    "FoundOutput",
     "PromptOutput",
     "FilledPromptOutput",
     "ServersOutput",

@@ -143,3 +143,11 @@ def test_a_long_conversation_can_be_read_back_to_its_beginning(
     beginning.scroll_into_view_if_needed()
     expect(beginning).to_be_visible()
     expect(page.locator(".older")).to_have_count(0)
+    # From anywhere a search finds what was said, and goes there.
+    page.goto("/w/demo/")
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox", name="Search chats").fill('"message number 777"')
+    hit = page.get_by_role("option", name="Message number 777.")
+    expect(hit.locator("mark")).to_have_text("Message number 777")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Message number 777.")).to_be_in_viewport()

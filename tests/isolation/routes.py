@@ -275,6 +275,7 @@ SAMPLES: dict[str, Sample] = {
     "api:input-requests-answer": Sample(
         ids=_pk("input"), bodies=(lambda _: {"action": "decline"},), reads=False
     ),
+    "api:search-list": Sample(),
     "api:tool-permissions-list": Sample(),
     "api:tool-permissions-detail": Sample(ids=_pk("permission")),
     "workspaces:index": Sample(writes_on_get=_SESSION),

@@ -278,6 +278,14 @@ export async function loadOlder(first: Message, onArrival: () => void): Promise<
   }
 }
 
+/** The message that is looked for; the conversation goes there as soon as it is here. */
+export const wanted = signal<string | null>(null);
+
+/** Go to a message of the open conversation, on whichever branch and however far up it is. */
+export function reveal(message_id: string): void {
+  wanted.value = message_id;
+}
+
 // -- what the next message takes along ---------------------------------------------------------------------------
 
 /** What the next message of each conversation takes along. */

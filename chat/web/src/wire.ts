@@ -660,6 +660,25 @@ export interface FilledPrompt {
   warnings: string[];
 }
 
+/** A place where something was found: in a message, in a file's name, or in a conversation's title. */
+export interface Found {
+  conversation_id: string;
+  title: string;
+  /** Of the conversation's bud: one emoji. */
+  avatar: string;
+  is_archived: boolean;
+  message_id: string | null;
+  artifact_id: string | null;
+  excerpt: FoundPiece[];
+  at: string;
+}
+
+/** A piece of an excerpt. */
+export interface FoundPiece {
+  text: string;
+  is_match: boolean;
+}
+
 /** What came of it; the words of MCP's elicitation. */
 export type InputAction = "accept" | "decline" | "cancel";
 

@@ -21,6 +21,7 @@ import { useFollow } from "./follow";
 import { DemoLabel, Header } from "./header";
 import { MessageList } from "./messages";
 import { QueuedMessages } from "./queued";
+import { useReveal } from "./reveal";
 import { UsageGauge } from "./usage";
 
 function Loading() {
@@ -50,6 +51,7 @@ function Problem({ text }: { text: string }) {
 
 export function ConversationView({ id }: { id: string }) {
   const { scroller, content, isAway, jump } = useFollow(id);
+  useReveal(scroller);
   const state = openState.value;
   const conversation = state?.conversation;
   const isLoaded = state?.seq !== null && state !== null;

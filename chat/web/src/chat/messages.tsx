@@ -22,7 +22,7 @@ import { usageWords } from "./usage";
 const UserMessage = memo(({ message }: { message: Message }) => {
   const [isEditing, setEditing] = useState(false);
   return (
-    <article class="user-message" aria-label={t.you}>
+    <article class="user-message" aria-label={t.you} data-messages={message.id}>
       <h2 class="sr-only">{t.youSaid}</h2>
       {isEditing ? (
         <MessageEditor message={message} onClose={() => setEditing(false)} />
@@ -159,7 +159,14 @@ function Answer({ item }: { item: TimelineItem & { kind: "answer" } }) {
   const text = segments.flatMap((s) => (s.kind === "text" ? [s.message.text] : [])).join("\n\n");
   const { first, last } = item;
   return (
-    <article class="answer" aria-label={name} aria-busy={!isDone}>
+    <article
+      class="answer"
+      aria-label={name}
+      aria-busy={!isDone}
+      data-messages={segments
+        .flatMap((s) => (s.kind === "text" ? [s.message.id] : s.calls.map((call) => call.message_id)))
+        .join(" ")}
+    >
       <h2 class="sr-only">{t.said(name)}</h2>
       <span class="avatar-tile answer-avatar" aria-hidden="true">
         {conversation?.bud.avatar || "🌱"}

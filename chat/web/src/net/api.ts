@@ -4,6 +4,7 @@ import type {
   Bud,
   Conversation,
   FilledPrompt,
+  Found,
   McpConfigOverrides,
   Older,
   Prompt,
@@ -70,6 +71,8 @@ export interface Api {
   conversations(query?: { search?: string; archived?: boolean; page?: string }): Promise<Page<Conversation>>;
   conversation(id: string): Promise<Conversation>;
   startConversation(budId: string, key: string): Promise<Conversation>;
+  /** Places in one's own conversations. */
+  search(query: string): Promise<Found[]>;
   /** What was said before a message. */
   older(messageId: string): Promise<Older>;
   /** The shown path as a file, with the name that it should have. */
@@ -142,6 +145,7 @@ export function createApi(base: string, csrfToken: string, workspaceSlug: string
     conversation: (id) => call("GET", `conversations/${id}/`),
     startConversation: (budId, key) =>
       call("POST", "conversations/", { bud_id: budId }, { "Idempotency-Key": key }),
+    search: (query) => call("GET", `search/?${new URLSearchParams({ q: query })}`),
     older: (messageId) => call("GET", `messages/${messageId}/older/`),
     async exported(id) {
       const headers = { "X-Workspace": workspaceSlug };

@@ -1,16 +1,39 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { api, conversationPath, go, messageOf } from "../app";
+import { api, conversationPath, go, messageOf, reveal } from "../app";
+import { openPanel } from "../artifacts/state";
 import common from "../texts/common";
 import t from "../texts/shell";
 import { Dialog } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import { clockTime } from "../ui/time";
-import type { Conversation } from "../wire";
+import type { Conversation, Found } from "../wire";
 
-/** Search over all conversations: type, arrow keys, Enter. */
+const asFound = (row: Conversation): Found => ({
+  conversation_id: row.id,
+  title: row.title,
+  avatar: row.bud.avatar,
+  is_archived: row.is_archived,
+  message_id: null,
+  artifact_id: null,
+  excerpt: [],
+  at: row.updated_at,
+});
+const keyOf = (row: Found): string => `found-${row.message_id ?? row.artifact_id ?? row.conversation_id}`;
+
+function Excerpt({ row }: { row: Found }) {
+  if (row.excerpt.length === 0) return null;
+  return (
+    <span class="block truncate text-xs text-(--quiet)">
+      {row.artifact_id && `${t.file}: `}
+      {row.excerpt.map((piece, at) => (piece.is_match ? <mark key={at}>{piece.text}</mark> : piece.text))}
+    </span>
+  );
+}
+
+/** Search in titles, messages and names of files of all conversations: type, arrow keys, Enter. */
 export function SearchDialog({ onClose }: { onClose: () => void }) {
   const [query, setQuery] = useState("");
-  const [rows, setRows] = useState<Conversation[] | null>(null);
+  const [rows, setRows] = useState<Found[] | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const [at, setAt] = useState(0);
   const latest = useRef(0);
@@ -21,9 +44,12 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
     const timer = setTimeout(
       async () => {
         try {
-          const page = await api.conversations(query.trim() ? { search: query.trim() } : {});
+          const wanted = query.trim();
+          const found = wanted
+            ? await api.search(wanted)
+            : (await api.conversations()).results.slice(0, 30).map(asFound);
           if (mine !== latest.current) return;
-          setRows(page.results.slice(0, 30));
+          setRows(found);
           setProblem(null);
           setAt(0);
         } catch (error) {
@@ -37,13 +63,15 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
 
   useEffect(() => {
     const row = rows?.[at];
-    if (row) document.getElementById(`found-${row.id}`)?.scrollIntoView({ block: "nearest" });
+    if (row) document.getElementById(keyOf(row))?.scrollIntoView({ block: "nearest" });
   }, [at, rows]);
 
-  const open = (row: Conversation | undefined) => {
+  const open = (row: Found | undefined) => {
     if (!row) return;
     onClose();
-    go(conversationPath(row.id));
+    go(conversationPath(row.conversation_id));
+    if (row.message_id) reveal(row.message_id);
+    if (row.artifact_id) openPanel(row.artifact_id);
   };
   const found = rows ?? [];
   return (
@@ -59,7 +87,7 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
           list={undefined}
           aria-expanded={found.length > 0}
           aria-controls="search-results"
-          aria-activedescendant={found[at] ? `found-${found[at].id}` : undefined}
+          aria-activedescendant={found[at] ? keyOf(found[at]) : undefined}
           autocomplete="off"
           autofocus
           value={query}
@@ -87,17 +115,21 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
         <div id="search-results" role="listbox" aria-label={t.chats}>
           {found.map((row, i) => (
             <div
-              key={row.id}
-              id={`found-${row.id}`}
+              key={keyOf(row)}
+              id={keyOf(row)}
               class="search-row"
               role="option"
               aria-selected={i === at}
               onMouseEnter={() => setAt(i)}
               onClick={() => open(row)}
             >
-              <span aria-hidden="true">{row.bud.avatar || "🌱"}</span>
-              <span class="truncate grow">{row.title || common.newChat}</span>
-              <span class="text-xs text-(--quiet) whitespace-nowrap">{clockTime(row.updated_at)}</span>
+              <span aria-hidden="true">{row.avatar || "🌱"}</span>
+              <span class="min-w-0 grow">
+                <span class="block truncate">{row.title || common.newChat}</span>
+                <Excerpt row={row} />
+              </span>
+              {row.is_archived && <span class="text-xs text-(--quiet)">{t.inArchive}</span>}
+              <span class="text-xs text-(--quiet) whitespace-nowrap">{clockTime(row.at)}</span>
             </div>
           ))}
         </div>

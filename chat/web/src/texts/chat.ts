@@ -51,6 +51,7 @@ const chat = {
   sendAgain: "Send again",
   sendsLater: "Sends when the connection is back",
   sending: "Sending…",
+  notFoundHere: "This message is not in the chat any more.",
   loadingOlder: "Loading earlier messages…",
   thinking: "Thinking",
   thinkingNow: "Thinking…",

@@ -45,7 +45,9 @@ const shell = {
 
   // -- search
   searchTitle: "Search chats",
-  searchPlaceholder: "Search chats…",
+  searchPlaceholder: "Search titles, messages and files",
+  file: "File",
+  inArchive: "archived",
   results: "Results",
   nothingFound: (query: string) => `Nothing found for “${query}”.`,
   noChats: "No chats yet.",

@@ -1,0 +1,19 @@
+"""The index of words in messages."""
+
+from pathlib import Path
+
+from django.db import migrations
+
+from workspaces.sql_files import run_sql_file
+
+SQL = Path(__file__).parent.parent / "sql"
+
+
+class Migration(migrations.Migration):
+    dependencies = [
+        ("chat", "0005_read_files_for_models"),
+    ]
+
+    operations = [
+        run_sql_file(SQL, "message_search"),
+    ]

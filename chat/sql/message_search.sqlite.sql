@@ -1,0 +1,32 @@
+-- Words of messages. What still streams is not found yet. Run this again in each migration that changes the table of
+-- messages: SQLite makes such a table anew, without its triggers and with other row numbers. A blank line ends a statement.
+
+DROP TRIGGER IF EXISTS chat_message_words_new
+
+DROP TRIGGER IF EXISTS chat_message_words_changed
+
+DROP TRIGGER IF EXISTS chat_message_words_gone
+
+DROP TABLE IF EXISTS chat_message_words
+
+CREATE VIRTUAL TABLE chat_message_words USING fts5(text, tokenize = 'unicode61 remove_diacritics 2')
+
+INSERT INTO chat_message_words (rowid, text) SELECT rowid, text FROM chat_message WHERE status <> 'streaming' AND text <> ''
+
+CREATE TRIGGER chat_message_words_new AFTER INSERT ON chat_message
+WHEN new.status <> 'streaming' AND new.text <> ''
+BEGIN
+    INSERT INTO chat_message_words (rowid, text) VALUES (new.rowid, new.text);
+END
+
+CREATE TRIGGER chat_message_words_changed AFTER UPDATE OF text, status ON chat_message
+WHEN new.status <> 'streaming' AND (old.status = 'streaming' OR old.text <> new.text)
+BEGIN
+    DELETE FROM chat_message_words WHERE rowid = old.rowid;
+    INSERT INTO chat_message_words (rowid, text) VALUES (new.rowid, new.text);
+END
+
+CREATE TRIGGER chat_message_words_gone AFTER DELETE ON chat_message
+BEGIN
+    DELETE FROM chat_message_words WHERE rowid = old.rowid;
+END

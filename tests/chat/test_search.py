@@ -1,0 +1,116 @@
+"""Search in one's own conversations: words, phrases, excerpts, and nothing of anybody else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from chat.artifacts.services import create_artifact
+from chat.models import Bud, Conversation, Message
+from chat.services.conversations import create_conversation, delete_conversation
+from chat.services.search import LONGEST_QUERY, search
+from chat.values import ArtifactOrigin
+from tests.factories import Tenant, make_tenant
+
+pytestmark = pytest.mark.both_engines
+
+
+@pytest.fixture
+def tenant(db: None) -> Tenant:
+    return make_tenant("acme")
+
+
+def talk(tenant: Tenant, who: str, *texts: str, status: str = "complete") -> Conversation:
+    """A conversation in which this was said."""
+    buds = Bud.objects.for_workspace(tenant.workspace)
+    bud = buds.first() or Bud.objects.create(workspace=tenant.workspace, slug="bud", name="Bud")
+    conversation = create_conversation(bud=bud, owner=getattr(tenant, who), actor=tenant.actor(who))
+    for at, text in enumerate(texts):
+        Message.objects.create(
+            workspace=tenant.workspace,
+            conversation=conversation,
+            role="user",
+            text=text,
+            status=status,
+            order_key=at,
+        )
+    return conversation
+
+
+def found(tenant: Tenant, query: str, who: str = "member") -> list[str]:
+    """Each hit's excerpt, with what was looked for in brackets."""
+    hits = search(workspace=tenant.workspace, person=getattr(tenant, who), query=query)
+    return ["".join(f"[{text}]" if hit else text for text, hit in one.excerpt) for one in hits]
+
+
+def test_words_are_found_by_their_beginning_and_phrases_as_they_stand(tenant: Tenant) -> None:
+    """REL-331: in whatever case; all words have to be there."""
+    talk(tenant, "member", "Which vegetables grow in March?", "Carrots, and early peas.")
+    assert found(tenant, "veget") == ["Which [veget]ables grow in March?"]
+    assert found(tenant, "MARCH grow") == ["Which vegetables [grow] in [March]?"]
+    assert found(tenant, '"early peas"') == ["Carrots, and [early peas]."]
+    assert found(tenant, '"peas early"') == []
+    assert found(tenant, "vegetables peas") == []
+
+
+@pytest.mark.parametrize("query", ["", '"', "'", "* OR", "a:b & !c", ") (", "\\", "NEAR(", "%_"])
+def test_no_query_is_a_fault(tenant: Tenant, query: str) -> None:
+    """REL-331: what the engines would take for an operator is a text like all others."""
+    talk(tenant, "member", "plain words")
+    assert found(tenant, query) == []
+
+
+def test_titles_and_names_of_files_are_found_too(tenant: Tenant) -> None:
+    """REL-331: and a hit says which conversation it is of."""
+    conversation = talk(tenant, "member")
+    conversation.title = "Garden plans"
+    conversation.save()
+    create_artifact(
+        conversation=conversation,
+        name="garden.md",
+        content=b"# x",
+        actor=tenant.actor("member"),
+        origin=ArtifactOrigin.UPLOAD,
+    )
+    assert found(tenant, "garden") == ["[Garden] plans", "[garden].md"]
+
+
+def test_nobody_finds_what_others_have_said(tenant: Tenant) -> None:
+    """SEC-01: neither in the same workspace nor in another one."""
+    other = make_tenant("other")
+    talk(tenant, "admin", "secret word")
+    talk(other, "member", "secret word")
+    assert found(tenant, "secret") == []
+    assert found(tenant, "secret", "admin") == ["[secret] word"]
+
+
+def test_what_streams_changes_or_goes_is_found_as_it_is_now(tenant: Tenant) -> None:
+    """REL-331: the index follows the rows."""
+    conversation = talk(tenant, "member", "half an ans", status="streaming")
+    assert found(tenant, "half") == []
+    row = Message.objects.for_workspace(tenant.workspace).get()
+    row.text, row.status = "a whole answer", "complete"
+    row.save()
+    assert found(tenant, "whole") == ["a [whole] answer"]
+    row.text = "another one"
+    row.save()
+    assert found(tenant, "whole") == []
+    assert found(tenant, "another") == ["[another] one"]
+    delete_conversation(conversation=conversation, actor=tenant.actor("member"))
+    assert found(tenant, "another") == []
+
+
+def test_a_search_over_rest_is_a_few_statements(tenant: Tenant) -> None:
+    """REL-331: however many hits; too long a query is refused."""
+    talk(tenant, "member", *(f"word {number}" for number in range(40)))
+    client = tenant.client("member")
+    client.get("/api/search/", {"q": "none"})
+    with CaptureQueriesContext(connection) as captured:
+        answer: Any = client.get("/api/search/", {"q": "word"})
+    assert len(answer.json()) == 30
+    assert len(captured) <= 8
+    assert client.get("/api/search/", {"q": "x" * (LONGEST_QUERY + 1)}).status_code == 422
+    assert client.get("/api/search/", {"query": "x"}).status_code == 400
