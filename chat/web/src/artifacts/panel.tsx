@@ -49,7 +49,10 @@ function CloseButton() {
 /** Moves the focus to the heading of what has just been opened. */
 function useArrival(key: string) {
   const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => heading.current?.focus({ preventScroll: true }), [key]);
+  const isQuiet = opened.value?.isQuiet;
+  useEffect(() => {
+    if (!isQuiet) heading.current?.focus({ preventScroll: true });
+  }, [key, isQuiet]);
   return heading;
 }
 

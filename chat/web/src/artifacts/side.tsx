@@ -3,9 +3,7 @@ import { type FunctionComponent, h } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { toast } from "../app";
 import t from "../texts/files";
-import { closePanel, isPanelOpen } from "./state";
-
-const WIDE = "(min-width: 72rem)";
+import { closePanel, isPanelOpen, WIDE } from "./state";
 
 function useWide(): boolean {
   const [isWide, setWide] = useState(() => matchMedia(WIDE).matches);

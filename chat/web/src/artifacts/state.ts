@@ -1,5 +1,5 @@
 /** Which file is open beside the conversation, and what one can do with files. */
-import { computed, signal } from "@preact/signals";
+import { computed, effect, signal } from "@preact/signals";
 import { boot, homePath, messageOf, openState, place, toast } from "../app";
 import { chooseFiles } from "../chat/uploads";
 import { ApiProblem, problemOf } from "../net/api";
@@ -13,7 +13,12 @@ export interface Opened {
   artifactId: string | null;
   /** Null: whichever is the newest. */
   version: number | null;
+  /** It opened by itself: the focus stays where it is. */
+  isQuiet?: boolean;
 }
+
+/** There is room for the files beside the conversation. */
+export const WIDE = "(min-width: 72rem)";
 
 export const opened = signal<Opened | null>(null);
 export const files = computed(() => openState.value?.artifacts ?? []);
@@ -29,6 +34,22 @@ export function openPanel(artifactId: string | null = null, version: number | nu
   if (!isPanelOpen.value && document.activeElement instanceof HTMLElement) opener = document.activeElement;
   opened.value = { conversationId: id, artifactId, version };
 }
+
+/** A conversation and the files that it was seen with. */
+let seen: { id: string; files: ReadonlySet<string> } | null = null;
+
+// What an assistant has just written opens beside the chat, where there is room and nothing else is open.
+effect(() => {
+  const state = openState.value;
+  if (!state || state.seq === null) return;
+  const before = seen?.id === state.id ? seen.files : null;
+  const fresh = state.artifacts.find(({ id, version }) => {
+    return before && !before.has(id) && version.origin === "model" && version.number === 1;
+  });
+  seen = { id: state.id, files: new Set(state.artifacts.map((file) => file.id)) };
+  if (!fresh || isPanelOpen.peek() || !matchMedia(WIDE).matches) return;
+  opened.value = { conversationId: state.id, artifactId: fresh.id, version: null, isQuiet: true };
+});
 
 export function closePanel(): void {
   opened.value = null;
