@@ -105,8 +105,8 @@ def _run_main(folder: Path) -> Result:
         return Result(name="PostgreSQL and Redis", is_good=False, seconds=0, note=f"{error!r}")
 
 
-def _pytest(*arguments: str, shared: str = "loadgroup") -> list[str]:
-    """One run of pytest; by default, tests that share an installation of their own stay in one process."""
+def _pytest(*arguments: str, shared: str = "load") -> list[str]:
+    """One run of pytest; by default tests are dealt out one by one, as tests/conftest.py has it."""
     return [*PYTEST, *arguments, "-q", "--dist", shared]
 
 

@@ -98,8 +98,30 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.set_threshold(20_000, 50, 100)
 
 
+_TOGETHER = ("tests/dependencies/", "tests/chaos/test_crashes.py")
+"""Whose tests share processes of their own, which are started once if one process of ours runs all of them."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Deal out single tests, and those that belong together as one.
+
+    The marks for that, `xdist_group`, are lost on the way: pytest keeps a test's id elsewhere than xdist looks for it.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Together(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return next((part for part in _TOGETHER if nodeid.startswith(part)), nodeid)
+
+    return Together(config, log) if config.getoption("dist") == "load" else None
+
+
 _DATABASES = {"db", "transactional_db", "django_db_reset_sequences"}
-_FIRST = ("tests/dependencies/", "tests/chaos/", "tests/scaled/", "tests/api/")
+_FIRST = (
+    *("tests/dependencies/", "tests/chaos/test_crashes.py", "tests/scaled/", "tests/api/"),
+    *("tests/mcp_servers/oauth/test_races.py", "tests/mcp_servers/test_waiting_requests.py"),
+)
 """What takes a process longest, so that none of it is left when the others have nothing to do any more."""
 
 

@@ -1,5 +1,8 @@
 """Which tests run on SQLite and on PostgreSQL: those of code that speaks to each of them in its own way.
 
+Here are the files of which all tests do. Of other files, single tests are marked with `both_engines`: those of leases,
+claims, locks, idempotent requests and transactions.
+
 All other tests run once, on PostgreSQL; the journeys in a browser run on SQLite, the embedded form. `manage.py test --full`
 runs everything on both.
 """
@@ -34,17 +37,10 @@ BOTH_ENGINES: Final = (
     "tests/workspaces/test_prepared.py",
     "tests/workspaces/test_secrets.py",
     # Leases, row locks and claims.
-    "tests/audit/streams/test_forwarding.py",
     "tests/chat/test_queue.py",
     "tests/chat/test_storm.py",
-    "tests/chat/test_turns.py",
-    "tests/chat/test_webhooks.py",
     "tests/mcp_servers/oauth/test_races.py",
-    "tests/mcp_servers/oauth/test_renewing.py",
-    "tests/mcp_servers/test_gate.py",
     "tests/mcp_servers/test_quotas.py",
-    # Idempotent requests.
-    "tests/workspaces/api/",
     # A row of another workspace.
     "tests/isolation/test_sockets.py",
     "tests/isolation/test_tasks_and_commands.py",

@@ -8,10 +8,7 @@ from tests.chaos.conftest import Forks, Story
 from tests.chaos.scenery import DESTROY, MERGE, READ
 from workspaces.failpoints import Failpoint as At
 
-pytestmark = [
-    pytest.mark.django_db,
-    pytest.mark.xdist_group("crashes"),
-]
+pytestmark = pytest.mark.django_db
 
 STEPS = ((MERGE,), (READ,), (DESTROY,))
 OF_A_CALL = [

@@ -29,6 +29,7 @@ def entries(chat: Chat) -> list[str]:
     return [row.action for row in rows if row.action.startswith(("tool_call", "approval"))]
 
 
+@pytest.mark.both_engines
 def test_an_answer_streams_and_is_stored(chat: Chat) -> None:
     """Ours: what was streamed is what is stored, and usage is counted."""
     chat.model.say("The sky is blue today")
@@ -42,6 +43,7 @@ def test_an_answer_streams_and_is_stored(chat: Chat) -> None:
     assert {tool["function"]["name"] for tool in sent["tools"]} >= {"counting__echo"}
 
 
+@pytest.mark.both_engines
 def test_a_tool_call_goes_through_the_gate_and_its_result_to_the_model(chat: Chat) -> None:
     """SEC-56, SEC-102: requested is committed before the call, finished before the model reads."""
     chat.model.call(("counting__echo", {"text": "hi"}))
@@ -56,6 +58,7 @@ def test_a_tool_call_goes_through_the_gate_and_its_result_to_the_model(chat: Cha
     assert chat.answer() == "It said hi"
 
 
+@pytest.mark.both_engines
 def test_calls_of_one_step_run_side_by_side_and_answer_in_the_order_asked(chat: Chat) -> None:
     """REL-07: one fails, one is slow; the others finish, and results keep their order."""
     chat.model.call(
@@ -87,6 +90,7 @@ def test_progress_reaches_those_who_watch(chat: Chat) -> None:
     assert seen[-1]["total"] == 4
 
 
+@pytest.mark.both_engines
 def test_a_message_with_the_same_client_id_is_stored_once(chat: Chat) -> None:
     """REL-01: fifty identical sends give one message, one turn, and the same ids."""
     chat.model.say("once")
@@ -100,6 +104,7 @@ def test_a_message_with_the_same_client_id_is_stored_once(chat: Chat) -> None:
     assert len(chat.model.requests) == 1
 
 
+@pytest.mark.both_engines
 def test_a_second_message_waits_for_the_answer_to_the_first(chat: Chat) -> None:
     """Ours: while a turn runs, another message is refused in plain words and nothing is lost."""
     hold = threading.Event()
@@ -112,6 +117,7 @@ def test_a_second_message_waits_for_the_answer_to_the_first(chat: Chat) -> None:
     chat.watching.turn("completed")
 
 
+@pytest.mark.both_engines
 def test_stop_ends_the_model_and_keeps_what_was_said(chat: Chat) -> None:
     """REL-09: stop is a row; the model's connection is closed, the text so far stays."""
     hold = threading.Event()
@@ -126,6 +132,7 @@ def test_stop_ends_the_model_and_keeps_what_was_said(chat: Chat) -> None:
     assert chat.snapshot()["messages"][-1]["status"] == "stopped"
 
 
+@pytest.mark.both_engines
 def test_stop_cancels_the_running_call_on_the_server(chat: Chat) -> None:
     """REL-09: the MCP server hears of the cancellation, and the log says how the call ended."""
     chat.model.call(("counting__slow", {"seconds": 20}))
@@ -140,6 +147,7 @@ def test_stop_cancels_the_running_call_on_the_server(chat: Chat) -> None:
     assert finished.outcome == "cancelled"
 
 
+@pytest.mark.both_engines
 def test_a_stop_asked_for_in_another_process_is_noticed(chat: Chat) -> None:
     """REL-09: the holder reads the row; no nudge is needed."""
     hold = threading.Event()
@@ -153,6 +161,7 @@ def test_a_stop_asked_for_in_another_process_is_noticed(chat: Chat) -> None:
     hold.set()
 
 
+@pytest.mark.both_engines
 def test_a_stopped_turn_goes_on_when_asked_to(chat: Chat) -> None:
     """REL-08: the answer begins anew; partial text is replaced, not doubled."""
     hold = threading.Event()
@@ -240,6 +249,7 @@ def test_a_switched_off_tool_is_gone_at_once(chat: Chat) -> None:
     assert "counting__plain" in names
 
 
+@pytest.mark.both_engines
 def test_rights_are_asked_for_again_when_the_turn_runs(chat: Chat) -> None:
     """SEC-09, SEC-14: somebody removed meanwhile gets no answer and calls no tool."""
     with override_settings():
@@ -276,6 +286,7 @@ def test_empty_and_endless_messages_are_refused(chat: Chat) -> None:
     assert Message.objects.for_workspace(chat.tenant.workspace).count() == 0
 
 
+@pytest.mark.both_engines
 def test_a_stop_that_came_before_the_wait_ends_the_turn(chat: Chat) -> None:
     """REL-09: asked for in another process while the turn was about to park; approving it later runs nothing."""
     chat.model.call(("counting__destroy", {"what": "x"}))
@@ -307,6 +318,7 @@ def test_an_invented_name_does_not_spoil_the_conversation(chat: Chat) -> None:
     assert chat.calls()[0].function_name == "counting.echo now!"
 
 
+@pytest.mark.both_engines
 def test_half_a_character_from_the_model_harms_nobody(chat: Chat) -> None:
     """SEC-76: a lone surrogate and a NUL in a stream are replaced; everybody keeps watching."""
     broken = b'data: {"choices":[{"index":0,"delta":{"content":"a\\ud83d\\u0000b"},"finish_reason":"stop"}]}\n\n'
@@ -324,6 +336,7 @@ def test_a_provider_that_is_switched_off_has_no_stand_in(chat: Chat) -> None:
     assert chat.model.requests == []
 
 
+@pytest.mark.both_engines
 def test_deleting_a_conversation_stops_what_runs_in_it(chat: Chat) -> None:
     """Ours: no error, no call, nothing left; the audit log keeps what happened."""
     hold = threading.Event()
@@ -335,6 +348,7 @@ def test_deleting_a_conversation_stops_what_runs_in_it(chat: Chat) -> None:
     assert Turn.objects.for_workspace(chat.tenant.workspace).count() == 0
 
 
+@pytest.mark.both_engines
 def test_a_dead_holder_is_taken_over_and_its_call_is_not_repeated(chat: Chat) -> None:
     """REL-04: a destructive call whose process died is "outcome unknown", never sent again, and a person's to judge."""
     chat.model.call(("counting__plain", {"text": "boom"}))
@@ -355,6 +369,7 @@ def test_a_dead_holder_is_taken_over_and_its_call_is_not_repeated(chat: Chat) ->
     assert len(chat.model.requests) == 1
 
 
+@pytest.mark.both_engines
 def test_a_harmless_call_of_a_dead_holder_is_repeated(chat: Chat) -> None:
     """REL-04: read-only by a trusted server may run again."""
     hold = threading.Event()
@@ -373,6 +388,7 @@ def test_a_harmless_call_of_a_dead_holder_is_repeated(chat: Chat) -> None:
     hold.set()
 
 
+@pytest.mark.both_engines
 def test_the_old_holder_of_a_lease_writes_nothing(chat: Chat) -> None:
     """REL-03: after a take-over the old token is refused everywhere."""
     chat.model.call(("counting__plain", {"text": "x"}))
@@ -404,6 +420,7 @@ def test_a_model_that_breaks_off_can_be_retried(chat: Chat) -> None:
     assert chat.answer() == "All of it"
 
 
+@pytest.mark.both_engines
 def test_the_turn_runs_on_when_nobody_watches(chat: Chat) -> None:
     """REL-22: closing the tab does not stop a turn."""
     hold = threading.Event()

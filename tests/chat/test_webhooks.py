@@ -92,6 +92,7 @@ def make_due(chat: Chat) -> None:
     rows.update(next_attempt_at=database_now() - timedelta(seconds=1))
 
 
+@pytest.mark.both_engines
 def test_a_program_hears_of_approvals_and_ends(chat: Chat, program: Program, secret: str) -> None:
     """REL-47: each event once, signed, with ids and states and nothing of what was said."""
     chat.model.call(("counting__plain", {"text": "boom-canary"}))
@@ -117,6 +118,7 @@ def test_a_program_hears_of_approvals_and_ends(chat: Chat, program: Program, sec
     assert {row.status for row in deliveries(chat)} == {"delivered"}
 
 
+@pytest.mark.both_engines
 def test_nothing_is_told_of_what_was_rolled_back(chat: Chat, secret: str) -> None:
     """REL-47: the row is part of the change."""
     chat.model.say("hello")
@@ -128,6 +130,7 @@ def test_nothing_is_told_of_what_was_rolled_back(chat: Chat, secret: str) -> Non
     assert len(deliveries(chat)) == before == 1
 
 
+@pytest.mark.both_engines
 def test_a_program_that_fails_is_tried_again_with_the_same_id(
     chat: Chat, program: Program, secret: str
 ) -> None:
@@ -148,6 +151,7 @@ def test_a_program_that_fails_is_tried_again_with_the_same_id(
     assert len({body for _, body in program.heard}) == 1
 
 
+@pytest.mark.both_engines
 def test_two_senders_send_an_event_once(chat: Chat, program: Program, secret: str) -> None:
     """REL-25: whoever takes it has it; and whoever dies after that has it sent again, with the same id."""
     chat.model.say("hello")
@@ -233,6 +237,7 @@ def test_only_an_owner_sets_webhooks_up_and_the_secret_is_not_on_record(
     assert secret.removeprefix("whsec_") not in told
 
 
+@pytest.mark.both_engines
 def test_old_deliveries_are_forgotten(chat: Chat, program: Program, secret: str) -> None:
     """What still waits is kept."""
     chat.model.say("hello")
@@ -255,6 +260,7 @@ def test_signatures_follow_the_published_scheme() -> None:
     assert headers["webhook-signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
+@pytest.mark.both_engines
 def test_a_turn_with_no_webhook_asks_once(chat: Chat, django_assert_max_num_queries: Any) -> None:
     """The price of the feature where nobody uses it is one query."""
     chat.model.say("hello")
@@ -277,6 +283,7 @@ def another_endpoint(chat: Chat, url: str) -> Any:
     return endpoint
 
 
+@pytest.mark.both_engines
 def test_a_program_that_hangs_holds_up_nobody(
     chat: Chat, program: Program, secret: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -310,6 +317,7 @@ def test_a_batch_is_tried_well_within_its_claim() -> None:
     assert delivery.MOST_PER_ENDPOINT < delivery.SIDE_BY_SIDE
 
 
+@pytest.mark.both_engines
 def test_processes_that_die_with_an_event_do_so_a_bounded_number_of_times(
     chat: Chat, program: Program, secret: str
 ) -> None:
@@ -322,6 +330,7 @@ def test_processes_that_die_with_an_event_do_so_a_bounded_number_of_times(
     assert (row.status, program.heard) == ("given_up", [])
 
 
+@pytest.mark.both_engines
 @pytest.mark.parametrize("by", ["owner", "program"])
 def test_what_waits_for_one_that_is_switched_off_is_given_up(
     chat: Chat, program: Program, secret: str, by: str
@@ -343,6 +352,7 @@ def test_what_waits_for_one_that_is_switched_off_is_given_up(
     assert deliver_due() == 0
 
 
+@pytest.mark.both_engines
 def test_a_late_failure_does_not_undo_what_was_given_up(
     chat: Chat, program: Program, secret: str
 ) -> None:

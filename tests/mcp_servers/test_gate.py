@@ -84,6 +84,7 @@ def with_approval(request: Any, approval: Approval) -> Any:
     return replace(request, approval_id=approval.pk)
 
 
+@pytest.mark.both_engines
 async def test_a_call_leaves_requested_and_finished(
     tenant: Tenant, trusted: McpServer, counting: CountingServer
 ) -> None:
@@ -145,6 +146,7 @@ async def test_a_tools_own_error_is_an_outcome(tenant: Tenant, trusted: McpServe
     assert "no beans" in outcome.as_model_text()
 
 
+@pytest.mark.both_engines
 async def test_another_workspaces_tool_answers_like_a_missing_one(
     tenant: Tenant, trusted: McpServer, counting: CountingServer
 ) -> None:
@@ -176,6 +178,7 @@ async def test_without_a_workspace_nothing_leaves(
     assert counting.calls == []
 
 
+@pytest.mark.both_engines
 async def test_a_removed_member_calls_nothing_more(
     tenant: Tenant, trusted: McpServer, counting: CountingServer
 ) -> None:
@@ -257,6 +260,7 @@ async def test_nobody_is_asked_about_arguments_that_cannot_be_sent(
     assert await approvals_asked(tenant) == 0
 
 
+@pytest.mark.both_engines
 async def test_nobody_is_asked_about_a_call_beyond_the_days_quota(
     tenant: Tenant, trusted: McpServer
 ) -> None:
@@ -301,6 +305,7 @@ async def test_an_untrusted_servers_read_only_hint_does_not_relax(
     assert counting.calls == []
 
 
+@pytest.mark.both_engines
 async def test_an_approved_call_runs_once(
     tenant: Tenant, trusted: McpServer, counting: CountingServer
 ) -> None:
@@ -316,6 +321,7 @@ async def test_an_approved_call_runs_once(
     assert counting.names() == ["destroy"]
 
 
+@pytest.mark.both_engines
 async def test_two_uses_of_one_approval_at_once_make_one_call(
     tenant: Tenant, trusted: McpServer, counting: CountingServer
 ) -> None:
@@ -333,6 +339,7 @@ async def test_two_uses_of_one_approval_at_once_make_one_call(
     assert counting.names() == ["destroy"]
 
 
+@pytest.mark.both_engines
 async def test_an_approval_does_not_fit_another_call(
     tenant: Tenant, trusted: McpServer, counting: CountingServer
 ) -> None:
@@ -409,6 +416,7 @@ def broken_ledger(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(AuditEntry, "save", fail)
 
 
+@pytest.mark.both_engines
 async def test_nothing_is_sent_when_the_entry_cannot_be_written(
     tenant: Tenant, trusted: McpServer, counting: CountingServer, broken_ledger: None
 ) -> None:
@@ -419,6 +427,7 @@ async def test_nothing_is_sent_when_the_entry_cannot_be_written(
     assert counting.calls == []
 
 
+@pytest.mark.both_engines
 async def test_an_approval_is_not_used_up_when_the_entry_cannot_be_written(
     tenant: Tenant, trusted: McpServer, counting: CountingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -441,6 +450,7 @@ async def test_an_approval_is_not_used_up_when_the_entry_cannot_be_written(
     assert (await call_tool(with_approval(request, approval))).outcome == Outcome.OK
 
 
+@pytest.mark.both_engines
 async def test_a_result_is_given_to_nobody_when_finished_cannot_be_written(
     tenant: Tenant, trusted: McpServer, counting: CountingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -462,6 +472,7 @@ async def test_a_result_is_given_to_nobody_when_finished_cannot_be_written(
     assert [entry.action for entry in await the_entries(tenant)] == ["tool_call.requested"]
 
 
+@pytest.mark.both_engines
 async def test_a_stopped_call_is_recorded_and_reaches_the_server(
     tenant: Tenant, trusted: McpServer, counting: CountingServer
 ) -> None:
@@ -488,6 +499,7 @@ async def test_a_call_that_takes_too_long_is_a_timeout(tenant: Tenant, trusted: 
     assert "0.5 s" in outcome.message
 
 
+@pytest.mark.both_engines
 async def test_a_long_result_is_cut_and_says_so(tenant: Tenant, trusted: McpServer) -> None:
     """SEC-33: what is kept of a result is bounded."""
     tool = await tool_named(trusted, "big")
@@ -497,6 +509,7 @@ async def test_a_long_result_is_cut_and_says_so(tenant: Tenant, trusted: McpServ
     assert len(outcome.as_model_text()) < 2**20 + 100
 
 
+@pytest.mark.both_engines
 async def test_calls_side_by_side_are_independent(tenant: Tenant, trusted: McpServer) -> None:
     """REL-07: one fails, one runs out of time, the others finish; the order is kept."""
     echo, slow, fail = [await tool_named(trusted, name) for name in ("echo", "slow", "fail")]
@@ -543,6 +556,7 @@ async def test_a_busy_server_refuses_after_the_wait(
     assert counting.names() == ["slow", "echo"]
 
 
+@pytest.mark.both_engines
 async def test_calls_beyond_the_days_quota_are_refused(
     tenant: Tenant, trusted: McpServer, counting: CountingServer
 ) -> None:

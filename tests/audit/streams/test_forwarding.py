@@ -129,6 +129,7 @@ def told(receiver: HttpReceiver) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.both_engines
 def test_a_program_gets_signed_batches_in_order(tenant: Tenant, receiver: HttpReceiver) -> None:
     """Batches of JSON with a Standard Webhooks signature; no argument, no result, no preview (SEC-94)."""
     _, secret = make(tenant, receiver.url)
@@ -147,6 +148,7 @@ def test_a_program_gets_signed_batches_in_order(tenant: Tenant, receiver: HttpRe
     assert forwarding.send_due() == 0, "nothing is sent twice when all goes well"
 
 
+@pytest.mark.both_engines
 def test_a_batch_without_a_yes_is_sent_again_with_the_same_uids(
     tenant: Tenant, receiver: HttpReceiver
 ) -> None:
@@ -171,6 +173,7 @@ def test_a_batch_without_a_yes_is_sent_again_with_the_same_uids(
     assert (state.failures, state.last_error, state.next_attempt_at) == (0, "", None)
 
 
+@pytest.mark.both_engines
 def test_a_process_that_dies_after_the_yes_sends_the_batch_again(
     tenant: Tenant, receiver: HttpReceiver
 ) -> None:
@@ -193,6 +196,7 @@ def test_a_process_that_dies_after_the_yes_sends_the_batch_again(
     assert [e["uid"] for e in told(receiver)] == [str(entry.pk)] * 2
 
 
+@pytest.mark.both_engines
 def test_two_processes_do_not_send_side_by_side(tenant: Tenant, receiver: HttpReceiver) -> None:
     """The claim of one keeps the other out, and what it notes without a claim does not count."""
     stream, _ = make(tenant, receiver.url)
@@ -234,6 +238,7 @@ def test_pauses_grow_and_a_sink_may_ask_for_longer(tenant: Tenant, receiver: Htt
     assert (next_at - now).total_seconds() >= 1799
 
 
+@pytest.mark.both_engines
 def test_a_sink_that_is_away_holds_up_no_other(tenant: Tenant, receiver: HttpReceiver) -> None:
     make(tenant, "http://127.0.0.1:9999/")
     make(tenant, receiver.url)
@@ -244,6 +249,7 @@ def test_a_sink_that_is_away_holds_up_no_other(tenant: Tenant, receiver: HttpRec
     assert away.last_error == "It could not be reached."
 
 
+@pytest.mark.both_engines
 def test_those_with_nothing_to_send_keep_no_other_from_its_turn(
     two_workspaces: TwoTenants, receiver: HttpReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -258,6 +264,7 @@ def test_those_with_nothing_to_send_keep_no_other_from_its_turn(
     assert [entry["entry"]["tool_name"] for entry in told(receiver)] == ["busy"]
 
 
+@pytest.mark.both_engines
 def test_batches_are_bounded(tenant: Tenant, receiver: HttpReceiver) -> None:
     make(tenant, receiver.url)
     with patch.object(reading, "MOST_ENTRIES", 2):
@@ -272,6 +279,7 @@ def test_batches_are_bounded(tenant: Tenant, receiver: HttpReceiver) -> None:
     assert [len(json.loads(body)["entries"]) for _, body in receiver.heard] == [1, 1]
 
 
+@pytest.mark.both_engines
 def test_a_stream_starts_from_now_or_from_the_beginning(
     tenant: Tenant, receiver: HttpReceiver
 ) -> None:
@@ -286,6 +294,7 @@ def test_a_stream_starts_from_now_or_from_the_beginning(
     assert [e["uid"] for e in told(receiver)] == [str(old.pk), str(new.pk)]
 
 
+@pytest.mark.both_engines
 def test_a_paused_stream_sends_nothing_and_then_goes_on(
     tenant: Tenant, receiver: HttpReceiver
 ) -> None:
@@ -301,6 +310,7 @@ def test_a_paused_stream_sends_nothing_and_then_goes_on(
     assert reading.lag_of(stream).entries == 0
 
 
+@pytest.mark.both_engines
 def test_a_workspace_is_sent_its_own_log_and_the_platform_all(
     two_workspaces: TwoTenants, superuser: User, receiver: HttpReceiver
 ) -> None:
@@ -512,6 +522,7 @@ def test_settings_are_checked_and_secrets_go_in_only(
     assert secret not in shown
 
 
+@pytest.mark.both_engines
 def test_what_retention_removed_is_stepped_over(tenant: Tenant, receiver: HttpReceiver) -> None:
     stream, _ = make(tenant, receiver.url)
     write(tenant, "a", "b")

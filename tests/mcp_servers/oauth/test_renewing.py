@@ -46,6 +46,7 @@ def run_out(**fields: Any) -> None:
     )
 
 
+@pytest.mark.both_engines
 def test_many_calls_at_its_end_make_one_renewal(
     tenant: Tenant,
     server: McpServer,
@@ -133,6 +134,7 @@ def test_an_issuer_with_a_fault_of_its_own_takes_nothing_away(
     assert token.generation == grant.generation + 1
 
 
+@pytest.mark.both_engines
 def test_a_renewal_left_behind_by_a_dead_process_is_taken_over(
     server: McpServer, sign_in: SignIn
 ) -> None:
@@ -144,6 +146,7 @@ def test_a_renewal_left_behind_by_a_dead_process_is_taken_over(
     assert only_grant().refreshing_until is None
 
 
+@pytest.mark.both_engines
 def test_whoever_waits_is_given_what_another_process_fetched(
     server: McpServer, protected: ProtectedServer, sign_in: SignIn
 ) -> None:
@@ -162,6 +165,7 @@ def test_whoever_waits_is_given_what_another_process_fetched(
     assert protected.issuer.token_requests("refresh_token") == []
 
 
+@pytest.mark.both_engines
 def test_a_token_near_its_end_is_renewed_while_it_still_serves(
     server: McpServer, protected: ProtectedServer, sign_in: SignIn
 ) -> None:
@@ -187,6 +191,7 @@ def test_a_token_near_its_end_is_renewed_while_it_still_serves(
     assert len(protected.issuer.token_requests("refresh_token")) == 1
 
 
+@pytest.mark.both_engines
 def test_the_task_renews_what_is_in_use_and_soon_over(
     server: McpServer, protected: ProtectedServer, sign_in: SignIn
 ) -> None:
@@ -240,6 +245,7 @@ def test_a_refusal_that_comes_as_a_success_ends_the_grant(
     assert only_grant().tokens is None
 
 
+@pytest.mark.both_engines
 def test_a_sign_in_meanwhile_outlives_the_end_of_the_old_token(
     server: McpServer, protected: ProtectedServer, sign_in: SignIn
 ) -> None:

@@ -164,6 +164,7 @@ def test_a_person_without_workspace_is_told_so(superuser: Any, tenant: Tenant) -
     assert answer.json()["errors"][0]["code"] == "no_workspace"
 
 
+@pytest.mark.both_engines
 def test_a_foreign_id_and_a_missing_id_answer_alike(two_workspaces: TwoTenants) -> None:
     """SEC-02: same status, same body, and no telling by time."""
     client = two_workspaces.a.client("admin")
@@ -182,6 +183,7 @@ def test_a_foreign_id_and_a_missing_id_answer_alike(two_workspaces: TwoTenants) 
     assert 0.5 < median(times["foreign"]) / median(times["missing"]) < 2
 
 
+@pytest.mark.both_engines
 def test_an_id_that_is_no_id_is_not_found(tenant: Tenant) -> None:
     """SEC-02."""
     assert tenant.client("admin").get(f"{URL}nonsense/").status_code == 404
@@ -190,6 +192,7 @@ def test_an_id_that_is_no_id_is_not_found(tenant: Tenant) -> None:
 # Lists ----------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.both_engines
 def test_pages_follow_keys(tenant: Tenant) -> None:
     """Ours: forward through all pages and back again gives the same rows."""
     client = tenant.client("admin")
@@ -205,6 +208,7 @@ def test_pages_follow_keys(tenant: Tenant) -> None:
     assert client.get(previous).json()["results"][0]["id"] == forward[-2]
 
 
+@pytest.mark.both_engines
 @pytest.mark.parametrize("ordering", ["-id", "id", "role", "-role"])
 def test_lists_are_ordered_by_allowed_names(tenant: Tenant, ordering: str) -> None:
     """SEC-05."""
@@ -250,6 +254,7 @@ def test_an_unknown_parameter_or_value_is_refused(tenant: Tenant, query: str) ->
     assert answer.json()["errors"]
 
 
+@pytest.mark.both_engines
 def test_filters_narrow(tenant: Tenant) -> None:
     """Ours."""
     rows = tenant.client("admin").get(URL, {"role": "owner"}).json()["results"]
@@ -332,6 +337,7 @@ def test_a_crash_tells_nothing(tenant: Tenant) -> None:
 # Repeats --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.both_engines
 def test_a_repeated_request_gets_the_first_answer(tenant: Tenant) -> None:
     """REL-02: nothing is done again, whatever the spelling of the same JSON."""
     client = tenant.client("member")
@@ -343,6 +349,7 @@ def test_a_repeated_request_gets_the_first_answer(tenant: Tenant) -> None:
     assert len(probe.calls) == 1
 
 
+@pytest.mark.both_engines
 def test_a_key_belongs_to_one_request_of_one_person(two_workspaces: TwoTenants) -> None:
     """REL-02: another body is 422; another person or tenant has keys of his own."""
     key = {"Idempotency-Key": "same-for-all"}
@@ -354,6 +361,7 @@ def test_a_key_belongs_to_one_request_of_one_person(two_workspaces: TwoTenants) 
     assert [call["text"] for call in probe.calls] == ["x", "y", "z"]
 
 
+@pytest.mark.both_engines
 def test_a_request_that_still_runs_is_told(tenant: Tenant) -> None:
     """REL-02: 409, also after a restart in the middle."""
     client = tenant.client("member")
@@ -365,6 +373,7 @@ def test_a_request_that_still_runs_is_told(tenant: Tenant) -> None:
     assert len(probe.calls) == 1
 
 
+@pytest.mark.both_engines
 def test_a_refusal_is_kept_and_a_crash_is_not(tenant: Tenant) -> None:
     """REL-02: after a 5xx the same key tries again."""
     client = tenant.client("member", raise_request_exception=False)
