@@ -120,7 +120,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 _DATABASES = {"db", "transactional_db", "django_db_reset_sequences"}
 _FIRST = (
     *("tests/dependencies/", "tests/chaos/test_crashes.py", "tests/scaled/", "tests/api/"),
-    *("tests/mcp_servers/oauth/test_races.py", "tests/mcp_servers/test_waiting_requests.py"),
+    *("tests/mcp_servers/oauth/test_races.py", "tests/mcp_servers/gate/test_waiting_requests.py"),
 )
 """What takes a process longest, so that none of it is left when the others have nothing to do any more."""
 

@@ -22,7 +22,7 @@ BOTH_ENGINES: Final = (
     # Transactions that fail, are lost, or are restored.
     "tests/audit/test_spool.py",
     "tests/chat/test_restore.py",
-    "tests/mcp_servers/test_gate_and_the_log.py",
+    "tests/mcp_servers/gate/test_gate_and_the_log.py",
     "tests/workspaces/test_backups.py",
     # SQL of each engine's own: search, percentiles, streamed reads, JSON, statements that are prepared or counted.
     "tests/audit/test_api.py",
@@ -40,7 +40,7 @@ BOTH_ENGINES: Final = (
     "tests/chat/test_queue.py",
     "tests/chat/test_storm.py",
     "tests/mcp_servers/oauth/test_races.py",
-    "tests/mcp_servers/test_quotas.py",
+    "tests/mcp_servers/registry/test_quotas.py",
     # A row of another workspace.
     "tests/isolation/test_sockets.py",
     "tests/isolation/test_tasks_and_commands.py",

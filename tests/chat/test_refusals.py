@@ -40,7 +40,7 @@ from tests.chat.conftest import Chat
 from tests.factories import Tenant
 from tests.fakes.scripted_model import DONE, Answer, chunk, usage
 from tests.mcp_servers.factories import actor_of, tool_of
-from tests.mcp_servers.test_gate_and_the_log import refusing_entries
+from tests.mcp_servers.gate.test_gate_and_the_log import refusing_entries
 from tests.patience import PATIENCE
 from workspaces.actors import Source
 from workspaces.errors import DomainError

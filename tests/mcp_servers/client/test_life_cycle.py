@@ -27,8 +27,8 @@ from mcp_servers.client.errors import BackingOff, Busy, ConnectionFailed
 from mcp_servers.client.transports import guard
 from mcp_servers.client.values import Protocol
 from tests.fakes.mcp_server import INITIALIZED, CountingServer, RawServer, reply
-from tests.mcp_servers.connections.conftest import Everywhere
-from tests.mcp_servers.connections.helpers import (
+from tests.mcp_servers.client.conftest import Everywhere
+from tests.mcp_servers.client.helpers import (
     Person,
     program,
     send,

@@ -10,8 +10,8 @@ from mcp_servers.client.connections import calls, completion, runtime
 from mcp_servers.client.connections.facts import ConnectionState
 from mcp_servers.client.connections.pool import pool
 from mcp_servers.client.values import Protocol
-from tests.mcp_servers.connections.conftest import TRANSPORTS, Everywhere
-from tests.mcp_servers.connections.helpers import send, text_of, within
+from tests.mcp_servers.client.conftest import TRANSPORTS, Everywhere
+from tests.mcp_servers.client.helpers import send, text_of, within
 from tests.patience import PATIENCE
 
 ERAS = [Protocol.LEGACY, Protocol.MODERN, Protocol.AUTO]

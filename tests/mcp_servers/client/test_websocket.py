@@ -20,7 +20,7 @@ from mcp_servers.client.connections.pool import pool
 from mcp_servers.client.errors import AuthenticationRequired, ConnectionFailed, NotAnMcpServer
 from mcp_servers.client.values import Protocol
 from tests.fakes.mcp_server import INITIALIZED, Listening, raw_tool
-from tests.mcp_servers.connections.helpers import send, spec_for, text_of, within
+from tests.mcp_servers.client.helpers import send, spec_for, text_of, within
 from tests.patience import PATIENCE
 from workspaces import outbound
 from workspaces.errors import InvalidEndpoint

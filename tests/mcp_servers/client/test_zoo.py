@@ -24,8 +24,8 @@ from mcp_servers.client.transports import websocket
 from mcp_servers.client.values import Protocol
 from tests.fakes.mcp_server import INITIALIZED, Handler, RawServer, raw_tool, reply_result
 from tests.fakes.sse_server import SseServer
-from tests.mcp_servers.connections.conftest import Everywhere
-from tests.mcp_servers.connections.helpers import Person, program, send, spec_for, text_of, within
+from tests.mcp_servers.client.conftest import Everywhere
+from tests.mcp_servers.client.helpers import Person, program, send, spec_for, text_of, within
 from tests.mcp_servers.factories import ZOO
 from tests.patience import PATIENCE
 from workspaces.errors import InvalidEndpoint

@@ -10,7 +10,7 @@ import pytest
 
 from mcp_servers.client.spec import ConnectionSpec
 from tests.fakes.full_server import PROGRAM, FullServer, full_server
-from tests.mcp_servers.connections.helpers import program, spec_for
+from tests.mcp_servers.client.helpers import program, spec_for
 
 TRANSPORTS = ["streamable_http", "sse", "websocket", "stdio"]
 

@@ -21,7 +21,7 @@ from mcp_servers.client.connections.pool import pool
 from mcp_servers.client.inputs import InputKind, TaskStarted
 from mcp_servers.client.spec import ConnectionSpec
 from mcp_servers.client.transports.targets import StdioSpec
-from tests.mcp_servers.connections.helpers import Person, send, spec_for, text_of, within
+from tests.mcp_servers.client.helpers import Person, send, spec_for, text_of, within
 from tests.patience import PATIENCE
 from tests.servers.install import Installed, installed_servers
 

@@ -16,7 +16,7 @@ from mcp_servers.client.transports import sse
 from mcp_servers.client.values import Protocol
 from tests.fakes.mcp_server import Send, reply
 from tests.fakes.sse_server import SseServer
-from tests.mcp_servers.connections.helpers import send, spec_for, text_of, within
+from tests.mcp_servers.client.helpers import send, spec_for, text_of, within
 from tests.patience import PATIENCE
 
 

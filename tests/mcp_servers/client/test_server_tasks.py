@@ -16,7 +16,7 @@ from mcp_servers.client.inputs import AskedInput, InputAction, InputKind, TaskSt
 from mcp_servers.client.values import Protocol
 from tests.fakes.mcp_server import raw_tool
 from tests.fakes.task_server import FORM, TaskServer
-from tests.mcp_servers.connections.helpers import Person, send, spec_for, text_of, within
+from tests.mcp_servers.client.helpers import Person, send, spec_for, text_of, within
 
 WORKING = {"status": "working", "statusMessage": "half way"}
 BOTH = pytest.mark.parametrize("is_modern", [False, True], ids=["2025-11-25", "extension"])

@@ -247,7 +247,7 @@ def test_a_killed_platform_leaves_no_child(tmp_path: Path) -> None:
         f"""
         import asyncio, json, sys
         from pathlib import Path
-        sys.path.insert(0, {str(Path(__file__).parents[2])!r})
+        sys.path.insert(0, {str(Path(__file__).parents[3])!r})
         from mcp import Client
         from mcp_servers.client.transports.targets import StdioSpec
         from mcp_servers.client.transports.stdio import StdioTransport

@@ -27,7 +27,7 @@ from mcp_servers.client.errors import Busy, ConnectionFailed
 from mcp_servers.client.spec import ConnectionSpec
 from mcp_servers.client.values import Protocol
 from tests.fakes.full_server import full_server
-from tests.mcp_servers.connections.helpers import Person, program, send, spec_for, within
+from tests.mcp_servers.client.helpers import Person, program, send, spec_for, within
 from tests.mcp_servers.factories import ZOO
 
 SERVERS = 50

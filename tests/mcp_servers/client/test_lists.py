@@ -29,8 +29,8 @@ from tests.fakes.mcp_server import (
     reply_error,
     reply_result,
 )
-from tests.mcp_servers.connections.conftest import TRANSPORTS, Everywhere
-from tests.mcp_servers.connections.helpers import send, spec_for, text_of
+from tests.mcp_servers.client.conftest import TRANSPORTS, Everywhere
+from tests.mcp_servers.client.helpers import send, spec_for, text_of
 from tests.patience import PATIENCE
 
 EVERYTHING = {

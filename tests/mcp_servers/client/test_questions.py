@@ -18,8 +18,8 @@ from mcp_servers.client.inputs import (
     InputRequired,
 )
 from mcp_servers.client.values import Protocol
-from tests.mcp_servers.connections.conftest import TRANSPORTS, Everywhere
-from tests.mcp_servers.connections.helpers import Person, send, text_of, within
+from tests.mcp_servers.client.conftest import TRANSPORTS, Everywhere
+from tests.mcp_servers.client.helpers import Person, send, text_of, within
 from tests.patience import PATIENCE
 
 WITHOUT_SENDER = ["sse", "websocket", "stdio"]

@@ -22,8 +22,8 @@ from mcp_servers.client.spec import ConnectionSpec
 from mcp_servers.client.values import Protocol
 from tests.fakes.mcp_server import RawServer, reply, reply_result
 from tests.fakes.sse_server import SseServer
-from tests.mcp_servers.connections.conftest import TRANSPORTS, Everywhere
-from tests.mcp_servers.connections.helpers import Person, program, send, spec_for, text_of, within
+from tests.mcp_servers.client.conftest import TRANSPORTS, Everywhere
+from tests.mcp_servers.client.helpers import Person, program, send, spec_for, text_of, within
 from tests.mcp_servers.factories import ZOO
 from tests.patience import PATIENCE
 
