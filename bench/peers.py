@@ -22,6 +22,10 @@ WORD = "token "
 
 async def _completions(request: Request) -> Response:
     body = await request.json()
+    if body["messages"][-1]["content"] == "call" and body.get("tools"):
+        return StreamingResponse(_call(body["tools"][0]), media_type="text/event-stream")
+    if body["messages"][-1]["role"] == "tool":
+        return StreamingResponse(_stream(5, 0, is_stamped=False), media_type="text/event-stream")
     # "<tokens> <tokens per second>" is what the question says; 0 means at once. With "stamped" each word is its moment.
     tokens, rate, *more = body["messages"][-1]["content"].split()
     words = _stream(int(tokens), float(rate), is_stamped="stamped" in more)
@@ -41,7 +45,16 @@ async def _stream(tokens: int, rate: float, *, is_stamped: bool) -> AsyncIterato
     yield "data: [DONE]\n\n"
 
 
-def _chunk(delta: dict[str, str], reason: str | None) -> str:
+async def _call(tool: dict[str, Any]) -> AsyncIterator[str]:
+    function = {"name": tool["function"]["name"], "arguments": '{"text": "hi"}'}
+    yield _chunk(
+        {"tool_calls": [{"index": 0, "id": "1", "type": "function", "function": function}]}, None
+    )
+    yield _chunk({}, "tool_calls")
+    yield "data: [DONE]\n\n"
+
+
+def _chunk(delta: dict[str, Any], reason: str | None) -> str:
     choice = {"index": 0, "delta": delta, "finish_reason": reason}
     head = {"id": "c", "object": "chat.completion.chunk", "created": 0, "model": "m"}
     return f"data: {json.dumps({**head, 'choices': [choice]})}\n\n"

@@ -34,6 +34,7 @@ from config.edge import (  # noqa: E402
 from config.lifecycle import Lifecycle, StopHook  # noqa: E402
 from config.tracing import configure_tracing  # noqa: E402
 from mcp_servers.client.connections import runtime  # noqa: E402
+from workspaces import garbage  # noqa: E402
 
 
 async def let_pages_go() -> None:
@@ -66,7 +67,7 @@ _ENDING_SECONDS = 3.0
 """Of the time to drain, what is kept for giving turns back and closing connections."""
 configure_tracing()
 lifecycle = Lifecycle(
-    start_hooks=[restore.watch, sealing_thread.start],
+    start_hooks=[garbage.tame, restore.watch, sealing_thread.start],
     stop_hooks=[
         StopHook(let_pages_go, 1.0),
         StopHook(hand_over_turns, settings.TRELLIS.drain_seconds),

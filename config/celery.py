@@ -47,8 +47,10 @@ def _take_part(**_kwargs: object) -> None:
     from chat.providers import openai_compatible as _model  # noqa: F401 - no turn waits for its imports
     from config import urls as _urls  # noqa: F401 - addresses stand in what is told within transactions
     from config.tracing import configure_tracing
+    from workspaces import garbage
 
     configure_tracing()
+    garbage.tame()
     restore.watch()
     sealing_thread.start()
 

@@ -11,13 +11,13 @@ import asyncio
 import atexit
 import concurrent.futures
 import contextlib
-import gc
 import logging
 import os
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final, TypeVar
 
+from workspaces import garbage
 from workspaces.database import leave_database
 
 logger = logging.getLogger(__name__)
@@ -75,20 +75,6 @@ class Runtime:
         self._thread.join(2.0)
 
 
-def _settle_memory() -> None:
-    """Take what exists by now out of the garbage collector's rounds, once.
-
-    It lives as long as the process, and looking through it again and again holds up the loops: a large answer of a
-    server makes thousands of new objects, and each round over all of Django takes a tenth of a second.
-    """
-    global _is_settled
-    if not _is_settled:
-        _is_settled = True
-        gc.collect()
-        gc.freeze()
-
-
-_is_settled = False
 _lock = threading.Lock()
 _current: Runtime | None = None
 _closers: list[Callable[[], Awaitable[None]]] = []
@@ -100,7 +86,7 @@ def current() -> Runtime:
     with _lock:
         # A forked child inherits the object but not the thread.
         if _current is None or _current.pid != os.getpid():
-            _settle_memory()
+            garbage.settle()
             _current = Runtime()
             _current.closers.extend(_closers)
         return _current
