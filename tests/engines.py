@@ -39,6 +39,7 @@ BOTH_ENGINES: Final = (
     # Leases, row locks and claims.
     "tests/chat/test_queue.py",
     "tests/chat/test_storm.py",
+    "tests/chat/test_together.py",
     "tests/mcp_servers/oauth/test_races.py",
     "tests/mcp_servers/registry/test_quotas.py",
     # A row of another workspace.

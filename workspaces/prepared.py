@@ -65,6 +65,10 @@ class PreparedRows(Generic[_Row]):
         """The first row, of a queryset that asks for few."""
         return next(iter(self.all(*values)), None)
 
+    def all_values(self, *values: UUID | str) -> list[tuple[Any, ...]]:
+        """The columns of the rows, as the driver gives them."""
+        return self._fetch(self._statement(), values)
+
     def first_values(self, *values: UUID | str) -> tuple[Any, ...] | None:
         """The columns of the first row, as the driver gives them."""
         return next(iter(self._fetch(self._statement(), values)), None)

@@ -45,15 +45,22 @@ class _File:
 
 def is_due() -> bool:
     """Whether it is time for a statement: often while something is sealed, now and then when nothing is."""
+    return due_in() <= 0
+
+
+def due_in() -> float:
+    """In how many seconds it is time for a statement, if nothing more is sealed until then."""
     newest = newest_checkpoint()
     if newest is None:
-        return True
+        return 0.0
     age = (database_now() - newest.made_at).total_seconds()
-    if age >= IDLE_SECONDS or age < 0:
-        return True
+    if age < 0:
+        return 0.0
     changed = AuditHead.objects.exclude(seq=F("stated_seq"))
     unstated = changed.aggregate(sum=Sum(F("seq") - F("stated_seq")))["sum"] or 0
-    return bool(unstated) and (age >= BUSY_SECONDS or unstated >= MOST_UNSTATED)
+    if unstated >= MOST_UNSTATED:
+        return 0.0
+    return float((BUSY_SECONDS if unstated else IDLE_SECONDS) - age)
 
 
 def make_checkpoint(

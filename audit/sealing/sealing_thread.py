@@ -7,18 +7,19 @@ import os
 import platform
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
-from django.db import DatabaseError, close_old_connections, connections
+from django.db import DatabaseError, close_old_connections, connection, connections
 
 from audit import outside_writes, spool, trigger_check
 from audit.actions import Action
 from audit.errors import AuditUnavailable
 from audit.models import AuditCheckpoint
 from audit.proof.signing import SigningKeyMissing
+from audit.sealing.checkpoints import due_in, make_checkpoint, was_unsigned_since
 from audit.sealing.checkpoints import is_due as checkpoint_is_due
-from audit.sealing.checkpoints import make_checkpoint, was_unsigned_since
 from audit.sealing.rotation import newest_checkpoint
 from audit.sealing.sealer import seal_pending
 from audit.services import EntryDraft, record
@@ -27,6 +28,11 @@ from workspaces.database import drop_dead_connections, is_unavailable
 
 logger = logging.getLogger(__name__)
 
+_WAITING = """
+SELECT EXISTS (SELECT 1 FROM "audit_pendingseal")
+    OR EXISTS (SELECT 1 FROM "audit_outsidewrite")
+    OR EXISTS (SELECT 1 FROM "audit_audithead" WHERE "seq" <> "stated_seq")
+"""
 ROUND_SECONDS = 1.0
 _MOST_PAUSE_SECONDS = 10.0
 _MOST_BATCHES = 1_000
@@ -40,6 +46,8 @@ class SealingThread(threading.Thread):
     def __init__(self) -> None:
         super().__init__(name="audit-sealer", daemon=True)
         self._stopping = threading.Event()
+        self._rests_until = 0.0
+        """Until then there is nothing to sign, unless something is written."""
 
     def run(self) -> None:
         """Seal, sign, pause."""
@@ -52,7 +60,11 @@ class SealingThread(threading.Thread):
                     note_process(Action.LOG_STARTED)
                     look_at_triggers()
                     has_begun = True
-                go_round()
+                if self._rests_until <= time.monotonic() or something_waits():
+                    go_round()
+                    self._rests_until = time.monotonic() + due_in()
+                else:
+                    _try(spool.replay)
                 pause = ROUND_SECONDS
             except Exception as error:
                 pause = min(pause * 2, _MOST_PAUSE_SECONDS)
@@ -95,6 +107,13 @@ def stop(seconds: float = 2.0) -> None:
         logger.warning("audit_end_not_signed", exc_info=True)
     finally:
         connections.close_all()
+
+
+def something_waits() -> bool:
+    """Whether anything was written that a round has to deal with: one statement, asked all the time."""
+    with connection.cursor() as cursor:
+        cursor.execute(_WAITING)
+        return bool(cursor.fetchone()[0])
 
 
 def go_round() -> None:

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import time
 from dataclasses import dataclass, replace
-from uuid import UUID
 
 from django.conf import settings
 
@@ -17,6 +16,7 @@ from chat.engine.counting import believed_usage
 from chat.engine.fenced import unfenced
 from chat.engine.leases import Lease
 from chat.engine.observing import note_completion, request_observed
+from chat.engine.partials import Streaming, partials
 from chat.engine.proposals import propose
 from chat.engine.step_task import StepTask, read_task, request_of, without_pictures
 from chat.live import LiveText, Said
@@ -73,7 +73,8 @@ async def ask_model(lease: Lease, step: int, opened: Message | None = None) -> l
     task, message = await in_database(_begin_step, lease, step, opened)
     live = LiveText(lease.conversation_id, message.pk, lambda: lease.standing() is Standing.OURS)
     attempt = _Attempt(time.monotonic())
-    saver = asyncio.create_task(_save_now_and_then(lease, message.pk, live))
+    streaming = Streaming(lease, message.pk, live)
+    partials(lambda: SAVE_PARTIAL_SECONDS).add(streaming)
     try:
         sent, completion = await _answer(task, live, attempt)
         live.flush()
@@ -98,7 +99,7 @@ async def ask_model(lease: Lease, step: int, opened: Message | None = None) -> l
         await asyncio.shield(in_database(ledger.leave_step, lease, message.pk, left))
         raise
     finally:
-        saver.cancel()
+        partials(lambda: SAVE_PARTIAL_SECONDS).discard(streaming)
         live.close()
 
 
@@ -189,17 +190,6 @@ async def _learn_from(error: ContextTooLong, task: StepTask) -> None:
     limit = error.details.get("limit")
     if isinstance(limit, int):
         await in_database(learn_context, task.turn.workspace_id, task.provider, limit)
-
-
-async def _save_now_and_then(lease: Lease, message_id: UUID, live: LiveText) -> None:
-    saved = Said("", "")
-    while True:
-        await asyncio.sleep(SAVE_PARTIAL_SECONDS)
-        said = live.said
-        if said != saved:
-            await in_database(ledger.save_partial, lease, message_id, said.text, said.reasoning)
-            live.mark_saved(said)
-            saved = said
 
 
 def _begin_step(lease: Lease, step: int, opened: Message | None = None) -> tuple[StepTask, Message]:

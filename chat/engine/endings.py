@@ -8,7 +8,7 @@ from uuid import UUID
 from audit.actions import Outcome
 from audit.services import was_requested
 from chat.engine.beginning import send_next
-from chat.engine.reading import afterwards
+from chat.engine.reading import Afterwards, afterwards
 from chat.engine.recorded_ends import settle_from_log
 from chat.engine.requests import actor_for_log, builtin_request, checkpoint_of, request_of
 from chat.engine.rows import (
@@ -75,18 +75,19 @@ def end_turn(
     close_turn(turn, status, changes)
 
 
-def close_turn(turn: Turn, status: TurnStatus, changes: Changes) -> None:
+def close_turn(turn: Turn, status: TurnStatus, changes: Changes) -> Afterwards:
     """The same for a turn of which nothing is open any more: every answer is whole, and every call has ended."""
     move_turn(turn, status)
     turn.finished_at = database_now()
     let_go(turn)
     turn.save()
     changes.turn(turn)
-    following = afterwards(turn.workspace_id, turn.conversation_id)
+    following = afterwards(turn)
     if following.has_webhooks:
         tell_turn_finished(turn)
     if following.has_queue:
         send_next(turn, changes)
+    return following
 
 
 def _stop_call(call: ToolCall, turn: Turn, changes: Changes, *, has_holder: bool) -> None:

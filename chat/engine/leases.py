@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
 from chat.engine.dead_processes import show_alive
@@ -30,6 +32,8 @@ from workspaces.prepared import PreparedRows
 LEASE = timedelta(seconds=15)
 RENEW_SECONDS = 2.0
 """Also how soon a stop asked for in another process is noticed."""
+_MOST_AT_ONCE = 100
+"""Leases that one statement renews."""
 MOST_ORPHANS = 50
 """How many are taken over at one look."""
 _HELD = [TurnStatus.RUNNING.value, TurnStatus.WAITING_FOR_INPUT.value]
@@ -136,6 +140,53 @@ def renew(lease: Lease) -> bool:
     lease.clock.lasts(asked_at)
     failpoint(Failpoint.RENEWED)
     return _TO_BE_STOPPED.first(lease.workspace_id, lease.turn_id) is not None
+
+
+@dataclass(slots=True)
+class Renewed:
+    """What became of leases that were renewed together."""
+
+    lost: list[Lease] = field(default_factory=list)
+    """Another process has the turn, or it has been let go."""
+    stopping: list[Lease] = field(default_factory=list)
+    """Somebody asked for a stop, or the asker's rights have ended."""
+
+
+def renew_all(leases: Sequence[Lease]) -> Renewed:
+    """Hold on to many turns with two statements. One that is being written just now is left for the next time."""
+    renewed = Renewed()
+    for start in range(0, len(leases), _MOST_AT_ONCE):
+        _renew_some(leases[start : start + _MOST_AT_ONCE], renewed)
+    return renewed
+
+
+def _renew_some(leases: Sequence[Lease], renewed: Renewed) -> None:
+    asked_at = _now()
+    until = database_now() + LEASE
+    turns = Turn.objects.across_workspaces()
+    ours = Q()
+    for lease in leases:
+        ours |= Q(pk=lease.turn_id, workspace_id=lease.workspace_id, lease_token=lease.token)
+    held = turns.filter(ours, lease_until__isnull=False, status__in=_HELD).order_by()
+    kept = list(leases)
+    with transaction.atomic():
+        free = held.select_for_update(skip_locked=True).values("pk")
+        number = turns.filter(pk__in=free).update(lease_until=until)
+    if number < len(leases):
+        standing = dict(held.values_list("pk", "lease_until"))
+        for lease in leases:
+            if lease.turn_id not in standing:
+                lease.clock.is_lost()
+                renewed.lost.append(lease)
+        kept = [lease for lease in leases if standing.get(lease.turn_id) == until]
+    for lease in kept:
+        lease.clock.lasts(asked_at)
+    failpoint(Failpoint.RENEWED)
+    stopping = turns.filter(pk__in=[lease.turn_id for lease in leases]).filter(
+        Q(stop_requested_at__isnull=False) | ~_has_rights()
+    )
+    ids = set(stopping.order_by().values_list("pk", flat=True))
+    renewed.stopping += [lease for lease in leases if lease.turn_id in ids]
 
 
 def _to_be_stopped(workspace_id: UUID, turn_id: UUID) -> Any:

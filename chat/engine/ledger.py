@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Subquery
+from django.db.models import Case, Q, Value, When
 
 from audit.actions import Outcome
 from audit.errors import AuditUnavailable
@@ -28,6 +28,7 @@ from chat.engine.counting import COUNTED, believed_usage, count
 from chat.engine.endings import close_turn, end_turn, record_end, settle_calls
 from chat.engine.leases import Lease, LeaseClock, LeaseLost, acquire
 from chat.engine.reading import (
+    calls_of_step,
     fetch_message,
     fetch_turn,
     find_last_answer,
@@ -58,6 +59,8 @@ from workspaces.redaction import redact_known
 
 MOST_TRIES = 5
 """How often one step's request is sent again because a process died with it."""
+_MOST_PARTIALS = 50
+"""Texts that one statement saves."""
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -242,20 +245,57 @@ def _note_source(turn: Turn, untrusted_source: str) -> set[str]:
     return {"has_read_untrusted", "untrusted_source"}
 
 
+class Partial(NamedTuple):
+    """What a streaming message holds so far."""
+
+    lease: Lease
+    message_id: UUID
+    text: str
+    reasoning: str
+
+
+def save_partials(partials: Sequence[Partial]) -> set[UUID]:
+    """Keep what has been said so far, for tabs that come later and for a crash; gives the messages that were kept.
+
+    One statement, so that a holder that was paused in between writes nothing.
+    """
+    kept: set[UUID] = set()
+    for start in range(0, len(partials), _MOST_PARTIALS):
+        some = partials[start : start + _MOST_PARTIALS]
+        if _save_partials(some) == len(some):
+            kept |= {one.message_id for one in some}
+        else:  # of one at least the turn has another holder, or the answer has ended
+            kept |= {one.message_id for one in some if _save_partials([one])}
+    failpoint(Failpoint.PARTIAL_SAVED)
+    return kept
+
+
 def save_partial(lease: Lease, message_id: UUID, text: str, reasoning: str = "") -> None:
-    """Keep what has been said so far, for tabs that come later and for a crash."""
-    # One statement, so that a holder that was paused in between writes nothing.
-    kept = Message.objects.for_workspace(lease.workspace_id).filter(
-        pk=message_id,
-        status=MessageStatus.STREAMING.value,
-        turn__pk=lease.turn_id,
-        turn__lease_token=lease.token,
-    )
-    if not kept.update(text=text, reasoning=reasoning):
+    """Keep what has been said so far of one message.
+
+    Raises:
+        LeaseLost: the turn has another holder.
+    """
+    if not save_partials([Partial(lease, message_id, text, reasoning)]):
         turns = Turn.objects.for_workspace(lease.workspace_id)
         if not turns.filter(pk=lease.turn_id, lease_token=lease.token).exists():
             raise LeaseLost
-    failpoint(Failpoint.PARTIAL_SAVED)
+
+
+def _save_partials(some: Sequence[Partial]) -> int:
+    ours = Q()
+    for one in some:
+        ours |= Q(
+            pk=one.message_id,
+            workspace_id=one.lease.workspace_id,
+            turn__pk=one.lease.turn_id,
+            turn__lease_token=one.lease.token,
+        )
+    rows = Message.objects.across_workspaces().filter(ours, status=MessageStatus.STREAMING.value)
+    return rows.order_by().update(
+        text=Case(*(When(pk=one.message_id, then=Value(one.text)) for one in some)),
+        reasoning=Case(*(When(pk=one.message_id, then=Value(one.reasoning)) for one in some)),
+    )
 
 
 def _masked(lease: Lease, answer: AnsweredStep) -> tuple[str, str]:
@@ -316,8 +356,8 @@ def finish_step(lease: Lease, message: Message, answer: AnsweredStep) -> Work:
             changes.turn(turn)
             work = _work_after(message, calls)
         else:
-            has_no_name = wants_title(turn, changes.conversation)
-            close_turn(turn, TurnStatus.COMPLETED, changes)
+            following = close_turn(turn, TurnStatus.COMPLETED, changes)
+            has_no_name = wants_title(changes.conversation, following)
             failpoint(Failpoint.END_BEFORE_COMMIT)
             transaction.on_commit(partial(failpoint, Failpoint.END_AFTER_COMMIT))
         failpoint(Failpoint.STEP_BEFORE_COMMIT)
@@ -430,12 +470,7 @@ def _open_next(changes: Changes, turn: Turn, ended: ToolCall) -> AskModel | None
     """Open the next step's answer with the end of a step's last call; None while others are under way."""
     if ToolCallStatus(ended.status) in WAITING_CALLS:
         return None
-    calls = ToolCall.objects.for_workspace(turn.workspace_id).filter(message=ended.message_id)
-    messages = Message.objects.for_workspace(turn.workspace_id).filter(
-        conversation_id=turn.conversation_id
-    )
-    newest = messages.order_by("-order_key").values("order_key")[:1]
-    found = list(calls.values_list("status", "message__step", Subquery(newest)))
+    found = calls_of_step(turn, ended.message_id)
     _, asked_in, last_order_key = found[0]
     step = asked_in + 1
     is_busy = any(ToolCallStatus(status) in UNSETTLED_CALLS for status, *_ in found)

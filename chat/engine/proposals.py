@@ -21,6 +21,7 @@ from chat.toolset import Toolset
 from chat.values import BuiltinTool
 from mcp_servers.client.canonical import canonical_json, parse_arguments
 from mcp_servers.client.errors import InvalidArguments
+from workspaces.prepared import PreparedRows
 
 MOST_IDENTICAL_STEPS = 3
 """In so many steps of a turn the model may ask for the same call. How often within one step is its own affair."""
@@ -43,17 +44,32 @@ class EarlierCalls:
 
 def read_earlier(turn: Turn) -> EarlierCalls:
     """The calls of a turn's earlier steps."""
-    calls = ToolCall.objects.for_workspace(turn.workspace_id).filter(turn=turn)
-    rows = calls.values_list("message_id", "function_name", "tool_id", "proposed_arguments")
     asked = {
-        (step, (_name_of(name, tool), canonical_json(given))) for step, name, tool, given in rows
+        (
+            call.message_id,
+            (_name_of(call.function_name, call.tool_id), canonical_json(call.proposed_arguments)),
+        )
+        for call in _EARLIER_CALLS.all(turn.workspace_id, turn.pk)
     }
-    messages = Message.objects.for_workspace(turn.workspace_id).filter(turn=turn)
-    metas = messages.values_list("json_meta", flat=True)
+    messages = _EARLIER_MESSAGES.all(turn.workspace_id, turn.pk)
     return EarlierCalls(
         Counter(identity for _, identity in asked),
-        any(meta.get("has_broken_arguments") for meta in metas),
+        any(message.json_meta.get("has_broken_arguments") for message in messages),
     )
+
+
+def _earlier_calls(workspace_id: UUID, turn_id: UUID) -> Any:
+    rows = ToolCall.objects.for_workspace(workspace_id).filter(turn_id=turn_id)
+    return rows.only("message_id", "function_name", "tool_id", "proposed_arguments").order_by()
+
+
+def _earlier_messages(workspace_id: UUID, turn_id: UUID) -> Any:
+    rows = Message.objects.for_workspace(workspace_id).filter(turn_id=turn_id)
+    return rows.only("json_meta").order_by()
+
+
+_EARLIER_CALLS = PreparedRows[ToolCall](_earlier_calls, UUID, UUID)
+_EARLIER_MESSAGES = PreparedRows[Message](_earlier_messages, UUID, UUID)
 
 
 def propose(

@@ -12,11 +12,12 @@ from chat.models import (
     Conversation,
     Message,
     QueuedMessage,
+    ToolCall,
     Turn,
     WebhookEndpoint,
 )
 from chat.models.turns import ACTIVE
-from chat.values import AttachmentStatus, MessageRole
+from chat.values import AttachmentStatus, MessageRole, TurnStatus
 from workspaces.errors import NotFound
 from workspaces.prepared import PreparedRows
 
@@ -42,14 +43,24 @@ class Afterwards(NamedTuple):
     """What follows the end of a turn."""
 
     has_queue: bool
+    """A message waits."""
     has_webhooks: bool
+    """Programs may want to be told."""
+    is_first_answer: bool
+    """No other turn of the conversation was completed."""
 
 
-def afterwards(workspace_id: UUID, conversation_id: UUID) -> Afterwards:
-    """Whether a message waits in a locked conversation, and whether programs want to be told."""
-    row = _AFTERWARDS.first_values(workspace_id, conversation_id)
+def afterwards(turn: Turn) -> Afterwards:
+    """What follows the end of a turn, whose conversation is locked."""
+    row = _AFTERWARDS.first_values(turn.workspace_id, turn.conversation_id, turn.pk)
     assert row is not None
     return Afterwards(*map(bool, row))
+
+
+def calls_of_step(turn: Turn, message_id: UUID) -> list[tuple[str, int, int]]:
+    """The state of each call of a step, with the step and the place of the conversation's newest message."""
+    rows = _CALLS_OF_STEP.all_values(turn.workspace_id, message_id, turn.conversation_id)
+    return [(str(status), int(step), int(last)) for status, step, last in rows]
 
 
 def find_turn(workspace_id: UUID, turn_id: UUID) -> Turn | None:
@@ -160,7 +171,9 @@ def _standing(workspace_id: UUID, conversation_id: UUID, client_id: str) -> Any:
     )
 
 
-def _afterwards(workspace_id: UUID, conversation_id: UUID) -> Any:
+def _afterwards(workspace_id: UUID, conversation_id: UUID, turn_id: UUID) -> Any:
+    turns = Turn.objects.for_workspace(workspace_id).filter(conversation_id=conversation_id)
+    others = turns.filter(status=TurnStatus.COMPLETED.value).exclude(pk=turn_id)
     queued = QueuedMessage.objects.for_workspace(workspace_id)
     endpoints = WebhookEndpoint.objects.for_workspace(workspace_id).filter(is_active=True)
     return (
@@ -168,9 +181,17 @@ def _afterwards(workspace_id: UUID, conversation_id: UUID) -> Any:
         .annotate(
             has_queue=Exists(queued.filter(conversation_id=conversation_id)),
             has_webhooks=Exists(endpoints),
+            is_first=~Exists(others),
         )
-        .values_list("has_queue", "has_webhooks")
+        .values_list("has_queue", "has_webhooks", "is_first")
     )
+
+
+def _calls_of_step(workspace_id: UUID, message_id: UUID, conversation_id: UUID) -> Any:
+    newest = _in_conversation(workspace_id, conversation_id).order_by("-order_key")
+    rows = ToolCall.objects.for_workspace(workspace_id).filter(message_id=message_id).order_by()
+    last = Subquery(newest.values("order_key")[:1])
+    return rows.annotate(last=last).values_list("status", "message__step", "last")
 
 
 def _conversation(workspace_id: UUID, conversation_id: UUID) -> Any:
@@ -228,7 +249,8 @@ def _unread(workspace_id: UUID, message_id: UUID) -> Any:
 
 
 _STANDING = PreparedRows[Conversation](_standing, UUID, UUID, str)
-_AFTERWARDS = PreparedRows[Conversation](_afterwards, UUID, UUID)
+_AFTERWARDS = PreparedRows[Conversation](_afterwards, UUID, UUID, UUID)
+_CALLS_OF_STEP = PreparedRows[ToolCall](_calls_of_step, UUID, UUID, UUID)
 _TURN = PreparedRows[Turn](_turn, UUID, UUID)
 _TURN_WITH_PEOPLE = PreparedRows[Turn](_turn_with_people, UUID, UUID)
 _ACTIVE_TURN = PreparedRows[Turn](_active_turn, UUID, UUID)

@@ -18,6 +18,8 @@ from chat.recording import Changes, changing
 from chat.values import ToolCallStatus, TurnStatus
 from mcp_servers.models import InputRequest, InputStatus
 from workspaces.database import database_now
+from workspaces.errors import NotFound
+from workspaces.prepared import PreparedRows
 
 
 @contextmanager
@@ -42,9 +44,23 @@ def calls_of(turn: Turn, *statuses: ToolCallStatus) -> Any:
 
 
 def fetch_call(workspace_id: UUID, call_id: UUID) -> ToolCall:
-    """One call, with what its picture on the wire needs."""
-    rows = ToolCall.objects.for_workspace(workspace_id).select_related("decided_by")
-    return rows.fetch(call_id)
+    """One call, with what its picture on the wire needs.
+
+    Raises:
+        NotFound: it is gone.
+    """
+    call = _CALL.first(workspace_id, call_id)
+    if call is None:
+        raise NotFound("Tool call not found.")
+    return call
+
+
+def _call(workspace_id: UUID, call_id: UUID) -> Any:
+    rows = ToolCall.objects.for_workspace(workspace_id).filter(pk=call_id)
+    return rows.select_related("decided_by").order_by()
+
+
+_CALL = PreparedRows[ToolCall](_call, UUID, UUID)
 
 
 def move_turn(turn: Turn, status: TurnStatus) -> None:

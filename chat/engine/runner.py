@@ -10,7 +10,9 @@ import asyncio
 import contextlib
 import logging
 import random
-from dataclasses import dataclass
+import time
+import weakref
+from dataclasses import dataclass, field
 from enum import StrEnum
 from uuid import UUID
 
@@ -52,6 +54,7 @@ class _Running:
     task: asyncio.Task[None]
     lease: Lease | None = None
     reason: _Reason | None = None
+    begun_at: float = field(default_factory=time.monotonic)
     is_wanted_again: bool = False
     """Somebody woke it while it ran: it may be about to park, so look again when it has."""
 
@@ -151,6 +154,7 @@ def _begin(turn_id: UUID, workspace_id: UUID, taken: Taken | None) -> None:
     task = asyncio.get_running_loop().create_task(work)
     _running[turn_id] = _Running(task, lease=taken[0] if taken is not None else None)
     task.add_done_callback(lambda _: _ended(turn_id, workspace_id))
+    _keep_leases()
 
 
 def _ended(turn_id: UUID, workspace_id: UUID) -> None:
@@ -192,7 +196,6 @@ async def _work_on(lease: Lease, work: ledger.Work) -> None:
     """Work on a turn that this process has taken."""
     turn_id = lease.turn_id
     failpoint(Failpoint.TAKE_AFTER_COMMIT)
-    keeper = asyncio.create_task(_keep(lease))
     try:
         with turn_observed(lease):
             await run_turn(lease, work, leaves=is_shutting_down)
@@ -207,22 +210,53 @@ async def _work_on(lease: Lease, work: ledger.Work) -> None:
         # Never a hung turn: what nobody foresaw ends it in plain words, and the log has the rest.
         logger.exception("turn_crashed", extra={"turn": str(turn_id)})
         await _crash(lease, error)
-    finally:
-        keeper.cancel()
 
 
-async def _keep(lease: Lease) -> None:
-    """Renew the lease; notice a stop that was asked for elsewhere."""
+_keepers: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[None]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def _keep_leases() -> None:
+    """Have the leases of all turns that run here renewed together, as long as one runs."""
+    loop = asyncio.get_running_loop()
+    keeper = _keepers.get(loop)
+    if keeper is None or keeper.done():
+        _keepers[loop] = loop.create_task(_keep())
+
+
+async def _keep() -> None:
+    """Renew the leases; notice stops that were asked for elsewhere."""
     while True:
         await asyncio.sleep(leases.RENEW_SECONDS)
+        # Those that have only just been taken last for long, and most turns end before.
+        young = time.monotonic() - leases.RENEW_SECONDS
+        held = [
+            one.lease
+            for one in _running.values()
+            if one.lease is not None and one.begun_at <= young
+        ]
+        if not held:
+            if not _running:
+                return
+            continue
         try:
-            if await in_database(leases.renew, lease):
-                _cancel(lease.turn_id, _Reason.STOP)
-        except LeaseLost:
-            _cancel(lease.turn_id, _Reason.LEASE_LOST)
+            renewed = await in_database(leases.renew_all, held)
         except Exception:  # noqa: BLE001
-            # The database is away: the lease runs out by itself if that lasts.
-            logger.warning("lease_not_renewed", extra={"turn": str(lease.turn_id)})
+            # The database is away: the leases run out by themselves if that lasts.
+            logger.warning("leases_not_renewed", extra={"turns": len(held)})
+            continue
+        for lease in renewed.lost:
+            _cancel_held(lease, _Reason.LEASE_LOST)
+        for lease in renewed.stopping:
+            _cancel_held(lease, _Reason.STOP)
+
+
+def _cancel_held(lease: Lease, reason: _Reason) -> None:
+    """Cancel a turn, unless it has ended meanwhile, or is held anew."""
+    running = _running.get(lease.turn_id)
+    if running is not None and running.lease is lease:
+        _cancel(lease.turn_id, reason)
 
 
 async def _watch() -> None:

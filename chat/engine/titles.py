@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from chat.engine.counting import count
+from chat.engine.reading import Afterwards
 from chat.enqueue import enqueue
 from chat.models import Bud, Conversation, Message, Turn
 from chat.models.turns import ACTIVE
@@ -25,7 +26,7 @@ from chat.providers.base import (
 from chat.providers.choosing import model_client, provider_for
 from chat.providers.known_models import known_facts
 from chat.recording import changing
-from chat.values import MessageRole, MessageStatus, TitleSource, TurnStatus
+from chat.values import MessageRole, MessageStatus, TitleSource
 from mcp_servers.client.connections import runtime
 from mcp_servers.client.hidden_text import strip_hidden
 from workspaces.errors import DomainError, NotFound
@@ -58,12 +59,9 @@ class _Wish:
     answer: str
 
 
-def wants_title(turn: Turn, conversation: Conversation) -> bool:
+def wants_title(conversation: Conversation, following: Afterwards) -> bool:
     """Whether a turn that ends now has brought the first answer of a conversation that nobody has named."""
-    if conversation.title_source not in _OPEN_SOURCES:
-        return False
-    turns = Turn.objects.for_workspace(turn.workspace_id).filter(conversation=conversation)
-    return not turns.filter(status=TurnStatus.COMPLETED.value).exclude(pk=turn.pk).exists()
+    return conversation.title_source in _OPEN_SOURCES and following.is_first_answer
 
 
 def ask_for_title(workspace_id: UUID, conversation_id: UUID) -> None:

@@ -21,6 +21,7 @@ from mcp_servers.client.values import ToolAnnotations
 from mcp_servers.gate.destinations import destinations_of, names_host, names_server, server_key
 from mcp_servers.models import McpResource, McpTool
 from mcp_servers.registry.consent.policy import UNTRUSTED_CONTENT
+from workspaces.prepared import PreparedRows
 
 _LONGEST_SOURCE = 200
 
@@ -79,16 +80,7 @@ def known_destinations(call: ToolCall, turn: Turn, bud: Bud) -> frozenset[str]:
         return frozenset()
     here = server_key(call.server_id)
     approved: set[str] = set()
-    rows = ToolCall.objects.for_workspace(turn.workspace_id).filter(
-        turn__conversation_id=turn.conversation_id,
-        server_id__isnull=False,
-        approval_rule=UNTRUSTED_CONTENT,
-        decision=Decision.APPROVED.value,
-        approval_id__isnull=False,  # the calls of a fork are copies, of what was approved elsewhere
-    )
-    for row in rows.only(
-        "server_id", "server_name", "tool_name", "builtin", "arguments", "annotations"
-    ):
+    for row in _APPROVED.all(turn.workspace_id, turn.conversation_id):
         if row.annotations.get("is_trusted") and row.annotations.get("read_only"):
             approved |= set(_reached_by(row))
     listed = {*bud.mcp.servers, *turn.conversation.overrides.additional_servers}
@@ -103,6 +95,21 @@ def known_destinations(call: ToolCall, turn: Turn, bud: Bud) -> frozenset[str]:
         return any(names_host(text, key) for text in texts)
 
     return frozenset(key for key in _reached_by(call) if is_known(key))
+
+
+def _approved(workspace_id: UUID, conversation_id: UUID) -> Any:
+    rows = ToolCall.objects.for_workspace(workspace_id).filter(
+        turn__conversation_id=conversation_id,
+        server_id__isnull=False,
+        approval_rule=UNTRUSTED_CONTENT,
+        decision=Decision.APPROVED.value,
+        approval_id__isnull=False,  # the calls of a fork are copies, of what was approved elsewhere
+    )
+    named = ("server_id", "server_name", "tool_name", "builtin", "arguments", "annotations")
+    return rows.only(*named).order_by()
+
+
+_APPROVED = PreparedRows[ToolCall](_approved, UUID, UUID)
 
 
 def may_read_resource(call: ToolCall, turn: Turn, bud: Bud) -> bool:

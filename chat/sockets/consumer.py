@@ -32,6 +32,7 @@ from chat.sockets.frames import Malformed, check_frame, parse_frame
 from chat.sockets.handlers import HANDLERS
 from chat.sockets.open import sockets
 from chat.sockets.outbox import Outbox
+from chat.sockets.rounds import Rounds, Seen, rounds
 from mcp_servers.client.canonical import clean_text
 from workspaces.announcements import serve_from, workspace_group
 from workspaces.database import in_database, is_unavailable
@@ -46,7 +47,7 @@ COMMANDS_PER_SECOND = 20.0
 COMMAND_BURST = 60.0
 MOST_FAULTS = 10
 CHECK_SECONDS = 2.0
-"""How often membership and missed events are looked for."""
+"""How often it is looked whether a page still reads."""
 
 
 class WorkspaceConsumer(AsyncWebsocketConsumer):
@@ -64,6 +65,9 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
         self._faults = 0
         self._groups: set[str] = set()
         self._is_gone = False
+        self._rounds: Rounds | None = None
+        self._newest: dict[UUID, int] = {}
+        """The numbers that the round before has seen."""
         self._own_handlers: Mapping[type[Any], Callable[[Any], Awaitable[None]]] = {
             commands.Subscribe: self.subscribe,
             commands.Unsubscribe: self.unsubscribe,
@@ -103,6 +107,8 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
             return
         serve_from(asyncio.get_running_loop())
         sockets.add(self)
+        self._rounds = rounds()
+        self._rounds.add(self)
         for group in (workspace_group(self.door.workspace.pk), user_group(user.pk)):
             await self._join(group)
         self._run(self._write())
@@ -124,6 +130,8 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
 
     async def _tear_down(self) -> None:
         sockets.discard(self)
+        if self._rounds is not None:
+            self._rounds.discard(self)
         for task in list(self._tasks):
             task.cancel()
         self._following.end_all()
@@ -266,8 +274,7 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
             self._following.end(conversation_id)
 
     async def _check_now_and_then(self) -> None:
-        """Heals what the channel layer lost, ends what membership no longer allows, and who does not listen."""
-        before: dict[UUID, int] = {}
+        """Ends who does not listen."""
         while True:
             await asyncio.sleep(CHECK_SECONDS)
             if self._outbox.is_stalled:
@@ -276,16 +283,14 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
             check = self._outbox.check_now()
             if check is not None:
                 await self.send(check)
-            try:
-                await self._close_unless_welcome()
-                newest = await in_database(
-                    self.door.newest_events, self._following.conversation_ids
-                )
-            except Exception:
-                logger.warning("socket_check_failed", exc_info=True)
-                continue
-            self._following.note_missed(newest, before)
-            before = newest
+
+    async def looked_after(self, seen: Seen) -> None:
+        """Heals what the channel layer lost, and ends what membership no longer allows."""
+        if seen.reason_to_close is not None:
+            await self.close(seen.reason_to_close)
+            return
+        self._following.note_missed(seen.newest, self._newest)
+        self._newest = seen.newest
 
     async def _close_unless_welcome(self) -> None:
         code = await in_database(self.door.reason_to_close)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from importlib import import_module
+from collections.abc import Collection, Mapping
 from typing import Any, TypeVar
 from uuid import UUID
 
-from django.conf import settings
 from django.contrib.auth import HASH_SESSION_KEY
+from django.contrib.sessions.models import Session
+from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 from uuid_utils.compat import uuid7
 
@@ -39,7 +39,7 @@ class Door:
         """
         self.user = user
         self._ip_address = ip_address
-        self._session_key = session_key
+        self.session_key = session_key
         workspace = Workspace.objects.open_to(user).filter(slug=slug).first()
         if workspace is None:
             raise NotFound
@@ -74,17 +74,10 @@ class Door:
         """Whether a turn runs in it."""
         return find_active_turn(self.workspace.pk, conversation.pk) is not None
 
-    def newest_events(self, conversation_ids: list[UUID]) -> dict[UUID, int]:
-        """The number of the newest event of each conversation that is still there."""
-        if not conversation_ids:
-            return {}
-        ids = (self.workspace.pk, self.user.pk, *conversation_ids)
-        rows = _numbers(len(conversation_ids), self.user.is_superuser).all(*ids)
-        return {row.pk: row.event_seq for row in rows}
-
     def reason_to_close(self) -> CloseCode | None:
         """The code to close the socket with, or None if the person may stay."""
-        if not self._is_signed_in():
+        user = _USER.first(self.user.pk)
+        if user is None or not signed_in([self], {user.pk: user}):
             return CloseCode.SIGN_IN_AGAIN
         is_member = _MEMBER.first(self.workspace.pk, self.user.pk) is not None
         return None if is_member else CloseCode.NOT_A_MEMBER
@@ -109,14 +102,24 @@ class Door:
             request_id=str(uuid7()),
         )
 
-    def _is_signed_in(self) -> bool:
-        """Whether the session still lives, and was not ended by a change of the password."""
-        store = import_module(settings.SESSION_ENGINE).SessionStore(self._session_key)
-        data = store.load()  # empty when it has run out
-        user = _USER.first(self.user.pk)
-        return user is not None and constant_time_compare(
-            data.get(HASH_SESSION_KEY, ""), user.get_session_auth_hash()
+
+def signed_in(doors: Collection[Door], users: Mapping[UUID, User]) -> set[Door]:
+    """Those whose sessions still live, and were not ended by a change of the password; one statement for all.
+
+    Args:
+        users: the doors' people as they are now; one who is missing has no session.
+    """
+    keys = {door.session_key for door in doors if door.session_key}
+    rows = Session.objects.filter(session_key__in=keys, expire_date__gt=timezone.now())
+    hashes = {row.session_key: row.get_decoded().get(HASH_SESSION_KEY, "") for row in rows}
+    return {
+        door
+        for door in doors
+        if (user := users.get(door.user.pk)) is not None
+        and constant_time_compare(
+            hashes.get(door.session_key or "", ""), user.get_session_auth_hash()
         )
+    }
 
 
 def _user(user_id: UUID) -> Any:
@@ -126,18 +129,6 @@ def _user(user_id: UUID) -> Any:
 def _member(workspace_id: UUID, user_id: UUID) -> Any:
     members = Membership.objects.for_workspace(workspace_id).filter(user_id=user_id)
     return members.filter(user__is_active=True, workspace__is_active=True).only("pk").order_by()
-
-
-@lru_cache(maxsize=64)
-def _numbers(count: int, is_superuser: bool) -> PreparedRows[Conversation]:
-    """The statement for so many conversations; every open page asks it now and then."""
-
-    def build(workspace_id: UUID, user_id: UUID, *ids: UUID) -> Any:
-        user = User(pk=user_id, is_superuser=is_superuser)
-        rows = Conversation.objects.for_workspace(workspace_id).visible_to(user)
-        return rows.filter(pk__in=ids).only("event_seq").order_by()
-
-    return PreparedRows(build, *[UUID] * (count + 2))
 
 
 _USER = PreparedRows[User](_user, UUID)

@@ -53,7 +53,7 @@ def test_a_text_turn(chat: Chat, door: Door) -> None:
     chat.model.say("one two three four five")
     with counted() as price:
         say(chat, door)
-    at_most(price, statements=22, commits=2, crossings=3)
+    at_most(price, statements=21, commits=2, crossings=3)
 
 
 def test_a_turn_with_a_call(chat: Chat, door: Door) -> None:
@@ -65,4 +65,4 @@ def test_a_turn_with_a_call(chat: Chat, door: Door) -> None:
     chat.model.say("It said hi")
     with counted() as price:
         say(chat, door)
-    at_most(price, statements=62, commits=5, crossings=8)
+    at_most(price, statements=61, commits=5, crossings=8)

@@ -111,7 +111,7 @@ def test_a_turn_costs_few_statements(chat: Chat, begun: Begun, earlier: int) -> 
         task, message = asking._begin_step(lease, 0, answer)
     assert message is answer
     assert len(task.fitted.turns) == earlier // 2 + 1
-    with statements(8):
+    with statements(7):
         assert ledger.finish_step(lease, answer, AnsweredStep(text="Yes.")) == ledger.Ended()
 
 
@@ -132,7 +132,7 @@ def test_a_turn_that_another_process_takes_costs_few_statements(
     with statements(14):
         task, message = asking._begin_step(lease, 0)
     assert len(task.fitted.turns) == earlier // 2 + 1
-    with statements(8):
+    with statements(7):
         assert ledger.finish_step(lease, message, AnsweredStep(text="Yes.")) == ledger.Ended()
 
 

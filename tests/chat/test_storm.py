@@ -11,7 +11,7 @@ from channels.db import database_sync_to_async as sync_to_async
 from channels.testing import WebsocketCommunicator
 from django.db.backends.utils import CursorWrapper
 
-from chat.sockets import consumer
+from chat.sockets import rounds
 from config.asgi import application
 from tests.chat.conftest import Chat
 from tests.chat.test_consumers import ORIGIN, Socket, cookie_of
@@ -31,7 +31,7 @@ async def test_many_pages_at_once_are_all_served_at_a_bounded_price(
     conversation = await sync_to_async(chat.reload_conversation)()
     cookie = cookie_of(await sync_to_async(chat.tenant.client)("member"))
     # What pages look for now and then is no part of coming back.
-    monkeypatch.setattr(consumer, "CHECK_SECONDS", 600.0)
+    monkeypatch.setattr(rounds, "ROUND_SECONDS", 600.0)
     counted = _count(monkeypatch)
     path = f"/ws/w/{chat.tenant.workspace.slug}/"
     headers = [(b"origin", ORIGIN), (b"host", b"testserver"), (b"cookie", cookie)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -33,8 +34,10 @@ from audit.sealing.sealer import seal_pending
 from audit.services import EntryDraft, record
 from audit.verification.online import verify
 from config.env import EncryptionKey
+from tests.chaos.scenery import wait_until
 from tests.factories import Tenant, TwoTenants
 from tests.patience import PATIENCE
+from tests.price import counted
 from tests.threads import Threads
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now
@@ -326,6 +329,29 @@ def test_the_thread_lives_through_failures_and_signs_the_end(
     actions = [row.entry.action for row in sealed_after(PLATFORM_CHAIN, 0) if row.entry]
     assert actions == [Action.LOG_STARTED.value, Action.LOG_STOPPED.value]
     assert verify(actor=SYSTEM).result == WHOLE
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_thread_at_rest_asks_one_question_a_round(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-311: and an entry that is written then is sealed by the next round."""
+    monkeypatch.setattr(sealing_thread, "ROUND_SECONDS", 0.05)
+    write_entries(tenant, 2)
+    sealing_thread.start()
+    try:
+        wait_until(AuditCheckpoint.objects.exists, what="the first statement")
+        wait_until(lambda: not sealing_thread.something_waits(), what="rest")
+        time.sleep(0.2)
+        with counted() as price:
+            time.sleep(1.0)
+        assert price.commits == 0
+        assert 5 <= len(price.statements) <= 20, price.told()
+        assert set(price.statements) == {sealing_thread._WAITING}
+        write_entries(tenant, 1)
+        wait_until(lambda: not PendingSeal.objects.exists(), what="the seal")
+    finally:
+        sealing_thread.stop(30)
 
 
 def test_numbers_and_texts_that_json_cannot_carry_do_not_stop_sealing(tenant: Tenant) -> None:

@@ -1,0 +1,75 @@
+"""Keeping the beginnings of all answers that stream in this process: one statement each interval, however many there are."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from chat.engine import ledger
+from chat.engine.leases import Lease
+from chat.live import LiveText, Said
+from workspaces.database import in_database
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(eq=False, slots=True)
+class Streaming:
+    """One answer that is being said."""
+
+    lease: Lease
+    message_id: UUID
+    live: LiveText
+    saved: Said = field(default_factory=lambda: Said("", ""))
+
+
+class Partials:
+    """The answers of one loop."""
+
+    def __init__(self, seconds: Callable[[], float]) -> None:
+        self._seconds = seconds
+        self._streaming: set[Streaming] = set()
+        self._task: asyncio.Task[None] | None = None
+
+    def add(self, one: Streaming) -> None:
+        """Save it now and then from now on."""
+        self._streaming.add(one)
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._go())
+
+    def discard(self, one: Streaming) -> None:
+        """It has ended."""
+        self._streaming.discard(one)
+
+    async def _go(self) -> None:
+        while self._streaming:
+            await asyncio.sleep(self._seconds())
+            said = [(one, one.live.said) for one in self._streaming]
+            fresh = [(one, now) for one, now in said if now != one.saved]
+            if not fresh:
+                continue
+            texts = [ledger.Partial(one.lease, one.message_id, *now) for one, now in fresh]
+            try:
+                kept = await in_database(ledger.save_partials, texts)
+            except Exception:  # noqa: BLE001
+                # The database is away: the next round keeps more.
+                logger.warning("partial_answers_not_saved", extra={"answers": len(texts)})
+                continue
+            for one, now in fresh:
+                if one.message_id in kept:
+                    one.live.mark_saved(now)
+                    one.saved = now
+
+
+_partials: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Partials] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def partials(seconds: Callable[[], float]) -> Partials:
+    """Those of the running loop."""
+    return _partials.setdefault(asyncio.get_running_loop(), Partials(seconds))
