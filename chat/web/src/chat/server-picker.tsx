@@ -45,7 +45,6 @@ function Tools({
       {server.tools.length > 8 && (
         <input
           type="search"
-          class="input input-sm"
           aria-label={t.searchToolsOf(server.name)}
           placeholder={t.searchTools}
           value={search}

@@ -44,14 +44,9 @@ function ProgressLine({ call }: { call: ToolCall }) {
   return (
     <div class="grid gap-1 px-3 pb-2.5 text-xs text-(--quiet)">
       {total ? (
-        <progress
-          class="progress progress-info h-1.5"
-          value={progress.progress}
-          max={total}
-          aria-label={t.progress}
-        />
+        <progress class="progress h-1.5" value={progress.progress} max={total} aria-label={t.progress} />
       ) : (
-        <progress class="progress progress-info h-1.5" aria-label={t.working} />
+        <progress class="progress h-1.5" aria-label={t.working} />
       )}
       <span class="break-words">
         {[message, total ? t.percent(Math.round((progress.progress / total) * 100)) : null]
