@@ -52,6 +52,8 @@ class _Part:
 def search(*, workspace: Workspace, person: User, query: str) -> list[Hit]:
     """What was found, newest first: conversations by their titles, then files, then messages.
 
+    A conversation in which a message was found is not found by its title once more.
+
     Raises:
         InvalidInput: the query is too long.
     """
@@ -63,8 +65,10 @@ def search(*, workspace: Workspace, person: User, query: str) -> list[Hit]:
     parts = [part for part in parts if re.search(r"\w", part.text)]
     if not parts:
         return []
-    hits = [*_titles(workspace, person, parts), *_files(workspace, person, parts)]
-    return [*hits, *_messages(workspace, person, parts)][: 2 * MOST_HITS]
+    said = list(_messages(workspace, person, parts))
+    told = {hit.conversation.pk for hit in said}
+    titled = [hit for hit in _titles(workspace, person, parts) if hit.conversation.pk not in told]
+    return [*titled, *_files(workspace, person, parts), *said][: 2 * MOST_HITS]
 
 
 def _titles(workspace: Workspace, person: User, parts: list[_Part]) -> Iterator[Hit]:
