@@ -467,8 +467,8 @@ def finish_call(
 
 
 def _open_next(changes: Changes, turn: Turn, ended: ToolCall) -> AskModel | None:
-    """Open the next step's answer with the end of a step's last call; None while others are under way."""
-    if ToolCallStatus(ended.status) in WAITING_CALLS:
+    """Open the next step's answer with the end of a step's last call; None while others are under way, or if there is none."""
+    if turn.stop_requested_at is not None or ToolCallStatus(ended.status) in WAITING_CALLS:
         return None
     found = calls_of_step(turn, ended.message_id)
     _, asked_in, last_order_key = found[0]

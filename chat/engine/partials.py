@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 import weakref
 from collections.abc import Callable
@@ -39,7 +40,9 @@ class Partials:
         """Save it now and then from now on."""
         self._streaming.add(one)
         if self._task is None or self._task.done():
-            self._task = asyncio.get_running_loop().create_task(self._go())
+            # In a context of its own: it works for all of them, not for the first.
+            loop = asyncio.get_running_loop()
+            self._task = loop.create_task(self._go(), context=contextvars.Context())
 
     def discard(self, one: Streaming) -> None:
         """It has ended."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import logging
 import random
 import time
@@ -222,7 +223,8 @@ def _keep_leases() -> None:
     loop = asyncio.get_running_loop()
     keeper = _keepers.get(loop)
     if keeper is None or keeper.done():
-        _keepers[loop] = loop.create_task(_keep())
+        # In a context of its own: it works for all of them, not for the first.
+        _keepers[loop] = loop.create_task(_keep(), context=contextvars.Context())
 
 
 async def _keep() -> None:

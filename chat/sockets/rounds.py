@@ -6,6 +6,7 @@ Each page used to ask for itself; together they ask as often as one.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 import weakref
 from collections.abc import Collection, Sequence
@@ -61,7 +62,9 @@ class Rounds:
         """Look after a page from now on."""
         self._pages.add(page)
         if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._go())
+            # In a context of its own: it works for all of them, not for the first.
+            loop = asyncio.get_running_loop()
+            self._task = loop.create_task(self._go(), context=contextvars.Context())
 
     def discard(self, page: Page) -> None:
         """The page is gone."""
@@ -82,7 +85,11 @@ class Rounds:
             except Exception:
                 logger.warning("pages_not_looked_after", exc_info=True)
                 continue
-            told = (page.looked_after(one) for page, one in zip(pages, seen, strict=True))
+            told = (
+                page.looked_after(one)
+                for page, one in zip(pages, seen, strict=True)
+                if page in self._pages
+            )
             for failure in await asyncio.gather(*told, return_exceptions=True):
                 if isinstance(failure, Exception):
                     logger.warning("page_not_looked_after", exc_info=failure)
