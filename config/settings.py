@@ -107,7 +107,7 @@ TEMPLATES = [
 if TRELLIS.database_url is None:
     DATABASES = {
         "default": {
-            "ENGINE": "django.db.backends.sqlite3",
+            "ENGINE": "workspaces.sqlite",
             "NAME": TRELLIS.data_dir / "trellis.sqlite3",
             # Each thread keeps its connection: opening one, with its pragmas, costs more than most queries.
             "CONN_MAX_AGE": None,
