@@ -32,7 +32,7 @@ def test_redis_away(made: Installation, client: Client) -> None:
         assert client.ask("/healthz").status == 200
     finally:
         made.services.start_redis()
-    made.until("readiness", lambda: made.is_ready(made.ports[0]), 15)
+    made.until("readiness", lambda: made.is_ready(made.ports[0]))
     after = client.send(plan(READ, pause=1.0), at=1)
     made.services.flush_redis()
     assert client.until(after) == "completed"
@@ -103,7 +103,7 @@ def test_postgresql_takes_nothing(made: Installation, client: Client, how: str) 
     finally:
         services.execute(opened, database="template1")
         services.terminate_backends()
-    made.until("readiness", lambda: made.is_ready(made.ports[0]), 30)
+    made.until("readiness", lambda: made.is_ready(made.ports[0]))
     client.good(f"/api/tool-calls/{call['id']}/decide/", {"decision": "approve"})
     assert client.until(approving) == "completed"
     assert client.violations() == []
@@ -185,10 +185,10 @@ def test_processes_are_replaced_one_by_one_under_load(made: Installation, client
                 process = made.processes[f"server{number}"]
                 process.send_signal(signal.SIGTERM)
                 began = time.monotonic()
-                wait_until(lambda: client.ask("/readyz", at=number).status != 200, 5)  # noqa: B023
+                wait_until(lambda: client.ask("/readyz", at=number).status != 200, PATIENCE)  # noqa: B023
                 with pytest.raises(WebSocketDisconnect) as left:
                     while True:
-                        page.receive_text(timeout=15)
+                        page.receive_text(timeout=PATIENCE)
                 assert left.value.code == 1012
             with _page(made, other):
                 assert time.monotonic() - began < 10
@@ -204,6 +204,6 @@ def test_processes_are_replaced_one_by_one_under_load(made: Installation, client
 
 def _page(made: Installation, number: int) -> AbstractContextManager[WebSocketSession]:
     port = made.ports[number]
-    client = httpx2.Client(timeout=20, trust_env=False)
+    client = httpx2.Client(timeout=PATIENCE, trust_env=False)
     headers = {"Origin": f"http://localhost:{port}", "Cookie": made.seeded.cookie}
     return client.websocket(f"ws://localhost:{port}/ws/w/{made.seeded.workspace}/", headers=headers)

@@ -52,7 +52,7 @@ class Installation:
             env=self.environment,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=START_SECONDS,
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
@@ -98,7 +98,7 @@ class Browser:
         """Give the body; an error status raises."""
         url = f"http://localhost:{self.port}{path}"
         request = urllib.request.Request(url, data, {"Origin": url.removesuffix(path), **headers})
-        with self._opener.open(request, timeout=30) as answer:
+        with self._opener.open(request, timeout=PATIENCE) as answer:
             return str(answer.read().decode())
 
     def api(self, path: str, body: Any = None) -> Any:
@@ -196,7 +196,7 @@ def test_one_installation_of_many_processes(installation: Installation) -> None:
 
     second_admin = Browser(installation.ports[1])
     second_admin.sign_in("admin@demo.example", "trellis-demo")
-    installation.until("a health check by the worker", is_checked, seconds=60)
+    installation.until("a health check by the worker", is_checked)
 
     for name in ("beat", "worker", "server0", "server1"):
         installation.processes[name].send_signal(signal.SIGTERM)
