@@ -13,6 +13,8 @@ export function placePopover(popover: HTMLElement, anchor: Element, align: "star
 
 /** Arrow keys, Home and End walk through the items of a menu. */
 export function walkMenu(event: KeyboardEvent, menu: HTMLElement): void {
+  // In a field these keys are the field's.
+  if (event.target instanceof HTMLInputElement) return;
   const items = [...menu.querySelectorAll<HTMLElement>("a[href], button:not(:disabled)")];
   const at = items.indexOf(document.activeElement as HTMLElement);
   const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: -1 }[event.key];
