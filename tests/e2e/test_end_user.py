@@ -152,7 +152,7 @@ def test_a_resource_is_attached(member: Page) -> None:
     dialog = member.get_by_role("dialog")
     dialog.get_by_role("searchbox").fill("all")
     dialog.get_by_role("button", name=re.compile("All notes")).click()
-    expect(member.get_by_role("list", name="Attached resources")).to_contain_text("All notes")
+    expect(member.get_by_role("list", name="Attachments")).to_contain_text("All notes")
     say(member, "What is in them?")
     expect_idle(member)
     expect(member.locator("article.answer").last).to_contain_text("this is what came with")
