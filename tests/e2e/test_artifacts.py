@@ -139,7 +139,7 @@ def test_a_file_is_written_read_changed_compared_restored_and_deleted(member: Pa
     member.keyboard.press("Enter")
     expect(panel.get_by_role("heading", name="honey.md")).to_be_visible()
     panel.get_by_role("button", name="More about honey.md").click()
-    member.get_by_role("button", name="Delete").click()
+    member.get_by_role("button", name="Delete", exact=True).click()
     expect(panel).to_contain_text("No files yet")
     member.get_by_role("button", name="Undo").click()
     expect(panel.get_by_role("button", name="honey.md", exact=False).first).to_be_visible()
