@@ -216,6 +216,11 @@ def flush_past_triggers() -> Iterator[None]:
                 saved = cursor.fetchall()
                 for name, _ in saved:
                     cursor.execute(f'DROP TRIGGER "{name}"')
+                # Indexes of words, which those triggers keep.
+                cursor.execute(
+                    "SELECT name FROM sqlite_master WHERE sql LIKE 'CREATE VIRTUAL TABLE%'"
+                )
+                deletions += [f'DELETE FROM "{name}"' for (name,) in cursor.fetchall()]
             else:
                 # Few rows are deleted much faster than tables are made anew, which is what TRUNCATE does.
                 deletions = ["SET session_replication_role = replica", ";".join(deletions)]
