@@ -26,6 +26,10 @@ READ, MERGE, DESTROY = "read", "merge", "destroy"
 """The three kinds of tools: only reads; may be repeated; must not be repeated."""
 
 
+_TOKEN = 36
+"""Characters of a plan's token, which is a UUID."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """What the model shall do in one turn; a message's text is the plan, so that it can be followed by anybody."""
@@ -134,6 +138,8 @@ class CountingTools:
         self.seconds = seconds
         """How long each tool works, after it has taken effect."""
         self.effects: list[Effect] = []
+        self.silent_at: dict[str, int] = {}
+        """By the plans' tokens: which of their calls gets no answer as long as it is in here, counted from 1."""
         self._lock = threading.Lock()
         self.server = MCPServer("counting", version="1.0", log_level="ERROR")
         self._add(READ, read_only_hint=True)
@@ -160,10 +166,14 @@ class CountingTools:
 
     def _add(self, name: str, **hints: bool) -> None:
         async def tool(what: str) -> str:
+            token = what[:_TOKEN]
             with self._lock:
                 self.effects.append(Effect(name, {"what": what}))
+                number = sum(str(one.arguments["what"]).startswith(token) for one in self.effects)
             if self.seconds:
                 await asyncio.sleep(self.seconds)
+            while self.silent_at.get(token) == number:
+                await asyncio.sleep(0.05)
             return f"{name}: {what}"
 
         annotations = ToolAnnotations(open_world_hint=False, **hints)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
 
 from tests.chaos.conftest import Forks, Story
@@ -30,8 +33,20 @@ LEAVING = {At.RELEASE_BEFORE_COMMIT, At.RELEASE_AFTER_COMMIT}
 
 
 def armed(place: At, action: str, hit: int = 1) -> str:
-    """As the process is told; what has been handed to the transport is given a moment to leave."""
-    return f"{place}={action}{'~0.02' if place is At.GATE_AFTER_SEND else ''}@{hit}"
+    """As the process is told; what has been handed to the transport is given time to leave."""
+    return f"{place}={action}{'~2' if place is At.GATE_AFTER_SEND else ''}@{hit}"
+
+
+@contextmanager
+def unanswered(story: Story, place: At, hit: int = 1) -> Iterator[None]:
+    """Until the process has come to its end, what was sent there is not answered: it would go on."""
+    silent = story.forks.tools.silent_at
+    if place is At.GATE_AFTER_SEND:
+        silent[story.plan.token] = hit
+    try:
+        yield
+    finally:
+        silent.pop(story.plan.token, None)
 
 
 def die(forks: Forks, place: At) -> Story:
@@ -47,7 +62,8 @@ def die(forks: Forks, place: At) -> Story:
     takes_over = place is At.TAKE_AGAIN_BEFORE_COMMIT
     if takes_over:
         assert story.live(failpoints=armed(At.CALL_BEGUN, "kill"))["code"] == -9
-    died = story.live(job, failpoints=armed(place, "kill"), watches=takes_over)
+    with unanswered(story, place):
+        died = story.live(job, failpoints=armed(place, "kill"), watches=takes_over)
     assert died["code"] == -9, f"nobody came by {place}: {died}"
     return story
 
@@ -69,7 +85,8 @@ def test_a_process_dies_during_a_destructive_call(forks: Forks) -> None:
     """REL-04, REL-05, REL-201: what was sent is never sent again, its person says what becomes of it unless the log knows; what was not sent is."""
     died = {place: forks.story(steps=STEPS) for place in OF_A_CALL}
     for place, story in died.items():
-        assert story.live(failpoints=armed(place, "kill", LAST))["code"] == -9, place
+        with unanswered(story, place, LAST):
+            assert story.live(failpoints=armed(place, "kill", LAST))["code"] == -9, place
     went_on = forks.go_on(list(died.values()))
     for place, story in died.items():
         told = went_on[story.conversation]
@@ -91,8 +108,9 @@ def test_a_process_stops_for_longer_than_its_lease(forks: Forks) -> None:
     stories = [forks.story(steps=STEPS) for _ in places]
     held_up = []
     for story, (place, hit) in zip(stories, places, strict=True):
-        held_up.append(forks.begin("talk", [story], failpoints=armed(place, "stop", hit)))
-        assert forks.end(held_up[-1])["code"] == "stopped", place
+        with unanswered(story, place, hit):
+            held_up.append(forks.begin("talk", [story], failpoints=armed(place, "stop", hit)))
+            assert forks.end(held_up[-1])["code"] == "stopped", place
     went_on = forks.go_on(stories)
     before = [(story.done(MERGE), story.done(DESTROY)) for story in stories]
     for child in held_up:
