@@ -172,7 +172,9 @@ def _talk(order: Order) -> Order:
     while time.monotonic() < deadline:
         if not turns.filter(status__in=_ACTIVE).exists() and not queued.exists():
             break
-        for call in calls.filter(status="waiting_for_approval"):
+        # Only once the turn has been parked: somebody quicker than that would have it go on without.
+        asked = calls.filter(status="waiting_for_approval", turn__status="waiting_for_approval")
+        for call in asked:
             _unless_late(decide, call=call, decision=Decision.APPROVED, actor=actor)
         for call in calls.filter(status="outcome_unknown"):
             _give_up(call, actor)
