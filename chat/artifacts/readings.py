@@ -13,6 +13,7 @@ from chat.documents.pictures import ModelPicture, for_model
 from chat.file_kinds import Kind, as_text, is_text, kind_of
 from chat.models import ArtifactVersion, FileReading
 from workspaces.database import in_database
+from workspaces.errors import NotFound
 
 LONGEST_OVERVIEW = 4_000
 """Characters of what stands for a file that is too long to be sent whole."""
@@ -57,7 +58,8 @@ def overview(reading: FileReading, text: str) -> str:
         titles.append(f"… and {len(reading.outline) - _MOST_TITLES} more")
     outline = "Its parts:\n" + "\n".join(titles) + "\n\n" if titles else ""
     outline = outline[: LONGEST_OVERVIEW // 2]
-    return f"{outline}How it begins:\n{text[: LONGEST_OVERVIEW - len(outline)]}"
+    cut = "Only its beginning could be read. " if reading.is_cut else ""
+    return f"{cut}{outline}How it begins:\n{text[: LONGEST_OVERVIEW - len(outline)]}"
 
 
 def _fetch(workspace_id: UUID, version_id: UUID) -> ArtifactVersion:
@@ -106,5 +108,8 @@ def _keep(version: ArtifactVersion, read: Extracted | ModelPicture | str) -> Fil
         # Somebody else has read it meanwhile, or it is gone.
         if stored is not None:
             storage.drop([stored.path])
-        return FileReading.objects.for_workspace(version.workspace_id).get(version=version)
+        made = find_reading(version)
+        if made is None:
+            raise NotFound("This file has been deleted.") from None
+        return made
     return row

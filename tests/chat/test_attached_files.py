@@ -12,8 +12,10 @@ import pytest
 from PIL import Image
 from uuid_utils.compat import uuid7
 
+from chat.artifacts import readings
 from chat.artifacts.services import create_artifact, delete_artifact
 from chat.artifacts.storage import artifact_storage
+from chat.documents.extracting import Extracted
 from chat.engine.attaching import FileRef
 from chat.models import Artifact, Attachment, FileReading, ProviderModel
 from chat.services.branches import edit_message, fork_conversation
@@ -23,7 +25,7 @@ from chat.services.turns import Sent, send_message, send_or_queue
 from chat.values import ArtifactOrigin, WhenBusy
 from tests import documents
 from tests.chat.conftest import Chat
-from workspaces.errors import InvalidInput
+from workspaces.errors import InvalidInput, NotFound
 
 
 def upload(chat: Chat, name: str, content: bytes) -> Artifact:
@@ -292,3 +294,12 @@ def test_programs_attach_files_and_read_what_models_read(chat: Chat) -> None:
     assert none.json()["errors"][0]["detail"] == "Its pages hold no text. It may be a scan."
     stranger = chat.tenant.client("admin", raise_request_exception=False)
     assert stranger.get(f"/api/artifacts/{file.pk}/versions/1/text/").status_code == 404
+
+
+def test_a_file_that_goes_while_it_is_read_is_told_as_deleted(chat: Chat) -> None:
+    """REL-321: its reading has no row to belong to any more."""
+    file = upload(chat, "plan.docx", documents.docx("Plan", "Monday"))
+    version = file.versions.select_related("artifact").get()
+    Artifact.objects.for_workspace(chat.tenant.workspace).filter(pk=file.pk).delete()
+    with pytest.raises(NotFound, match="deleted"):
+        readings._keep(version, Extracted(text="Monday"))
