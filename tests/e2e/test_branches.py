@@ -54,6 +54,13 @@ def test_questions_and_answers_branch_and_stay_browsable(page: Page) -> None:
     expect(answer.last).to_contain_text("In Lima it is now")
     page.goto(first)
     expect(answer).to_have_count(1)
+    # A search finds what stands on another branch, and shows that.
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox", name="Search chats").fill("Paris")
+    expect(page.get_by_role("option").first).to_contain_text("Paris")
+    page.keyboard.press("Enter")
+    expect(answer).to_contain_text("In Paris it is now")
+    expect(page.get_by_text("This message is not in the chat any more.")).to_have_count(0)
 
 
 def test_what_is_said_meanwhile_waits_and_can_be_taken_back(page: Page) -> None:

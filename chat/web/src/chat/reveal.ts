@@ -6,8 +6,26 @@ import { pathTo } from "../store/paths";
 import t from "../texts/chat";
 
 const MARKED_MS = 2_500;
+/** How long the branch of a message may take to come. */
+const ARRIVAL_MS = 15_000;
 /** Parts of a conversation that are loaded on the way; 100 messages each. */
 const MOST_PARTS = 200;
+
+/** Resolves when the message is on the shown path, or after a while. */
+function arrival(id: string): Promise<void> {
+  return new Promise((resolve) => {
+    const ended = () => {
+      clearTimeout(timer);
+      stop();
+      resolve();
+    };
+    const timer = setTimeout(ended, ARRIVAL_MS);
+    const stop = openState.subscribe((state) => {
+      const path = state ? pathTo(state.messages, state.conversation?.leaf_id ?? null) : [];
+      if (path.some((message) => message.id === id)) queueMicrotask(ended);
+    });
+  });
+}
 
 async function find(id: string): Promise<boolean> {
   let hasShown = false;
@@ -22,7 +40,7 @@ async function find(id: string): Promise<boolean> {
     } else if (hasShown || runningTurn.value !== null || !(await showBranch(id))) return false;
     else {
       hasShown = true;
-      await new Promise((resolve) => setTimeout(resolve, 300));
+      await arrival(id);
     }
   }
   return false;
