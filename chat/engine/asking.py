@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from django.conf import settings
 
-from chat.engine import ledger
+from chat.engine import steps, turns
 from chat.engine.answers import AnsweredStep
 from chat.engine.context import LimitReached
 from chat.engine.counting import believed_usage
@@ -64,7 +64,7 @@ class _Attempt:
         )
 
 
-async def ask_model(lease: Lease, step: int, opened: Message | None = None) -> ledger.Work:
+async def ask_model(lease: Lease, step: int, opened: Message | None = None) -> turns.Work:
     """One request to the model: streamed, saved now and then, and committed with the calls it asks for.
 
     Args:
@@ -82,21 +82,21 @@ async def ask_model(lease: Lease, step: int, opened: Message | None = None) -> l
         if sent.notices != task.notices:
             told = " ".join(part for part in (sent.picture_notice, answer.notice) if part)
             answer = replace(answer, notice=told)
-        return await in_database(ledger.finish_step, lease, message, answer)
+        return await in_database(steps.finish_step, lease, message, answer)
     except (ProviderError, LimitReached) as error:
         live.flush()
         left = attempt.answer(task, live.said)
         if isinstance(error, ContextTooLong):
             left = replace(left, too_long=task.fitted.estimated)
             await _learn_from(error, task)
-        await in_database(ledger.fail_step, lease, message.pk, left)
+        await in_database(steps.fail_step, lease, message.pk, left)
         if isinstance(error, ContextTooLong) and task.fitted.is_least:
             raise QuestionTooLong(details=error.details) from error
         raise
     except asyncio.CancelledError:
         # The row keeps what was said; whoever settles the turn decides what becomes of it.
         left = attempt.answer(task, live.said)
-        await asyncio.shield(in_database(ledger.leave_step, lease, message.pk, left))
+        await asyncio.shield(in_database(steps.leave_step, lease, message.pk, left))
         raise
     finally:
         partials(lambda: SAVE_PARTIAL_SECONDS).discard(streaming)
@@ -155,7 +155,7 @@ async def _stream(task: StepTask, live: LiveText, attempt: _Attempt) -> Completi
 
 
 def _finished(task: StepTask, completion: Completion, said: AnsweredStep) -> AnsweredStep:
-    """The whole answer with its calls looked up, as the ledger takes it.
+    """The whole answer with its calls looked up, as `finish_step` takes it.
 
     Raises:
         LimitReached, BrokenArguments: the model goes round in circles.
@@ -196,9 +196,9 @@ def _begin_step(lease: Lease, step: int, opened: Message | None = None) -> tuple
     """What the step needs, and the message that its answer goes into."""
     task = read_task(lease, step)
     if opened is not None:
-        ledger.note_notices(lease, task.turn, task.notices)
+        steps.note_notices(lease, task.turn, task.notices)
         return task, opened
-    message = ledger.start_step(
+    message = steps.start_step(
         lease,
         step,
         notices=task.notices,

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from chat.engine import ledger, waiting
+from chat.engine import calls, turns, waiting
 from chat.engine.leases import Lease, renew
 from chat.events import ToolCallProgress
 from chat.hub import hub
@@ -63,7 +63,7 @@ class TurnCaller:
         """The call is stored as running."""
         self.has_ended = False
         """Its end is stored."""
-        self.following: ledger.Work | None = None
+        self.following: turns.Work | None = None
         """What is known to follow its end."""
         self._started = time.monotonic()
         self._waits_since: float | None = None
@@ -113,7 +113,7 @@ class TurnCaller:
     async def _begin(self) -> None:
         """Before the call waits for anybody, it runs."""
         if self.shares_commits and not self.has_begun:
-            await in_database(ledger.start_call, self._lease, self._call_id)
+            await in_database(calls.start_call, self._lease, self._call_id)
             self.has_begun = True
 
     @contextmanager
@@ -122,7 +122,7 @@ class TurnCaller:
             with transaction.atomic():
                 yield
             return
-        with ledger.starting_call(self._lease, self._call_id):
+        with calls.starting_call(self._lease, self._call_id):
             yield
         self.has_begun = True
 
@@ -133,7 +133,7 @@ class TurnCaller:
                 yield
             return
         assert isinstance(outcome, ToolCallOutcome)
-        following = ledger.ending_call(self._lease, self._call_id, outcome, work_ms=self.work_ms)
+        following = calls.ending_call(self._lease, self._call_id, outcome, work_ms=self.work_ms)
         with following as work:
             yield
         self.has_ended, self.following = True, work

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from chat.engine import ledger, waiting
+from chat.engine import calls, turns, waiting
 from chat.engine.builtins import call_built_in
 from chat.engine.caller import TurnCaller
 from chat.engine.context import TurnContext, read_context
@@ -33,7 +33,7 @@ LOOK_SECONDS = 1.0
 """How often a step with a waiting call is looked at for others that may begin."""
 
 
-async def call_tools(lease: Lease, call_ids: Sequence[UUID]) -> ledger.Work | None:
+async def call_tools(lease: Lease, call_ids: Sequence[UUID]) -> turns.Work | None:
     """Run a step's calls side by side; one that fails disturbs no other. Gives what follows, if that is known.
 
     While one of them waits in place for a person, those that were decided about meanwhile begin too.
@@ -80,7 +80,7 @@ async def _call_one(
     call, task, request = await in_database(_begin, lease, call_id, caller)
     is_known = call.tool_id is not None or bool(call.builtin)
     if not is_known:
-        await in_database(ledger.refuse_call, lease, call_id, message="This tool is not available.")
+        await in_database(calls.refuse_call, lease, call_id, message="This tool is not available.")
         return
     try:
         if call.builtin:
@@ -103,15 +103,15 @@ async def _call_one(
     except InputMissing:
         await in_database(waiting.park_call, lease, call_id, work_ms=caller.work_ms)
     except OutcomeNotRecorded as error:
-        await in_database(ledger.lose_call, lease, call_id, message=error.message)
+        await in_database(calls.lose_call, lease, call_id, message=error.message)
     except InvalidArguments as error:
-        await in_database(ledger.refuse_call, lease, call_id, message=error.message, is_fault=True)
+        await in_database(calls.refuse_call, lease, call_id, message=error.message, is_fault=True)
     except DomainError as error:
-        await in_database(ledger.refuse_call, lease, call_id, message=error.message)
+        await in_database(calls.refuse_call, lease, call_id, message=error.message)
     else:
         if not caller.has_ended:
             caller.following = await in_database(
-                ledger.finish_call, lease, call_id, outcome, work_ms=caller.work_ms
+                calls.finish_call, lease, call_id, outcome, work_ms=caller.work_ms
             )
 
 
@@ -130,7 +130,7 @@ def _begin(
         and call.checkpoint is None
     )
     if not caller.shares_commits:
-        call = ledger.start_call(lease, call_id)
+        call = calls.start_call(lease, call_id)
     task = read_context(lease)
     if call.tool_id is None or call.builtin:
         return call, task, None

@@ -1,4 +1,4 @@
-"""What a turn needs to know beside its ledger, read anew each time: today's rights, today's bud."""
+"""What a turn needs to know beside its rows, read anew each time: today's rights, today's bud."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from chat.engine import ledger, waiting
+from chat.engine import turns, waiting
 from chat.engine.asking import ask_model
 from chat.engine.attachments import read_attachments
 from chat.engine.calling import call_tools
@@ -23,7 +23,7 @@ from workspaces.errors import DomainError, PermissionDenied
 logger = logging.getLogger(__name__)
 
 
-async def run_turn(lease: Lease, work: ledger.Work, *, leaves: Callable[[], bool]) -> None:
+async def run_turn(lease: Lease, work: turns.Work, *, leaves: Callable[[], bool]) -> None:
     """Work on a turn until it ends or waits for a person, beginning with `work`.
 
     Args:
@@ -35,28 +35,28 @@ async def run_turn(lease: Lease, work: ledger.Work, *, leaves: Callable[[], bool
     """
     try:
         while True:
-            following: ledger.Work | None = None
+            following: turns.Work | None = None
             match work:
-                case ledger.ReadAttachments(ids):
+                case turns.ReadAttachments(ids):
                     reader = await in_database(read_context, lease)
                     await read_attachments(lease, ids, actor=reader.actor, bud=reader.bud)
-                case ledger.AskModel(step, opened):
+                case turns.AskModel(step, opened):
                     following = await ask_model(lease, step, opened)
-                case ledger.CallTools(call_ids):
+                case turns.CallTools(call_ids):
                     following = await call_tools(lease, call_ids)
-                case ledger.WaitForPeople():
+                case turns.WaitForPeople():
                     if await in_database(waiting.park, lease):
                         return
-                case ledger.Complete():
-                    await in_database(ledger.finish, lease, TurnStatus.COMPLETED)
+                case turns.Complete():
+                    await in_database(turns.finish, lease, TurnStatus.COMPLETED)
                     return
-                case ledger.Ended():
+                case turns.Ended():
                     return
             if following is None:
-                following = await in_database(ledger.next_work, lease)
+                following = await in_database(turns.next_work, lease)
             work = following
-            if leaves() and isinstance(work, ledger.AskModel | ledger.CallTools):
-                await in_database(ledger.release, lease)
+            if leaves() and isinstance(work, turns.AskModel | turns.CallTools):
+                await in_database(turns.release, lease)
                 return
     except ProviderError as error:
         logger.info("turn_failed", extra={"code": error.code, **error.details})
@@ -67,7 +67,7 @@ async def run_turn(lease: Lease, work: ledger.Work, *, leaves: Callable[[], bool
 
 async def _fail(lease: Lease, error: DomainError, *, can_retry: bool) -> None:
     await in_database(
-        ledger.finish,
+        turns.finish,
         lease,
         TurnStatus.FAILED,
         error_code=error.code,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from chat.engine import ledger
+from chat.engine import steps
 from chat.engine.leases import Lease
 from chat.live import LiveText, Said
 from workspaces.database import in_database
@@ -55,9 +55,9 @@ class Partials:
             fresh = [(one, now) for one, now in said if now != one.saved]
             if not fresh:
                 continue
-            texts = [ledger.Partial(one.lease, one.message_id, *now) for one, now in fresh]
+            texts = [steps.Partial(one.lease, one.message_id, *now) for one, now in fresh]
             try:
-                kept = await in_database(ledger.save_partials, texts)
+                kept = await in_database(steps.save_partials, texts)
             except Exception:  # noqa: BLE001
                 # The database is away: the next round keeps more.
                 logger.warning("partial_answers_not_saved", extra={"answers": len(texts)})

@@ -1,4 +1,4 @@
-"""The rows of a running turn, as its ledger reads and moves them: under the lease, along the permitted moves."""
+"""The rows of a running turn, as the engine reads and moves them: under the lease, along the permitted moves."""
 
 from __future__ import annotations
 

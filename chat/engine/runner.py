@@ -19,7 +19,7 @@ from uuid import UUID
 
 from django.db import InterfaceError, OperationalError
 
-from chat.engine import dead_processes, leases, ledger
+from chat.engine import dead_processes, leases, turns
 from chat.engine.leases import Lease, LeaseLost, Orphan, Orphanage
 from chat.engine.loop import run_turn
 from chat.engine.observing import turn_observed
@@ -60,7 +60,7 @@ class _Running:
     """Somebody woke it while it ran: it may be about to park, so look again when it has."""
 
 
-Taken = tuple[Lease, ledger.Work]
+Taken = tuple[Lease, turns.Work]
 """A turn that is ours, and what to do first."""
 
 _running: dict[UUID, _Running] = {}
@@ -81,7 +81,7 @@ def can_take() -> bool:
 
 def start(lease: Lease, answer: Message | None) -> None:
     """Work on a turn that was taken when it was stored, and whose answer has been opened."""
-    taken = lease, ledger.AskModel(0, answer)
+    taken = lease, turns.AskModel(0, answer)
     _loop().call_soon_threadsafe(_begin, lease.turn_id, lease.workspace_id, taken)
 
 
@@ -174,7 +174,7 @@ def _cancel(turn_id: UUID, reason: _Reason) -> None:
 
 
 async def _work(turn_id: UUID, workspace_id: UUID) -> None:
-    taking = asyncio.ensure_future(in_database(ledger.take, turn_id, workspace_id))
+    taking = asyncio.ensure_future(in_database(turns.take, turn_id, workspace_id))
     try:
         taken = await asyncio.shield(taking)
     except asyncio.CancelledError:
@@ -193,7 +193,7 @@ async def _work(turn_id: UUID, workspace_id: UUID) -> None:
     await _work_on(*taken)
 
 
-async def _work_on(lease: Lease, work: ledger.Work) -> None:
+async def _work_on(lease: Lease, work: turns.Work) -> None:
     """Work on a turn that this process has taken."""
     turn_id = lease.turn_id
     failpoint(Failpoint.TAKE_AFTER_COMMIT)
@@ -278,9 +278,9 @@ async def _settle(lease: Lease, reason: _Reason | None) -> None:
     """What becomes of a cancelled turn."""
     with contextlib.suppress(LeaseLost, NotFound):
         if reason is _Reason.STOP:
-            await in_database(ledger.finish, lease, TurnStatus.CANCELLED, can_retry=True)
+            await in_database(turns.finish, lease, TurnStatus.CANCELLED, can_retry=True)
         elif reason is not _Reason.LEASE_LOST:
-            await in_database(ledger.release, lease)
+            await in_database(turns.release, lease)
 
 
 async def _give_back(lease: Lease) -> None:
@@ -288,7 +288,7 @@ async def _give_back(lease: Lease) -> None:
     pause = 0.25
     while lease.standing() is Standing.OURS:
         try:
-            await in_database(ledger.release, lease)
+            await in_database(turns.release, lease)
         except (LeaseLost, NotFound):
             return
         except Exception:  # noqa: BLE001
@@ -305,7 +305,7 @@ async def _give_back(lease: Lease) -> None:
 async def _crash(lease: Lease, error: Exception) -> None:
     try:
         await in_database(
-            ledger.finish,
+            turns.finish,
             lease,
             TurnStatus.FAILED,
             error_code="internal_error",

@@ -1,4 +1,4 @@
-"""Which state may follow which. Pure; the ledger asks before every move."""
+"""Which state may follow which. Pure; the engine asks before every move."""
 
 from __future__ import annotations
 

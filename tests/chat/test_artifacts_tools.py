@@ -19,7 +19,7 @@ from audit.models import AuditEntry
 from chat.artifacts import rows, services, storage
 from chat.artifacts.calls import run_builtin
 from chat.builtin_tools.files import SPECS, find_target
-from chat.engine import ledger, runner
+from chat.engine import calls, runner
 from chat.engine.leases import LeaseLost
 from chat.models import ArtifactVersion, Turn
 from chat.offered_tools import OfferedTool
@@ -212,14 +212,14 @@ def test_a_switched_off_bud_makes_nothing_and_the_refusal_is_on_record(making: C
     """Ours: a tool that was offered and is taken away before it runs is refused by the gate, with an entry."""
     making.model.call(("create_artifact", {"name": "a.md", "content": "x"}))
     making.model.say("sorry")
-    begun = ledger.start_call
+    begun = calls.start_call
 
     def switch_off(*args: Any) -> Any:
         making.bud.makes_artifacts = False
         making.bud.save(update_fields=["makes_artifacts"])
         return begun(*args)
 
-    with patch("chat.engine.ledger.start_call", switch_off):
+    with patch("chat.engine.calls.start_call", switch_off):
         making.ask()
     assert files(making) == {}
     assert making.calls()[0].status == "refused"
@@ -250,7 +250,7 @@ def test_a_file_of_a_dead_holder_is_made_once(making: Chat) -> None:
         died.set()
         raise LeaseLost
 
-    with patch("chat.engine.ledger.finish_call", die):
+    with patch("chat.engine.calls.finish_call", die):
         sent = making.send()
         assert died.wait(PATIENCE)
         turns = Turn.objects.for_workspace(making.tenant.workspace).filter(pk=sent.turn.pk)

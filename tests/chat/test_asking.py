@@ -11,7 +11,7 @@ import pytest
 from django.conf import settings as django_settings
 from django.test import override_settings
 
-from chat.engine import ledger, runner
+from chat.engine import runner, steps
 from chat.engine.answers import AnsweredStep
 from chat.engine.context import LimitReached
 from chat.engine.leases import Lease
@@ -410,8 +410,8 @@ def test_nothing_is_counted_twice_when_a_process_hands_a_turn_over(chat: Chat) -
     lease = Lease(row.pk, chat.conversation.pk, chat.tenant.workspace.pk, row.lease_token)
     message = answers(chat)[0]
     left = AnsweredStep(text="one", usage=TokenCount(prompt=10, completion=1))
-    ledger.leave_step(lease, message.pk, left)
-    ledger.start_step(lease, 0, prompt_tokens=1_000)
+    steps.leave_step(lease, message.pk, left)
+    steps.start_step(lease, 0, prompt_tokens=1_000)
     assert totals(chat.reload(row)) == (10, 0, 1)
     hold.set()
     chat.watching.turn("completed")
@@ -425,9 +425,9 @@ def test_a_step_that_kills_its_process_is_not_tried_for_ever(chat: Chat) -> None
     chat.watching.until(lambda e: e["type"] == "text.delta")
     row = chat.reload(sent.turn)
     lease = Lease(row.pk, chat.conversation.pk, chat.tenant.workspace.pk, row.lease_token)
-    for _ in range(ledger.MOST_TRIES - 1):
-        ledger.start_step(lease, 0, prompt_tokens=10)
+    for _ in range(steps.MOST_TRIES - 1):
+        steps.start_step(lease, 0, prompt_tokens=10)
     with pytest.raises(LimitReached, match="each time in vain"):
-        ledger.start_step(lease, 0, prompt_tokens=10)
+        steps.start_step(lease, 0, prompt_tokens=10)
     hold.set()
     chat.watching.turn("completed", "failed")

@@ -12,7 +12,7 @@ from uuid_utils.compat import uuid7
 from audit.actions import Action
 from audit.errors import AuditUnavailable
 from audit.models import AuditEntry
-from chat.engine import ledger, runner
+from chat.engine import runner, turns
 from chat.models import ToolCall, Turn
 from chat.services.approvals import decide
 from chat.services.conversations import delete_conversation
@@ -154,7 +154,7 @@ def test_a_call_whose_process_died_has_its_end_in_the_log_once_it_is_stopped(
     if is_noticed_late:
         rows = Turn.objects.for_workspace(parked.tenant.workspace).filter(pk=turn.pk)
         rows.update(stop_requested_at=database_now())
-        assert ledger.take(turn.pk, parked.tenant.workspace.pk) is None
+        assert turns.take(turn.pk, parked.tenant.workspace.pk) is None
     else:
         stop_turn(turn=turn, actor=parked.actor)
     assert parked.reload(turn).status == "cancelled"
@@ -165,7 +165,7 @@ def test_a_call_whose_process_died_has_its_end_in_the_log_once_it_is_stopped(
 def test_a_call_that_is_not_repeated_after_a_crash_has_its_end_in_the_log(parked: Chat) -> None:
     """SEC-56: as unknown, which is what the call says too."""
     turn = die_while_running(parked, checkpoint=None, annotations={})
-    assert ledger.take(turn.pk, parked.tenant.workspace.pk) is not None
+    assert turns.take(turn.pk, parked.tenant.workspace.pk) is not None
     assert parked.calls()[0].status == "outcome_unknown"
     assert log_of(parked) == [REQUESTED, UNKNOWN]
 
@@ -289,8 +289,8 @@ def test_a_parked_question_outlives_the_process(parked: Chat) -> None:
 def test_a_crash_while_a_parked_call_waits_beside_others_loses_nothing(parked: Chat) -> None:
     """REL-02: a process that died without a word leaves a lease that runs out; the next one parks again."""
     row = wait_for_question(parked)
-    turns = Turn.objects.for_workspace(parked.tenant.workspace)
-    turns.filter(pk=turn_of(parked).pk).update(
+    rows = Turn.objects.for_workspace(parked.tenant.workspace)
+    rows.filter(pk=turn_of(parked).pk).update(
         status="running", lease_until=database_now() - timedelta(seconds=1)
     )
     parked.watching.forget()
@@ -308,14 +308,14 @@ def test_a_call_that_waited_in_place_is_repeated_after_a_crash_if_that_is_harmle
     """REL-08: the open request is gone with its process; a tool that only reads is called again, and asks anew."""
     row = wait_for_question(in_place)
     turn = turn_of(in_place)
-    turns = Turn.objects.for_workspace(in_place.tenant.workspace)
-    turns.filter(pk=turn.pk).update(
+    rows = Turn.objects.for_workspace(in_place.tenant.workspace)
+    rows.filter(pk=turn.pk).update(
         lease_until=database_now() - timedelta(seconds=1), lease_token=turn.lease_token + 1
     )
-    taken = ledger.take(turn.pk, in_place.tenant.workspace.pk)
+    taken = turns.take(turn.pk, in_place.tenant.workspace.pk)
     assert taken is not None
     _, work = taken
-    assert isinstance(work, ledger.CallTools)
+    assert isinstance(work, turns.CallTools)
     row.refresh_from_db()
     assert row.status == "cancelled"
 

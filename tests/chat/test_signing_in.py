@@ -13,7 +13,7 @@ from django.conf import settings
 from django.core.management import call_command
 
 from audit.models import AuditEntry
-from chat.engine import ledger, runner
+from chat.engine import runner, turns
 from chat.engine.attaching import ResourceRef
 from chat.models import ToolCall, Turn
 from chat.services.approvals import decide
@@ -333,9 +333,9 @@ def test_a_process_that_dies_before_it_asks_leaves_a_call_that_begins_again(mail
     Turn.objects.for_workspace(workspace).filter(pk=turn.pk).update(
         status="running", lease_until=database_now() - timedelta(seconds=1)
     )
-    taken = ledger.take(turn.pk, workspace.pk)
+    taken = turns.take(turn.pk, workspace.pk)
     assert taken is not None
-    assert isinstance(taken[1], ledger.CallTools)
+    assert isinstance(taken[1], turns.CallTools)
 
 
 def test_a_process_that_dies_after_the_sign_in_holds_nothing_up(mail: Chat) -> None:

@@ -11,7 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from uuid_utils.compat import uuid7
 
-from chat.engine import asking, ledger, runner
+from chat.engine import asking, calls, runner, steps, turns
 from chat.engine.answers import AnsweredStep
 from chat.engine.context import read_context
 from chat.engine.leases import Lease
@@ -112,7 +112,7 @@ def test_a_turn_costs_few_statements(chat: Chat, begun: Begun, earlier: int) -> 
     assert message is answer
     assert len(task.fitted.turns) == earlier // 2 + 1
     with statements(7):
-        assert ledger.finish_step(lease, answer, AnsweredStep(text="Yes.")) == ledger.Ended()
+        assert steps.finish_step(lease, answer, AnsweredStep(text="Yes.")) == turns.Ended()
 
 
 @pytest.mark.parametrize("earlier", [0, 60])
@@ -125,21 +125,21 @@ def test_a_turn_that_another_process_takes_costs_few_statements(
     with statements(8):
         sent = chat.send()
     with statements(6):
-        taken = ledger.take(sent.turn.pk, sent.turn.workspace_id)
+        taken = turns.take(sent.turn.pk, sent.turn.workspace_id)
     assert taken is not None
     lease, work = taken
-    assert work == ledger.AskModel(0)
+    assert work == turns.AskModel(0)
     with statements(14):
         task, message = asking._begin_step(lease, 0)
     assert len(task.fitted.turns) == earlier // 2 + 1
     with statements(7):
-        assert ledger.finish_step(lease, message, AnsweredStep(text="Yes.")) == ledger.Ended()
+        assert steps.finish_step(lease, message, AnsweredStep(text="Yes.")) == turns.Ended()
 
 
 def test_a_call_costs_few_statements(chat: Chat, by_hand: None) -> None:
     """Beside what the gate itself asks."""
     sent = chat.send()
-    taken = ledger.take(sent.turn.pk, sent.turn.workspace_id)
+    taken = turns.take(sent.turn.pk, sent.turn.workspace_id)
     assert taken is not None
     lease: Lease = taken[0]
     _, message = asking._begin_step(lease, 0)
@@ -152,11 +152,11 @@ def test_a_call_costs_few_statements(chat: Chat, by_hand: None) -> None:
         function_name="bump",
     )
     with statements(5):
-        ledger.start_call(lease, call.pk)
+        calls.start_call(lease, call.pk)
     with statements(2):
         read_context(lease)
     with statements(6):
-        ledger.refuse_call(lease, call.pk, message="No.")
+        calls.refuse_call(lease, call.pk, message="No.")
 
 
 def test_a_snapshot_costs_the_same_for_every_length(chat: Chat) -> None:

@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 import pytest
 
-from chat.engine import ledger, titles
+from chat.engine import steps, titles
 from chat.engine.titles import clean_title
 from chat.models import Bud, Conversation
 from chat.providers import openai_compatible
@@ -32,7 +32,7 @@ def row(chat: Chat) -> Conversation:
 
 def test_the_first_answer_is_named_by_the_model(chat: Chat) -> None:
     """Ours: wished once, asked without tools, stored, counted, and told to whoever watches."""
-    with patch.object(ledger, "ask_for_title") as wished:
+    with patch.object(steps, "ask_for_title") as wished:
         chat.model.call(("counting__echo", {"text": "x"}))
         chat.model.say("The sky is blue")
         chat.ask("What colour has the sky?\nPlease tell.")

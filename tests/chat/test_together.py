@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from chat.engine import leases, ledger, runner
+from chat.engine import leases, runner, steps
 from chat.engine.leases import Lease
 from chat.models import Conversation, Message, Turn
 from chat.services.conversations import create_conversation
@@ -61,11 +61,11 @@ def test_leases_are_renewed_together(chat: Chat, begun: Begun) -> None:
 def test_partial_texts_are_saved_together(chat: Chat, begun: Begun) -> None:
     """REL-311: one statement for all; a holder that has lost its turn writes nothing, and keeps no other from writing."""
     said = [
-        ledger.Partial(lease, answer.pk, f"text {number}", f"thought {number}")
+        steps.Partial(lease, answer.pk, f"text {number}", f"thought {number}")
         for number, (lease, answer) in enumerate(begun)
     ]
     with counted() as price:
-        kept = ledger.save_partials(said)
+        kept = steps.save_partials(said)
     assert (len(price.statements), price.commits) == (1, 1), price.told()
     assert kept == {answer.pk for _, answer in begun}
     assert texts(chat, begun) == [(f"text {n}", f"thought {n}") for n in range(5)]
@@ -74,7 +74,7 @@ def test_partial_texts_are_saved_together(chat: Chat, begun: Begun) -> None:
         lease_token=7
     )
     more = [one._replace(text=f"{one.text}, and more") for one in said]
-    assert ledger.save_partials(more) == kept - {begun[3][1].pk}
+    assert steps.save_partials(more) == kept - {begun[3][1].pk}
     assert texts(chat, begun)[2:4] == [("text 2, and more", "thought 2"), ("text 3", "thought 3")]
 
 

@@ -10,7 +10,7 @@ import pytest
 from django.test import override_settings
 
 from audit.models import AuditEntry
-from chat.engine import leases, ledger, runner, waiting
+from chat.engine import calls, leases, runner, steps, turns, waiting
 from chat.models import Message, ModelProvider, Turn
 from chat.services.conversations import delete_conversation
 from chat.services.turns import retry_turn, stop_turn
@@ -356,8 +356,8 @@ def test_a_dead_holder_is_taken_over_and_its_call_is_not_repeated(chat: Chat) ->
     chat.watching.turn("waiting_for_approval")
     call = chat.calls()[0]
     # As a process leaves it that dies between *requested* and *finished*.
-    turns = Turn.objects.for_workspace(chat.tenant.workspace).filter(pk=sent.turn.pk)
-    turns.update(status="running", lease_until=None, lease_token=41)
+    rows = Turn.objects.for_workspace(chat.tenant.workspace).filter(pk=sent.turn.pk)
+    rows.update(status="running", lease_until=None, lease_token=41)
     call.status = "running"
     call.save()
     chat.note_requested(call)
@@ -384,7 +384,7 @@ def test_a_harmless_call_of_a_dead_holder_is_repeated(chat: Chat) -> None:
     with pytest.raises(leases.LeaseLost):
         leases.renew(lease)
     with pytest.raises(leases.LeaseLost):
-        ledger.save_partial(lease, chat.calls()[0].message_id, "stale")
+        steps.save_partial(lease, chat.calls()[0].message_id, "stale")
     hold.set()
 
 
@@ -396,9 +396,9 @@ def test_the_old_holder_of_a_lease_writes_nothing(chat: Chat) -> None:
     chat.watching.turn("waiting_for_approval")
     old = leases.Lease(sent.turn.pk, chat.conversation.pk, chat.tenant.workspace.pk, 999)
     for write in (
-        lambda: ledger.finish(old, TurnStatus.COMPLETED),
-        lambda: ledger.start_call(old, chat.calls()[0].pk),
-        lambda: ledger.start_step(old, 1),
+        lambda: turns.finish(old, TurnStatus.COMPLETED),
+        lambda: calls.start_call(old, chat.calls()[0].pk),
+        lambda: steps.start_step(old, 1),
     ):
         with pytest.raises(leases.LeaseLost):
             write()

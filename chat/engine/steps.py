@@ -1,58 +1,34 @@
-"""Every write of a running turn: each function is one transaction, under the lease.
+"""Every write of a step: its answer is opened, saved while it streams, and committed with the calls it asks for.
 
-What a turn does next is not remembered anywhere but read from the rows (`next_work`), so any
-process can go on where another stopped.
+Each function is one transaction, under the turn's lease.
 """
 
 from __future__ import annotations
 
-import contextlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Case, Q, Value, When
 
-from audit.actions import Outcome
-from audit.errors import AuditUnavailable
 from chat.engine.answers import AnsweredStep, ProposedCall
 from chat.engine.beginning import next_order_key, open_answer, show_leaf
 from chat.engine.context import LimitReached
 from chat.engine.counting import COUNTED, believed_usage, count
-from chat.engine.endings import close_turn, end_turn, record_end, settle_calls
-from chat.engine.leases import Lease, LeaseClock, LeaseLost, acquire
-from chat.engine.reading import (
-    calls_of_step,
-    fetch_message,
-    fetch_turn,
-    find_last_answer,
-    find_turn,
-    unread_attachments,
-)
-from chat.engine.recorded_ends import apply_outcome, texts_of
+from chat.engine.endings import close_turn
+from chat.engine.leases import Lease, LeaseLost
+from chat.engine.reading import fetch_message, find_last_answer
 from chat.engine.refusals import record_refused
-from chat.engine.rows import (
-    end_call,
-    fetch_call,
-    held,
-    leave_unknown,
-    let_go,
-    move_call,
-    move_turn,
-)
-from chat.engine.states import UNSETTLED_CALLS, WAITING_CALLS
+from chat.engine.rows import held
 from chat.engine.titles import ask_for_title, wants_title
+from chat.engine.turns import Ended, Work, work_after
 from chat.models import Message, ToolCall, Turn
 from chat.providers.known_models import Prices
-from chat.recording import Changes, changing
+from chat.recording import Changes
 from chat.values import MessageStatus, ToolCallStatus, TurnStatus
-from mcp_servers.client.values import ToolCallOutcome
 from workspaces.database import database_now
 from workspaces.failpoints import Failpoint, failpoint
 from workspaces.redaction import redact_known
@@ -62,106 +38,6 @@ MOST_TRIES = 5
 _MOST_PARTIALS = 50
 """Texts that one statement saves."""
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
-
-
-@dataclass(frozen=True, slots=True)
-class ReadAttachments:
-    """The next thing to do is to read what the person attached."""
-
-    attachment_ids: tuple[UUID, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class AskModel:
-    """The next thing to do is to ask the model, for this step."""
-
-    step: int
-    opened: Message | None = field(default=None, compare=False, repr=False)
-    """The message that the answer goes into, if it has been opened with the write before."""
-
-
-@dataclass(frozen=True, slots=True)
-class CallTools:
-    """The next thing to do is to run these calls."""
-
-    call_ids: tuple[UUID, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class WaitForPeople:
-    """Nothing can be done until somebody decides or answers."""
-
-
-@dataclass(frozen=True, slots=True)
-class Complete:
-    """The model has said all it wants to say."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """The turn has ended."""
-
-
-Work = ReadAttachments | AskModel | CallTools | WaitForPeople | Complete | Ended
-
-
-def take(turn_id: UUID, workspace_id: UUID) -> tuple[Lease, Work] | None:
-    """Take a turn that nobody works on, mark it as running, and settle the calls that a dead
-    process left running; gives what to do first. None: there is nothing to take."""
-    seen = find_turn(workspace_id, turn_id)
-    if seen is None:
-        return None
-    with changing(seen.conversation_id, workspace_id) as changes:
-        turn = fetch_turn(workspace_id, turn_id)
-        was_released = turn.lease_until is None
-        clock = LeaseClock()
-        if not acquire(turn):
-            return None
-        lease = Lease(turn_id, turn.conversation_id, workspace_id, turn.lease_token, clock)
-        if turn.stop_requested_at is not None:
-            end_turn(turn, TurnStatus.CANCELLED, changes, can_retry=True)
-            return None
-        changes.turn(turn)
-        failpoint(Failpoint.TAKE_BEFORE_COMMIT)
-        if turn.attempt == 1:
-            return lease, _first_work(turn)
-        settle_calls(turn, changes, is_parted=was_released)
-        failpoint(Failpoint.TAKE_AGAIN_BEFORE_COMMIT)
-        return lease, _work_of(turn)
-
-
-def next_work(lease: Lease) -> Work:
-    """What the rows say should happen now."""
-    turn = find_turn(lease.workspace_id, lease.turn_id)
-    if turn is None or turn.lease_token != lease.token:
-        raise LeaseLost
-    return _work_of(turn)
-
-
-def _work_of(turn: Turn) -> Work:
-    last = find_last_answer(turn.workspace_id, turn.pk)
-    if last is None:
-        return _first_work(turn)
-    if last.status != MessageStatus.COMPLETE:
-        return AskModel(last.step)
-    if not last.json_meta.get("tool_calls"):
-        return Complete()
-    return _work_after(last, ToolCall.objects.for_workspace(turn.workspace_id).filter(message=last))
-
-
-def _work_after(message: Message, calls: Iterable[ToolCall]) -> Work:
-    """What follows an answer that asks for calls."""
-    calls = list(calls)
-    queued = tuple(call.pk for call in calls if call.status == ToolCallStatus.QUEUED)
-    if queued:
-        return CallTools(queued)
-    is_waiting = any(ToolCallStatus(call.status) in WAITING_CALLS for call in calls)
-    return WaitForPeople() if is_waiting else AskModel(message.step + 1)
-
-
-def _first_work(turn: Turn) -> Work:
-    unread = unread_attachments(turn.workspace_id, turn.user_message_id)
-    return ReadAttachments(unread) if unread else AskModel(0)
 
 
 def start_step(
@@ -354,7 +230,7 @@ def finish_step(lease: Lease, message: Message, answer: AnsweredStep) -> Work:
             changed |= {"model", "work_ms", "notice", *COUNTED, "cost", "updated_at"}
             turn.save(update_fields=changed)
             changes.turn(turn)
-            work = _work_after(message, calls)
+            work = work_after(message, calls)
         else:
             following = close_turn(turn, TurnStatus.COMPLETED, changes)
             has_no_name = wants_title(changes.conversation, following)
@@ -398,153 +274,6 @@ def _allowed_name(name: str) -> str:
     return _NOT_IN_A_NAME.sub("_", name)[:64] or "unknown"
 
 
-def fail_step(lease: Lease, message_id: UUID, answer: AnsweredStep) -> None:
-    """Keep the beginning of an answer that broke off, and what it cost."""
-    kept = _masked(lease, answer)
-    with held(lease) as (changes, turn):
-        message = fetch_message(lease.workspace_id, message_id)
-        message.text, message.reasoning = kept
-        message.status = MessageStatus.FAILED.value
-        if answer.too_long:
-            message.json_meta = {**message.json_meta, "too_long": answer.too_long}
-        count(changes, turn, message, answer.usage, answer.prices)
-        message.save(
-            update_fields=["text", "reasoning", "status", "json_meta", *COUNTED, "updated_at"]
-        )
-        changes.message(message)
-        turn.model = answer.model or turn.model
-        turn.work_ms += answer.work_ms
-        turn.save(update_fields=["model", "work_ms", *COUNTED, "cost", "updated_at"])
-
-
-@contextmanager
-def starting_call(lease: Lease, call_id: UUID) -> Iterator[ToolCall]:
-    """Mark a call as running, in one transaction with what else says so."""
-    with held(lease) as (changes, _):
-        call = fetch_call(lease.workspace_id, call_id)
-        move_call(call, ToolCallStatus.RUNNING)
-        if call.checkpoint is None or call.started_at is None:
-            call.started_at = database_now()
-        call.save(update_fields=["status", "started_at", "updated_at"])
-        changes.tool_call(call)
-        yield call
-    failpoint(Failpoint.CALL_BEGUN)
-
-
-def start_call(lease: Lease, call_id: UUID) -> ToolCall:
-    """Mark a call as running."""
-    with starting_call(lease, call_id) as call:
-        return call
-
-
-@contextmanager
-def ending_call(
-    lease: Lease, call_id: UUID, outcome: ToolCallOutcome, *, work_ms: int
-) -> Iterator[Work | None]:
-    """Store how a call ended, before the model hears of it, in one transaction with what else says so.
-
-    Gives what follows if this was the last call of its step to end; then the next answer is opened too.
-    """
-    texts = texts_of(outcome)
-    with held(lease) as (changes, turn):
-        call = fetch_call(lease.workspace_id, call_id)
-        apply_outcome(call, outcome, texts)
-        call.save()
-        changes.tool_call(call)
-        turn.work_ms += work_ms
-        turn.save(update_fields=["work_ms", "updated_at"])
-        yield _open_next(changes, turn, call)
-        failpoint(Failpoint.CALL_BEFORE_COMMIT)
-    failpoint(Failpoint.CALL_AFTER_COMMIT)
-
-
-def finish_call(
-    lease: Lease, call_id: UUID, outcome: ToolCallOutcome, *, work_ms: int
-) -> Work | None:
-    """Commit how a call ended; gives what follows if it was its step's last."""
-    with ending_call(lease, call_id, outcome, work_ms=work_ms) as work:
-        return work
-
-
-def _open_next(changes: Changes, turn: Turn, ended: ToolCall) -> AskModel | None:
-    """Open the next step's answer with the end of a step's last call; None while others are under way, or if there is none."""
-    if turn.stop_requested_at is not None or ToolCallStatus(ended.status) in WAITING_CALLS:
-        return None
-    found = calls_of_step(turn, ended.message_id)
-    _, asked_in, last_order_key = found[0]
-    step = asked_in + 1
-    is_busy = any(ToolCallStatus(status) in UNSETTLED_CALLS for status, *_ in found)
-    if is_busy or step >= settings.TRELLIS.turn_max_steps:
-        return None
-    message = open_answer(turn, step, parent_id=ended.message_id, order_key=last_order_key + 1)
-    message.save(force_insert=True)
-    show_leaf(changes, message)
-    changes.message(message, has_attachments=False)
-    return AskModel(step, message)
-
-
-def refuse_call(lease: Lease, call_id: UUID, *, message: str, is_fault: bool = False) -> None:
-    """Commit that a call was not let through (or, `is_fault`, that it could not be made).
-
-    One that had been sent, and was to go on, has its end in the log too.
-    """
-    with held(lease) as (changes, turn):
-        call = fetch_call(lease.workspace_id, call_id)
-        record_end(call, turn, reason=message)
-        end_call(call, ToolCallStatus.FAILED if is_fault else ToolCallStatus.REFUSED, message)
-        changes.tool_call(call)
-
-
-def lose_call(lease: Lease, call_id: UUID, *, message: str) -> None:
-    """Commit that a call was made whose end the log did not take: its outcome counts as unknown."""
-    with held(lease) as (changes, turn):
-        call = fetch_call(lease.workspace_id, call_id)
-        # The gate has tried for a while, and said so in the process's log.
-        with contextlib.suppress(AuditUnavailable), transaction.atomic():
-            record_end(call, turn, outcome=Outcome.OUTCOME_UNKNOWN, reason=message)
-        leave_unknown(call, message)
-        changes.tool_call(call)
-
-
-def release(lease: Lease) -> None:
-    """Give a turn back for another process to take; it is shutting down."""
-    with held(lease) as (changes, turn):
-        settle_calls(turn, changes, is_parted=True)
-        if turn.status in (TurnStatus.RUNNING, TurnStatus.WAITING_FOR_INPUT):
-            move_turn(turn, TurnStatus.QUEUED)
-        let_go(turn)
-        turn.save()
-        changes.turn(turn)
-        failpoint(Failpoint.RELEASE_BEFORE_COMMIT)
-    failpoint(Failpoint.RELEASE_AFTER_COMMIT)
-
-
-def finish(
-    lease: Lease,
-    status: TurnStatus,
-    *,
-    error_code: str = "",
-    error_message: str = "",
-    can_retry: bool = False,
-    notice: str = "",
-    partial: Mapping[UUID, str] | None = None,
-) -> None:
-    """Bring a turn to its end. `partial` holds the text of messages that still streamed."""
-    with held(lease) as (changes, turn):
-        end_turn(
-            turn,
-            status,
-            changes,
-            error_code=error_code,
-            error_message=error_message,
-            can_retry=can_retry,
-            notice=notice,
-            partial=partial or {},
-        )
-        failpoint(Failpoint.END_BEFORE_COMMIT)
-    failpoint(Failpoint.END_AFTER_COMMIT)
-
-
 def _call_of(proposal: ProposedCall, turn: Turn, message: Message, position: int) -> ToolCall:
     tool = proposal.tool
     arguments = dict(proposal.arguments or {})
@@ -575,3 +304,22 @@ def _call_of(proposal: ProposedCall, turn: Turn, message: Message, position: int
         call.model_text = f"Error: {proposal.error}"
         call.finished_at = database_now()
     return call
+
+
+def fail_step(lease: Lease, message_id: UUID, answer: AnsweredStep) -> None:
+    """Keep the beginning of an answer that broke off, and what it cost."""
+    kept = _masked(lease, answer)
+    with held(lease) as (changes, turn):
+        message = fetch_message(lease.workspace_id, message_id)
+        message.text, message.reasoning = kept
+        message.status = MessageStatus.FAILED.value
+        if answer.too_long:
+            message.json_meta = {**message.json_meta, "too_long": answer.too_long}
+        count(changes, turn, message, answer.usage, answer.prices)
+        message.save(
+            update_fields=["text", "reasoning", "status", "json_meta", *COUNTED, "updated_at"]
+        )
+        changes.message(message)
+        turn.model = answer.model or turn.model
+        turn.work_ms += answer.work_ms
+        turn.save(update_fields=["model", "work_ms", *COUNTED, "cost", "updated_at"])
