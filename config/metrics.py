@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 import time
-from collections.abc import Iterable, Sequence
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final
 
@@ -73,14 +72,19 @@ def register() -> None:
         metrics.gauge(
             "trellis_celery_queue_length",
             "Tasks that no worker has taken.",
-            _queues,
+            lambda: (((name,), float(length)) for name, length in queue_lengths().items()),
             labels=["queue"],
         )
 
 
-def _queues() -> Iterable[tuple[Sequence[str], float]]:
+def queue_lengths() -> dict[str, int]:
+    """How many tasks wait in each queue.
+
+    Raises:
+        redis.RedisError: it does not answer.
+    """
     import redis
 
     url = str(settings.TRELLIS.redis_url)
     with redis.Redis.from_url(url, socket_connect_timeout=1, socket_timeout=1) as client:
-        return [((name,), float(int(client.llen(name)))) for name in _QUEUES]
+        return {name: int(client.llen(name)) for name in _QUEUES}

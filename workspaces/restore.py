@@ -54,6 +54,15 @@ def beat() -> Restored | None:
     return found
 
 
+def expect_at_least(installation: str, epoch: int) -> None:
+    """Note that this installation had got so far, so that a database that is older is noticed at the next start.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    _write(installation, max(_read(installation), epoch))
+
+
 def is_unconfirmed() -> bool:
     """Whether the database was restored, and nobody has looked at what came of it yet."""
     return Installation.objects.filter(restored_at__isnull=False).exists()

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from django.apps import apps
 from django.conf import settings
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -264,3 +265,23 @@ class EncryptedJSONField(EncryptedTextField):
 def encrypted_fields(model: type[models.Model]) -> list[EncryptedTextField]:
     """The encrypted fields of a model."""
     return [f for f in model._meta.get_fields() if isinstance(f, EncryptedTextField)]
+
+
+def find_unreadable() -> list[str]:
+    """Try one stored secret of each field and key; name those that do not open, such as "model provider: key k1"."""
+    found = []
+    for model in apps.get_models():
+        for field in encrypted_fields(model):
+            tried = set()
+            rows = model._base_manager.exclude(**{f"{field.attname}__isnull": True})
+            for row in rows.iterator():
+                secret: Secret = getattr(row, field.attname)
+                key_id = key_id_of(secret.sealed or "")
+                if key_id in tried:
+                    continue
+                tried.add(key_id)
+                try:
+                    secret.reveal("trying whether it opens", is_credential=False)
+                except SecretUnreadable:
+                    found.append(f"{model._meta.verbose_name}: key {key_id}")
+    return found

@@ -1,0 +1,10 @@
+"""Backups: one file with the database and the files of conversations, checked when it is made and when it is read.
+
+The keys are not in it, on purpose: they open the secrets in the database and belong elsewhere.
+"""
+
+from config.backups.archive import BackupError
+from config.backups.making import Made, make_backup
+from config.backups.restoring import Restored, restore_backup
+
+__all__ = ["BackupError", "Made", "Restored", "make_backup", "restore_backup"]

@@ -1,0 +1,77 @@
+"""The form of a backup: a compressed tar whose first member names, with digests, everything that follows."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, Literal
+
+from django.core.files.storage import FileSystemStorage, storages
+from pydantic import BaseModel, ConfigDict, Field
+
+MANIFEST: Final = "manifest.json"
+FORMAT: Final = 1
+MANIFEST_BYTES: Final = 256 * 1024**2
+"""Some hundred bytes for each file of a conversation, so this is far above what exists."""
+_BLOCK: Final = 1024**2
+STORAGES: Final = ("artifacts", "audit_reports")
+"""Whose contents go along if they are folders here; others, such as a bucket, have backups of their own."""
+
+
+class BackupError(Exception):
+    """A backup cannot be made, read or brought back; the text is for people."""
+
+
+class Member(BaseModel):
+    """One file of a backup."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    size: int = Field(ge=0)
+
+
+class Manifest(BaseModel):
+    """What a backup holds, and of which installation."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: Literal[1] = FORMAT
+    made_at: str
+    engine: Literal["sqlite", "postgresql"]
+    installation: str
+    """The installation's id, as 32 hexadecimal digits; empty if it never ran."""
+    epoch: int
+    """The number that the database had reached; see `workspaces.restore`."""
+    migrations: dict[str, list[str]]
+    """App → names of the migrations that the database has."""
+    members: dict[str, Member]
+    """Path inside the backup → digest and size."""
+
+
+def digest_of(path: Path) -> Member:
+    """Read a file once, in blocks."""
+    found, size = hashlib.sha256(), 0
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            found.update(block)
+            size += len(block)
+    return Member(sha256=found.hexdigest(), size=size)
+
+
+def kept_folders() -> dict[str, Path]:
+    """The storages that are folders on this machine, by name."""
+    found = {}
+    for name in STORAGES:
+        storage = storages[name]
+        if isinstance(storage, FileSystemStorage):
+            found[name] = Path(storage.location)
+    return found
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    """Every file, in a steady order. A folder that does not exist has none."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and not path.is_symlink():
+            yield path

@@ -1,0 +1,193 @@
+"""The database's part of a backup: a copy made while people work, and the way back.
+
+SQLite copies itself page by page. PostgreSQL's own `pg_dump` and `pg_restore` do it there: they have to be on the machine,
+and as new as the server. Passwords reach them in the environment, where `ps` does not show them.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import time
+from collections.abc import Mapping
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from django.db import connection, connections
+
+from config.backups.archive import BackupError
+
+NAMES: Final = {"sqlite": "database.sqlite3", "postgresql": "database.pgdump"}
+_SECONDS: Final = 6 * 3600
+_SHOWN: Final = 600
+_LEAVING_SECONDS: Final = 3.0
+
+
+def dump_database(target: Path) -> None:
+    """Write a consistent copy of the database, and check that it can be read.
+
+    Raises:
+        BackupError: the copy could not be made, or is damaged.
+    """
+    if connection.vendor == "sqlite":
+        _copy_sqlite(target)
+        check_sqlite(target)
+    else:
+        address, secrets = _address()
+        _run(
+            [
+                *("pg_dump", "--format=custom", "--no-owner", "--no-privileges"),
+                *(f"--dbname={address}", f"--file={target}"),
+            ],
+            secrets,
+        )
+        check_dump(target)
+
+
+def check_sqlite(path: Path) -> None:
+    """Raise BackupError unless SQLite finds the whole file in order."""
+    try:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as copy:
+            found = [row[0] for row in copy.execute("PRAGMA integrity_check")]
+    except sqlite3.DatabaseError as error:
+        found = [str(error)]
+    if found != ["ok"]:
+        raise BackupError(f"The copy of the database is damaged: {'; '.join(found[:3])}.")
+
+
+def check_dump(path: Path) -> None:
+    """Raise BackupError unless PostgreSQL's tools can read the whole dump."""
+    _run(["pg_restore", "--file=/dev/null", str(path)])
+
+
+def others_at_work() -> int:
+    """How many others use the database now; on SQLite 1 stands for any number."""
+    if connection.vendor == "postgresql":
+        return _others_in_postgresql()
+    path = database_file()
+    if not path.exists():
+        return 0
+    connections.close_all()
+    try:
+        with closing(sqlite3.connect(path, timeout=0)) as alone:
+            # Leaving the write-ahead log needs the file for oneself, and every open connection holds it.
+            alone.execute("PRAGMA journal_mode=DELETE")
+    except sqlite3.OperationalError:
+        return 1
+    return 0
+
+
+def _others_in_postgresql() -> int:
+    import psycopg
+
+    connection.close()
+    connection.close_pool()  # type: ignore[attr-defined]  # PostgreSQL's alone
+    address, secrets = _address()
+    with psycopg.connect(address, password=secrets.get("PGPASSWORD"), autocommit=True) as alone:
+        end = time.monotonic() + _LEAVING_SECONDS
+        while True:
+            row = alone.execute(
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+                " AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
+            ).fetchone()
+            others = int(row[0]) if row else 0
+            if not others or time.monotonic() > end:
+                return others
+            time.sleep(0.1)  # our own sessions may still be on their way out
+
+
+def is_empty() -> bool:
+    """Whether the database holds no tables yet."""
+    if connection.vendor == "sqlite" and not database_file().exists():
+        return True
+    with connection.cursor() as cursor:
+        return not connection.introspection.table_names(cursor)
+
+
+def load_database(source: Path) -> Path | None:
+    """Put a copy in the database's place; gives where the SQLite file that was there is now.
+
+    Raises:
+        BackupError: it could not be put there. On PostgreSQL the database is empty then.
+    """
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("DROP SCHEMA public CASCADE")
+            cursor.execute("CREATE SCHEMA public")
+        connection.close()
+        address, secrets = _address()
+        _run(
+            [
+                *("pg_restore", "--no-owner", "--no-privileges", "--single-transaction"),
+                *("--exit-on-error", f"--dbname={address}", str(source)),
+            ],
+            secrets,
+        )
+        return None
+    connections.close_all()
+    path = database_file()
+    aside = _move_aside(path) if path.exists() else None
+    shutil.copyfile(source, path)
+    path.chmod(0o600)
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+    return aside
+
+
+def database_file() -> Path:
+    """SQLite's file."""
+    return Path(connection.settings_dict["NAME"])
+
+
+def _copy_sqlite(target: Path) -> None:
+    connection.ensure_connection()
+    with closing(sqlite3.connect(target)) as copy:
+        connection.connection.backup(copy)
+        copy.execute("PRAGMA journal_mode=DELETE")  # one file, without a log beside it
+    target.chmod(0o600)
+
+
+def _move_aside(path: Path) -> Path:
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
+    aside = path.with_name(f"{path.name}.before-restore-{stamp}")
+    path.rename(aside)
+    for end in ("-wal", "-shm"):
+        path.with_name(path.name + end).unlink(missing_ok=True)
+    return aside
+
+
+def _address() -> tuple[str, dict[str, str]]:
+    """How PostgreSQL's programs reach the database: a connection string, and the password beside it."""
+    from psycopg.conninfo import make_conninfo
+
+    known = connection.get_connection_params()
+    names = ("host", "hostaddr", "port", "user", "dbname", "sslmode", "sslrootcert")
+    told = {name: known[name] for name in names if known.get(name)}
+    password = known.get("password")
+    return make_conninfo(**told), {"PGPASSWORD": str(password)} if password else {}
+
+
+def _run(command: list[str], secrets: Mapping[str, str] | None = None) -> None:
+    try:
+        done = subprocess.run(
+            command,
+            env={**os.environ, "PGCONNECT_TIMEOUT": "20", **(secrets or {})},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_SECONDS,
+            check=False,
+        )
+    except FileNotFoundError:
+        raise BackupError(
+            f"{command[0]} is not installed here. It belongs to PostgreSQL's client programs (Debian, Ubuntu: postgresql-client)."
+        ) from None
+    except subprocess.TimeoutExpired:
+        raise BackupError(f"{command[0]} did not end within six hours.") from None
+    if done.returncode != 0:
+        raise BackupError(f"{command[0]} failed: {done.stderr.strip()[-_SHOWN:]}")

