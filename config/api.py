@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from django.core.exceptions import RequestDataTooBig, ValidationError
 from django.urls import URLPattern, URLResolver, include, path
 from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.renderers import OpenApiYamlRenderer
 from drf_spectacular.utils import extend_schema
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from drf_standardized_errors.handler import ExceptionHandler
@@ -81,10 +82,27 @@ class OnceGenerator(SchemaGenerator):
         return _document()
 
 
+class OnceYamlRenderer(OpenApiYamlRenderer):
+    """Writes the one document once; that takes half a second."""
+
+    @staticmethod
+    @cache
+    def _written() -> bytes:
+        written: bytes = OpenApiYamlRenderer().render(_document())  # type: ignore[no-untyped-call]
+        return written
+
+    def render(self, data: Any, media_type: Any = None, renderer_context: Any = None) -> bytes:
+        """As its base, unless there is an error to write."""
+        if data is _document():
+            return self._written()
+        return cast("bytes", super().render(data, media_type, renderer_context))  # type: ignore[no-untyped-call]
+
+
 class SchemaView(SpectacularAPIView):
     """The OpenAPI document; it tells nothing of any workspace, so everybody may read it."""
 
     generator_class = OnceGenerator
+    renderer_classes = [OnceYamlRenderer, *SpectacularAPIView.renderer_classes[1:]]
     permission_classes = ()
     authentication_classes = ()
     throttle_classes = (CallerThrottle,)

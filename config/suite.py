@@ -33,8 +33,8 @@ BIN = VENV / "bin"
 PYTEST = (str(PYTHON), "-m", "pytest")
 MANAGE = (str(PYTHON), "manage.py")
 ARTIFACTS = ROOT / "test-artifacts"
-PROCESSES = "4"
-"""Of one run of pytest. Tests wait for servers now and then, so four keep two processors busy."""
+PROCESSES = "3"
+"""Of one run of pytest. Tests wait for servers now and then, so with the stages beside them three keep two processors busy."""
 SLOWEST = 20
 CHECK_SECONDS = 1800
 """Ends a check that hangs; a busy machine takes long for types."""
@@ -156,11 +156,7 @@ def _checks() -> list[Stage]:
             *(str(BIN / "djlint"), "templates", *map(str, sorted(ROOT.glob("*/*/templates")))),
             *("--lint", "--quiet"),
         ],
-        "system check": [*MANAGE, "check", "--fail-level", "WARNING"],
-        "migrations": [*MANAGE, "makemigrations", "--check", "--dry-run"],
-        "configuration page": [*MANAGE, "write_configuration_docs", "--check"],
-        "wire": [*MANAGE, "write_wire", "--check"],
-        "security page": [*MANAGE, "write_security_docs", "--check"],
+        "project": [*MANAGE, "check_project"],
         "vulnerabilities": [*audit, "--timeout", "15", "-r", "config/requirements.lock"],
     }
     return [Stage(name=name, command=command) for name, command in commands.items()]

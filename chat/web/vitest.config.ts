@@ -7,5 +7,7 @@ export default defineConfig({
     environment: "jsdom",
     include: ["tests/**/*.test.{ts,tsx}"],
     restoreMocks: true,
+    // One page for all files: what a test puts into the document it takes out again.
+    isolate: false,
   },
 });

@@ -64,6 +64,7 @@ COMMANDS: Mapping[str, Callable[[Side, Side], list[str]] | None] = {
     "backup": None,
     "bench": None,
     "chaos": None,
+    "check_project": None,
     "confirm_restore": None,
     "conformance": None,
     "count_audit": None,

@@ -31,7 +31,7 @@ from tests.mcp_servers.client.helpers import Person, program, send, spec_for, wi
 from tests.mcp_servers.factories import ZOO
 
 SERVERS = 50
-CALLS = 2000
+CALLS = 1000
 WORKERS = 16
 SECONDS = float(os.environ.get("SOAK_SECONDS", "0"))
 TYPED = (CallFailed, ConnectionFailed, Busy, TimeoutError)
@@ -155,7 +155,7 @@ async def run(specs: list[ConnectionSpec], chance: random.Random, count: int) ->
     return ends
 
 
-@pytest.mark.timeout(120 + 2 * int(SECONDS))
+@pytest.mark.timeout(900 + 2 * int(SECONDS))
 async def test_a_long_day_leaves_nothing(tmp_path: Path) -> None:
     """REL-44, REL-36: processes, sessions, tasks, descriptors and memory are back where they were."""
     chance = random.Random(4)
