@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from uuid import UUID
 
 import structlog
@@ -122,6 +122,14 @@ def bind_workspace(
     )
 
 
+class MemberRole(NamedTuple):
+    """What a person's membership says, where it was read beside other rows."""
+
+    role: str | None
+    """None: they are no member."""
+    is_auditor: bool
+
+
 def actor_for(
     user: User | None,
     workspace: Workspace | None,
@@ -130,19 +138,26 @@ def actor_for(
     ip_address: str | None = None,
     request_id: str = "",
     token: ApiToken | None = None,
+    known: MemberRole | None = None,
 ) -> Actor:
-    """Who a person is in a workspace, with today's role."""
+    """Who a person is in a workspace, with today's role.
+
+    Args:
+        known: their membership, if it has just been read.
+    """
     if user is None:
         return Actor.anonymous(source=source, ip_address=ip_address, request_id=request_id)
-    membership = _MEMBERSHIP.first(workspace.pk, user.pk) if workspace is not None else None
+    if known is None and workspace is not None:
+        known = _read_role(workspace, user)
+    role, is_auditor = known or (None, False)
     return Actor(
         kind=ActorKind.USER,
         label=user.email,
         source=source,
         user_id=user.pk,
         workspace_id=workspace.pk if workspace is not None else None,
-        role=Role(membership.role) if membership else None,
-        is_auditor=bool(membership and membership.is_auditor),
+        role=Role(role) if role else None,
+        is_auditor=is_auditor,
         is_superuser=user.is_superuser and token is None,
         ip_address=ip_address,
         request_id=request_id,
@@ -156,6 +171,11 @@ def actor_for(
 
 # Where nobody is present to sign in; everywhere else a person came with a session.
 _SIGN_IN = {Source.TASK: "", Source.COMMAND: "command"}
+
+
+def _read_role(workspace: Workspace, user: User) -> MemberRole | None:
+    row = _MEMBERSHIP.first(workspace.pk, user.pk)
+    return MemberRole(row.role, row.is_auditor) if row is not None else None
 
 
 def _membership(workspace_id: UUID, user_id: UUID) -> Any:

@@ -23,6 +23,7 @@ class _Shape:
     names: tuple[str, ...]
     columns: slice
     related: tuple[Any, ...]
+    annotations: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class _Statement:
 class PreparedRows(Generic[_Row]):
     """A queryset that differs only in ids and words, compiled once; its rows come as instances, with what it joins.
 
-    Annotations and prefetched rows are not supported.
+    Prefetched rows are not supported.
 
     Args:
         build: makes the queryset from a value of each kind; called once for each kind of database.
@@ -94,6 +95,8 @@ class PreparedRows(Generic[_Row]):
         instance = self._model.from_db(connection.alias, shape.names, row[shape.columns])
         for populator in shape.related:
             populator.populate(row, instance)
+        for name, place in shape.annotations:
+            setattr(instance, name, row[place])
         return instance
 
     def _statement(self) -> _Statement:
@@ -125,8 +128,6 @@ class PreparedRows(Generic[_Row]):
 
 
 def _shape_of(compiler: Any) -> _Shape:
-    if compiler.annotation_col_map:
-        raise TypeError("annotations are not supported")
     info, select = compiler.klass_info, compiler.select
     fields = info["select_fields"]
     columns = slice(fields[0], fields[-1] + 1)
@@ -141,6 +142,7 @@ def _shape_of(compiler: Any) -> _Shape:
         related=tuple(
             get_related_populators(info, select, connection.alias)  # type: ignore[call-arg]  # the stubs are of a later Django
         ),
+        annotations=tuple(compiler.annotation_col_map.items()),
     )
 
 

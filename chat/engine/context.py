@@ -34,6 +34,6 @@ def read_context(lease: Lease) -> TurnContext:
     Raises:
         PermissionDenied: the API token that started it has been revoked.
     """
-    turn = fetch_turn_with_people(lease.workspace_id, lease.turn_id)
+    turn, role = fetch_turn_with_people(lease.workspace_id, lease.turn_id)
     conversation: Conversation = turn.conversation
-    return TurnContext(turn, conversation.bud, actor_of(turn))
+    return TurnContext(turn, conversation.bud, actor_of(turn, role))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db.models import Exists, Subquery
+from django.db.models import Exists, OuterRef, Subquery
 
 from chat.models import (
     Attachment,
@@ -19,6 +19,8 @@ from chat.models import (
 from chat.models.turns import ACTIVE
 from chat.values import AttachmentStatus, MessageRole, TurnStatus
 from workspaces.errors import NotFound
+from workspaces.middleware import MemberRole
+from workspaces.models import Membership
 from workspaces.prepared import PreparedRows
 
 
@@ -80,8 +82,8 @@ def fetch_turn(workspace_id: UUID, turn_id: UUID) -> Turn:
     return turn
 
 
-def fetch_turn_with_people(workspace_id: UUID, turn_id: UUID) -> Turn:
-    """The turn with its conversation, bud, provider, asker and workspace.
+def fetch_turn_with_people(workspace_id: UUID, turn_id: UUID) -> tuple[Turn, MemberRole]:
+    """The turn with its conversation, bud, provider, asker and workspace; and what the asker may do there now.
 
     Raises:
         NotFound: it is gone.
@@ -89,7 +91,7 @@ def fetch_turn_with_people(workspace_id: UUID, turn_id: UUID) -> Turn:
     turn = _TURN_WITH_PEOPLE.first(workspace_id, turn_id)
     if turn is None:
         raise NotFound("Turn not found.")
-    return turn
+    return turn, MemberRole(turn.asker_role, bool(turn.asker_is_auditor))  # type: ignore[attr-defined]  # annotated below
 
 
 def find_active_turn(workspace_id: UUID, conversation_id: UUID) -> Turn | None:
@@ -152,7 +154,13 @@ def _turn(workspace_id: UUID, turn_id: UUID) -> Any:
 
 def _turn_with_people(workspace_id: UUID, turn_id: UUID) -> Any:
     rows = _turn(workspace_id, turn_id)
-    return rows.select_related("conversation__bud__provider", "asked_by", "workspace")
+    membership = Membership.objects.across_workspaces().filter(
+        workspace_id=OuterRef("workspace_id"), user_id=OuterRef("asked_by_id")
+    )
+    return rows.select_related("conversation__bud__provider", "asked_by", "workspace").annotate(
+        asker_role=Subquery(membership.values("role")),
+        asker_is_auditor=Subquery(membership.values("is_auditor")),
+    )
 
 
 def _standing(workspace_id: UUID, conversation_id: UUID, client_id: str) -> Any:

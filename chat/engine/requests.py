@@ -14,7 +14,7 @@ from mcp_servers.client.values import ToolCallRequest
 from mcp_servers.gate import BuiltinRequest
 from workspaces.actors import Actor, Source
 from workspaces.errors import PermissionDenied
-from workspaces.middleware import actor_for
+from workspaces.middleware import MemberRole, actor_for
 from workspaces.models import ApiToken
 
 _SPECS = {**SPEC_OF, **on_demand.SPEC_OF}
@@ -82,10 +82,13 @@ def checkpoint_of(call: ToolCall) -> str | None:
     return str(call.checkpoint.reveal("going on with a call", is_credential=False))
 
 
-def actor_of(turn: Turn) -> Actor:
+def actor_of(turn: Turn, role: MemberRole | None = None) -> Actor:
     """The person who asked, with the rights of this moment and not of then.
 
     Somebody who may not enter any more is nobody, for whom the log still says on whose behalf it was.
+
+    Args:
+        role: their membership, if it was read with the turn.
 
     Raises:
         PermissionDenied: their API token has been revoked.
@@ -105,6 +108,7 @@ def actor_of(turn: Turn) -> Actor:
         ip_address=turn.ip_address,
         request_id=turn.request_id,
         token=token,
+        known=role,
     )
     return actor if is_welcome else replace(actor, on_behalf_of=turn.asked_by.email)
 

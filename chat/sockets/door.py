@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.contrib.auth import HASH_SESSION_KEY
 from django.contrib.sessions.models import Session
+from django.db.models import F
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 from uuid_utils.compat import uuid7
@@ -18,7 +19,7 @@ from chat.models import Conversation, Message, QueuedMessage, ToolCall, Turn
 from mcp_servers.models import InputRequest
 from workspaces.actors import Actor, Source
 from workspaces.errors import NotFound, PermissionDenied
-from workspaces.middleware import actor_for
+from workspaces.middleware import MemberRole, actor_for
 from workspaces.models import Membership, User, Workspace
 from workspaces.prepared import PreparedRows
 from workspaces.scoping import WorkspaceModel
@@ -47,7 +48,11 @@ class Door:
         self.actor: Actor = self._actor()
 
     def conversation(self, pk: UUID) -> Conversation:
-        return self._fetch(Conversation, pk)
+        found = _OWN_CONVERSATION.first(self.workspace.pk, self.user.pk, pk)
+        if found is None:  # say why
+            return self._fetch(Conversation, pk)
+        self.actor = self._actor(MemberRole(found.owner_role, found.owner_is_auditor))  # type: ignore[attr-defined]  # annotated below
+        return found
 
     def message(self, pk: UUID) -> Message:
         self._require_member()
@@ -93,13 +98,14 @@ class Door:
         if self.actor.role is None:
             raise PermissionDenied("You are no longer a member of this workspace.")
 
-    def _actor(self) -> Actor:
+    def _actor(self, known: MemberRole | None = None) -> Actor:
         return actor_for(
             self.user,
             self.workspace,
             source=Source.CHAT,
             ip_address=self._ip_address,
             request_id=str(uuid7()),
+            known=known,
         )
 
 
@@ -131,5 +137,19 @@ def _member(workspace_id: UUID, user_id: UUID) -> Any:
     return members.filter(user__is_active=True, workspace__is_active=True).only("pk").order_by()
 
 
+def _own_conversation(workspace_id: UUID, user_id: UUID, pk: UUID) -> Any:
+    rows = Conversation.objects.for_workspace(workspace_id).filter(
+        pk=pk,
+        owner_id=user_id,
+        owner__is_active=True,
+        owner__memberships__workspace_id=workspace_id,
+    )
+    return rows.annotate(
+        owner_role=F("owner__memberships__role"),
+        owner_is_auditor=F("owner__memberships__is_auditor"),
+    ).order_by()
+
+
+_OWN_CONVERSATION = PreparedRows[Conversation](_own_conversation, UUID, UUID, UUID)
 _USER = PreparedRows[User](_user, UUID)
 _MEMBER = PreparedRows[Membership](_member, UUID, UUID)

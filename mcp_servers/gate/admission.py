@@ -21,7 +21,7 @@ from mcp_servers.gate import kept_results
 from mcp_servers.gate.caller import Standing
 from mcp_servers.gate.destinations import destinations_of
 from mcp_servers.gate.operation import NotYet, ServerOperation, UsedUp
-from mcp_servers.gate.resolving import ResolvedTool, resolve_tool
+from mcp_servers.gate.resolving import ResolvedTool, resolve_tool, resolve_tool_for
 from mcp_servers.gate.signing_in import (
     CannotGoOn,
     lost_again,
@@ -285,9 +285,14 @@ class ToolCall(ServerOperation[ToolCallOutcome]):
 
     def _resolve(self) -> ResolvedTool:
         """Who asks, for which tool, with which arguments."""
-        self.check_actor()
         request = self.request
-        resolved = resolve_tool(request.workspace_id, request.tool_id)
+        user_id, workspace_id = request.actor.user_id, request.workspace_id
+        if user_id is None or workspace_id is None:
+            self.check_actor()
+            resolved = resolve_tool(workspace_id, request.tool_id)
+        else:
+            resolved, may_enter = resolve_tool_for(user_id, workspace_id, request.tool_id)
+            self.check_actor(may_enter=may_enter)
         if (
             resolved is None
             or resolved.tool.server.owner_id not in (None, request.actor.user_id)

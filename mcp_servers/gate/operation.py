@@ -278,15 +278,21 @@ class Operation(ABC, Generic[Out]):
     def _is_recorded(self, action: Action) -> bool:
         return was_recorded(self.request.workspace_id, self.request.call_id, action)
 
-    def check_actor(self) -> None:
-        """Refuse an actor who may not use servers here; their word was taken some time ago, membership is asked now."""
+    def check_actor(self, *, may_enter: bool | None = None) -> None:
+        """Refuse an actor who may not use servers here; their word was taken some time ago, membership is asked now.
+
+        Args:
+            may_enter: what was found when that was asked, if it was.
+        """
         actor, workspace_id = self.request.actor, self.request.workspace_id
         try:
             if workspace_id is None:
                 raise PermissionDenied("A call needs a workspace.")
             if not has_permission(actor, Permission.MANAGE_SERVERS, workspace_id=workspace_id):
                 require(actor, Permission.USE_CHAT, workspace_id=workspace_id)
-            if actor.user_id is not None and not may_still_enter(actor.user_id, workspace_id):
+            if may_enter is None and actor.user_id is not None:
+                may_enter = may_still_enter(actor.user_id, workspace_id)
+            if may_enter is False:
                 raise PermissionDenied("You are no longer a member of this workspace.")
         except PermissionDenied as error:
             self.refuse(error, RefusedBy.PERMISSION, "actor.forbidden")

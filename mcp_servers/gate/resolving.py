@@ -11,6 +11,8 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
+from django.db.models import Exists
+
 from mcp_servers.client import transports
 from mcp_servers.models import OAUTH_TYPES, McpTool, ServerScope
 from mcp_servers.registry.specs import connection_spec
@@ -53,6 +55,11 @@ def _tools(workspace_id: UUID, tool_id: UUID) -> Any:
     return tools.filter(pk=tool_id).order_by()
 
 
+def _tools_for(workspace_id: UUID, tool_id: UUID, user_id: UUID) -> Any:
+    tools = _tools(workspace_id, tool_id)
+    return tools.annotate(is_member=Exists(_members(user_id, workspace_id)))
+
+
 def _members(user_id: UUID, workspace_id: UUID) -> Any:
     members = Membership.objects.for_workspace(workspace_id).filter(
         user_id=user_id, user__is_active=True, workspace__is_active=True
@@ -61,6 +68,9 @@ def _members(user_id: UUID, workspace_id: UUID) -> Any:
 
 
 _TOOL_ROW: Final = PreparedRows(_tools, UUID, UUID)
+_TOOL_ROW_FOR: Final = PreparedRows(_tools_for, UUID, UUID, UUID)
+_IS_MEMBER: Final = len(McpTool._meta.concrete_fields)
+"""Where its row says whether the person is a member: behind the tool's own columns."""
 _MEMBER_ROW: Final = PreparedRows(_members, UUID, UUID)
 
 _lock = threading.Lock()
@@ -69,10 +79,24 @@ _kept: OrderedDict[tuple[UUID, UUID], tuple[tuple[Any, ...], ResolvedTool]] = Or
 
 def resolve_tool(workspace_id: UUID, tool_id: UUID) -> ResolvedTool | None:
     """The tool with its server, as the database has it now; None if it is not in this workspace."""
-    key = (workspace_id, tool_id)
     row = _TOOL_ROW.first_values(workspace_id, tool_id)
+    return _built(workspace_id, tool_id, row) if row is not None else None
+
+
+def resolve_tool_for(
+    user_id: UUID, workspace_id: UUID, tool_id: UUID
+) -> tuple[ResolvedTool | None, bool]:
+    """The same, and whether this person may still enter the workspace."""
+    row = _TOOL_ROW_FOR.first_values(workspace_id, tool_id, user_id)
     if row is None:
-        return None
+        return None, may_still_enter(user_id, workspace_id)
+    is_member = bool(row[_IS_MEMBER]) or _is_superuser(user_id)
+    of_tool = row[:_IS_MEMBER] + row[_IS_MEMBER + 1 :]
+    return _built(workspace_id, tool_id, of_tool), is_member
+
+
+def _built(workspace_id: UUID, tool_id: UUID, row: tuple[Any, ...]) -> ResolvedTool | None:
+    key = (workspace_id, tool_id)
     with _lock:
         kept = _kept.get(key)
         if kept is not None and kept[0] == row:
@@ -92,6 +116,9 @@ def resolve_tool(workspace_id: UUID, tool_id: UUID) -> ResolvedTool | None:
 
 def may_still_enter(user_id: UUID, workspace_id: UUID) -> bool:
     """Whether a person is a member of this workspace now, or the platform's owner."""
-    if _MEMBER_ROW.first_values(user_id, workspace_id) is not None:
-        return True
+    is_member = _MEMBER_ROW.first_values(user_id, workspace_id) is not None
+    return is_member or _is_superuser(user_id)
+
+
+def _is_superuser(user_id: UUID) -> bool:
     return User.objects.filter(pk=user_id, is_active=True, is_superuser=True).exists()
