@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db import transaction
@@ -53,6 +53,8 @@ from mcp_servers.models import InputRequest
 from workspaces.announcements import Announcement, announce
 from workspaces.errors import NotFound
 from workspaces.prepared import PreparedRows
+
+_Row = TypeVar("_Row")
 
 
 class Changes:
@@ -133,13 +135,31 @@ def changing(conversation_id: UUID, workspace_id: UUID) -> Iterator[Changes]:
     Raises:
         NotFound: there is no such conversation.
     """
-    with _ORDER[conversation_id.int % len(_ORDER)], transaction.atomic():
-        conversation = _LOCKED.first(workspace_id, conversation_id)
-        if conversation is None:
-            raise NotFound("Conversation not found.")
-        changes = Changes(conversation)
+    find = partial(_LOCKED.first, workspace_id, conversation_id)
+    with changing_with(conversation_id, find, lambda row: row) as (changes, _):
         yield changes
+
+
+@contextmanager
+def changing_with(
+    conversation_id: UUID,
+    lock: Callable[[], _Row | None],
+    conversation_of: Callable[[_Row], Conversation],
+) -> Iterator[tuple[Changes, _Row]]:
+    """The same with another row, read by the statement that locks the conversation first and then that row.
+
+    Raises:
+        NotFound: there is no such row.
+    """
+    with _ORDER[conversation_id.int % len(_ORDER)], transaction.atomic():
+        row = lock()
+        if row is None:
+            raise NotFound("Conversation not found.")
+        conversation = conversation_of(row)
+        changes = Changes(conversation)
+        yield changes, row
         if changes.events:
-            rows = Conversation.objects.for_workspace(workspace_id).filter(pk=conversation.pk)
+            rows = Conversation.objects.for_workspace(conversation.workspace_id)
+            rows = rows.filter(pk=conversation.pk)
             rows.update(**changes.as_update())
             transaction.on_commit(partial(hub.publish, conversation.pk, changes.events))

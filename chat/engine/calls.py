@@ -17,7 +17,7 @@ from chat.engine.endings import record_end
 from chat.engine.leases import Lease
 from chat.engine.reading import calls_of_step
 from chat.engine.recorded_ends import apply_outcome, texts_of
-from chat.engine.rows import end_call, fetch_call, held, leave_unknown, move_call
+from chat.engine.rows import end_call, held_with_call, leave_unknown, move_call
 from chat.engine.states import UNSETTLED_CALLS, WAITING_CALLS
 from chat.engine.turns import AskModel, Work
 from chat.models import ToolCall, Turn
@@ -31,8 +31,7 @@ from workspaces.failpoints import Failpoint, failpoint
 @contextmanager
 def starting_call(lease: Lease, call_id: UUID) -> Iterator[ToolCall]:
     """Mark a call as running, in one transaction with what else says so."""
-    with held(lease) as (changes, _):
-        call = fetch_call(lease.workspace_id, call_id)
+    with held_with_call(lease, call_id) as (changes, _, call):
         move_call(call, ToolCallStatus.RUNNING)
         if call.checkpoint is None or call.started_at is None:
             call.started_at = database_now()
@@ -57,8 +56,7 @@ def ending_call(
     Gives what follows if this was the last call of its step to end; then the next answer is opened too.
     """
     texts = texts_of(outcome)
-    with held(lease) as (changes, turn):
-        call = fetch_call(lease.workspace_id, call_id)
+    with held_with_call(lease, call_id) as (changes, turn, call):
         apply_outcome(call, outcome, texts)
         call.save()
         changes.tool_call(call)
@@ -99,8 +97,7 @@ def refuse_call(lease: Lease, call_id: UUID, *, message: str, is_fault: bool = F
 
     One that had been sent, and was to go on, has its end in the log too.
     """
-    with held(lease) as (changes, turn):
-        call = fetch_call(lease.workspace_id, call_id)
+    with held_with_call(lease, call_id) as (changes, turn, call):
         record_end(call, turn, reason=message)
         end_call(call, ToolCallStatus.FAILED if is_fault else ToolCallStatus.REFUSED, message)
         changes.tool_call(call)
@@ -108,8 +105,7 @@ def refuse_call(lease: Lease, call_id: UUID, *, message: str, is_fault: bool = F
 
 def lose_call(lease: Lease, call_id: UUID, *, message: str) -> None:
     """Commit that a call was made whose end the log did not take: its outcome counts as unknown."""
-    with held(lease) as (changes, turn):
-        call = fetch_call(lease.workspace_id, call_id)
+    with held_with_call(lease, call_id) as (changes, turn, call):
         # The gate has tried for a while, and said so in the process's log.
         with contextlib.suppress(AuditUnavailable), transaction.atomic():
             record_end(call, turn, outcome=Outcome.OUTCOME_UNKNOWN, reason=message)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 
 from chat.engine.leases import Lease, LeaseLost
-from chat.engine.reading import fetch_turn
 from chat.engine.states import ACTIVE_TURNS, check_call_move, check_turn_move
 from chat.models import ToolCall, Turn
-from chat.recording import Changes, changing
+from chat.recording import Changes, changing_with
 from chat.values import ToolCallStatus, TurnStatus
 from mcp_servers.models import InputRequest, InputStatus
 from workspaces.database import database_now
@@ -29,12 +29,53 @@ def held(lease: Lease) -> Iterator[tuple[Changes, Turn]]:
     Raises:
         LeaseLost: another process has it, it has been let go, or it has ended.
     """
-    with changing(lease.conversation_id, lease.workspace_id) as changes:
-        turn = fetch_turn(lease.workspace_id, lease.turn_id)
-        is_held = turn.lease_token == lease.token and turn.lease_until is not None
-        if not is_held or TurnStatus(turn.status) not in ACTIVE_TURNS:
-            raise LeaseLost
+    lock = partial(_HELD.first, lease.workspace_id, lease.turn_id)
+    with changing_with(lease.conversation_id, lock, lambda row: row.conversation) as (
+        changes,
+        turn,
+    ):
+        _check_held(turn, lease)
         yield changes, turn
+
+
+@contextmanager
+def held_with_call(lease: Lease, call_id: UUID) -> Iterator[tuple[Changes, Turn, ToolCall]]:
+    """The same with one of its calls, with what its picture on the wire needs.
+
+    Raises:
+        LeaseLost: as above.
+        NotFound: the call is gone.
+    """
+    lock = partial(_HELD_CALL.first, lease.workspace_id, lease.turn_id, call_id)
+    with changing_with(lease.conversation_id, lock, lambda row: row.turn.conversation) as (
+        changes,
+        call,
+    ):
+        _check_held(call.turn, lease)
+        yield changes, call.turn, call
+
+
+def _check_held(turn: Turn, lease: Lease) -> None:
+    is_held = turn.lease_token == lease.token and turn.lease_until is not None
+    if not is_held or TurnStatus(turn.status) not in ACTIVE_TURNS:
+        raise LeaseLost
+
+
+def _held(workspace_id: UUID, turn_id: UUID) -> Any:
+    rows = Turn.objects.for_workspace(workspace_id).filter(pk=turn_id).order_by()
+    # Everybody locks the conversation first. Rows that refer to these may be added meanwhile.
+    rows = rows.select_for_update(of=("conversation", "self"), no_key=True)
+    return rows.select_related("conversation__bud")
+
+
+def _held_call(workspace_id: UUID, turn_id: UUID, call_id: UUID) -> Any:
+    rows = ToolCall.objects.for_workspace(workspace_id).filter(pk=call_id, turn_id=turn_id)
+    rows = rows.select_for_update(of=("turn__conversation", "turn", "self"), no_key=True)
+    return rows.select_related("turn__conversation__bud", "decided_by").order_by()
+
+
+_HELD = PreparedRows[Turn](_held, UUID, UUID)
+_HELD_CALL = PreparedRows[ToolCall](_held_call, UUID, UUID, UUID)
 
 
 def calls_of(turn: Turn, *statuses: ToolCallStatus) -> Any:

@@ -16,8 +16,8 @@ from chat.engine.endings import end_turn
 from chat.engine.leases import Lease
 from chat.engine.rows import (
     calls_of,
-    fetch_call,
     held,
+    held_with_call,
     let_go,
     move_call,
     move_turn,
@@ -34,8 +34,7 @@ from workspaces.failpoints import Failpoint, failpoint
 
 def ask_for_approval(lease: Lease, call_id: UUID, *, rule: str, reason: str) -> None:
     """Put a call before a person; it waits, with a deadline."""
-    with held(lease) as (changes, turn):
-        call = fetch_call(lease.workspace_id, call_id)
+    with held_with_call(lease, call_id) as (changes, turn, call):
         move_call(call, ToolCallStatus.WAITING_FOR_APPROVAL)
         seconds = settings.TRELLIS.approval_ttl_seconds
         call.started_at = None
@@ -51,16 +50,14 @@ def ask_for_approval(lease: Lease, call_id: UUID, *, rule: str, reason: str) -> 
 
 def keep_checkpoint(lease: Lease, call_id: UUID, checkpoint: str) -> None:
     """Store where a call goes on, whoever goes on with it."""
-    with held(lease):
-        call = fetch_call(lease.workspace_id, call_id)
+    with held_with_call(lease, call_id) as (_, _, call):
         call.checkpoint = checkpoint
         call.save(update_fields=["checkpoint", "updated_at"])
 
 
 def park_call(lease: Lease, call_id: UUID, *, work_ms: int) -> None:
     """The server asked, and its request is over: the call waits for the answers."""
-    with held(lease) as (changes, turn):
-        call = fetch_call(lease.workspace_id, call_id)
+    with held_with_call(lease, call_id) as (changes, turn, call):
         _tell_inputs(lease.workspace_id, call_id, changes)
         move_call(call, ToolCallStatus.WAITING_FOR_INPUT)
         call.save(update_fields=["status", "updated_at"])
@@ -71,8 +68,7 @@ def park_call(lease: Lease, call_id: UUID, *, work_ms: int) -> None:
 
 def wait_in_place(lease: Lease, call_id: UUID) -> None:
     """The server asked, and its request stays open meanwhile; the turn shows that it waits."""
-    with held(lease) as (changes, turn):
-        call = fetch_call(lease.workspace_id, call_id)
+    with held_with_call(lease, call_id) as (changes, turn, call):
         _tell_inputs(lease.workspace_id, call_id, changes)
         if call.status == ToolCallStatus.RUNNING:
             move_call(call, ToolCallStatus.WAITING_FOR_INPUT)
@@ -86,8 +82,7 @@ def wait_in_place(lease: Lease, call_id: UUID) -> None:
 
 def go_on_in_place(lease: Lease, call_id: UUID) -> None:
     """Everything that the server asked during this open call has been answered."""
-    with held(lease) as (changes, turn):
-        call = fetch_call(lease.workspace_id, call_id)
+    with held_with_call(lease, call_id) as (changes, turn, call):
         _tell_inputs(lease.workspace_id, call_id, changes)
         if call.status != ToolCallStatus.RUNNING:
             move_call(call, ToolCallStatus.RUNNING)
