@@ -76,7 +76,7 @@ async def ask_model(lease: Lease, step: int, opened: Message | None = None) -> t
     streaming = Streaming(lease, message.pk, live)
     partials(lambda: SAVE_PARTIAL_SECONDS).add(streaming)
     try:
-        sent, completion = await _answer(task, live, attempt)
+        sent, completion = await _answer(lease, task, live, attempt)
         live.flush()
         answer = _finished(sent, completion, attempt.answer(task, live.said))
         if sent.notices != task.notices:
@@ -103,28 +103,33 @@ async def ask_model(lease: Lease, step: int, opened: Message | None = None) -> t
         live.close()
 
 
-async def _answer(task: StepTask, live: LiveText, attempt: _Attempt) -> tuple[StepTask, Completion]:
+async def _answer(
+    lease: Lease, task: StepTask, live: LiveText, attempt: _Attempt
+) -> tuple[StepTask, Completion]:
     """The model's answer in whichever form it takes, and the task in that form."""
     try:
         async with asyncio.timeout(_seconds_left(task.turn)):
             try:
-                return task, await _stream_with_tools(task, live, attempt)
+                return task, await _stream_with_tools(lease, task, live, attempt)
             except (PicturesRefused, ProviderRefusedRequest):
                 if not task.pictures or live.said != Said("", ""):
                     raise
             blind = without_pictures(task)
-            completion = await _stream_with_tools(blind, live, attempt)
+            completion = await _stream_with_tools(lease, blind, live, attempt)
             # Without them it works, so they were what it did not take.
             logger.info("pictures_refused", extra={"model": task.provider.model})
             await in_database(
                 learn_sight, task.turn.workspace_id, task.provider, sees_pictures=False
             )
+            lease.carried.facts = None
             return blind, completion
     except TimeoutError as error:
         raise LimitReached("This turn has taken too long, and was ended.") from error
 
 
-async def _stream_with_tools(task: StepTask, live: LiveText, attempt: _Attempt) -> Completion:
+async def _stream_with_tools(
+    lease: Lease, task: StepTask, live: LiveText, attempt: _Attempt
+) -> Completion:
     """The answer with functions, or with fenced commands from a model that turns out to take no functions."""
     try:
         return await _stream(task, live, attempt)
@@ -135,6 +140,7 @@ async def _stream_with_tools(task: StepTask, live: LiveText, attempt: _Attempt) 
     await in_database(
         learn_protocol, task.turn.workspace_id, task.provider, ToolProtocol.FENCED_JSON
     )
+    lease.carried.facts = None
     return await _stream(replace(task, protocol=ToolProtocol.FENCED_JSON), live, attempt)
 
 
@@ -194,7 +200,7 @@ async def _learn_from(error: ContextTooLong, task: StepTask) -> None:
 
 def _begin_step(lease: Lease, step: int, opened: Message | None = None) -> tuple[StepTask, Message]:
     """What the step needs, and the message that its answer goes into."""
-    task = read_task(lease, step)
+    task = read_task(lease, step, opened)
     if opened is not None:
         steps.note_notices(lease, task.turn, task.notices)
         return task, opened

@@ -12,8 +12,10 @@ from django.db import transaction
 from uuid_utils.compat import uuid7
 
 from chat.engine.attaching import Ref, attach, ref_from_json, usable_refs
+from chat.engine.carried import Carried, TurnContext
 from chat.engine.leases import LeaseClock, hold
-from chat.engine.reading import find_last_message
+from chat.engine.reading import Standing, find_last_message
+from chat.engine.requests import as_of_turn
 from chat.engine.waking import can_take, start_taken, wake
 from chat.models import Message, QueuedMessage, Turn
 from chat.recording import Changes
@@ -67,6 +69,14 @@ class Asker:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What was read and checked in this transaction before the message is stored."""
+
+    actor: Actor
+    standing: Standing
+
+
 def begin_turn(
     changes: Changes,
     *,
@@ -76,7 +86,7 @@ def begin_turn(
     asker: Asker,
     refs: Sequence[Ref],
     parent: UUID | None,
-    order_key: int | None = None,
+    known: Known | None = None,
 ) -> tuple[Message, Turn]:
     """Store a message below `parent`, with the turn that answers it. In the caller's transaction.
 
@@ -95,7 +105,7 @@ def begin_turn(
         role=MessageRole.USER.value,
         text=text,
         status=MessageStatus.COMPLETE.value,
-        order_key=order_key or next_order_key(changes),
+        order_key=known.standing.last_order_key + 1 if known else next_order_key(changes),
         client_id=client_id,
         client_digest=client_digest,
     )
@@ -108,7 +118,7 @@ def begin_turn(
     )
     lease, answer = None, None
     if takes_it:
-        lease = hold(turn, clock)
+        lease = hold(turn, clock, _carried(turn, known))
         answer = open_answer(turn, 0, parent_id=message.pk, order_key=message.order_key + 1)
     Message.objects.bulk_create([message, answer] if answer is not None else [message])
     turn.save(force_insert=True)
@@ -127,6 +137,20 @@ def begin_turn(
         failpoint(Failpoint.TAKE_BEFORE_COMMIT)
         start_taken(lease, answer)
     return message, turn
+
+
+def _carried(turn: Turn, known: Known | None) -> Carried:
+    """What the first step need not read again."""
+    if known is None:
+        return Carried()
+    conversation, actor = turn.conversation, known.actor
+    # Who was let in while their workspace was being suspended gets no answer.
+    is_of_asker = actor.user_id == turn.asked_by_id and conversation.workspace.is_active
+    return Carried(
+        begun=TurnContext(turn, conversation.bud, as_of_turn(actor)) if is_of_asker else None,
+        has_attachments=known.standing.has_attachments,
+        facts=known.standing.facts,
+    )
 
 
 def open_answer(turn: Turn, step: int, *, parent_id: UUID, order_key: int) -> Message:

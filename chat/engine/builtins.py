@@ -15,7 +15,7 @@ from chat.artifacts.transfers import arguments_for_gate, keep_received, pin
 from chat.builtin_tools import on_demand
 from chat.builtin_tools.files import RESOURCE, SPEC_OF, TRANSFERS, is_sending
 from chat.documents.extracting import is_document
-from chat.engine.context import TurnContext
+from chat.engine.carried import TurnContext
 from chat.engine.leases import Lease
 from chat.engine.requests import builtin_request, request_to_send
 from chat.engine.rows import fetch_call, held

@@ -10,7 +10,8 @@ from uuid import UUID
 from chat.engine import calls, turns, waiting
 from chat.engine.builtins import call_built_in
 from chat.engine.caller import TurnCaller
-from chat.engine.context import TurnContext, read_context
+from chat.engine.carried import TurnContext
+from chat.engine.context import read_context
 from chat.engine.identical import IdenticalResults
 from chat.engine.leases import Lease
 from chat.engine.requests import request_to_send

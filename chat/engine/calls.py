@@ -64,6 +64,7 @@ def ending_call(
         turn.save(update_fields=["work_ms", "updated_at"])
         yield _open_next(changes, turn, call)
         failpoint(Failpoint.CALL_BEFORE_COMMIT)
+    lease.carried.ended[call_id] = call
     failpoint(Failpoint.CALL_AFTER_COMMIT)
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from chat.engine.carried import TurnContext
 from chat.engine.leases import Lease
 from chat.engine.reading import fetch_turn_with_people
 from chat.engine.requests import actor_of
-from chat.models import Bud, Conversation, Turn
-from workspaces.actors import Actor
+from chat.models import Conversation
 from workspaces.errors import DomainError
 
 
@@ -17,15 +15,6 @@ class LimitReached(DomainError):
 
     code = "limit_reached"
     status = 409
-
-
-@dataclass(frozen=True, slots=True)
-class TurnContext:
-    """For whom a turn works, and with which bud."""
-
-    turn: Turn
-    bud: Bud
-    actor: Actor
 
 
 def read_context(lease: Lease) -> TurnContext:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from chat.documents.pictures import tokens_of
+from chat.engine.carried import EarlierCalls, Past
 from chat.engine.context_window import (
     MOST_ATTACHED,
     PastCall,
@@ -20,6 +21,7 @@ from chat.engine.context_window import (
     measured_factor,
     shorten,
 )
+from chat.engine.proposals import read_earlier, with_calls
 from chat.engine.reading import attachments_of_conversation, messages_of
 from chat.engine.trust import find_source
 from chat.file_kinds import Kind
@@ -58,27 +60,60 @@ class History:
     """How much was sent when the model could not read it all, as it was estimated."""
 
 
-def read_history(turn: Turn, *, attached_characters: int = MOST_ATTACHED) -> History:
+def read_past(turn: Turn, *, step: int = 0, has_attachments: bool = True) -> Past:
+    """All that was said in a turn's conversation, on whichever path.
+
+    Args:
+        has_attachments: false where it is known that nothing was ever attached.
+    """
+    rows = messages_of(turn.workspace_id, turn.conversation_id)
+    asking = [row.pk for row in rows if row.json_meta.get("tool_calls")]
+    calls: Sequence[ToolCall] = ()
+    if asking:
+        found = ToolCall.objects.for_workspace(turn.workspace_id).filter(message__in=asking)
+        # What people are shown of results may be megabytes.
+        found = found.annotate(has_result=Q(result__isnull=False))
+        calls = list(found.only("message_id", "provider_call_id", "model_text", *_OF_SOURCES))
+    return Past(
+        messages=rows,
+        calls=calls,
+        attachments=attachments_of_conversation(turn.workspace_id, turn.conversation_id)
+        if has_attachments
+        else (),
+        earlier=read_earlier(turn) if step else EarlierCalls(Counter()),
+    )
+
+
+def go_on_from(
+    past: Past, answer: Message, ended: Mapping[UUID, ToolCall], next_answer: Message
+) -> Past:
+    """The same after a step whose calls have all ended, and with the message that the next answer goes into."""
+    kept = [row for row in past.messages if row.pk not in (answer.pk, next_answer.pk)]
+    calls = sorted(ended.values(), key=lambda call: call.position)
+    return replace(
+        past,
+        messages=[*kept, answer, next_answer],
+        calls=[*past.calls, *calls],
+        earlier=with_calls(past.earlier, [answer], calls),
+    )
+
+
+def history_of(past: Past, turn: Turn, *, attached_characters: int = MOST_ATTACHED) -> History:
     """The path that ends with this turn.
 
     Args:
         attached_characters: of what is attached to the newest question; a longer file is sent as an overview.
     """
-    rows = messages_of(turn.workspace_id, turn.conversation_id)
+    rows = past.messages
     calls: defaultdict[UUID, list[ToolCall]] = defaultdict(list)
     results: defaultdict[UUID, list[ToolCall]] = defaultdict(list)
-    asking = [row.pk for row in rows if row.json_meta.get("tool_calls")]
-    if asking:
-        found = ToolCall.objects.for_workspace(turn.workspace_id).filter(message__in=asking)
-        # What people are shown of results may be megabytes.
-        found = found.annotate(has_result=Q(result__isnull=False))
-        for call in found.only("message_id", "provider_call_id", "model_text", *_OF_SOURCES):
-            calls[call.message_id].append(call)
-            if call.has_result:  # type: ignore[attr-defined]  # annotated above
-                results[call.message_id].append(call)
+    for call in past.calls:
+        calls[call.message_id].append(call)
+        if _has_result(call):
+            results[call.message_id].append(call)
     path = active_path(rows, turn)
     attached: defaultdict[UUID, list[Attachment]] = defaultdict(list)
-    for one in attachments_of_conversation(turn.workspace_id, turn.conversation_id):
+    for one in past.attachments:
         attached[one.message_id].append(one)
     newest = next((row.pk for row in reversed(path) if row.role == MessageRole.USER), None)
     shown = [one for message in path for one in attached.get(message.pk, ())]
@@ -108,6 +143,13 @@ def read_history(turn: Turn, *, attached_characters: int = MOST_ATTACHED) -> His
         factor=factor,
         untrusted_source=find_source(path, results, attached),
     )
+
+
+def _has_result(call: ToolCall) -> bool:
+    known: bool | None = getattr(
+        call, "has_result", None
+    )  # annotated, where the result was left out
+    return call.result is not None if known is None else known
 
 
 def with_attachments(text: str, attachments: Sequence[Attachment], limit: int) -> str:

@@ -18,6 +18,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
+from chat.engine.carried import Carried
 from chat.engine.dead_processes import show_alive
 from chat.hub import PROCESS_ID
 from chat.models import Turn
@@ -83,20 +84,22 @@ class Lease:
     workspace_id: UUID
     token: int
     clock: LeaseClock = field(default_factory=LeaseClock, compare=False, repr=False)
+    carried: Carried = field(default_factory=Carried, compare=False, repr=False)
 
     def standing(self) -> Standing:
         """Whether the turn is still ours, as far as this process knows without asking."""
         return self.clock.standing()
 
 
-def hold(turn: Turn, clock: LeaseClock) -> Lease:
+def hold(turn: Turn, clock: LeaseClock, carried: Carried) -> Lease:
     """Have a turn that is about to be stored taken from its beginning; the caller saves it."""
     show_alive()
     turn.lease_owner = PROCESS_ID
     turn.lease_token = turn.attempt = 1
     turn.lease_until = database_now() + LEASE
     turn.status = TurnStatus.RUNNING.value
-    return Lease(turn.pk, turn.conversation_id, turn.workspace_id, turn.lease_token, clock)
+    token = turn.lease_token
+    return Lease(turn.pk, turn.conversation_id, turn.workspace_id, token, clock, carried)
 
 
 def acquire(turn: Turn) -> bool:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
 from chat.builtin_tools.files import TRANSFERS, find_target
 from chat.builtin_tools.on_demand import unwrap
 from chat.engine.answers import ProposedCall
+from chat.engine.carried import EarlierCalls, Identity
 from chat.engine.context import LimitReached
 from chat.models import Message, ToolCall, Turn
 from chat.offered_tools import OfferedTool
@@ -29,32 +29,29 @@ MOST_CALLS_IN_STEP = 32
 _MOST_SCHEMA = 2_000
 _MOST_NAMED = 20
 
-Identity = tuple[str, bytes]
-
-
-@dataclass(frozen=True, slots=True)
-class EarlierCalls:
-    """What the model has asked for before in this turn."""
-
-    counts: Counter[Identity]
-    """In how many steps."""
-    has_broken: bool = False
-    """It was told once that its arguments cannot be read."""
-
 
 def read_earlier(turn: Turn) -> EarlierCalls:
     """The calls of a turn's earlier steps."""
+    calls = _EARLIER_CALLS.all(turn.workspace_id, turn.pk)
+    messages = _EARLIER_MESSAGES.all(turn.workspace_id, turn.pk)
+    return with_calls(EarlierCalls(Counter()), messages, calls)
+
+
+def with_calls(
+    earlier: EarlierCalls, messages: Iterable[Message], calls: Iterable[ToolCall]
+) -> EarlierCalls:
+    """The same with the calls of further steps."""
     asked = {
         (
             call.message_id,
             (_name_of(call.function_name, call.tool_id), canonical_json(call.proposed_arguments)),
         )
-        for call in _EARLIER_CALLS.all(turn.workspace_id, turn.pk)
+        for call in calls
     }
-    messages = _EARLIER_MESSAGES.all(turn.workspace_id, turn.pk)
     return EarlierCalls(
-        Counter(identity for _, identity in asked),
-        any(message.json_meta.get("has_broken_arguments") for message in messages),
+        earlier.counts + Counter(identity for _, identity in asked),
+        earlier.has_broken
+        or any(message.json_meta.get("has_broken_arguments") for message in messages),
     )
 
 

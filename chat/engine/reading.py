@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -17,6 +18,8 @@ from chat.models import (
     WebhookEndpoint,
 )
 from chat.models.turns import ACTIVE
+from chat.providers.choosing import known_provider
+from chat.providers.known_models import ModelFacts, facts_beside, facts_of
 from chat.values import AttachmentStatus, MessageRole, TurnStatus
 from workspaces.errors import NotFound
 from workspaces.middleware import MemberRole
@@ -31,14 +34,31 @@ class Standing(NamedTuple):
     """A message was sent, or waits, under this client id."""
     is_active: bool
     last_order_key: int
+    has_attachments: bool
+    """Of any message."""
+    facts: ModelFacts | None
+    """Of its model; None: it is not known which that is."""
 
 
-def standing_of(workspace_id: UUID, conversation_id: UUID, client_id: str) -> Standing:
-    """All that a new message asks of its conversation, at once."""
-    row = _STANDING.first_values(workspace_id, conversation_id, client_id)
+def standing_of(conversation: Conversation, client_id: str) -> Standing:
+    """All that a new message asks of its conversation, at once. Needs the bud and its provider loaded."""
+    ids = (conversation.workspace_id, conversation.pk, client_id)
+    spec = known_provider(conversation.bud)
+    row: Any
+    if spec is None:
+        row = _STANDING.first(*ids)
+    elif spec.provider_id is None:
+        row = _STANDING_OF_PLATFORMS.first(*ids, spec.model)
+    else:
+        row = _STANDING_OF_MODEL.first(*ids, spec.model, spec.provider_id)
     assert row is not None
-    was_sent, is_queued, is_active, last_order_key = row
-    return Standing(bool(was_sent or is_queued), bool(is_active), last_order_key or 0)
+    return Standing(
+        knows_message=row.was_sent or row.is_queued,
+        is_active=row.is_active,
+        last_order_key=row.last or 0,
+        has_attachments=row.has_attachments,
+        facts=facts_of(row) if spec is not None else None,
+    )
 
 
 class Afterwards(NamedTuple):
@@ -174,9 +194,21 @@ def _standing(workspace_id: UUID, conversation_id: UUID, client_id: str) -> Any:
             is_queued=Exists(queued.filter(conversation_id=conversation_id, client_id=client_id)),
             is_active=Exists(turns.filter(status__in=ACTIVE)),
             last=Subquery(messages.order_by("-order_key").values("order_key")[:1]),
+            has_attachments=Exists(
+                Attachment.objects.for_workspace(workspace_id).filter(
+                    message__conversation_id=conversation_id
+                )
+            ),
         )
-        .values_list("was_sent", "is_queued", "is_active", "last")
+        .only("pk")
     )
+
+
+def _standing_of_model(
+    workspace_id: UUID, conversation_id: UUID, client_id: str, model: str, provider_id: UUID | None
+) -> Any:
+    rows = _standing(workspace_id, conversation_id, client_id)
+    return rows.annotate(**facts_beside(workspace_id, provider_id, model))
 
 
 def _afterwards(workspace_id: UUID, conversation_id: UUID, turn_id: UUID) -> Any:
@@ -257,6 +289,10 @@ def _unread(workspace_id: UUID, message_id: UUID) -> Any:
 
 
 _STANDING = PreparedRows[Conversation](_standing, UUID, UUID, str)
+_STANDING_OF_MODEL = PreparedRows[Conversation](_standing_of_model, UUID, UUID, str, str, UUID)
+_STANDING_OF_PLATFORMS = PreparedRows[Conversation](
+    partial(_standing_of_model, provider_id=None), UUID, UUID, str, str
+)
 _AFTERWARDS = PreparedRows[Conversation](_afterwards, UUID, UUID, UUID)
 _CALLS_OF_STEP = PreparedRows[ToolCall](_calls_of_step, UUID, UUID, UUID)
 _TURN = PreparedRows[Turn](_turn, UUID, UUID)

@@ -100,17 +100,25 @@ def actor_of(turn: Turn, role: MemberRole | None = None) -> Actor:
         if token is None:
             raise PermissionDenied("The API token that started this turn has been revoked.")
     is_welcome = turn.asked_by.is_active and turn.workspace.is_active
-    source = Source(turn.source)
     actor = actor_for(
         turn.asked_by if is_welcome else None,
         turn.workspace,
-        source=Source.CHAT if source is Source.WEB else source,
+        source=_source_of(Source(turn.source)),
         ip_address=turn.ip_address,
         request_id=turn.request_id,
         token=token,
         known=role,
     )
     return actor if is_welcome else replace(actor, on_behalf_of=turn.asked_by.email)
+
+
+def as_of_turn(actor: Actor) -> Actor:
+    """The person whose message was just stored, as they act in its turn."""
+    return replace(actor, source=_source_of(actor.source))
+
+
+def _source_of(source: Source) -> Source:
+    return Source.CHAT if source is Source.WEB else source
 
 
 def actor_for_log(turn: Turn) -> Actor:

@@ -1,9 +1,8 @@
-"""What one step needs, read anew each time, and the request that it makes of it."""
+"""What one step needs, with today's rights and tools, and the request that it makes of it."""
 
 from __future__ import annotations
 
 import base64
-from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -13,13 +12,13 @@ from django.conf import settings
 from chat.artifacts import storage
 from chat.artifacts.errors import ContentMissing
 from chat.documents.pictures import MIME_TYPE
+from chat.engine.carried import EarlierCalls, Past
 from chat.engine.context import LimitReached, read_context
 from chat.engine.context_window import Fitted, Window, estimate, fit
-from chat.engine.history import read_history
+from chat.engine.history import go_on_from, history_of, read_past
 from chat.engine.leases import Lease
 from chat.engine.prompting import fenced_messages, native_messages, with_instructions
-from chat.engine.proposals import EarlierCalls, read_earlier
-from chat.models import Bud, Turn
+from chat.models import Bud, Message, Turn
 from chat.providers.base import CompletionRequest, ProviderSpec
 from chat.providers.choosing import provider_for
 from chat.providers.known_models import ModelFacts, known_facts
@@ -93,14 +92,18 @@ def request_of(task: StepTask) -> CompletionRequest:
     )
 
 
-def read_task(lease: Lease, step: int) -> StepTask:
+def read_task(lease: Lease, step: int, opened: Message | None = None) -> StepTask:
     """All that a step needs, with today's rights and tools.
+
+    Args:
+        opened: the message that the answer goes into, if it was opened by this process with the write before.
 
     Raises:
         LimitReached: the turn has used up its steps or tokens.
         PermissionDenied: the person has no access any more.
     """
-    context = read_context(lease)
+    carried = lease.carried
+    context = (carried.take_context() if opened else None) or read_context(lease)
     config = settings.TRELLIS
     turn, bud = context.turn, context.bud
     if step >= config.turn_max_steps:
@@ -111,14 +114,15 @@ def read_task(lease: Lease, step: int) -> StepTask:
         raise PermissionDenied("You no longer have access to this workspace.")
     toolset = resolve_toolset(bud, turn.conversation)
     provider = provider_for(bud)
-    facts = known_facts(lease.workspace_id, provider)
+    facts = carried.facts = carried.facts or known_facts(lease.workspace_id, provider)
     prompt = with_instructions(bud.system_prompt, toolset.instructions)
     window = Window(
         context_tokens=facts.context_tokens,
         answer_tokens=bud.model_parameters.max_tokens,
         is_halved=turn.trims_history,
     )
-    history = read_history(turn, attached_characters=window.attached_characters)
+    past = _past_of(lease, turn, step, opened)
+    history = history_of(past, turn, attached_characters=window.attached_characters)
     window = replace(window, factor=history.factor, too_long=history.too_long)
     fitted = fit(history.turns, window, fixed=_fixed_size(prompt, toolset))
     return StepTask(
@@ -133,9 +137,27 @@ def read_task(lease: Lease, step: int) -> StepTask:
         prompt=prompt,
         fitted=fitted,
         pictures={} if facts.sees_pictures is False else _pictures_of(fitted),
-        earlier=read_earlier(turn) if step else EarlierCalls(Counter()),
+        earlier=past.earlier,
         untrusted_source=history.untrusted_source,
     )
+
+
+def _past_of(lease: Lease, turn: Turn, step: int, opened: Message | None) -> Past:
+    """What was said before: read, or what the step before was given with what came of it."""
+    carried = lease.carried
+    past, answer, ended = carried.past, carried.answer, carried.ended
+    carried.answer, carried.ended = None, {}
+    if (
+        past is not None
+        and answer is not None
+        and opened is not None
+        and opened.parent_id == answer.pk
+        and len(ended) == len(answer.json_meta["tool_calls"])
+    ):
+        carried.past = go_on_from(past, answer, ended, opened)
+    else:
+        carried.past = read_past(turn, step=step, has_attachments=carried.has_attachments)
+    return carried.past
 
 
 def without_pictures(task: StepTask) -> StepTask:

@@ -217,8 +217,9 @@ def finish_step(lease: Lease, message: Message, answer: AnsweredStep) -> Work:
         turn.notice = " ".join(part for part in (turn.notice, answer.notice) if part)
         changed = _note_source(turn, answer.untrusted_source)
         work: Work = Ended()
+        calls: list[ToolCall] = []
         if answer.proposals:
-            calls = [
+            calls += [
                 _call_of(proposal, turn, message, position)
                 for position, proposal in enumerate(answer.proposals)
             ]
@@ -238,6 +239,8 @@ def finish_step(lease: Lease, message: Message, answer: AnsweredStep) -> Work:
             transaction.on_commit(partial(failpoint, Failpoint.END_AFTER_COMMIT))
         failpoint(Failpoint.STEP_BEFORE_COMMIT)
     failpoint(Failpoint.STEP_AFTER_COMMIT)
+    lease.carried.answer = message
+    lease.carried.ended = {call.pk: call for call in calls if call.error}
     if has_no_name:
         # Behind the events of the end, for which people wait.
         ask_for_title(lease.workspace_id, lease.conversation_id)

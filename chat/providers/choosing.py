@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections import OrderedDict
+from contextlib import suppress
 from dataclasses import dataclass, field
 from ipaddress import ip_network
 
@@ -55,6 +56,14 @@ def provider_for(bud: Bud) -> ProviderSpec:
             is_platforms=True,
         )
     return spec
+
+
+def known_provider(bud: Bud) -> ProviderSpec | None:
+    """The same as far as it is known without asking anybody; for use in a transaction."""
+    is_known = bud.provider is not None or platform_provider.cache_info().currsize
+    with suppress(ProviderSwitchedOff):
+        return provider_for(bud) if is_known else None
+    return None
 
 
 def model_of(bud: Bud) -> tuple[str, bool]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 from uuid import UUID
+
+from django.db.models import Model, Subquery
 
 from chat.models import ProviderModel
 from chat.providers.base import ProviderSpec, TokenCount
@@ -57,13 +60,38 @@ def known_facts(workspace_id: UUID, spec: ProviderSpec) -> ModelFacts:
         row = _MODEL.first(workspace_id, spec.provider_id, spec.model)
     if row is None:
         return ModelFacts()
+    return _facts(getattr(row, name) for name in _FACTS)
+
+
+_FACTS = (
+    "context_tokens",
+    "prompt_price",
+    "cached_price",
+    "completion_price",
+    "sees_pictures",
+    "learned_protocol",
+)
+
+
+def facts_beside(workspace_id: UUID, provider_id: UUID | None, model: str) -> dict[str, Subquery]:
+    """The same as annotations of another query, for `facts_of`."""
+    rows = ProviderModel.objects.for_workspace(workspace_id)
+    rows = rows.filter(provider_id=provider_id, model=model).order_by()
+    return {f"fact_{name}": Subquery(rows.values(name)[:1]) for name in _FACTS}
+
+
+def facts_of(row: Model) -> ModelFacts:
+    """What a row with such annotations says."""
+    return _facts(getattr(row, f"fact_{name}") for name in _FACTS)
+
+
+def _facts(values: Iterable[Any]) -> ModelFacts:
+    context_tokens, prompt, cached, completion, sees_pictures, learned_protocol = values
     return ModelFacts(
-        context_tokens=row.context_tokens,
-        prices=Prices(
-            prompt=row.prompt_price, cached=row.cached_price, completion=row.completion_price
-        ),
-        sees_pictures=row.sees_pictures,
-        learned_protocol=ToolProtocol(row.learned_protocol) if row.learned_protocol else None,
+        context_tokens=context_tokens,
+        prices=Prices(prompt=prompt, cached=cached, completion=completion),
+        sees_pictures=sees_pictures,
+        learned_protocol=ToolProtocol(learned_protocol) if learned_protocol else None,
     )
 
 

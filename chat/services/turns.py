@@ -13,7 +13,7 @@ from django.db.models import Max, Min
 
 from chat.engine import runner
 from chat.engine.attaching import Ref, check_refs
-from chat.engine.beginning import Asker, begin_turn, path_end
+from chat.engine.beginning import Asker, Known, begin_turn, path_end
 from chat.engine.endings import end_turn
 from chat.engine.reading import (
     find_active_turn,
@@ -104,7 +104,7 @@ def send_or_queue(
     check_text(text, may_be_empty=bool(attachments))
     digest = digest_of("send", text, [ref.as_json() for ref in attachments])
     with changing(conversation.pk, conversation.workspace_id) as changes:
-        standing = standing_of(conversation.workspace_id, conversation.pk, client_id)
+        standing = standing_of(changes.conversation, client_id)
         known = find_sent(conversation, client_id, digest) if standing.knows_message else None
         if known is not None:
             return known
@@ -120,7 +120,7 @@ def send_or_queue(
                 asker=asker,
                 refs=refs,
                 parent=path_end(changes),
-                order_key=standing.last_order_key + 1,
+                known=Known(actor, standing),
             )
             return Sent(message, turn, is_new=True)
         if when_busy is WhenBusy.REFUSE:

@@ -45,13 +45,14 @@ class Door:
         if workspace is None:
             raise NotFound
         self.workspace: Workspace = workspace
-        self.actor: Actor = self._actor()
+        self.actor: Actor = self._actor(user)
 
     def conversation(self, pk: UUID) -> Conversation:
         found = _OWN_CONVERSATION.first(self.workspace.pk, self.user.pk, pk)
         if found is None:  # say why
             return self._fetch(Conversation, pk)
-        self.actor = self._actor(MemberRole(found.owner_role, found.owner_is_auditor))  # type: ignore[attr-defined]  # annotated below
+        role = MemberRole(found.owner_role, found.owner_is_auditor)  # type: ignore[attr-defined]  # annotated below
+        self.actor = self._actor(found.owner, role)
         return found
 
     def message(self, pk: UUID) -> Message:
@@ -94,13 +95,13 @@ class Door:
         return found
 
     def _require_member(self) -> None:
-        self.actor = self._actor()
+        self.actor = self._actor(self.user)
         if self.actor.role is None:
             raise PermissionDenied("You are no longer a member of this workspace.")
 
-    def _actor(self, known: MemberRole | None = None) -> Actor:
+    def _actor(self, user: User, known: MemberRole | None = None) -> Actor:
         return actor_for(
-            self.user,
+            user,
             self.workspace,
             source=Source.CHAT,
             ip_address=self._ip_address,
@@ -144,10 +145,14 @@ def _own_conversation(workspace_id: UUID, user_id: UUID, pk: UUID) -> Any:
         owner__is_active=True,
         owner__memberships__workspace_id=workspace_id,
     )
-    return rows.annotate(
-        owner_role=F("owner__memberships__role"),
-        owner_is_auditor=F("owner__memberships__is_auditor"),
-    ).order_by()
+    return (
+        rows.select_related("owner")
+        .annotate(
+            owner_role=F("owner__memberships__role"),
+            owner_is_auditor=F("owner__memberships__is_auditor"),
+        )
+        .order_by()
+    )
 
 
 _OWN_CONVERSATION = PreparedRows[Conversation](_own_conversation, UUID, UUID, UUID)

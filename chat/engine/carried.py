@@ -1,0 +1,72 @@
+"""What a process has read for a turn that it holds, and carries on instead of reading it again.
+
+Nobody else writes a turn's messages and calls while it is held, so what was said before is read once and appended to.
+Rights, servers and tools are read anew for each step.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from chat.models import Attachment, Bud, Message, ToolCall, Turn
+from chat.providers.known_models import ModelFacts
+from workspaces.actors import Actor
+
+Identity = tuple[str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnContext:
+    """For whom a turn works, and with which bud."""
+
+    turn: Turn
+    bud: Bud
+    actor: Actor
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierCalls:
+    """What the model has asked for before in this turn."""
+
+    counts: Counter[Identity]
+    """In how many steps."""
+    has_broken: bool = False
+    """It was told once that its arguments cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """A conversation's rows, as far as a model reads them."""
+
+    messages: Sequence[Message]
+    """All of them in order."""
+    calls: Sequence[ToolCall]
+    attachments: Sequence[Attachment]
+    earlier: EarlierCalls
+    """Of the turn that reads them."""
+
+
+@dataclass(slots=True)
+class Carried:
+    """What is known beside the rows, by whoever holds the lease. Everything may be missing."""
+
+    begun: TurnContext | None = None
+    """As the transaction read it that stored the message; for the first step, which follows at once."""
+    has_attachments: bool = True
+    """False: nothing is attached to any message of the conversation."""
+    facts: ModelFacts | None = None
+    """Of the model, until something is learned of it."""
+    past: Past | None = None
+    """As the step under way was given it."""
+    answer: Message | None = None
+    """What the model said in that step, once that is stored with the calls that it asks for."""
+    ended: dict[UUID, ToolCall] = field(default_factory=dict)
+    """Those of these calls that have ended, and how."""
+
+    def take_context(self) -> TurnContext | None:
+        """What was read when the message was stored; given once."""
+        context, self.begun = self.begun, None
+        return context
