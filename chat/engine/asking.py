@@ -11,6 +11,7 @@ from django.conf import settings
 
 from chat.engine import steps, turns
 from chat.engine.answers import AnsweredStep
+from chat.engine.carried import TurnContext
 from chat.engine.context import LimitReached
 from chat.engine.counting import believed_usage
 from chat.engine.fenced import unfenced
@@ -82,7 +83,9 @@ async def ask_model(lease: Lease, step: int, opened: Message | None = None) -> t
         if sent.notices != task.notices:
             told = " ".join(part for part in (sent.picture_notice, answer.notice) if part)
             answer = replace(answer, notice=told)
-        return await in_database(steps.finish_step, lease, message, answer)
+        context = TurnContext(task.turn, task.bud, task.actor)
+        later = steps.keep_for_call(lease, message, answer, context)
+        return later or await in_database(steps.finish_step, lease, message, answer)
     except (ProviderError, LimitReached) as error:
         live.flush()
         left = attempt.answer(task, live.said)

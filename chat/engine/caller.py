@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from chat.engine import calls, turns, waiting
+from chat.engine import calls, steps, turns, waiting
 from chat.engine.leases import Lease, renew
 from chat.events import ToolCallProgress
 from chat.hub import hub
@@ -30,6 +30,9 @@ class AttachmentCaller:
         pass
 
     async def checkpointed(self, checkpoint: str) -> None:
+        pass
+
+    async def held_up(self) -> None:
         pass
 
     async def waiting(self, is_waiting: bool) -> None:
@@ -110,9 +113,13 @@ class TurnCaller:
                 self._waits_since = None
             await in_database(waiting.go_on_in_place, self._lease, self._call_id)
 
+    async def held_up(self) -> None:
+        await in_database(steps.store_answer, self._lease)
+
     async def _begin(self) -> None:
         """Before the call waits for anybody, it runs."""
         if self.shares_commits and not self.has_begun:
+            await in_database(steps.store_answer, self._lease)
             await in_database(calls.start_call, self._lease, self._call_id)
             self.has_begun = True
 
@@ -122,7 +129,12 @@ class TurnCaller:
             with transaction.atomic():
                 yield
             return
-        with calls.starting_call(self._lease, self._call_id):
+        unstored = self._lease.carried.unstored
+        with (
+            steps.answering_and_calling(self._lease, unstored)
+            if unstored is not None
+            else calls.starting_call(self._lease, self._call_id)
+        ):
             yield
         self.has_begun = True
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from chat.engine import calls, turns, waiting
+from chat.engine import calls, steps, turns, waiting
 from chat.engine.builtins import call_built_in
 from chat.engine.caller import TurnCaller
 from chat.engine.carried import TurnContext
@@ -68,6 +68,7 @@ async def call_tools(lease: Lease, call_ids: Sequence[UUID]) -> turns.Work | Non
         for task in begun:
             task.cancel()
         ended = await asyncio.gather(*begun, return_exceptions=True)
+        await _store_answer(lease)
     for failure in ended:
         if failure is not None:
             raise failure
@@ -78,7 +79,9 @@ async def _call_one(
     lease: Lease, call_id: UUID, caller: TurnCaller, results: IdenticalResults
 ) -> None:
     """One call through the gate; whatever comes of it is committed."""
-    call, task, request = await in_database(_begin, lease, call_id, caller)
+    call, task, request = _begin_at_once(lease, caller) or await in_database(
+        _begin, lease, call_id, caller
+    )
     is_known = call.tool_id is not None or bool(call.builtin)
     if not is_known:
         await in_database(calls.refuse_call, lease, call_id, message="This tool is not available.")
@@ -88,11 +91,17 @@ async def _call_one(
             outcome = await call_built_in(lease, call, task, caller)
         else:
             assert request is not None
-            outcome = await results.call_once(
-                call,
-                task.turn,
-                lambda known: call_tool(replace(request, identical_result=known), caller=caller),
-            )
+            try:
+                outcome = await results.call_once(
+                    call,
+                    task.turn,
+                    lambda known: call_tool(
+                        replace(request, identical_result=known), caller=caller
+                    ),
+                )
+            finally:
+                # Refused, put before a person, or stopped: what the model said is stored before that is.
+                await _store_answer(lease)
     except ApprovalMissing as missing:
         await in_database(
             waiting.ask_for_approval,
@@ -116,6 +125,25 @@ async def _call_one(
             )
 
 
+async def _store_answer(lease: Lease) -> None:
+    """Have it stored what the model said, unless it is."""
+    if lease.carried.unstored is not None:
+        await asyncio.shield(in_database(steps.store_answer, lease))
+
+
+def _begin_at_once(
+    lease: Lease, caller: TurnCaller
+) -> tuple[ToolCall, TurnContext, ToolCallRequest | None] | None:
+    """The same as _begin() for the call of an answer that is stored with it; None: the rows have to be read."""
+    unstored, past = lease.carried.unstored, lease.carried.past
+    # A token may have been revoked meanwhile; whether the person is still a member, the gate asks.
+    if unstored is None or past is None or unstored.context.turn.token_id is not None:
+        return None
+    caller.shares_commits = True
+    call, task = unstored.call, unstored.context
+    return call, task, request_to_send(call, task.turn, task.bud, task.actor, past=past)
+
+
 def _begin(
     lease: Lease, call_id: UUID, caller: TurnCaller
 ) -> tuple[ToolCall, TurnContext, ToolCallRequest | None]:
@@ -123,6 +151,7 @@ def _begin(
 
     One that goes on, or that is no server's, is marked as running already here.
     """
+    steps.store_answer(lease)
     call = fetch_call(lease.workspace_id, call_id)
     caller.shares_commits = (
         call.status == ToolCallStatus.QUEUED

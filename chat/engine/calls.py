@@ -20,7 +20,7 @@ from chat.engine.recorded_ends import apply_outcome, texts_of
 from chat.engine.rows import end_call, held_with_call, leave_unknown, move_call
 from chat.engine.states import UNSETTLED_CALLS, WAITING_CALLS
 from chat.engine.turns import AskModel, Work
-from chat.models import ToolCall, Turn
+from chat.models import Message, ToolCall, Turn
 from chat.recording import Changes
 from chat.values import ToolCallStatus
 from mcp_servers.client.values import ToolCallOutcome
@@ -56,13 +56,14 @@ def ending_call(
     Gives what follows if this was the last call of its step to end; then the next answer is opened too.
     """
     texts = texts_of(outcome)
+    answer = lease.carried.answer
     with held_with_call(lease, call_id) as (changes, turn, call):
         apply_outcome(call, outcome, texts)
         call.save()
         changes.tool_call(call)
         turn.work_ms += work_ms
         turn.save(update_fields=["work_ms", "updated_at"])
-        yield _open_next(changes, turn, call)
+        yield _open_next(changes, turn, call, answer)
         failpoint(Failpoint.CALL_BEFORE_COMMIT)
     lease.carried.ended[call_id] = call
     failpoint(Failpoint.CALL_AFTER_COMMIT)
@@ -76,14 +77,23 @@ def finish_call(
         return work
 
 
-def _open_next(changes: Changes, turn: Turn, ended: ToolCall) -> AskModel | None:
-    """Open the next step's answer with the end of a step's last call; None while others are under way, or if there is none."""
+def _open_next(
+    changes: Changes, turn: Turn, ended: ToolCall, answer: Message | None
+) -> AskModel | None:
+    """Open the next step's answer with the end of a step's last call; None while others are under way, or if there is none.
+
+    Args:
+        answer: what asked for the call, if this process has just stored it.
+    """
     if turn.stop_requested_at is not None or ToolCallStatus(ended.status) in WAITING_CALLS:
         return None
-    found = calls_of_step(turn, ended.message_id)
-    _, asked_in, last_order_key = found[0]
-    step = asked_in + 1
-    is_busy = any(ToolCallStatus(status) in UNSETTLED_CALLS for status, *_ in found)
+    if answer is not None and _asks_for_this_alone(answer, ended):
+        is_busy, step, last_order_key = False, answer.step + 1, answer.order_key
+    else:
+        found = calls_of_step(turn, ended.message_id)
+        _, asked_in, last_order_key = found[0]
+        step = asked_in + 1
+        is_busy = any(ToolCallStatus(status) in UNSETTLED_CALLS for status, *_ in found)
     if is_busy or step >= settings.TRELLIS.turn_max_steps:
         return None
     message = open_answer(turn, step, parent_id=ended.message_id, order_key=last_order_key + 1)
@@ -91,6 +101,10 @@ def _open_next(changes: Changes, turn: Turn, ended: ToolCall) -> AskModel | None
     show_leaf(changes, message)
     changes.message(message, has_attachments=False)
     return AskModel(step, message)
+
+
+def _asks_for_this_alone(answer: Message, call: ToolCall) -> bool:
+    return answer.pk == call.message_id and len(answer.json_meta["tool_calls"]) == 1
 
 
 def refuse_call(lease: Lease, call_id: UUID, *, message: str, is_fault: bool = False) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from chat.engine.answers import AnsweredStep
 from chat.models import Attachment, Bud, Message, ToolCall, Turn
 from chat.providers.known_models import ModelFacts
 from workspaces.actors import Actor
@@ -49,6 +50,19 @@ class Past:
     """Of the turn that reads them."""
 
 
+@dataclass(frozen=True, slots=True)
+class UnstoredAnswer:
+    """What the model said in a step that asks for one server's tool: stored by the commit that lets that call through."""
+
+    message: Message
+    """As it was opened."""
+    answer: AnsweredStep
+    call: ToolCall
+    """As it is stored where the call is not let through."""
+    context: TurnContext
+    """For whom it is made."""
+
+
 @dataclass(slots=True)
 class Carried:
     """What is known beside the rows, by whoever holds the lease. Everything may be missing."""
@@ -61,6 +75,7 @@ class Carried:
     """Of the model, until something is learned of it."""
     past: Past | None = None
     """As the step under way was given it."""
+    unstored: UnstoredAnswer | None = None
     answer: Message | None = None
     """What the model said in that step, once that is stored with the calls that it asks for."""
     ended: dict[UUID, ToolCall] = field(default_factory=dict)

@@ -39,6 +39,9 @@ _OF_SOURCES = (
     "server_name",
     "tool_name",
     "artifact",
+    "approval_rule",
+    "approval_id",
+    "decision",
 )
 MOST_CHARACTERS = 60_000
 """Of one result."""

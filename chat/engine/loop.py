@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from chat.engine import turns, waiting
+from chat.engine import steps, turns, waiting
 from chat.engine.asking import ask_model
 from chat.engine.attachments import read_attachments
 from chat.engine.calling import call_tools
@@ -56,6 +56,7 @@ async def run_turn(lease: Lease, work: turns.Work, *, leaves: Callable[[], bool]
                 following = await in_database(turns.next_work, lease)
             work = following
             if leaves() and isinstance(work, turns.AskModel | turns.CallTools):
+                await in_database(steps.store_answer, lease)
                 await in_database(turns.release, lease)
                 return
     except ProviderError as error:

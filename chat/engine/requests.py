@@ -7,6 +7,7 @@ from dataclasses import replace
 from audit.services import Ref
 from chat.builtin_tools import on_demand
 from chat.builtin_tools.files import SPEC_OF
+from chat.engine.carried import Past
 from chat.engine.trust import known_destinations
 from chat.models import Bud, ToolCall, Turn
 from chat.values import ToolExposure
@@ -50,12 +51,18 @@ def request_of(call: ToolCall, turn: Turn, bud: Bud, actor: Actor) -> ToolCallRe
     )
 
 
-def request_to_send(call: ToolCall, turn: Turn, bud: Bud, actor: Actor) -> ToolCallRequest:
-    """The same for a call that is about to be made, with where it may carry data."""
+def request_to_send(
+    call: ToolCall, turn: Turn, bud: Bud, actor: Actor, *, past: Past | None = None
+) -> ToolCallRequest:
+    """The same for a call that is about to be made, with where it may carry data.
+
+    Args:
+        past: what was said in the conversation before, if it is at hand.
+    """
     request = request_of(call, turn, bud, actor)
     if not turn.has_read_untrusted:
         return request
-    return replace(request, known_destinations=known_destinations(call, turn, bud))
+    return replace(request, known_destinations=known_destinations(call, turn, bud, past))
 
 
 def builtin_request(call: ToolCall, turn: Turn, bud: Bud, actor: Actor) -> BuiltinRequest:

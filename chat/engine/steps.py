@@ -6,7 +6,10 @@ Each function is one transaction, under the turn's lease.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -16,15 +19,16 @@ from django.db.models import Case, Q, Value, When
 
 from chat.engine.answers import AnsweredStep, ProposedCall
 from chat.engine.beginning import next_order_key, open_answer, show_leaf
+from chat.engine.carried import TurnContext, UnstoredAnswer
 from chat.engine.context import LimitReached
 from chat.engine.counting import COUNTED, believed_usage, count
 from chat.engine.endings import close_turn
 from chat.engine.leases import Lease, LeaseLost
 from chat.engine.reading import fetch_message, find_last_answer
 from chat.engine.refusals import record_refused
-from chat.engine.rows import held
+from chat.engine.rows import held, move_call
 from chat.engine.titles import ask_for_title, wants_title
-from chat.engine.turns import Ended, Work, work_after
+from chat.engine.turns import CallTools, Ended, Work, work_after
 from chat.models import Message, ToolCall, Turn
 from chat.providers.known_models import Prices
 from chat.recording import Changes
@@ -195,42 +199,31 @@ def leave_step(lease: Lease, message_id: UUID, answer: AnsweredStep) -> None:
         changes.conversation_row(turn_status=turn.status)
 
 
-def finish_step(lease: Lease, message: Message, answer: AnsweredStep) -> Work:
+def finish_step(
+    lease: Lease, message: Message, answer: AnsweredStep, *, left: Sequence[ToolCall] = ()
+) -> Work:
     """Commit an answer of the model with the calls it asks for, before any of them runs; without calls the turn ends with it.
 
     Args:
         message: as it was opened; nobody else has written it but for the beginning of its text.
+        left: the calls that it asks for, where another commit was to store them; that may have succeeded unseen.
     """
     kept = _masked(lease, answer)
     has_no_name = False
+    calls = left or [
+        _call_of(proposal, lease, message, position)
+        for position, proposal in enumerate(answer.proposals)
+    ]
     with held(lease) as (changes, turn):
-        message.text, message.reasoning = kept
-        message.status = MessageStatus.COMPLETE.value
-        message.json_meta = _meta_of(answer, lease.workspace_id)
-        count(changes, turn, message, answer.usage, answer.prices)
-        message.save(
-            update_fields=["text", "reasoning", "status", "json_meta", *COUNTED, "updated_at"]
-        )
-        changes.message(message)
-        turn.model = answer.model
-        turn.work_ms += answer.work_ms
-        turn.notice = " ".join(part for part in (turn.notice, answer.notice) if part)
-        changed = _note_source(turn, answer.untrusted_source)
+        if left and fetch_message(turn.workspace_id, message.pk).status != MessageStatus.STREAMING:
+            return CallTools(tuple(call.pk for call in left))
+        _store_answer(changes, turn, message, answer, kept)
         work: Work = Ended()
-        calls: list[ToolCall] = []
-        if answer.proposals:
-            calls += [
-                _call_of(proposal, turn, message, position)
-                for position, proposal in enumerate(answer.proposals)
-            ]
-            ToolCall.objects.bulk_create(calls)
+        if calls:
+            _store_calls(changes, turn, calls)
             for call, proposal in zip(calls, answer.proposals, strict=True):
                 if proposal.error:
                     record_refused(call, proposal, turn)
-                changes.tool_call(call)
-            changed |= {"model", "work_ms", "notice", *COUNTED, "cost", "updated_at"}
-            turn.save(update_fields=changed)
-            changes.turn(turn)
             work = work_after(message, calls)
         else:
             following = close_turn(turn, TurnStatus.COMPLETED, changes)
@@ -239,12 +232,94 @@ def finish_step(lease: Lease, message: Message, answer: AnsweredStep) -> Work:
             transaction.on_commit(partial(failpoint, Failpoint.END_AFTER_COMMIT))
         failpoint(Failpoint.STEP_BEFORE_COMMIT)
     failpoint(Failpoint.STEP_AFTER_COMMIT)
-    lease.carried.answer = message
-    lease.carried.ended = {call.pk: call for call in calls if call.error}
+    _carry_answer(lease, message, calls)
     if has_no_name:
         # Behind the events of the end, for which people wait.
         ask_for_title(lease.workspace_id, lease.conversation_id)
     return work
+
+
+def _store_answer(
+    changes: Changes, turn: Turn, message: Message, answer: AnsweredStep, kept: tuple[str, str]
+) -> None:
+    """What the model said; the caller saves the turn."""
+    message.text, message.reasoning = kept
+    message.status = MessageStatus.COMPLETE.value
+    message.json_meta = _meta_of(answer, turn.workspace_id)
+    count(changes, turn, message, answer.usage, answer.prices)
+    message.save(update_fields=["text", "reasoning", "status", "json_meta", *COUNTED, "updated_at"])
+    changes.message(message)
+    turn.model = answer.model
+    turn.work_ms += answer.work_ms
+    turn.notice = " ".join(part for part in (turn.notice, answer.notice) if part)
+    _note_source(turn, answer.untrusted_source)
+
+
+def _store_calls(changes: Changes, turn: Turn, calls: Sequence[ToolCall]) -> None:
+    ToolCall.objects.bulk_create(calls)
+    for call in calls:
+        changes.tool_call(call)
+    turn.save(
+        update_fields=[
+            *("model", "work_ms", "notice", "has_read_untrusted", "untrusted_source"),
+            *(*COUNTED, "cost", "updated_at"),
+        ]
+    )
+    changes.turn(turn)
+
+
+def _carry_answer(lease: Lease, message: Message, calls: Sequence[ToolCall]) -> None:
+    lease.carried.answer = message
+    lease.carried.ended = {call.pk: call for call in calls if call.error}
+
+
+def keep_for_call(
+    lease: Lease, message: Message, answer: AnsweredStep, context: TurnContext
+) -> CallTools | None:
+    """Leave an answer that asks for one call of a server's tool to the commit that lets that call through.
+
+    None: it asks for something else, and is to be committed by itself.
+    """
+    if len(answer.proposals) != 1:
+        return None
+    [proposal] = answer.proposals
+    call = _call_of(proposal, lease, message, 0)
+    if proposal.error or call.tool_id is None or call.builtin:
+        return None
+    turn = copy(context.turn)
+    turn.model = answer.model
+    _note_source(turn, answer.untrusted_source)
+    context = replace(context, turn=turn)
+    lease.carried.unstored = UnstoredAnswer(message, answer, call, context)
+    return CallTools((call.pk,))
+
+
+@contextmanager
+def answering_and_calling(lease: Lease, unstored: UnstoredAnswer) -> Iterator[None]:
+    """Commit such an answer with its call as running, in one transaction with what else says so."""
+    kept = _masked(lease, unstored.answer)
+    # Copies: this may be rolled back.
+    message, call = copy(unstored.message), copy(unstored.call)
+    with held(lease) as (changes, turn):
+        _store_answer(changes, turn, message, unstored.answer, kept)
+        move_call(call, ToolCallStatus.RUNNING)
+        call.started_at = database_now()
+        _store_calls(changes, turn, [call])
+        yield
+        failpoint(Failpoint.STEP_BEFORE_COMMIT)
+    lease.carried.unstored = None
+    _carry_answer(lease, message, [])
+    failpoint(Failpoint.STEP_AFTER_COMMIT)
+    failpoint(Failpoint.CALL_BEGUN)
+
+
+def store_answer(lease: Lease) -> None:
+    """Commit such an answer without its call, which has not been let through, or waits; nothing if it is stored."""
+    unstored = lease.carried.unstored
+    if unstored is None:
+        return
+    finish_step(lease, copy(unstored.message), unstored.answer, left=[copy(unstored.call)])
+    lease.carried.unstored = None
 
 
 def _meta_of(answer: AnsweredStep, workspace_id: UUID) -> dict[str, Any]:
@@ -277,12 +352,12 @@ def _allowed_name(name: str) -> str:
     return _NOT_IN_A_NAME.sub("_", name)[:64] or "unknown"
 
 
-def _call_of(proposal: ProposedCall, turn: Turn, message: Message, position: int) -> ToolCall:
+def _call_of(proposal: ProposedCall, lease: Lease, message: Message, position: int) -> ToolCall:
     tool = proposal.tool
     arguments = dict(proposal.arguments or {})
     call = ToolCall(
-        workspace_id=turn.workspace_id,
-        turn=turn,
+        workspace_id=lease.workspace_id,
+        turn_id=lease.turn_id,
         message=message,
         position=position,
         provider_call_id=proposal.provider_call_id,

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from uuid import UUID
 
 from chat.builtin_tools.files import RESOURCE, arguments_for_people
+from chat.engine.carried import Past
 from chat.engine.reading import messages_of
 from chat.message_paths import path_to
 from chat.models import Attachment, Bud, Message, ToolCall, Turn
@@ -70,7 +71,9 @@ def told_call(call: ToolCall) -> str:
     return f"a result of {_quoted(f'{call.server_name}.{call.tool_name}')} was read"
 
 
-def known_destinations(call: ToolCall, turn: Turn, bud: Bud) -> frozenset[str]:
+def known_destinations(
+    call: ToolCall, turn: Turn, bud: Bud, past: Past | None = None
+) -> frozenset[str]:
     """Where a call may carry data although words from outside were read.
 
     Those are the servers that the bud or the conversation lists, the hosts and servers that the bud's prompt or the
@@ -80,11 +83,11 @@ def known_destinations(call: ToolCall, turn: Turn, bud: Bud) -> frozenset[str]:
         return frozenset()
     here = server_key(call.server_id)
     approved: set[str] = set()
-    for row in _APPROVED.all(turn.workspace_id, turn.conversation_id):
+    for row in _approved_calls(turn, past):
         if row.annotations.get("is_trusted") and row.annotations.get("read_only"):
             approved |= set(_reached_by(row))
     listed = {*bud.mcp.servers, *turn.conversation.overrides.additional_servers}
-    texts = [bud.system_prompt, *_said_by_person(turn)]
+    texts = [bud.system_prompt, *_said_by_person(turn, past)]
 
     def is_known(key: str) -> bool:
         if key in approved:
@@ -95,6 +98,21 @@ def known_destinations(call: ToolCall, turn: Turn, bud: Bud) -> frozenset[str]:
         return any(names_host(text, key) for text in texts)
 
     return frozenset(key for key in _reached_by(call) if is_known(key))
+
+
+def _approved_calls(turn: Turn, past: Past | None) -> list[ToolCall]:
+    if past is None:
+        return _APPROVED.all(turn.workspace_id, turn.conversation_id)
+    return [call for call in past.calls if _is_approved(call)]
+
+
+def _is_approved(call: ToolCall) -> bool:
+    return (
+        call.server_id is not None
+        and call.approval_rule == UNTRUSTED_CONTENT
+        and call.decision == Decision.APPROVED
+        and call.approval_id is not None
+    )
 
 
 def _approved(workspace_id: UUID, conversation_id: UUID) -> Any:
@@ -148,9 +166,10 @@ def shown(value: Any) -> Any:
     return [shown(part) for part in value] if isinstance(value, list) else value
 
 
-def _said_by_person(turn: Turn) -> list[str]:
+def _said_by_person(turn: Turn, past: Past | None) -> list[str]:
     """Their own messages on the path of the turn; what they attached is not among their words."""
-    path = path_to(messages_of(turn.workspace_id, turn.conversation_id), turn.user_message_id)
+    rows = past.messages if past else messages_of(turn.workspace_id, turn.conversation_id)
+    path = path_to(rows, turn.user_message_id)
     return [row.text for row in path if row.role == MessageRole.USER]
 
 

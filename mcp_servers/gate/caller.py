@@ -38,6 +38,9 @@ class Caller(Protocol):
         The text is private to the gate, and may hold what a server entrusts to us: seal it.
         """
 
+    async def held_up(self) -> None:
+        """It may take a while until the call is let through: store what should not wait for that."""
+
     async def waiting(self, is_waiting: bool) -> None:
         """True: a person is being asked something more. False: everything has been answered."""
 
@@ -79,6 +82,9 @@ class SilentCaller:
     async def checkpointed(self, checkpoint: str) -> None:
         pass
 
+    async def held_up(self) -> None:
+        pass
+
     async def waiting(self, is_waiting: bool) -> None:
         pass
 
@@ -117,6 +123,9 @@ class CallerOnItsLoop:
 
     async def checkpointed(self, checkpoint: str) -> None:
         await self._there(self._caller.checkpointed(checkpoint))
+
+    async def held_up(self) -> None:
+        await self._there(self._caller.held_up())
 
     async def waiting(self, is_waiting: bool) -> None:
         await self._there(self._caller.waiting(is_waiting))

@@ -74,6 +74,7 @@ async def _admit(operation: Operation[Out]) -> Out | None:
                 work = in_database(_prepare_and_commit, operation, clock)
                 known, was_cancelled = await completed_in_time(work, clock)
                 if not operation.is_committed and not was_cancelled:
+                    await operation.caller.held_up()
                     await take_slot(operation)
                     clock = CommitClock()
                     commit = in_database(operation.commit_requested, clock)

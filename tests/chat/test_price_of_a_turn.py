@@ -6,9 +6,11 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from chat import commands
+from chat.models import Message
 from chat.sockets.door import Door
 from chat.sockets.handlers import HANDLERS
 from tests.chat.conftest import ENDED, Chat
+from tests.chat.test_statements import add_calls, add_messages
 from tests.price import Price, counted
 
 
@@ -53,11 +55,24 @@ def test_a_text_turn(chat: Chat, door: Door) -> None:
     chat.model.say("one two three four five")
     with counted() as price:
         say(chat, door)
-    at_most(price, statements=21, commits=2, crossings=3)
+    at_most(price, statements=14, commits=2, crossings=3)
+
+
+def test_a_text_turn_after_many_calls(chat: Chat, door: Door) -> None:
+    """REL-310: one statement more reads all earlier calls, however many there were."""
+    answers = add_messages(chat.conversation, 60)
+    add_calls(chat.conversation, answers)
+    asked = {"id": "1", "type": "function", "function": {"name": "bump", "arguments": "{}"}}
+    rows = Message.objects.for_workspace(chat.tenant.workspace).filter(pk__in=answers)
+    rows.update(json_meta={"tool_calls": [asked]})
+    chat.model.say("one two three four five")
+    with counted() as price:
+        say(chat, door)
+    at_most(price, statements=15, commits=2, crossings=3)
 
 
 def test_a_turn_with_a_call(chat: Chat, door: Door) -> None:
-    """REL-310: the same with a call and a second answer."""
+    """REL-310, REL-351: the answer and the call that it asks for are one commit; what was read for the first step is carried on."""
     chat.model.call(("counting__echo", {"text": "hi"}))
     chat.model.say("first")
     say(chat, door)
@@ -65,4 +80,4 @@ def test_a_turn_with_a_call(chat: Chat, door: Door) -> None:
     chat.model.say("It said hi")
     with counted() as price:
         say(chat, door)
-    at_most(price, statements=61, commits=5, crossings=8)
+    at_most(price, statements=33, commits=4, crossings=6)

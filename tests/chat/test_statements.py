@@ -104,14 +104,14 @@ def test_a_turn_costs_few_statements(chat: Chat, begun: Begun, earlier: int) -> 
     """Storing the message with its turn, making the request, and the end; a long conversation asks no more of them."""
     if earlier:
         add_messages(chat.conversation, earlier)
-    with statements(8):
+    with statements(6):
         chat.send()
     [(lease, answer)] = begun
-    with statements(7):
+    with statements(3):
         task, message = asking._begin_step(lease, 0, answer)
     assert message is answer
     assert len(task.fitted.turns) == earlier // 2 + 1
-    with statements(7):
+    with statements(5):
         assert steps.finish_step(lease, answer, AnsweredStep(text="Yes.")) == turns.Ended()
 
 
@@ -129,10 +129,10 @@ def test_a_turn_that_another_process_takes_costs_few_statements(
     assert taken is not None
     lease, work = taken
     assert work == turns.AskModel(0)
-    with statements(14):
+    with statements(12):
         task, message = asking._begin_step(lease, 0)
     assert len(task.fitted.turns) == earlier // 2 + 1
-    with statements(7):
+    with statements(5):
         assert steps.finish_step(lease, message, AnsweredStep(text="Yes.")) == turns.Ended()
 
 
@@ -151,11 +151,11 @@ def test_a_call_costs_few_statements(chat: Chat, by_hand: None) -> None:
         provider_call_id="1",
         function_name="bump",
     )
-    with statements(5):
+    with statements(3):
         calls.start_call(lease, call.pk)
-    with statements(2):
+    with statements(1):
         read_context(lease)
-    with statements(6):
+    with statements(4):
         calls.refuse_call(lease, call.pk, message="No.")
 
 
