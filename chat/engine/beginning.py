@@ -143,11 +143,13 @@ def _carried(turn: Turn, known: Known | None) -> Carried:
     """What the first step need not read again."""
     if known is None:
         return Carried()
-    conversation, actor = turn.conversation, known.actor
-    # Who was let in while their workspace was being suspended gets no answer.
-    is_of_asker = actor.user_id == turn.asked_by_id and conversation.workspace.is_active
+    conversation, role = turn.conversation, known.standing.owner_role
+    is_of_owner = known.actor.user_id == conversation.owner_id and known.actor.token_id is None
+    begun = None
+    if role is not None and is_of_owner:  # with their rights of now, whatever the actor was made of
+        begun = TurnContext(turn, conversation.bud, as_of_turn(known.actor, role))
     return Carried(
-        begun=TurnContext(turn, conversation.bud, as_of_turn(actor)) if is_of_asker else None,
+        begun=begun,
         has_attachments=known.standing.has_attachments,
         facts=known.standing.facts,
     )

@@ -38,6 +38,8 @@ class Standing(NamedTuple):
     """Of any message."""
     facts: ModelFacts | None
     """Of its model; None: it is not known which that is."""
+    owner_role: MemberRole | None
+    """What its owner may do here now; None: they may not enter."""
 
 
 def standing_of(conversation: Conversation, client_id: str) -> Standing:
@@ -58,6 +60,9 @@ def standing_of(conversation: Conversation, client_id: str) -> Standing:
         last_order_key=row.last or 0,
         has_attachments=row.has_attachments,
         facts=facts_of(row) if spec is not None else None,
+        owner_role=MemberRole(row.owner_role, bool(row.owner_is_auditor))
+        if row.owner_role
+        else None,
     )
 
 
@@ -187,9 +192,14 @@ def _standing(workspace_id: UUID, conversation_id: UUID, client_id: str) -> Any:
     messages = _in_conversation(workspace_id, conversation_id)
     queued = QueuedMessage.objects.for_workspace(workspace_id)
     turns = Turn.objects.for_workspace(workspace_id).filter(conversation_id=conversation_id)
+    owner = Membership.objects.for_workspace(workspace_id).filter(
+        user_id=OuterRef("owner_id"), user__is_active=True, workspace__is_active=True
+    )
     return (
         _conversation(workspace_id, conversation_id)
         .annotate(
+            owner_role=Subquery(owner.values("role")),
+            owner_is_auditor=Subquery(owner.values("is_auditor")),
             was_sent=Exists(messages.filter(client_id=client_id)),
             is_queued=Exists(queued.filter(conversation_id=conversation_id, client_id=client_id)),
             is_active=Exists(turns.filter(status__in=ACTIVE)),

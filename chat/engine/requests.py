@@ -13,7 +13,7 @@ from chat.models import Bud, ToolCall, Turn
 from chat.values import ToolExposure
 from mcp_servers.client.values import ToolCallRequest
 from mcp_servers.gate import BuiltinRequest
-from workspaces.actors import Actor, Source
+from workspaces.actors import Actor, Role, Source
 from workspaces.errors import PermissionDenied
 from workspaces.middleware import MemberRole, actor_for
 from workspaces.models import ApiToken
@@ -119,9 +119,14 @@ def actor_of(turn: Turn, role: MemberRole | None = None) -> Actor:
     return actor if is_welcome else replace(actor, on_behalf_of=turn.asked_by.email)
 
 
-def as_of_turn(actor: Actor) -> Actor:
+def as_of_turn(actor: Actor, role: MemberRole) -> Actor:
     """The person whose message was just stored, as they act in its turn."""
-    return replace(actor, source=_source_of(actor.source))
+    return replace(
+        actor,
+        source=_source_of(actor.source),
+        role=Role(role.role) if role.role else None,
+        is_auditor=role.is_auditor,
+    )
 
 
 def _source_of(source: Source) -> Source:
