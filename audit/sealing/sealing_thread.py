@@ -13,7 +13,7 @@ from pathlib import Path
 
 from django.db import DatabaseError, close_old_connections, connection, connections
 
-from audit import outside_writes, spool, trigger_check
+from audit import news, outside_writes, spool, trigger_check
 from audit.actions import Action
 from audit.errors import AuditUnavailable
 from audit.models import AuditCheckpoint
@@ -34,6 +34,8 @@ SELECT EXISTS (SELECT 1 FROM "audit_pendingseal")
     OR EXISTS (SELECT 1 FROM "audit_audithead" WHERE "seq" <> "stated_seq")
 """
 ROUND_SECONDS = 1.0
+REST_SECONDS = 5.0
+"""How often the database is asked whether anything waits that this process has not written itself."""
 _MOST_PAUSE_SECONDS = 10.0
 _MOST_BATCHES = 1_000
 _lock = threading.Lock()
@@ -48,6 +50,7 @@ class SealingThread(threading.Thread):
         self._stopping = threading.Event()
         self._rests_until = 0.0
         """Until then there is nothing to sign, unless something is written."""
+        self._asked_at = 0.0
 
     def run(self) -> None:
         """Seal, sign, pause."""
@@ -60,7 +63,7 @@ class SealingThread(threading.Thread):
                     note_process(Action.LOG_STARTED)
                     look_at_triggers()
                     has_begun = True
-                if self._rests_until <= time.monotonic() or something_waits():
+                if self._rests_until <= time.monotonic() or self._something_waits():
                     go_round()
                     self._rests_until = time.monotonic() + due_in()
                 else:
@@ -75,6 +78,14 @@ class SealingThread(threading.Thread):
             finally:
                 close_old_connections()
         connections.close_all()
+
+    def _something_waits(self) -> bool:
+        """Whether a round has work: asked at once after this process has written, else now and then."""
+        now = time.monotonic()
+        if not news.take() and now < self._asked_at + REST_SECONDS:
+            return False
+        self._asked_at = now
+        return something_waits()
 
     def stop(self) -> None:
         """Let the round under way come to its end, and no other begin."""

@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 MOST_TURNS = 500
 """In one process; further ones wait in their rows for a free process."""
-WATCH_SECONDS = 3.0
+WATCH_SECONDS = 5.0
 """About how often each process looks for turns that nobody works on."""
 HAND_BACK_SECONDS = 3.0
 """How long a turn that is cut off may take to be given back."""

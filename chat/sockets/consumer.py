@@ -284,13 +284,13 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
             if check is not None:
                 await self.send(check)
 
-    async def looked_after(self, seen: Seen) -> None:
-        """Heals what the channel layer lost, and ends what membership no longer allows."""
+    async def looked_after(self, seen: Seen) -> bool:
+        """Heals what the channel layer lost, and ends what membership no longer allows; whether something may be missed."""
         if seen.reason_to_close is not None:
             await self.close(seen.reason_to_close)
-            return
-        self._following.note_missed(seen.newest, self._newest)
-        self._newest = seen.newest
+            return False
+        before, self._newest = self._newest, seen.newest
+        return self._following.note_missed(seen.newest, before)
 
     async def _close_unless_welcome(self) -> None:
         code = await in_database(self.door.reason_to_close)

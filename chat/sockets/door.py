@@ -41,6 +41,8 @@ class Door:
         self.user = user
         self._ip_address = ip_address
         self.session_key = session_key
+        self.session_hash: str | None = None
+        """What its session was signed in with, as last read; empty: it has ended. None: it was not read yet."""
         workspace = Workspace.objects.open_to(user).filter(slug=slug).first()
         if workspace is None:
             raise NotFound
@@ -83,6 +85,7 @@ class Door:
     def reason_to_close(self) -> CloseCode | None:
         """The code to close the socket with, or None if the person may stay."""
         user = _USER.first(self.user.pk)
+        read_sessions([self])
         if user is None or not signed_in([self], {user.pk: user}):
             return CloseCode.SIGN_IN_AGAIN
         is_member = _MEMBER.first(self.workspace.pk, self.user.pk) is not None
@@ -110,22 +113,26 @@ class Door:
         )
 
 
+def read_sessions(doors: Collection[Door]) -> None:
+    """See which sessions still live; one statement for all."""
+    keys = {door.session_key for door in doors if door.session_key}
+    rows = Session.objects.filter(session_key__in=keys, expire_date__gt=timezone.now())
+    hashes = {row.session_key: row.get_decoded().get(HASH_SESSION_KEY, "") for row in rows}
+    for door in doors:
+        door.session_hash = hashes.get(door.session_key or "", "")
+
+
 def signed_in(doors: Collection[Door], users: Mapping[UUID, User]) -> set[Door]:
-    """Those whose sessions still live, and were not ended by a change of the password; one statement for all.
+    """Those whose sessions lived when they were last read, and were not ended by a change of the password since.
 
     Args:
         users: the doors' people as they are now; one who is missing has no session.
     """
-    keys = {door.session_key for door in doors if door.session_key}
-    rows = Session.objects.filter(session_key__in=keys, expire_date__gt=timezone.now())
-    hashes = {row.session_key: row.get_decoded().get(HASH_SESSION_KEY, "") for row in rows}
     return {
         door
         for door in doors
         if (user := users.get(door.user.pk)) is not None
-        and constant_time_compare(
-            hashes.get(door.session_key or "", ""), user.get_session_auth_hash()
-        )
+        and constant_time_compare(door.session_hash or "", user.get_session_auth_hash())
     }
 
 

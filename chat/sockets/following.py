@@ -74,13 +74,21 @@ class Following:
         if not self._outbox.push(frame):
             self._start_over()
 
-    def note_missed(self, newest: Mapping[UUID, int], before: Mapping[UUID, int]) -> None:
-        """What rows say against what was told; what is only just committed is left to arrive by itself."""
+    def note_missed(self, newest: Mapping[UUID, int], before: Mapping[UUID, int]) -> bool:
+        """What rows say against what was told; what is only just committed is left to arrive by itself.
+
+        Gives whether there is some of that.
+        """
+        is_on_its_way = False
         for conversation_id, seq in newest.items():
-            is_old = before.get(conversation_id) == seq
-            if is_old and self._told.get(conversation_id, seq) < seq:
+            if self._told.get(conversation_id, seq) >= seq:
+                continue
+            if before.get(conversation_id) == seq:
                 self.stale.add(conversation_id)
                 self._outbox.nudge()
+            else:
+                is_on_its_way = True
+        return is_on_its_way
 
     async def send_snapshot(self, conversation: Conversation, ref: str | None = None) -> None:
         """Send a snapshot, then what has happened while it was read."""

@@ -11,22 +11,34 @@ import logging
 import weakref
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import Protocol
 from uuid import UUID
 
 from chat.events import CloseCode
 from chat.models import Conversation
-from chat.sockets.door import Door, signed_in
+from chat.sockets.door import Door, read_sessions, signed_in
 from workspaces.database import in_database
 from workspaces.models import Membership, User
 
 logger = logging.getLogger(__name__)
 
-ROUND_SECONDS = 2.0
-"""How often missed events are looked for; a page is healed once two rounds in a row have seen the gap."""
-RIGHTS_EVERY = 2
-"""Every so many rounds also sessions and memberships; their ends are told to pages at once, but that may be lost."""
+ROUND_SECONDS = 4.0
+"""How often missed events and memberships are looked at. The ends of these are told at once, but that may be lost."""
+AGAIN_SECONDS = 0.5
+"""After that time a gap is looked at once more; if it is still there, the page is healed."""
+SESSIONS_EVERY = 3
+"""Every so many rounds also sessions. A changed password shows in each round."""
 _MOST_AT_ONCE = 1_000
+
+
+class Rights(IntEnum):
+    """What is asked about who may stay."""
+
+    NONE = 0
+    MEMBERSHIPS = 1
+    ALL = 2
+    """Also whether sessions still live."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +59,8 @@ class Page(Protocol):
     def conversation_ids(self) -> Collection[UUID]:
         """The conversations that it follows."""
 
-    async def looked_after(self, seen: Seen) -> None:
-        """Close the page, or heal what it missed."""
+    async def looked_after(self, seen: Seen) -> bool:
+        """Close the page, or heal what it missed; whether it misses something that may be on its way."""
 
 
 class Rounds:
@@ -78,21 +90,30 @@ class Rounds:
         while True:
             await asyncio.sleep(ROUND_SECONDS)
             number += 1
-            pages = list(self._pages)
-            asked = [(page.door, tuple(page.conversation_ids)) for page in pages]
-            try:
-                seen = await in_database(look, asked, rights=number % RIGHTS_EVERY == 0)
-            except Exception:
-                logger.warning("pages_not_looked_after", exc_info=True)
-                continue
-            told = (
-                page.looked_after(one)
-                for page, one in zip(pages, seen, strict=True)
-                if page in self._pages
-            )
-            for failure in await asyncio.gather(*told, return_exceptions=True):
-                if isinstance(failure, Exception):
-                    logger.warning("page_not_looked_after", exc_info=failure)
+            rights = Rights.ALL if number % SESSIONS_EVERY == 0 else Rights.MEMBERSHIPS
+            if behind := await self._look(list(self._pages), rights):
+                await asyncio.sleep(AGAIN_SECONDS)
+                await self._look([page for page in behind if page in self._pages], Rights.NONE)
+
+    async def _look(self, pages: Sequence[Page], rights: Rights) -> list[Page]:
+        """One look after these pages; gives those that miss something."""
+        asked = [(page.door, tuple(page.conversation_ids)) for page in pages]
+        try:
+            seen = await in_database(look, asked, rights)
+        except Exception:
+            logger.warning("pages_not_looked_after", exc_info=True)
+            return []
+        there = [pair for pair in zip(pages, seen, strict=True) if pair[0] in self._pages]
+        told = await asyncio.gather(
+            *(page.looked_after(one) for page, one in there), return_exceptions=True
+        )
+        behind = []
+        for (page, _), misses in zip(there, told, strict=True):
+            if isinstance(misses, Exception):
+                logger.warning("page_not_looked_after", exc_info=misses)
+            elif misses is True:
+                behind.append(page)
+        return behind
 
 
 _rounds: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Rounds] = weakref.WeakKeyDictionary()
@@ -103,9 +124,9 @@ def rounds() -> Rounds:
     return _rounds.setdefault(asyncio.get_running_loop(), Rounds())
 
 
-def look(pages: Sequence[tuple[Door, Collection[UUID]]], *, rights: bool) -> list[Seen]:
-    """How things stand for each page: one statement for the events, and two for the rights, however many pages there are."""
-    closing = _reasons_to_close([door for door, _ in pages]) if rights else {}
+def look(pages: Sequence[tuple[Door, Collection[UUID]]], rights: Rights) -> list[Seen]:
+    """How things stand for each page: one statement for events, memberships and sessions each, however many pages there are."""
+    closing = _reasons_to_close([door for door, _ in pages], rights) if rights else {}
     numbers = _newest_events(list({one for _, ids in pages for one in ids}))
     return [
         Seen(
@@ -120,7 +141,7 @@ def look(pages: Sequence[tuple[Door, Collection[UUID]]], *, rights: bool) -> lis
     ]
 
 
-def _reasons_to_close(doors: Sequence[Door]) -> dict[Door, CloseCode]:
+def _reasons_to_close(doors: Sequence[Door], rights: Rights) -> dict[Door, CloseCode]:
     reasons: dict[Door, CloseCode] = {}
     for start in range(0, len(doors), _MOST_AT_ONCE):
         some = doors[start : start + _MOST_AT_ONCE]
@@ -136,6 +157,9 @@ def _reasons_to_close(doors: Sequence[Door]) -> dict[Door, CloseCode]:
         users = {user.pk: user for user in members.values()}
         strangers = {door.user.pk for door in some} - users.keys()
         users |= User.objects.in_bulk(strangers) if strangers else {}
+        unread = [door for door in some if rights is Rights.ALL or door.session_hash is None]
+        if unread:
+            read_sessions(unread)
         known = signed_in(some, users)
         for door in some:
             member = members.get((door.workspace.pk, door.user.pk))

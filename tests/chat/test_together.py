@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 from uuid import UUID
 
 import pytest
 
+from audit.sealing import sealing_thread
 from chat.engine import leases, runner, steps
 from chat.engine.leases import Lease
 from chat.models import Conversation, Message, Turn
@@ -90,7 +92,7 @@ PAGES = 10
 async def test_ten_pages_at_rest_ask_for_at_most_a_statement_a_second(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """REL-311: one look for all of them: a statement each round, two more every other round."""
+    """REL-311: one look for all of them: two statements each round, and a third every third round."""
     monkeypatch.setattr(rounds, "ROUND_SECONDS", 0.25)
     async with contextlib.AsyncExitStack() as stack:
         pages = [await stack.enter_async_context(opened(chat.tenant)) for _ in range(PAGES)]
@@ -98,24 +100,43 @@ async def test_ten_pages_at_rest_ask_for_at_most_a_statement_a_second(
             await page.answer(type="subscribe", conversation_id=str(chat.conversation.pk))
         await asyncio.sleep(0.5)
         with counted() as price:
-            await asyncio.sleep(8 * rounds.ROUND_SECONDS)
-    # Eight rounds, and one that began before; of each two one looks at rights.
-    assert 8 <= len(price.statements) <= 9 + 2 * 5, price.told()
+            await asyncio.sleep(9 * rounds.ROUND_SECONDS)
+    # Nine rounds, and one that began before; of each three one looks at sessions.
+    assert 9 <= len(price.statements) <= 2 * 10 + 4, price.told()
     assert price.commits == 0
 
 
-def test_a_round_costs_a_statement_and_one_with_rights_three(chat: Chat) -> None:
-    """REL-311: at two seconds a round that is one statement a second."""
+def test_a_process_at_rest_asks_for_at_most_a_statement_a_second(chat: Chat) -> None:
+    """REL-311: its pages, the log's round and the look for turns that nobody works on, by how often each comes."""
     door = Door(chat.tenant.member, chat.tenant.workspace.slug, ip_address=None, session_key="k")
     asked: list[tuple[Door, list[UUID]]] = [(door, [chat.conversation.pk])] * PAGES
-    prices = []
-    for has_rights in (True, False):
+    rounds.look(asked, rounds.Rights.ALL)
+
+    def price_of(work: Callable[[], object]) -> int:
         with counted() as price:
-            seen = rounds.look(asked, rights=has_rights)
-        prices.append(len(price.statements))
-    assert prices == [3, 1]
-    assert sum(prices) <= rounds.RIGHTS_EVERY * rounds.ROUND_SECONDS
+            work()
+        return len(price.statements)
+
+    with_sessions = price_of(lambda: rounds.look(asked, rounds.Rights.ALL))
+    usual = price_of(lambda: rounds.look(asked, rounds.Rights.MEMBERSHIPS))
+    assert (with_sessions, usual) == (3, 2)
+    others = rounds.SESSIONS_EVERY - 1
+    per_second = (
+        (with_sessions + others * usual) / (rounds.SESSIONS_EVERY * rounds.ROUND_SECONDS)
+        + price_of(sealing_thread.something_waits) / sealing_thread.REST_SECONDS
+        + price_of(runner._find_orphans) / runner.WATCH_SECONDS
+    )
+    assert per_second <= 1.0
+
+
+def test_a_look_at_events_alone_costs_a_statement(chat: Chat) -> None:
+    """REL-311: and tells nobody of another's conversation."""
+    door = Door(chat.tenant.member, chat.tenant.workspace.slug, ip_address=None, session_key="k")
+    asked: list[tuple[Door, list[UUID]]] = [(door, [chat.conversation.pk])] * PAGES
+    with counted() as price:
+        seen = rounds.look(asked, rounds.Rights.NONE)
+    assert len(price.statements) == 1
     assert [one.newest for one in seen] == [{chat.conversation.pk: 0}] * PAGES
     foreign = Conversation.objects.across_workspaces().filter(pk=chat.conversation.pk)
     foreign.update(owner=chat.tenant.owner)
-    assert rounds.look(asked, rights=False)[0].newest == {}
+    assert rounds.look(asked, rounds.Rights.NONE)[0].newest == {}

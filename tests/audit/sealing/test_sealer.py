@@ -337,6 +337,7 @@ def test_the_thread_at_rest_asks_one_question_a_round(
 ) -> None:
     """REL-311: and an entry that is written then is sealed by the next round."""
     monkeypatch.setattr(sealing_thread, "ROUND_SECONDS", 0.05)
+    monkeypatch.setattr(sealing_thread, "REST_SECONDS", 0.05)
     write_entries(tenant, 2)
     sealing_thread.start()
     try:
@@ -348,6 +349,28 @@ def test_the_thread_at_rest_asks_one_question_a_round(
         assert price.commits == 0
         assert 5 <= len(price.statements) <= 20, price.told()
         assert set(price.statements) == {sealing_thread._WAITING}
+        write_entries(tenant, 1)
+        wait_until(lambda: not PendingSeal.objects.exists(), what="the seal")
+    finally:
+        sealing_thread.stop(30)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_thread_asks_at_once_after_its_process_has_written(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-352: at rest it asks rarely, and seals what is written here by its next round all the same."""
+    monkeypatch.setattr(sealing_thread, "ROUND_SECONDS", 0.05)
+    monkeypatch.setattr(sealing_thread, "REST_SECONDS", 3600.0)
+    write_entries(tenant, 1)
+    sealing_thread.start()
+    try:
+        wait_until(AuditCheckpoint.objects.exists, what="the first statement")
+        wait_until(lambda: not sealing_thread.something_waits(), what="rest")
+        time.sleep(0.2)
+        with counted() as price:
+            time.sleep(0.5)
+        assert price.statements == []
         write_entries(tenant, 1)
         wait_until(lambda: not PendingSeal.objects.exists(), what="the seal")
     finally:
