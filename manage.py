@@ -6,6 +6,7 @@ Runs on bare Python 3.11+: outside its own virtual environment it first makes or
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -16,9 +17,12 @@ def main(argv: list[str]) -> int:
     """Run one command and give its exit code."""
     command = argv[1] if len(argv) > 1 else "help"
     is_test = command == "test"
-    if not bootstrap.is_inside() or command in {"up", "test"}:
+    needs_tools = command in {"test", "bench"}
+    if not bootstrap.is_inside() or needs_tools or command == "up":
         try:
-            bootstrap.prepare("dev" if is_test else "runtime", with_web=command in {"up", "test"})
+            bootstrap.prepare(
+                "dev" if needs_tools else "runtime", with_web=command in {"up", "test"}
+            )
         except bootstrap.SetupFailed as error:
             print(f"Trellis cannot be set up. {error}", file=sys.stderr)
             return 2
@@ -33,6 +37,8 @@ def main(argv: list[str]) -> int:
     if command == "up":
         _announce_address(argv[2:])
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    # Imports make hundreds of thousands of objects and hardly any garbage to look for meanwhile.
+    gc.set_threshold(50_000)
     from django.core.management import execute_from_command_line
 
     try:

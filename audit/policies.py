@@ -91,7 +91,4 @@ def _read_path(line: str) -> MaskedPath:
         return read_masked_path(line)
     except InvalidInput:
         logger.error("audit_masked_path_unreadable")
-        return _EVERYTHING
-
-
-_EVERYTHING: Final = read_masked_path("$.*")
+        return read_masked_path("$.*")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from contextvars import copy_context
 from functools import partial
 from typing import Final
 
-from celery import current_app
 from django.conf import settings
 
 logger = logging.getLogger(__name__)
@@ -28,8 +28,12 @@ def enqueue(task: str, *args: str, expires: int) -> None:
         task: its name.
         expires: after how many seconds nobody needs it any more.
     """
-    if current_app.conf.broker_url != settings.CELERY_BROKER_URL:
+    if "celery" not in sys.modules:
         return  # a command in a terminal, which queues no tasks
+    from celery import current_app
+
+    if current_app.conf.broker_url != settings.CELERY_BROKER_URL:
+        return
     with _lock:
         if _waiting.get(task, 0) >= _MOST_WAITING:
             return
@@ -40,6 +44,8 @@ def enqueue(task: str, *args: str, expires: int) -> None:
 
 
 def _send(task: str, args: tuple[str, ...], expires: int) -> None:
+    from celery import current_app
+
     try:
         current_app.send_task(task, args, retry=False, expires=expires)
     except Exception:

@@ -7,8 +7,6 @@ import io
 from dataclasses import dataclass
 from typing import Final
 
-from PIL import Image
-
 from chat.documents.extracting import Unreadable
 from mcp_servers.client.images import Unshowable, clean_picture
 
@@ -38,6 +36,8 @@ def for_model(content: bytes) -> ModelPicture:
         clean = clean_picture(base64.b64encode(content).decode())
     except Unshowable as error:
         raise Unreadable(f"This picture cannot be read: {error}.") from error
+    from PIL import Image  # heavy, and few conversations hold pictures
+
     with Image.open(io.BytesIO(base64.b64decode(clean.data))) as image:
         image.thumbnail((MOST_SIDE, MOST_SIDE))
         flat = Image.new("RGB", image.size, "white")

@@ -7,9 +7,11 @@ import binascii
 import io
 import warnings
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from PIL import Image, UnidentifiedImageError
+if TYPE_CHECKING:
+    from PIL import Image
+
 
 MAX_PIXELS: Final = 25_000_000
 MAX_SIDE: Final = 2_048
@@ -45,6 +47,8 @@ def clean_picture(data: str, *, max_pixels: int = MAX_PIXELS) -> Picture:
         raw = base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError) as error:
         raise Unshowable("damaged") from error
+    from PIL import Image, UnidentifiedImageError  # heavy, and few results hold pictures
+
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)

@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
-from celery import current_app
 from django.db import transaction
 from django.db.models.signals import pre_delete
 from django.utils import timezone
@@ -123,6 +122,8 @@ def withdraw(workspace_id: UUID, remote_ids: Collection[str]) -> None:
 
 def _hand_out(workspace_id: UUID, removal_id: UUID) -> None:
     try:
+        from celery import current_app
+
         current_app.send_task(
             "mcp_servers.klavis.tasks.remove_at_klavis",
             (str(workspace_id), str(removal_id)),

@@ -12,7 +12,6 @@ from typing import Any, Final
 from urllib.parse import quote
 from uuid import UUID, uuid4
 
-import jwt
 import pydantic
 
 from mcp_servers.oauth.identity import PRIVATE_KEY, Identity
@@ -177,6 +176,8 @@ def _assertion(workspace_id: UUID, identity: Identity, issuer: IssuerMetadata) -
         "jti": uuid4().hex,
     }
     taken = issuer.token_endpoint_auth_signing_alg_values_supported or _ALGORITHMS
+    import jwt  # heavy, and needed by few sign-ins
+
     for algorithm in _ALGORITHMS:
         if algorithm in taken:
             try:
@@ -237,6 +238,8 @@ def _account_of(id_token: str | None) -> str:
     """
     if not id_token or len(id_token) > MOST_ID_TOKEN:
         return ""
+    import jwt
+
     try:
         claims = jwt.decode(id_token, options={"verify_signature": False})
     except (jwt.PyJWTError, RecursionError, ValueError):

@@ -12,7 +12,6 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from celery import current_app
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
@@ -95,6 +94,8 @@ def claim(workspace_id: UUID, server_id: UUID) -> bool:
 def hand_out_check(workspace_id: UUID, server_id: UUID) -> None:
     """Queue one check, unless one is queued or under way; however slow the workers are, checks do not pile up."""
     if claim(workspace_id, server_id):
+        from celery import current_app
+
         ids = (str(workspace_id), str(server_id))
         current_app.send_task("mcp_servers.registry.tasks.check_server", ids, expires=START_SECONDS)
 

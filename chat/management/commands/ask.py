@@ -45,6 +45,7 @@ _LOOK_SECONDS = 0.5
 
 class Command(BaseCommand):
     help = "Ask a bud one question; prints every event of the turn as a JSON line."
+    requires_system_checks: list[str] = []  # they load every page
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("question")

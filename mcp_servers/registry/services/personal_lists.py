@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import Final
 from uuid import UUID
 
-from celery import current_app
 from django.core.cache import cache
 
 from mcp_servers.models import McpServer, OAuthGrant
@@ -35,6 +34,8 @@ def look_again_if_old(server: McpServer, user_id: UUID) -> bool:
     if is_fresh or not cache.add(key, True, timeout=HOLD_SECONDS):
         return False
     try:
+        from celery import current_app
+
         current_app.send_task(
             "mcp_servers.registry.tasks.look_as_person",
             (str(server.workspace_id), str(server.pk), str(user_id)),
