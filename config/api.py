@@ -7,6 +7,8 @@ from typing import Any, cast
 
 from django.core.exceptions import RequestDataTooBig, ValidationError
 from django.urls import URLPattern, URLResolver, include, path
+from django.utils.decorators import method_decorator
+from django.views.decorators.cache import cache_control
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.renderers import OpenApiYamlRenderer
 from drf_spectacular.utils import extend_schema
@@ -98,8 +100,9 @@ class OnceYamlRenderer(OpenApiYamlRenderer):
         return cast("bytes", super().render(data, media_type, renderer_context))  # type: ignore[no-untyped-call]
 
 
+@method_decorator(cache_control(private=True, max_age=3600), name="dispatch")
 class SchemaView(SpectacularAPIView):
-    """The OpenAPI document; it tells nothing of any workspace, so everybody may read it."""
+    """The OpenAPI document; it tells nothing of any workspace, so everybody may read it, and browsers may keep it."""
 
     generator_class = OnceGenerator
     renderer_classes = [OnceYamlRenderer, *SpectacularAPIView.renderer_classes[1:]]

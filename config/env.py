@@ -145,7 +145,7 @@ class Environment(BaseSettings):
     static_root: Path | None = Field(
         None,
         validation_alias="TRELLIS_STATIC_ROOT",
-        description="Folder filled by `collectstatic`; served compressed. Absent: files are served from where they are.",
+        description="Folder filled by `collectstatic`, with compressed copies. Absent: `manage.py up` fills `staticfiles` here.",
     )
 
     # Services

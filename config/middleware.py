@@ -1,4 +1,4 @@
-"""HTTP middleware that belongs to the whole product: content security policy, common headers, static files."""
+"""HTTP middleware that belongs to the whole product: content security policy, common headers, compression."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from csp.middleware import CSPMiddleware, PolicyParts
 from django.conf import settings
+from django.middleware.gzip import GZipMiddleware
 from django.utils.deprecation import MiddlewareMixin
 from django_structlog.middlewares import RequestMiddleware
-from servestatic.middleware import ServeStaticMiddleware
 from uuid_utils.compat import uuid7
 
 from config import errors
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
     from django.http.response import HttpResponseBase
 
-_IMMUTABLE = re.compile(r"^/static/web/.+-[\w-]{8}\.\w+$")
+_COMPRESSIBLE = re.compile(
+    r"text/|application/(javascript$|json$|(.+\+)?(json|xml|yaml)$|vnd\.oai\.openapi)"
+)
 PERMISSIONS_POLICY = "camera=(), geolocation=(), microphone=(), payment=(), usb=()"
 
 
@@ -87,8 +89,18 @@ class DomainErrorMiddleware(MiddlewareMixin):
         return None
 
 
-class StaticFilesMiddleware(ServeStaticMiddleware):
-    """Static files, of which those of the web build carry a hash in their name and may be kept for ever."""
+class CompressionMiddleware(GZipMiddleware):
+    """Compresses pages, scripts and JSON.
 
-    def immutable_file_test(self, path: str, url: str) -> bool:
-        return _IMMUTABLE.match(url) is not None
+    Django appends random bytes, so that the length of a page tells nothing about a secret in it (BREACH). Streams are
+    left alone: their pieces have to arrive one by one.
+    """
+
+    def process_response(
+        self, request: HttpRequest, response: HttpResponseBase
+    ) -> HttpResponseBase:
+        """Compress it, or leave it as it is."""
+        kind = response.headers.get("Content-Type", "").partition(";")[0].strip()
+        if response.streaming or response.status_code == 206 or not _COMPRESSIBLE.match(kind):
+            return response
+        return super().process_response(request, response)

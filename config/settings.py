@@ -67,7 +67,8 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "config.middleware.ContentSecurityPolicyMiddleware",
     "config.middleware.ResponseHeadersMiddleware",
-    "config.middleware.StaticFilesMiddleware",
+    "config.static.StaticFilesMiddleware",
+    "config.middleware.CompressionMiddleware",
     "config.tracing.TracingMiddleware",
     "config.middleware.RequestLogMiddleware",
     "config.metrics.RequestMetricsMiddleware",
@@ -297,11 +298,12 @@ ADMIN_CONTENT_SECURITY_POLICY = {
 # Static files --------------------------------------------------------------------------------------------------------
 
 STATIC_URL = "/static/"
-STATIC_ROOT = TRELLIS.static_root
+# `manage.py up` fills the folder here; sources that are newer than their copy are served in its place.
+STATIC_ROOT = TRELLIS.static_root or ROOT / "staticfiles"
 WEB_DIST = ROOT / "chat" / "web" / "dist"
 STATICFILES_DIRS = [("web", WEB_DIST)] if WEB_DIST.is_dir() else []
 SERVESTATIC_USE_FINDERS = TRELLIS.static_root is None
-SERVESTATIC_AUTOREFRESH = DEBUG
+SERVESTATIC_AUTOREFRESH = True
 SERVESTATIC_MAX_AGE = 3600
 SERVESTATIC_ALLOW_ALL_ORIGINS = False
 STORAGES = {
@@ -334,12 +336,7 @@ STORAGES = {
         "BACKEND": TRELLIS.audit_report_storage,
         "OPTIONS": TRELLIS.audit_report_storage_options,
     },
-    "staticfiles": {
-        # No manifest storage: it renames the files of the web build, and lazily loaded chunks would be fetched twice.
-        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
-        if TRELLIS.static_root is None
-        else "servestatic.storage.CompressedStaticFilesStorage",
-    },
+    "staticfiles": {"BACKEND": "config.static.StaticFilesStorage"},
 }
 DJANGO_VITE = {
     "default": {

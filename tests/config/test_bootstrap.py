@@ -22,6 +22,7 @@ def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(bootstrap, "PYTHON", tmp_path / ".venv" / "bin" / "python")
     monkeypatch.setattr(bootstrap, "STATE", tmp_path / ".venv" / ".trellis")
     monkeypatch.setattr(bootstrap, "WEB", web)
+    monkeypatch.setattr(bootstrap, "STATIC", tmp_path / "staticfiles")
     locks = {"runtime": tmp_path / "runtime.lock", "dev": tmp_path / "dev.lock"}
     monkeypatch.setattr(bootstrap, "LOCKS", locks)
     (web / "src").mkdir(parents=True)
@@ -36,7 +37,9 @@ def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     def run(command: list[str], **_: object) -> None:
         line = " ".join(command)
         commands.append(line)
-        if "build" in line:
+        if "collectstatic" in line:
+            bootstrap.STATIC.mkdir(exist_ok=True)
+        elif "build" in line:
             (web / "dist").mkdir(exist_ok=True)
             (web / "dist" / "manifest.json").write_text("{}")
         elif " ci " in line:
@@ -57,7 +60,13 @@ def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def steps(ran: list[str]) -> list[str]:
     """What was done since the last look, in short."""
-    names = {"install": "uv", "sync": "packages", " ci ": "npm", "build": "web"}
+    names = {
+        "collectstatic": "static",
+        "install": "uv",
+        "sync": "packages",
+        " ci ": "npm",
+        "build": "web",
+    }
     found = [next(name for part, name in names.items() if part in line) for line in ran]
     ran.clear()
     return found
@@ -67,7 +76,7 @@ def test_everything_is_made_once(ran: list[str]) -> None:
     """Ours: the second start makes nothing."""
     bootstrap.prepare("runtime", with_web=True)
     assert "--omit=dev" in " ".join(ran)
-    assert steps(ran) == ["uv", "packages", "npm", "web"]
+    assert steps(ran) == ["uv", "packages", "npm", "web", "static"]
     bootstrap.prepare("runtime", with_web=True)
     assert steps(ran) == []
 
@@ -78,10 +87,10 @@ def test_only_what_changed_is_made_again(ran: list[str]) -> None:
     ran.clear()
     (bootstrap.WEB / "src" / "a.ts").write_text("changed")
     bootstrap.prepare("runtime", with_web=True)
-    assert steps(ran) == ["web"]
+    assert steps(ran) == ["web", "static"]
     bootstrap.LOCKS["runtime"].write_text("changed")
     bootstrap.prepare("runtime", with_web=True)
-    assert steps(ran) == ["packages"]
+    assert steps(ran) == ["packages", "static"]
     (bootstrap.WEB / "dist" / "manifest.json").unlink()
     bootstrap.prepare("runtime", with_web=True)
     assert steps(ran) == ["web"]
@@ -114,7 +123,7 @@ def test_a_failed_step_is_tried_again(ran: list[str], monkeypatch: pytest.Monkey
     monkeypatch.setattr(bootstrap, "_run", works)
     ran.clear()
     bootstrap.prepare("runtime", with_web=True)
-    assert steps(ran) == ["npm", "web"]
+    assert steps(ran) == ["npm", "web", "static"]
 
 
 def test_an_old_python_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:

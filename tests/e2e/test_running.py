@@ -9,9 +9,11 @@ import urllib.request
 from pathlib import Path
 
 import psutil
+from playwright.sync_api import Page, expect
 
 from config.bootstrap import PYTHON, ROOT
 from tests.e2e.conftest import STOP_SECONDS, RunningTrellis, start_trellis, stop_trellis
+from tests.e2e.people import MEMBER, enter
 
 
 def free_port() -> int:
@@ -104,3 +106,17 @@ def test_a_foreign_host_and_two_hosts_are_refused(trellis: RunningTrellis) -> No
             connection.sendall(f"{text}Connection: close\r\n\r\n".encode())
             status = int(connection.recv(4096).split()[1])
         assert status in {400, 403, 404}, text
+
+
+def test_the_first_load_of_the_chat_is_light(page: Page) -> None:
+    """REL-370: the page and all that it loads, as they go over the wire to a browser that holds nothing."""
+    enter(page, MEMBER)
+    session = page.context.new_cdp_session(page)
+    session.send("Network.enable")
+    session.send("Network.setCacheDisabled", {"cacheDisabled": True})
+    sizes: list[float] = []
+    session.on("Network.loadingFinished", lambda event: sizes.append(event["encodedDataLength"]))
+    page.goto("/w/demo/", wait_until="networkidle")
+    expect(page.get_by_role("textbox", name="Message")).to_be_visible()
+    assert len(sizes) > 5
+    assert sum(sizes) < 180_000

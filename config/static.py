@@ -1,0 +1,77 @@
+"""Static files: compressed when they are collected, and served as they are on disk at that moment."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from servestatic.compress import Compressor
+from servestatic.middleware import ServeStaticMiddleware
+from servestatic.storage import CompressedStaticFilesStorage
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+    from django.http.response import HttpResponseBase
+    from servestatic.responders import StaticFile
+
+_IMMUTABLE = re.compile(r"^/static/web/.+-[\w-]{8}\.\w+$")
+
+
+class StaticFilesMiddleware(ServeStaticMiddleware):
+    """Serves what is under the static prefix. Files of the web build have a hash in their name and are kept for ever.
+
+    Each request looks at the disk (`SERVESTATIC_AUTOREFRESH`): a file that was rebuilt meanwhile has another length, and
+    a browser would wait for the rest of the one that was promised.
+    """
+
+    async def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if not request.path_info.startswith(self.static_prefix):
+            return await self.get_response(request)
+        answer: HttpResponseBase = await super().__call__(request)
+        return answer
+
+    def immutable_file_test(self, path: str, url: str) -> bool:
+        return _IMMUTABLE.match(url) is not None
+
+    def add_file_to_dictionary(self, *_: Any, **__: Any) -> None:
+        """Read nothing when the server starts: requests look at the disk."""
+
+    def get_static_file(
+        self, path: str, url: str, stat_cache: dict[str, os.stat_result] | None = None
+    ) -> StaticFile:
+        """Give the collected file in place of its source, as long as it is the same: it has compressed copies."""
+        collected = Path(settings.STATIC_ROOT, url.removeprefix(self.static_prefix))
+        if self.use_finders and _is_copy(collected, of=Path(path)):
+            path = str(collected)
+        return super().get_static_file(path, url)
+
+
+def _is_copy(collected: Path, *, of: Path) -> bool:
+    try:
+        copy, source = collected.stat(), of.stat()
+    except (OSError, ValueError):
+        return False
+    return copy.st_size == source.st_size and copy.st_mtime >= source.st_mtime
+
+
+class StaticFilesStorage(CompressedStaticFilesStorage):
+    """Compresses what `collectstatic` collects.
+
+    It renames nothing: the web build names its own files, and lazily loaded chunks would be fetched twice.
+    """
+
+    def create_compressor(self, **options: Any) -> Compressor:
+        return _Compressor(**options)
+
+
+class _Compressor(Compressor):
+    def compress(self, path: str | os.PathLike[str]) -> list[str]:
+        """As its base; nothing to do for a file whose compressed copy carries the file's own time."""
+        source, packed = Path(path), Path(f"{os.fspath(path)}.gz")
+        if packed.exists() and abs(packed.stat().st_mtime - source.stat().st_mtime) < 0.001:
+            return []
+        made: list[str] = super().compress(path)
+        return made
