@@ -30,8 +30,8 @@ class StaticFilesMiddleware(ServeStaticMiddleware):
     async def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if not request.path_info.startswith(self.static_prefix):
             return await self.get_response(request)
-        answer: HttpResponseBase = await super().__call__(request)
-        return answer
+        static: HttpResponseBase = await super().__call__(request)
+        return static
 
     def immutable_file_test(self, path: str, url: str) -> bool:
         return _IMMUTABLE.match(url) is not None
