@@ -74,6 +74,7 @@ class BudForm(forms.ModelForm):
             "mcp_config",
             "tool_protocol",
             "makes_artifacts",
+            "takes_all_tools",
             "is_archived",
         ]
 
@@ -85,6 +86,9 @@ class BudForm(forms.ModelForm):
         if self.workspace_id is not None:
             offered = offered_servers(self.workspace_id).order_by("name")
             cast("forms.ModelMultipleChoiceField", self.fields["servers"]).queryset = offered
+        if self.instance._state.adding:
+            self.fields["takes_all_tools"].initial = True
+            self.initial["takes_all_tools"] = True
         config = self.instance.mcp_config if isinstance(self.instance.mcp_config, dict) else {}
         self.fields["servers"].initial = config.get("servers", [])
         is_looked_up = config.get("tool_exposure") == ToolExposure.ON_DEMAND
@@ -144,6 +148,7 @@ class BudAdmin(WorkspaceModelAdmin):
             _("Tools"),
             {
                 "fields": [
+                    "takes_all_tools",
                     "servers",
                     "tools_on_demand",
                     "tool_protocol",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -9,8 +10,10 @@ from django.apps import AppConfig
 
 if TYPE_CHECKING:
     from chat.engine.waking import Runner
-    from mcp_servers.models import InputRequest
+    from mcp_servers.models import InputRequest, McpServer
+    from mcp_servers.registry.bud_choices import BudChoice
     from mcp_servers.registry.sampling import SamplingResult, SamplingTask
+    from workspaces.actors import Actor
 
 
 class ChatConfig(AppConfig):
@@ -22,6 +25,7 @@ class ChatConfig(AppConfig):
         from chat.engine.waking import run_with
         from chat.models import Bud, ModelProvider, WebhookEndpoint
         from chat.services.membership_end import listen_to_leaving
+        from mcp_servers.registry.bud_choices import register_buds
         from mcp_servers.registry.elicitation import register_listener
         from mcp_servers.registry.model_choices import register_providers
         from mcp_servers.registry.sampling import register_model
@@ -31,7 +35,13 @@ class ChatConfig(AppConfig):
             Bud,
             (
                 *("slug", "name", "system_prompt", "provider", "model", "parameters"),
-                *("mcp_config", "tool_protocol", "makes_artifacts", "is_archived"),
+                *(
+                    "mcp_config",
+                    "tool_protocol",
+                    "makes_artifacts",
+                    "takes_all_tools",
+                    "is_archived",
+                ),
             ),
         )
         watch(ModelProvider, ("name", "base_url", "api_key", "default_model", "is_active"))
@@ -40,6 +50,7 @@ class ChatConfig(AppConfig):
         reporting.tell_reports()
         register_model(_ask_model)
         register_providers(_providers_of)
+        register_buds(_buds_of, _put_into_buds)
         register_listener(_tell_of_input)
         listen_to_leaving()
         metrics.register()
@@ -56,6 +67,23 @@ def _providers_of(workspace_id: UUID) -> list[tuple[UUID, str]]:
 
     rows = ModelProvider.objects.for_workspace(workspace_id).filter(is_active=True)
     return list(rows.order_by("name").values_list("pk", "name"))
+
+
+def _buds_of(workspace_id: UUID) -> list[BudChoice]:
+    from chat.models import Bud
+    from mcp_servers.registry.bud_choices import BudChoice
+
+    rows = Bud.objects.for_workspace(workspace_id).filter(is_archived=False).order_by("name")
+    return [
+        BudChoice(pk, name, takes_all)
+        for pk, name, takes_all in rows.values_list("pk", "name", "takes_all_tools")
+    ]
+
+
+def _put_into_buds(server: McpServer, bud_ids: Sequence[UUID], actor: Actor) -> None:
+    from chat.services.buds import put_server_into_buds
+
+    put_server_into_buds(server=server, bud_ids=bud_ids, actor=actor)
 
 
 def _tell_of_input(row: InputRequest) -> None:

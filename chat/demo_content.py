@@ -51,6 +51,7 @@ class DemoBud:
     starter_prompts: tuple[str, ...]
     programs: tuple[ProgramSeed, ...]
     makes_artifacts: bool = False
+    takes_all_tools: bool = False
 
 
 BUDS = (
@@ -101,10 +102,11 @@ BUDS = (
         slug="companion",
         name="Companion",
         avatar="🌱",
-        description="Has all tools of this workspace's demo servers.",
+        description="Has all tools of this workspace, also those you add later.",
         system_prompt="You are a helpful companion. Use tools where they help.",
         starter_prompts=("What can you do?", "Think aloud: what time is it in Tokyo?"),
         programs=(TIME_SERVER, NOTES_SERVER),
+        takes_all_tools=True,
     ),
 )
 
@@ -189,6 +191,7 @@ def _seed_bud(
             "system_prompt": bud.system_prompt,
             "starter_prompts": list(bud.starter_prompts),
             "makes_artifacts": bud.makes_artifacts,
+            "takes_all_tools": bud.takes_all_tools,
             "mcp_config": {"servers": [str(servers[seed.slug].pk) for seed in bud.programs]},
         },
     )

@@ -31,6 +31,7 @@ def servers_of(
         user_id=conversation.owner_id if conversation is not None else user_id,
         bud_servers=bud.mcp.servers,
         added=overrides.additional_servers,
+        takes_all_tools=bud.takes_all_tools,
     )
     off = set(overrides.disabled_servers)
     return tuple(_switched_off(one) if _may_be_off(one, off) else one for one in judged)

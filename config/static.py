@@ -28,10 +28,11 @@ class StaticFilesMiddleware(ServeStaticMiddleware):
     """
 
     async def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        if not request.path_info.startswith(self.static_prefix):
-            return await self.get_response(request)
-        static: HttpResponseBase = await super().__call__(request)
-        return static
+        is_static = request.path_info.startswith(self.static_prefix)
+        answer: HttpResponseBase = await (
+            super().__call__(request) if is_static else self.get_response(request)
+        )
+        return answer
 
     def immutable_file_test(self, path: str, url: str) -> bool:
         return _IMMUTABLE.match(url) is not None

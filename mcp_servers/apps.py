@@ -25,6 +25,7 @@ class McpServersConfig(AppConfig):
                 *("name", "owner", "transport", "url", "program", "parameters", "headers", "env"),
                 *("auth_type", "auth_config", "connection_config", "is_active", "is_blocked"),
                 *("trusts_annotations", "allows_new_tools", "answers_elicitation", "sampling"),
+                "is_used_everywhere",
                 *("uses_instructions", "sampling_daily_tokens", "sampling_provider_id", "roots"),
             ),
         )

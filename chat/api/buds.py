@@ -64,6 +64,7 @@ class BudOutput(serializers.ModelSerializer[Bud]):
             "problems",
             "tool_protocol",
             "makes_artifacts",
+            "takes_all_tools",
             "is_archived",
             "created_at",
             "updated_at",
@@ -121,6 +122,10 @@ class BudInput(serializers.Serializer[Any]):
     )
     makes_artifacts = serializers.BooleanField(
         required=False, help_text="Offers tools to create and change files of the conversation."
+    )
+    takes_all_tools = serializers.BooleanField(
+        required=False,
+        help_text="Uses, besides the servers it names, every server of the workspace that is meant for all buds. New buds do, unless you say no.",
     )
     is_archived = serializers.BooleanField(required=False)
 

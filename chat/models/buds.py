@@ -131,6 +131,14 @@ class Bud(WorkspaceModel):
     makes_artifacts = models.BooleanField(
         default=False, help_text=_("Offers tools to create and change files of the conversation.")
     )
+    takes_all_tools = models.BooleanField(
+        _("takes all tools"),
+        default=False,
+        db_default=False,
+        help_text=_(
+            "Uses the servers below and every server of the workspace that is meant for all buds, also those added later."
+        ),
+    )
     is_archived = models.BooleanField(default=False)
 
     class Meta(WorkspaceModel.Meta):

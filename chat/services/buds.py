@@ -31,6 +31,7 @@ FIELDS = (
     "mcp_config",
     "tool_protocol",
     "makes_artifacts",
+    "takes_all_tools",
     "is_archived",
 )
 
@@ -39,13 +40,13 @@ FIELDS = (
 def create_bud(
     *, workspace_id: UUID, actor: Actor, values: dict[str, Any], provider_id: UUID | None = None
 ) -> Bud:
-    """Make a bud out of checked values (those of FIELDS).
+    """Make a bud out of checked values (those of FIELDS). It takes all tools, unless the values say otherwise.
 
     Raises:
         InvalidInput: a value does not fit, or names a server or provider that is not of here.
     """
     require(actor, Permission.MANAGE_BUDS, workspace_id=workspace_id)
-    bud = Bud(workspace_id=workspace_id)
+    bud = Bud(workspace_id=workspace_id, takes_all_tools=True)
     _assign(bud, values, provider_id)
     bud.save(force_insert=True)
     record_created(bud, actor=actor)
@@ -73,6 +74,29 @@ def update_bud(
         bud.save()
     _announce(bud)
     return bud
+
+
+@transaction.atomic
+def put_server_into_buds(*, server: McpServer, bud_ids: Iterable[UUID], actor: Actor) -> None:
+    """Have these buds use a server of their workspace, besides those that they use already.
+
+    Raises:
+        InvalidInput: there is no such bud here.
+    """
+    require(actor, Permission.MANAGE_BUDS, workspace_id=server.workspace_id)
+    wanted = set(bud_ids)
+    rows = Bud.objects.for_workspace(server.workspace_id).filter(pk__in=wanted, is_archived=False)
+    buds = list(rows.select_for_update(of=("self",)))
+    if len(buds) != len(wanted):
+        raise InvalidInput(fields={"bud_ids": ["A bud named here is not in this workspace."]})
+    for bud in buds:
+        if server.pk in bud.mcp.servers:
+            continue
+        named = [*(bud.mcp_config.get("servers") or []), str(server.pk)]
+        with tracked_change(bud, actor=actor):
+            bud.mcp_config = {**bud.mcp_config, "servers": named}
+            bud.save(update_fields=["mcp_config", "updated_at"])
+        _announce(bud)
 
 
 def offered_servers(workspace_id: UUID) -> WorkspaceQuerySet[McpServer]:

@@ -441,6 +441,7 @@ def _add_server(instance: KlavisInstance) -> McpServer:
         number += 1
         name = f"{instance.title[: MAX_NAME_LENGTH - 4]} {number}"
     server = McpServer(
+        is_used_everywhere=True,
         workspace_id=instance.workspace_id,
         name=name,
         scope=ServerScope.PERSONAL if instance.user_id else ServerScope.WORKSPACE,

@@ -244,6 +244,13 @@ class McpServer(WorkspaceModel):
     )
     connection_config = models.JSONField(default=dict, blank=True)
     is_active = models.BooleanField(_("active"), default=True)
+    is_used_everywhere = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text=_(
+            "In every bud that takes all tools; of a person's own server: in all their chats."
+        ),
+    )
     is_blocked = models.BooleanField(default=False, editable=False)
     """An administrator switched somebody's own server off; its owner cannot switch it on again."""
     trusts_annotations = models.BooleanField(

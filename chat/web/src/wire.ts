@@ -572,6 +572,11 @@ export interface Bud {
   tool_protocol: "auto" | "native" | "fenced_json";
   /** Offers tools to create and change files of the conversation. */
   makes_artifacts: boolean;
+  /**
+   * Uses the servers below and every server of the workspace that is meant for all buds, also those added
+   * later.
+   */
+  takes_all_tools: boolean;
   is_archived: boolean;
   created_at: string;
   updated_at: string;
@@ -635,7 +640,7 @@ export interface EffectiveServer {
   id: string;
   name: string;
   scope: string | null;
-  source: "required" | "bud" | "conversation" | "personal";
+  source: "required" | "bud" | "all_tools" | "conversation" | "personal";
   is_usable: boolean;
   code: string;
   reason: string;

@@ -68,6 +68,17 @@ class CatalogueInstallInput(CatalogueEntryInput):
     secret = serializers.CharField(
         max_length=8000, required=False, write_only=True, allow_blank=True
     )
+    is_used_everywhere = serializers.BooleanField(
+        required=False,
+        default=True,
+        help_text="In every bud that takes all tools; for the caller alone: in all their chats.",
+    )
+    bud_ids = serializers.ListField(
+        child=serializers.UUIDField(),
+        required=False,
+        max_length=100,
+        help_text="Buds that use it, whatever tools they take.",
+    )
 
 
 class CatalogueUninstallInput(CatalogueEntryInput):
@@ -137,6 +148,8 @@ class CatalogueViewSet(WorkspaceViewSet):
                 actor=self.actor,
                 for_workspace=values["for_workspace"],
                 secret=values.get("secret", ""),
+                is_used_everywhere=values["is_used_everywhere"],
+                bud_ids=values.get("bud_ids", ()),
             )
         told = {"server_id": done.server.pk if done.server is not None else None, "url": done.url}
         return Response(InstallingOutput(told).data, status=201)

@@ -63,7 +63,7 @@ class ServerOutput(serializers.ModelSerializer[McpServer]):
             *("id", "name", "transport", "protocol", "url", "program", "parameters"),
             *("has_headers", "has_env", "auth_type", "has_credentials", "connection_config"),
             *("account_use", "oauth_scope", "callback_urls"),
-            *("is_active", "trusts_annotations", "allows_new_tools", "scope"),
+            *("is_active", "is_used_everywhere", "trusts_annotations", "allows_new_tools", "scope"),
             *("answers_elicitation", "uses_instructions", "sampling", "sampling_daily_tokens"),
             *("sampling_provider_id", "sampling_model", "roots", "log_level"),
             *("status", "status_reason", "latency_ms", "consecutive_failures"),
@@ -153,6 +153,17 @@ class ServerInput(StrictSerializer):
         required=False, help_text="Times and limits; see the documentation."
     )
     is_active = serializers.BooleanField(required=False)
+    is_used_everywhere = serializers.BooleanField(
+        required=False,
+        help_text="In every bud that takes all tools; your own server: in all your chats. New servers are, unless you say no.",
+    )
+    bud_ids = serializers.ListField(
+        child=serializers.UUIDField(),
+        required=False,
+        write_only=True,
+        max_length=100,
+        help_text="Buds that use it from now on, whatever tools they take.",
+    )
     trusts_annotations = serializers.BooleanField(required=False)
     allows_new_tools = serializers.BooleanField(required=False)
     answers_elicitation = serializers.BooleanField(required=False)
@@ -328,6 +339,8 @@ def _draft(values: dict[str, Any]) -> ServerDraft:
         oauth_scope=values.get("oauth_scope"),
         connection_config=cast("dict[str, object] | None", values.get("connection_config")),
         is_active=values.get("is_active"),
+        is_used_everywhere=values.get("is_used_everywhere"),
+        bud_ids=values.get("bud_ids", ()),
         trusts_annotations=values.get("trusts_annotations"),
         allows_new_tools=values.get("allows_new_tools"),
         answers_elicitation=values.get("answers_elicitation"),

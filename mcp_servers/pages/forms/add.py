@@ -22,6 +22,7 @@ from mcp_servers.pages.forms.common import (
     SCOPE_LABEL,
     SECRET_HELP,
     SECRET_LABEL,
+    UseFields,
     read_auth,
     read_lines,
 )
@@ -30,7 +31,7 @@ from mcp_servers.registry.services.drafts import MAX_SCOPE_LENGTH
 from workspaces.outbound import MAX_URL_LENGTH
 
 
-class AddServerForm(forms.Form):
+class AddServerForm(UseFields):
     """A server by its address."""
 
     name = forms.CharField(
@@ -110,6 +111,7 @@ class AddServerForm(forms.Form):
             headers=read_lines(values["headers"], separator=":", field="headers"),
             protocol=Protocol(values["protocol"]),
             trusts_annotations=values["trusts_annotations"],
+            **self.use_values(),
         )
 
 
@@ -119,7 +121,20 @@ class PersonalServerForm(AddServerForm):
     # How Django leaves out fields of the parent.
     trusts_annotations = None  # type: ignore[assignment]
     account_use = None  # type: ignore[assignment]
+    use = None  # type: ignore[assignment]
+    bud_ids = None  # type: ignore[assignment]
     prefix = "personal"
+
+    is_used_everywhere = forms.BooleanField(
+        label=_("Use in all my chats"),
+        required=False,
+        initial=True,
+        help_text=_("You can switch it off in a single chat, and change this in its settings."),
+    )
+
+    def use_values(self) -> dict[str, Any]:
+        """The answer, as a draft takes it."""
+        return {"is_used_everywhere": self.cleaned_data["is_used_everywhere"]}
 
     def draft(self) -> ServerDraft:
         """What the form says.
@@ -131,7 +146,7 @@ class PersonalServerForm(AddServerForm):
         return super().draft()
 
 
-class ProgramForm(forms.Form):
+class ProgramForm(UseFields):
     """A program from the platform's catalogue, with the parameters of every program on offer."""
 
     name = forms.CharField(
@@ -206,4 +221,5 @@ class ProgramForm(forms.Form):
             parameters={name: value for name, value in parameters.items() if value},
             env=env or None,
             trusts_annotations=values["trusts_annotations"],
+            **self.use_values(),
         )

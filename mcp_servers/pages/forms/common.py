@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final
+from enum import StrEnum
+from typing import Any, Final
+from uuid import UUID
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.client.values import Protocol
 from mcp_servers.models.servers import OAUTH_TYPES, AccountUse, AuthType
+from mcp_servers.registry.bud_choices import buds_of
 from workspaces.errors import DomainError, InvalidInput
 
 SECRET_HELP: Final = _("Stored encrypted, and never shown again.")
@@ -33,6 +36,60 @@ PROTOCOL_CHOICES: Final = [
     (Protocol.LEGACY.value, _("With sessions (until 2025-11-25)")),
     (Protocol.MODERN.value, _("Stateless (2026-07-28)")),
 ]
+
+
+class ServerUse(StrEnum):
+    """Where a server of the workspace is used once it is added."""
+
+    EVERY_BUD = "every_bud"
+    CHOSEN_BUDS = "chosen_buds"
+    ON_REQUEST = "on_request"
+
+
+USE_CHOICES: Final = [
+    (ServerUse.EVERY_BUD.value, _("In every bud that takes all tools")),
+    (ServerUse.CHOSEN_BUDS.value, _("In the buds chosen below")),
+    (ServerUse.ON_REQUEST.value, _("Only in chats where somebody adds it")),
+]
+
+
+class UseFields(forms.Form):
+    """Asks where a new server of the workspace is used."""
+
+    use = forms.ChoiceField(
+        label=_("Where it is used"),
+        choices=USE_CHOICES,
+        initial=ServerUse.EVERY_BUD.value,
+        required=False,
+        widget=forms.RadioSelect,
+    )
+    bud_ids = forms.TypedMultipleChoiceField(
+        label=_("Buds"), coerce=UUID, required=False, widget=forms.CheckboxSelectMultiple
+    )
+
+    def __init__(self, *args: Any, workspace_id: UUID, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "use" not in self.fields:
+            return
+        self.order_fields([name for name in self.fields if name not in ("use", "bud_ids")])
+        buds = [(str(bud.id), bud.name) for bud in buds_of(workspace_id)]
+        self.fields["bud_ids"].choices = buds  # type: ignore[attr-defined]
+        if not buds:
+            self.fields.pop("bud_ids")
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        is_chosen = cleaned.get("use") == ServerUse.CHOSEN_BUDS
+        if is_chosen and not cleaned.get("bud_ids"):
+            self.add_error("bud_ids" if "bud_ids" in self.fields else "use", _("Choose a bud."))
+        return cleaned
+
+    def use_values(self) -> dict[str, Any]:
+        """The answer, as a draft takes it."""
+        values = self.cleaned_data
+        use = ServerUse(values.get("use") or ServerUse.EVERY_BUD)
+        chosen = values.get("bud_ids", ()) if use is ServerUse.CHOSEN_BUDS else ()
+        return {"is_used_everywhere": use is ServerUse.EVERY_BUD, "bud_ids": tuple(chosen)}
 
 
 def read_lines(text: str, *, separator: str, field: str) -> dict[str, str]:

@@ -121,6 +121,11 @@ class SettingsForm(forms.Form):
             " Stored encrypted, and never shown again."
         ),
     )
+    is_used_everywhere = forms.BooleanField(
+        label=_("Use in every bud that takes all tools"),
+        required=False,
+        help_text=_("Otherwise only buds and chats that name this server use it."),
+    )
     trusts_annotations = forms.BooleanField(
         label=_("Trust what this server says about its tools"),
         required=False,
@@ -182,6 +187,9 @@ class SettingsForm(forms.Form):
         elif server.transport == transports.STDIO or server.hosted_by:
             self._leave_out(*_TARGET)
         if server.owner_id is not None:
+            everywhere = self.fields["is_used_everywhere"]
+            everywhere.label = _("Use in all my chats")
+            everywhere.help_text = _("Otherwise only chats that you add it to use it.")
             self._leave_out(*_NOT_PERSONAL)
             self.fields.pop(_OF_SHARED, None)
 
@@ -192,7 +200,7 @@ class SettingsForm(forms.Form):
             *("name", "transport", "url", "protocol", "auth_type", "trusts_annotations"),
             *("allows_new_tools", "answers_elicitation", "uses_instructions", "sampling"),
             *("sampling_daily_tokens", "sampling_model", "log_level"),
-            *("account_use", "oauth_scope"),
+            *("account_use", "oauth_scope", "is_used_everywhere"),
         )
         roots = [f"{root.get('name') or 'Folder'} = {root['uri']}" for root in server.roots]
         return {
@@ -222,6 +230,7 @@ class SettingsForm(forms.Form):
             account_use=AccountUse(values["account_use"]) if values.get("account_use") else None,
             oauth_scope=values.get("oauth_scope"),
             headers=self._headers(values),
+            is_used_everywhere=values["is_used_everywhere"],
             trusts_annotations=values.get("trusts_annotations"),
             allows_new_tools=values["allows_new_tools"],
             answers_elicitation=values["answers_elicitation"],

@@ -15,7 +15,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from mcp_servers.models.hosting import all_hosts
+from mcp_servers.pages.forms import UseFields
 from mcp_servers.pages.views.common import can_manage, servers_url, switch, workspace_of
+from mcp_servers.registry.bud_choices import buds_of
 from mcp_servers.registry.catalogue import services
 from mcp_servers.registry.catalogue.listing import list_entries
 from mcp_servers.registry.catalogue.values import AUTH_LABELS
@@ -49,6 +51,7 @@ def install(
             actor=request.actor,
             for_workspace=request.POST.get("for") == "workspace",
             secret=request.POST.get("secret", "").strip(),
+            **_use_of(request, for_workspace=request.POST.get("for") == "workspace"),
         )
     except (PermissionDenied, NotFound):
         raise
@@ -108,11 +111,22 @@ def _page(request: WorkspaceRequest, *, error: str = "", status: int = 200) -> H
         "query": search,
         "category": category,
         "can_manage": can_manage(request),
+        "buds": buds_of(workspace.pk) if can_manage(request) else [],
         "allows_personal": workspace.allows_personal_servers,
         "hosts": [host for host in all_hosts() if not host.is_set_up(workspace.pk)],
         "error": error,
     }
     return render(request, "mcp_servers/catalogue.html", context, status=status)
+
+
+def _use_of(request: WorkspaceRequest, *, for_workspace: bool) -> dict[str, Any]:
+    """Where the page says that the server shall be used; without a word about it, everywhere."""
+    if not for_workspace:
+        return {}
+    use = UseFields(request.POST, workspace_id=workspace_of(request).pk)
+    if not use.is_valid():
+        raise InvalidInput(" ".join(str(text) for texts in use.errors.values() for text in texts))
+    return use.use_values()
 
 
 def _home(request: WorkspaceRequest) -> str:

@@ -59,7 +59,7 @@ def server(request: WorkspaceRequest, workspace_slug: str, server_id: UUID) -> H
 @login_required
 def add(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Add a server by its address, and look at it."""
-    form = AddServerForm(request.POST)
+    form = AddServerForm(request.POST, workspace_id=workspace_of(request).pk)
     return _add(request, form) or _page(request, forms={"add_form": form}, form_open="add")
 
 
@@ -67,7 +67,7 @@ def add(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
 @login_required
 def add_from_catalogue(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Add a program of the catalogue, and look at it."""
-    form = ProgramForm(request.POST)
+    form = ProgramForm(request.POST, workspace_id=workspace_of(request).pk)
     forms = {"program_form": form}
     return _add(request, form) or _page(request, forms=forms, form_open="catalogue")
 
@@ -76,7 +76,7 @@ def add_from_catalogue(request: WorkspaceRequest, workspace_slug: str) -> HttpRe
 @login_required
 def add_personal(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Add a server of the person's own, and look at it."""
-    form = PersonalServerForm(request.POST)
+    form = PersonalServerForm(request.POST, workspace_id=workspace_of(request).pk)
     forms = {"personal_form": form}
     return _add(request, form) or _page(request, forms=forms, form_open="personal")
 
@@ -86,7 +86,7 @@ def add_personal(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse
 def try_out(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Look at a server that is not saved."""
     workspace = workspace_of(request)
-    form = AddServerForm(request.POST)
+    form = AddServerForm(request.POST, workspace_id=workspace_of(request).pk)
     try:
         if not form.is_valid():
             told = "; ".join(
@@ -251,12 +251,14 @@ def _page(
         "form_open": form_open,
         "add_form": None,
         "program_form": None,
-        "personal_form": PersonalServerForm() if workspace.allows_personal_servers else None,
+        "personal_form": PersonalServerForm(workspace_id=workspace.pk)
+        if workspace.allows_personal_servers
+        else None,
         "programs": [],
     }
     if is_manager:
-        choosing = (forms or {}).get("program_form") or ProgramForm()
-        context["add_form"] = AddServerForm()
+        choosing = (forms or {}).get("program_form") or ProgramForm(workspace_id=workspace.pk)
+        context["add_form"] = AddServerForm(workspace_id=workspace.pk)
         if choosing.programs:
             context["program_form"] = choosing
             context["programs"] = choosing.programs

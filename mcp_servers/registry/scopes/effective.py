@@ -4,8 +4,9 @@ Precedence, from the first to the last:
 
 1. servers that the platform requires everywhere;
 2. the bud's own, in the bud's order;
-3. those added in the conversation that belong to the workspace or to the platform;
-4. the person's own, whether the bud or the conversation names them.
+3. those that every bud uses that takes all tools, by name;
+4. those added in the conversation that belong to the workspace or to the platform;
+5. the person's own: those for all their chats, and those that the conversation names.
 
 A name belongs to the first server that has it: a later one whose name is the same, or looks the same (case, accents
 and letters of other alphabets do not count), is not used and says so. So nobody's own server can pass for one of the
@@ -38,10 +39,12 @@ class ServerSource(StrEnum):
 
     REQUIRED = "required"
     BUD = "bud"
+    ALL_TOOLS = "all_tools"
     CONVERSATION = "conversation"
     PERSONAL = "personal"
 
 
+_NOBODY: Final = UUID(int=0)
 _RANKS: Final = {source: rank for rank, source in enumerate(ServerSource)}
 _UNKNOWN: Final = "It does not exist in this workspace, or belongs to somebody else."
 
@@ -89,6 +92,7 @@ def effective_servers(
     user_id: UUID | None,
     bud_servers: Sequence[UUID],
     added: Sequence[UUID] = (),
+    takes_all_tools: bool = False,
     rows: Sequence[McpServer] | None = None,
 ) -> tuple[EffectiveServer, ...]:
     """Every server that is considered for a conversation, in the order of precedence, with a reason for each.
@@ -97,40 +101,67 @@ def effective_servers(
         user_id: whose conversation it is; None: nobody's, so no personal server is used.
         bud_servers: what the bud names.
         added: what the conversation names besides.
+        takes_all_tools: whether the bud uses what is meant for all buds.
         rows: the servers, with `workspace` and `global_server` at hand; None: they are read, in one query.
     """
     wanted = list(dict.fromkeys([*bud_servers, *added]))
     if rows is None:
-        rows = list(candidates(workspace_id=workspace_id, ids=wanted))
+        rows = list(
+            candidates(
+                workspace_id=workspace_id,
+                ids=wanted,
+                user_id=user_id,
+                takes_all_tools=takes_all_tools,
+            )
+        )
     known = {row.pk: row for row in rows if row.workspace_id == workspace_id}
     required = [row.pk for row in known.values() if _is_required(row)]
-    of_bud = set(bud_servers)
+    everywhere = [row for row in known.values() if row.is_used_everywhere and row.is_active]
+    for_all = [row.pk for row in everywhere if row.owner_id is None and takes_all_tools]
+    own = [row.pk for row in everywhere if row.owner_id is not None and row.owner_id == user_id]
+    of_bud, of_all = set(bud_servers), set(for_all)
     considered = [
-        (server_id, _source(known.get(server_id), in_bud=server_id in of_bud))
-        for server_id in dict.fromkeys([*required, *wanted])
+        (
+            server_id,
+            _source(known.get(server_id), in_bud=server_id in of_bud, in_all=server_id in of_all),
+        )
+        for server_id in dict.fromkeys([*required, *wanted, *for_all, *own])
     ]
     considered.sort(key=lambda one: _RANKS[one[1]])
     return tuple(_judge(considered, known, user_id))
 
 
-def candidates(*, workspace_id: UUID, ids: Iterable[UUID]) -> Iterable[McpServer]:
-    """The rows that effective_servers() needs for these ids."""
+def candidates(
+    *,
+    workspace_id: UUID,
+    ids: Iterable[UUID],
+    user_id: UUID | None = None,
+    takes_all_tools: bool = False,
+) -> Iterable[McpServer]:
+    """The rows that effective_servers() needs for these ids, and besides for this person and this bud."""
     wanted = list(ids)
-    return _candidates(len(wanted)).all(workspace_id, *wanted)
+    statement = _candidates(len(wanted), takes_all_tools)
+    return statement.all(workspace_id, user_id or _NOBODY, *wanted)
 
 
-@lru_cache(maxsize=64)
-def _candidates(count: int) -> PreparedRows[McpServer]:
+@lru_cache(maxsize=128)
+def _candidates(count: int, takes_all_tools: bool) -> PreparedRows[McpServer]:
     """The statement for so many ids."""
 
-    def build(workspace_id: UUID, *ids: UUID) -> Any:
+    def build(workspace_id: UUID, user_id: UUID, *ids: UUID) -> Any:
+        everywhere = Q(is_used_everywhere=True, is_active=True)
+        wanted = Q(pk__in=ids) | Q(global_server__is_required=True)
+        wanted |= everywhere & Q(owner=user_id, workspace__allows_personal_servers=True)
+        if takes_all_tools:
+            wanted |= everywhere & Q(owner=None)
         return (
             McpServer.objects.for_workspace(workspace_id)
-            .filter(Q(pk__in=ids) | Q(global_server__is_required=True))
+            .filter(wanted)
             .select_related("workspace", "global_server", "program")
+            .order_by("name", "id")
         )
 
-    return PreparedRows(build, *[UUID] * (count + 1))
+    return PreparedRows(build, *[UUID] * (count + 2))
 
 
 def usable_ids(servers: Iterable[EffectiveServer]) -> list[UUID]:
@@ -142,12 +173,14 @@ def _is_required(row: McpServer) -> bool:
     return row.global_server is not None and row.global_server.is_required
 
 
-def _source(row: McpServer | None, *, in_bud: bool) -> ServerSource:
+def _source(row: McpServer | None, *, in_bud: bool, in_all: bool) -> ServerSource:
     if row is not None and _is_required(row):
         return ServerSource.REQUIRED
     if row is not None and row.scope == ServerScope.PERSONAL:
         return ServerSource.PERSONAL
-    return ServerSource.BUD if in_bud else ServerSource.CONVERSATION
+    if in_bud:
+        return ServerSource.BUD
+    return ServerSource.ALL_TOOLS if in_all else ServerSource.CONVERSATION
 
 
 def _judge(

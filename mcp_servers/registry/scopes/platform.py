@@ -198,6 +198,7 @@ def _give_required() -> None:
 @transaction.atomic
 def _make_row(workspace_id: UUID, global_server: GlobalServer, actor: Actor) -> McpServer:
     row = McpServer(
+        is_used_everywhere=True,
         workspace_id=workspace_id,
         name=_free_name(workspace_id, global_server.name),
         scope=ServerScope.GLOBAL,

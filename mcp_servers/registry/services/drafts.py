@@ -36,7 +36,7 @@ MAX_SCOPE_LENGTH: Final = 1000
 
 _PLAIN_FIELDS: Final = (
     *("is_active", "trusts_annotations", "allows_new_tools"),
-    *("answers_elicitation", "uses_instructions"),
+    *("answers_elicitation", "uses_instructions", "is_used_everywhere"),
 )
 _SCOPE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")
 """RFC 6749, 3.3."""
@@ -64,6 +64,10 @@ class ServerDraft:
     oauth_scope: str | None = None
     connection_config: Mapping[str, object] | None = None
     is_active: bool | None = None
+    is_used_everywhere: bool | None = None
+    """In every bud that takes all tools; a person's own: in all their chats. New servers are, unless told otherwise."""
+    bud_ids: Sequence[UUID] = ()
+    """Buds that use it from now on, whatever tools they take."""
     trusts_annotations: bool | None = None
     allows_new_tools: bool | None = None
     answers_elicitation: bool | None = None

@@ -12,6 +12,7 @@ from mcp_servers.client import transports
 from mcp_servers.models import McpServer, ServerScope, ServerStatus
 from mcp_servers.oauth.grants import sign_in_of
 from mcp_servers.oauth.revoking import remove_grants_of_server
+from mcp_servers.registry.bud_choices import give_to_buds
 from mcp_servers.registry.elicitation import withdraw_sign_ins
 from mcp_servers.registry.rights import require_to_dismiss, require_to_manage, require_to_own
 from mcp_servers.registry.services.credentials import auth_of, check_auth
@@ -75,6 +76,7 @@ def refuse_program(draft: ServerDraft) -> None:
 
 
 def _add(server: McpServer, draft: ServerDraft, actor: Actor) -> McpServer:
+    server.is_used_everywhere = True
     apply_draft(server, draft)
     server.check_values()
     check_auth(server)
@@ -84,8 +86,16 @@ def _add(server: McpServer, draft: ServerDraft, actor: Actor) -> McpServer:
     except IntegrityError as error:
         raise InvalidInput(fields={"name": ["There is a server of this name already."]}) from error
     record_created(server, actor=actor)
+    _give_to_buds(server, draft, actor)
     tell(server)
     return server
+
+
+def _give_to_buds(server: McpServer, draft: ServerDraft, actor: Actor) -> None:
+    if draft.bud_ids and server.owner_id is not None:
+        raise InvalidInput(fields={"bud_ids": ["Buds use no servers of people's own."]})
+    if draft.bud_ids:
+        give_to_buds(server, draft.bud_ids, actor)
 
 
 def check_draft(*, workspace_id: UUID, draft: ServerDraft, server: McpServer | None = None) -> None:
@@ -153,6 +163,7 @@ def _update(server: McpServer, draft: ServerDraft, actor: Actor) -> McpServer:
     if signs_in is not None and sign_in_of(server) != signs_in:
         remove_grants_of_server(server, actor, why="The server's address or its sign-in changed.")
         withdraw_sign_ins(server, actor)
+    _give_to_buds(server, draft, actor)
     tell(server)
     transaction.on_commit(partial(drop_connections, server.pk))
     return server

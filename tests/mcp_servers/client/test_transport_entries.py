@@ -36,7 +36,9 @@ def pigeon(monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_an_entry_is_all_that_a_transport_takes(pigeon: str) -> None:
     """Ours."""
-    assert (pigeon, "Carrier pigeon") in list(AddServerForm().fields["transport"].choices)  # type: ignore[attr-defined]
+    assert (pigeon, "Carrier pigeon") in list(
+        AddServerForm(workspace_id=uuid4()).fields["transport"].choices
+    )  # type: ignore[attr-defined]
     assert "pigeon:// for Carrier pigeon" in transports.address_help()
     listed = read_server_list('{"mcpServers": {"loft": {"type": "coo", "url": "pigeon://loft"}}}')
     assert [entry.transport for entry in listed.entries] == [pigeon]

@@ -136,6 +136,7 @@ const chat = {
   sources: {
     required: "Required in every chat",
     bud: "Comes with this bud",
+    all_tools: "For every bud that takes all tools",
     conversation: "Added to this chat",
     personal: "Your own server",
   },
