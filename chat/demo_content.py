@@ -162,7 +162,7 @@ def _seed_server(workspace: Workspace, seed: ProgramSeed, actor: Actor) -> McpSe
             trusts_annotations=True,
         )
         server = add_server(workspace_id=workspace.pk, draft=draft, actor=actor)
-    if server.status != ServerStatus.CONNECTED or not server.tools.exists():
+    if server.state.status != ServerStatus.CONNECTED or not server.tools.exists():
         try:
             refresh_tools(server=server, actor=actor)
         except DomainError as error:

@@ -283,5 +283,5 @@ def _instructions(servers: Sequence[EffectiveServer]) -> list[ServerInstructions
         ServerInstructions(one.label, text, one.server.pk)
         for one in servers
         if one.is_usable and one.server is not None and one.server.uses_instructions
-        if (text := strip_hidden(one.server.instructions).strip()[:MOST_INSTRUCTIONS])
+        if (text := strip_hidden(one.server.state.instructions).strip()[:MOST_INSTRUCTIONS])
     ]

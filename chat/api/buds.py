@@ -87,7 +87,11 @@ class BudOutput(serializers.ModelSerializer[Bud]):
         known: dict[str, McpServer] = self.context.get("servers", {})
         named = [str(server_id) for server_id in bud.mcp_config.get("servers", [])]
         return [
-            {"id": server_id, "name": known[server_id].name, "status": known[server_id].status}
+            {
+                "id": server_id,
+                "name": known[server_id].name,
+                "status": known[server_id].state.status,
+            }
             for server_id in named
             if server_id in known
         ]

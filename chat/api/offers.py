@@ -226,7 +226,7 @@ def servers_json(
     return {
         "servers": [_server_json(one, tools, on, missing, actor) for one in servers],
         "addable": [
-            {"id": str(row.pk), "name": row.name, "scope": row.scope, "status": row.status}
+            {"id": str(row.pk), "name": row.name, "scope": row.scope, "status": row.state.status}
             for row in addable[:100]
         ]
         if conversation is not None

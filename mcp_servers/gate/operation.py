@@ -402,7 +402,7 @@ class ServerOperation(Operation[Out]):
         known = {
             "server": Ref(id=server.pk, name=server.name),
             "transport": server.known_transport,
-            "protocol_revision": server.protocol_revision,
+            "protocol_revision": server.state.protocol_revision,
         }
         return super().draft(action, **known | more)
 

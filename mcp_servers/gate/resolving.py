@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from mcp_servers.client.spec import ConnectionSpec
 
 MOST_KEPT: Final = 2_000
+_UNREAD: Final = (
+    *("status_reason", "last_connected_at", "last_checked_at", "next_check_at", "latency_ms"),
+    *("consecutive_failures", "instructions", "tools_listed_at", "lists_stale_at", "updated_at"),
+)
+"""Of a server's state: no call looks at it, so a check that went well leaves what is kept here as it is."""
 
 
 class ResolvedTool:
@@ -50,9 +55,10 @@ class ResolvedTool:
 
 def _tools(workspace_id: UUID, tool_id: UUID) -> Any:
     tools = McpTool.objects.for_workspace(workspace_id).select_related(
-        "workspace", "server__program", "server__global_server"
+        "workspace", "server__program", "server__global_server", "server__state"
     )
-    return tools.filter(pk=tool_id).order_by()
+    unread = (f"server__state__{name}" for name in _UNREAD)
+    return tools.filter(pk=tool_id).defer(*unread).order_by()
 
 
 def _tools_for(workspace_id: UUID, tool_id: UUID, user_id: UUID) -> Any:

@@ -20,7 +20,7 @@ from mcp_servers.klavis.entries import record_sign_in
 from mcp_servers.klavis.errors import KlavisError, NotThere, Unreadable
 from mcp_servers.klavis.models import HOST, InstanceKind, InstanceState, KlavisInstance
 from mcp_servers.klavis.rights import require_to_manage, require_to_remove
-from mcp_servers.models import McpServer, ServerScope
+from mcp_servers.models import McpServer, ServerScope, ServerState
 from mcp_servers.models.servers import MAX_NAME_LENGTH
 from mcp_servers.registry.rights import require_to_own
 from mcp_servers.registry.services.servers import MAX_PERSONAL_SERVERS
@@ -149,8 +149,8 @@ def set_uses_rest(*, instance: KlavisInstance, uses_rest: bool, actor: Actor) ->
         instance.uses_rest = uses_rest
         instance.save(update_fields=["uses_rest", "updated_at"])
     if instance.server_id is not None:
-        rows = McpServer.objects.for_workspace(instance.workspace_id).filter(pk=instance.server_id)
-        rows.update(resolved_transport="", next_check_at=None)
+        states = ServerState.objects.for_workspace(instance.workspace_id)
+        states.filter(pk=instance.server_id).update(resolved_transport="", next_check_at=None)
         instance_state.refresh_connection(instance.workspace_id, instance.server_id)
     instance_state.tell_instance(instance)
     return instance

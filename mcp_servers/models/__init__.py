@@ -13,6 +13,7 @@ from mcp_servers.models.oauth import (
 )
 from mcp_servers.models.quotas import CallCount
 from mcp_servers.models.resources import McpPrompt, McpResource
+from mcp_servers.models.server_state import ServerState, ServerStatus
 from mcp_servers.models.servers import (
     OAUTH_TYPES,
     AccountUse,
@@ -22,7 +23,6 @@ from mcp_servers.models.servers import (
     McpServer,
     SamplingPolicy,
     ServerScope,
-    ServerStatus,
     StdioProgram,
 )
 from mcp_servers.models.telemetry import HealthCheck, TraceMessage
@@ -52,6 +52,7 @@ __all__ = [
     "OAuthGrant",
     "SamplingPolicy",
     "ServerScope",
+    "ServerState",
     "ServerStatus",
     "StdioProgram",
     "ToolPermission",

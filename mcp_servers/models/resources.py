@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from mcp_servers.models.servers import McpServer, of_visible_servers
-from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
-
-if TYPE_CHECKING:
-    from workspaces.models import User
+from mcp_servers.models.servers import McpServer
+from mcp_servers.models.visibility import OfServerQuerySet
+from workspaces.scoping import WorkspaceModel
 
 MAX_NAME_LENGTH = 256
 MAX_URI_LENGTH = 2048
 
 
-class OfferedQuerySet(WorkspaceQuerySet[Any]):
+class OfferedQuerySet(OfServerQuerySet[Any]):
     """Resources or prompts, with the one rule on which of them may be used."""
-
-    def visible_to(self, user: User) -> Self:
-        """Those of the workspace's servers, and of this person's own."""
-        return super().visible_to(user).filter(of_visible_servers(user))
 
     def usable(self) -> Self:
         """Still there, switched on, of an active server."""

@@ -14,6 +14,7 @@ from mcp_servers.client import transports
 from mcp_servers.client.values import Protocol
 from mcp_servers.models import hosting, pins, programs
 from mcp_servers.models.connection_config import ConnectionConfig
+from mcp_servers.models.server_state import ServerState
 from workspaces import outbound
 from workspaces.errors import DomainError, InvalidEndpoint, InvalidInput
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
@@ -160,21 +161,8 @@ class AccountUse(models.TextChoices):
     WORKSPACE = "workspace", _("One account for everybody")
 
 
-class ServerStatus(models.TextChoices):
-    DISCONNECTED = "disconnected", _("Disconnected")
-    CONNECTING = "connecting", _("Connecting")
-    CONNECTED = "connected", _("Connected")
-    AUTH_REQUIRED = "auth_required", _("Needs sign-in")
-    ERROR = "error", _("Error")
-
-
-def of_visible_servers(user: User) -> models.Q:
-    """For rows that belong to a server: nobody sees what belongs to another person's."""
-    return models.Q(server__owner__isnull=True) | models.Q(server__owner=user)
-
-
 class McpServerQuerySet(WorkspaceQuerySet["McpServer"]):
-    """Servers, with the one rule on whose personal ones anybody sees."""
+    """Servers with their state, and the one rule on whose personal ones anybody sees."""
 
     def visible_to(self, user: User) -> Self:
         """Those of the workspace, and this person's own."""
@@ -184,9 +172,15 @@ class McpServerQuerySet(WorkspaceQuerySet["McpServer"]):
         """Those that belong to nobody in particular."""
         return self.filter(owner__isnull=True)
 
+    def _scoped(self) -> Self:
+        return super()._scoped().select_related("state")
+
 
 class McpServer(WorkspaceModel):
-    """An MCP server that a workspace, or one person in it, uses."""
+    """An MCP server that a workspace, or one person in it, uses: what people entered.
+
+    How it is stands in its `state`.
+    """
 
     name = models.CharField(
         max_length=MAX_NAME_LENGTH,
@@ -296,28 +290,6 @@ class McpServer(WorkspaceModel):
         max_length=10, choices=LogLevel.choices, default=LogLevel.INFO, blank=True
     )
 
-    status = models.CharField(
-        max_length=15,
-        choices=ServerStatus.choices,
-        default=ServerStatus.DISCONNECTED,
-        editable=False,
-    )
-    status_reason = models.TextField(blank=True, editable=False)
-    last_connected_at = models.DateTimeField(null=True, editable=False)
-    last_checked_at = models.DateTimeField(null=True, editable=False)
-    next_check_at = models.DateTimeField(null=True, editable=False)
-    consecutive_failures = models.PositiveIntegerField(default=0, editable=False)
-    latency_ms = models.PositiveIntegerField(null=True, editable=False)
-    server_info = models.JSONField(default=dict, editable=False)
-    protocol_revision = models.CharField(max_length=20, blank=True, editable=False)
-    resolved_transport = models.CharField(max_length=20, blank=True, editable=False)
-    """What the automatic choice found to work."""
-    capabilities = models.JSONField(default=dict, editable=False)
-    instructions = models.TextField(blank=True, editable=False)
-    tools_listed_at = models.DateTimeField(null=True, editable=False)
-    lists_stale_at = models.DateTimeField(null=True, editable=False)
-    """When the server's own word on how long its lists hold runs out."""
-
     objects = models.Manager.from_queryset(McpServerQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
 
     class Meta(WorkspaceModel.Meta):
@@ -345,17 +317,21 @@ class McpServer(WorkspaceModel):
             ),
             models.UniqueConstraint(fields=["workspace", "id"], name="mcp_server_id_in_workspace"),
         ]
-        indexes = [
-            models.Index(fields=["is_active", "next_check_at"], name="mcp_server_due_for_check")
-        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def save(self, **options: Any) -> None:
+        is_new = self._state.adding
+        super().save(**options)
+        if is_new:
+            ServerState(server=self, workspace_id=self.workspace_id).save(force_insert=True)
 
     @property
     def known_transport(self) -> str:
         """The transport that is used, as in the log; empty where it is found by trying and none has worked yet."""
-        return self.resolved_transport if self.transport == transports.AUTO else self.transport
-
-    def __str__(self) -> str:
-        return self.name
+        is_found = self.transport == transports.AUTO
+        return self.state.resolved_transport if is_found else self.transport
 
     def clean(self) -> None:
         _as_form_errors(self.check_values)
@@ -403,12 +379,6 @@ class McpServer(WorkspaceModel):
         if self.transport == transports.STDIO:
             return self.program.title if self.program is not None else ""
         return self.url.partition("?")[0]
-
-    @property
-    def server_version(self) -> str:
-        """What the server calls itself."""
-        info: dict[str, Any] = self.server_info
-        return f"{info.get('name', '')} {info.get('version', '')}".strip()
 
 
 def _as_form_errors(check: Any) -> None:

@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
-
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from mcp_servers.models.servers import McpServer, of_visible_servers
-from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
+from mcp_servers.models.servers import McpServer
+from mcp_servers.models.visibility import OfServerQuerySet
+from workspaces.scoping import WorkspaceModel
 from workspaces.secrets import EncryptedTextField
-
-if TYPE_CHECKING:
-    from workspaces.models import User
-
-
-class OfServerQuerySet(WorkspaceQuerySet[Any]):
-    """Rows that belong to a server, and are seen by whoever sees it."""
-
-    def visible_to(self, user: User) -> Self:
-        """Those of the workspace's servers, and of this person's own."""
-        return super().visible_to(user).filter(of_visible_servers(user))
 
 
 class HealthCheck(WorkspaceModel):

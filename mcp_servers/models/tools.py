@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from django.db import models
 from django.db.models import F
@@ -10,11 +10,9 @@ from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.client.values import Effect, ToolAnnotations, ToolFacts
 from mcp_servers.models import meta_tools
-from mcp_servers.models.servers import McpServer, of_visible_servers
-from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
-
-if TYPE_CHECKING:
-    from workspaces.models import User
+from mcp_servers.models.servers import McpServer
+from mcp_servers.models.visibility import OfServerQuerySet
+from workspaces.scoping import WorkspaceModel
 
 MAX_NAME_LENGTH = 256
 
@@ -26,12 +24,8 @@ class ApprovalOverride(models.TextChoices):
     DENY = "deny", _("Blocked")
 
 
-class McpToolQuerySet(WorkspaceQuerySet["McpTool"]):
+class McpToolQuerySet(OfServerQuerySet["McpTool"]):
     """Tools, with the one rule on which of them may be called."""
-
-    def visible_to(self, user: User) -> Self:
-        """Those of the workspace's servers, and of this person's own."""
-        return super().visible_to(user).filter(of_visible_servers(user))
 
     def callable(self) -> Self:
         """Tools that may be offered and called: switched on, accepted, still there, sound, of an active server."""

@@ -21,7 +21,7 @@ from audit.actions import Action
 from audit.services import EntryDraft, Ref, record
 from mcp_servers.client.connections.backoff import delay_seconds
 from mcp_servers.client.errors import AuthenticationRequired, ConnectionFailed
-from mcp_servers.models import AuthType, HealthCheck, McpServer, ServerStatus
+from mcp_servers.models import AuthType, HealthCheck, McpServer, ServerState, ServerStatus
 from mcp_servers.oauth.grants import uses_own_accounts
 from workspaces.actors import Actor, Source
 from workspaces.announcements import Announcement, announce
@@ -71,8 +71,8 @@ class Reading:
 def due_servers() -> list[tuple[UUID, UUID]]:
     """Workspace and id of every active server whose check is due, in every workspace."""
     rows = (
-        McpServer.objects.across_workspaces()
-        .filter(is_active=True, workspace__is_active=True)
+        ServerState.objects.across_workspaces()
+        .filter(server__is_active=True, workspace__is_active=True)
         .filter(_is_due(timezone.now()))
         .order_by("next_check_at")
     )
@@ -82,9 +82,10 @@ def due_servers() -> list[tuple[UUID, UUID]]:
 def claim(workspace_id: UUID, server_id: UUID) -> bool:
     """Take a server's next check, to hand it out; False if somebody else has it, or the server is off."""
     now = timezone.now()
+    active = McpServer.objects.for_workspace(workspace_id).filter(pk=server_id, is_active=True)
     claimed = (
-        McpServer.objects.for_workspace(workspace_id)
-        .filter(pk=server_id, is_active=True)
+        ServerState.objects.for_workspace(workspace_id)
+        .filter(server__in=active)
         .filter(_is_due(now))
         .update(next_check_at=now + timedelta(seconds=CLAIM_SECONDS), lists_stale_at=None)
     )
@@ -109,15 +110,17 @@ def _is_due(now: datetime) -> Q:
 def note_reading(
     server: McpServer, reading: Reading, *, actor: Actor | None = None, is_asked_for: bool = False
 ) -> None:
-    """Keep a reading: the check's row, the server's status, the entry and the news if the status changed.
+    """Keep a reading: the check's row, the server's state, the entry and the news if the status changed.
+
+    The server's own row is neither written nor locked: a check never holds up whoever edits it.
 
     Args:
         is_asked_for: a person asked for this look and sees what came out, so a failure counts at once.
     """
-    server = (
-        McpServer.objects.for_workspace(server.workspace_id).select_for_update().fetch(server.pk)
-    )
-    before = server.status
+    states = ServerState.objects.for_workspace(server.workspace_id).select_related("server")
+    state = states.select_for_update(of=("self",)).fetch(server.pk)
+    server = state.server
+    before = state.status
     now = timezone.now()
     HealthCheck.objects.create(
         workspace_id=server.workspace_id,
@@ -127,44 +130,26 @@ def note_reading(
         latency_ms=reading.latency_ms,
         error=_reason(server, reading),
     )
-    server.last_checked_at = now
+    found: dict[str, object] = {"last_checked_at": now}
     if reading.lists is not None:
-        server.tools_listed_at = reading.lists.at
-        server.lists_stale_at = reading.lists.stale_at
+        found |= {"tools_listed_at": reading.lists.at, "lists_stale_at": reading.lists.stale_at}
+    failures = 0
     if reading.error is None:
         waits = reading.waits_for_sign_in
-        server.status = ServerStatus.AUTH_REQUIRED if waits else ServerStatus.CONNECTED
-        server.status_reason = NOBODY_SIGNED_IN if waits else ""
-        server.consecutive_failures = 0
-        server.last_connected_at = now
-        server.latency_ms = reading.latency_ms
+        found["status"] = ServerStatus.AUTH_REQUIRED if waits else ServerStatus.CONNECTED
+        found["status_reason"] = NOBODY_SIGNED_IN if waits else ""
+        found |= {"last_connected_at": now, "latency_ms": reading.latency_ms}
     else:
-        server.consecutive_failures += 1
+        failures = state.consecutive_failures + 1
         if isinstance(reading.error, AuthenticationRequired):
-            server.status = ServerStatus.AUTH_REQUIRED
-            server.status_reason = _reason(server, reading)
-        elif (
-            is_asked_for
-            or server.consecutive_failures >= FAILURES_BEFORE_RED
-            or before != ServerStatus.CONNECTED
-        ):
-            server.status = ServerStatus.ERROR
-            server.status_reason = _reason(server, reading)
-    server.next_check_at = now + timedelta(seconds=_pause(server))
-    server.save(
-        update_fields=[
-            *(
-                "status",
-                "status_reason",
-                "consecutive_failures",
-                "last_checked_at",
-                "next_check_at",
-            ),
-            *("last_connected_at", "latency_ms"),
-            *(("tools_listed_at", "lists_stale_at") if reading.lists is not None else ()),
-        ]
-    )
-    if server.status != before:
+            found["status"] = ServerStatus.AUTH_REQUIRED
+            found["status_reason"] = _reason(server, reading)
+        elif is_asked_for or failures >= FAILURES_BEFORE_RED or before != ServerStatus.CONNECTED:
+            found["status"] = ServerStatus.ERROR
+            found["status_reason"] = _reason(server, reading)
+    pause = timedelta(seconds=_pause(failures))
+    state.write(**found, consecutive_failures=failures, next_check_at=now + pause)
+    if state.status != before:
         _tell(server, actor)
     announce(
         server.workspace_id,
@@ -183,16 +168,16 @@ def note_call(server: McpServer, outcome: ToolCallOutcome) -> None:
         server: read only; several calls may share it.
     """
     kind = outcome.details.get("kind")
-    if kind == "asks_back" and not server.server_info.get("asks_back"):
+    if kind == "asks_back" and not server.state.server_info.get("asks_back"):
         _note_asking_back(server)
     elif (
         kind == "auth_required"
-        and server.status != ServerStatus.AUTH_REQUIRED
+        and server.state.status != ServerStatus.AUTH_REQUIRED
         # One person's missing sign-in says nothing about the others'.
         and not uses_own_accounts(server)
     ):
         note_reading(server, Reading(error=AuthenticationRequired(outcome.message)))
-    elif kind in ("unreachable", "broken") and server.status == ServerStatus.CONNECTED:
+    elif kind in ("unreachable", "broken") and server.state.status == ServerStatus.CONNECTED:
         # Looked at soon instead of judged by one call.
         ask_for_check(server)
 
@@ -200,18 +185,16 @@ def note_call(server: McpServer, outcome: ToolCallOutcome) -> None:
 @transaction.atomic
 def _note_asking_back(server: McpServer) -> None:
     """Shown to administrators as a suggestion; only they choose the protocol."""
-    rows = McpServer.objects.for_workspace(server.workspace_id)
-    row = rows.select_for_update().filter(pk=server.pk).first()
-    if row is not None and not row.server_info.get("asks_back"):
-        row.server_info = {**row.server_info, "asks_back": True}
-        row.save(update_fields=["server_info"])
+    states = ServerState.objects.for_workspace(server.workspace_id)
+    state = states.select_for_update().filter(pk=server.pk).first()
+    if state is not None and not state.server_info.get("asks_back"):
+        state.write(server_info={**state.server_info, "asks_back": True})
 
 
 def ask_for_check(server: McpServer) -> None:
     """Make the server's next check due now."""
-    McpServer.objects.for_workspace(server.workspace_id).filter(pk=server.pk).update(
-        next_check_at=timezone.now()
-    )
+    states = ServerState.objects.for_workspace(server.workspace_id).filter(pk=server.pk)
+    states.update(next_check_at=timezone.now())
 
 
 def trim() -> int:
@@ -230,11 +213,11 @@ def trim() -> int:
         gone += HealthCheck.objects.across_workspaces().filter(pk__in=batch).delete()[0]
 
 
-def _pause(server: McpServer) -> float:
+def _pause(failures: int) -> float:
     """Seconds to the next look: sooner after the first failures, and never all servers at the same moment."""
     usual = float(settings.TRELLIS.health_check_seconds)
-    if 0 < server.consecutive_failures < FAILURES_BEFORE_RED:
-        usual = min(usual, delay_seconds(server.consecutive_failures) * 5)
+    if 0 < failures < FAILURES_BEFORE_RED:
+        usual = min(usual, delay_seconds(failures) * 5)
     return usual * random.uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311  spreads load, keeps no secret
 
 
@@ -257,7 +240,7 @@ def _tell(server: McpServer, actor: Actor | None) -> None:
     action = {
         ServerStatus.CONNECTED.value: Action.SERVER_CONNECTED,
         ServerStatus.DISCONNECTED.value: Action.SERVER_DISCONNECTED,
-    }.get(server.status, Action.SERVER_ERROR)
+    }.get(server.state.status, Action.SERVER_ERROR)
     record(
         EntryDraft(
             action=action,
@@ -266,7 +249,7 @@ def _tell(server: McpServer, actor: Actor | None) -> None:
             workspace_id=server.workspace_id,
             server=Ref(id=server.pk, name=server.name),
             transport=server.known_transport,
-            protocol_revision=server.protocol_revision,
-            details={"status": server.status, "reason": server.status_reason},
+            protocol_revision=server.state.protocol_revision,
+            details={"status": server.state.status, "reason": server.state.status_reason},
         )
     )

@@ -146,7 +146,7 @@ def _http(server: McpServer) -> HttpSpec:
 
 
 def _remembered(server: McpServer) -> str | None:
-    found = server.resolved_transport
+    found = server.state.resolved_transport
     return found if found in transports.automatic() else None
 
 
@@ -197,7 +197,7 @@ def _roots(server: McpServer, target: HttpSpec | StdioSpec) -> tuple[tuple[str, 
 
 
 def _watched(server: McpServer) -> tuple[str, ...]:
-    resources = server.capabilities.get("resources")
+    resources = server.state.capabilities.get("resources")
     if not isinstance(resources, dict) or not resources.get("subscribe"):
         return ()
     rows = (

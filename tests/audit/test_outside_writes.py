@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from django.db import connection, transaction
+from django.utils import timezone
 
 from audit.models import AuditEntry, OutsideWrite
 from audit.outside_writes import install, sweep
@@ -129,12 +130,11 @@ def test_there_and_back_again_is_no_change(quiet: Tenant) -> None:
 
 
 def test_state_that_changes_by_itself_is_no_configuration(quiet: Tenant) -> None:
-    """Ours: a server's health is written all the time."""
+    """Ours: a server's health is written all the time, and its row says when something about it is new."""
     server = http_server(quiet, "https://tools.example.org/mcp")
     settle()
-    McpServer.objects.for_workspace(quiet.workspace).filter(pk=server.pk).update(
-        status="error", consecutive_failures=3
-    )
+    server.state.write(status="error", consecutive_failures=3)
+    McpServer.objects.for_workspace(quiet.workspace).update(updated_at=timezone.now())
     server.refresh_from_db()
     server.save()
     assert not OutsideWrite.objects.exists()

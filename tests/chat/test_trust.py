@@ -173,9 +173,10 @@ def test_instructions_of_a_server_are_off_until_somebody_wants_them(parked: Chat
     parked.model.say("one")
     parked.ask()
     assert all(m["role"] != "system" for m in parked.model.requests[0]["messages"])
-    McpServer.objects.for_workspace(parked.tenant.workspace).filter(pk=parked.row.pk).update(
-        uses_instructions=True, instructions="Be polite.\u202e " + "x" * 5_000
-    )
+    server = McpServer.objects.for_workspace(parked.tenant.workspace).get(pk=parked.row.pk)
+    server.uses_instructions = True
+    server.save()
+    server.state.write(instructions="Be polite.\u202e " + "x" * 5_000)
     parked.watching.forget()
     parked.model.say("two")
     parked.ask()

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.recorder import MigrationRecorder
 
 from audit.append_only import create_triggers, remove_triggers, trigger_statements
+from mcp_servers.models import ServerState
+from tests import idle_transactions
+from tests.factories import make_tenant
+from tests.mcp_servers.factories import http_server
 
 APPS = ("workspaces", "audit", "mcp_servers", "chat")
 
@@ -57,3 +62,30 @@ def test_a_migration_can_take_the_log_s_triggers_away_and_make_them_again(
     with connection.schema_editor() as editor:
         create_triggers(None, editor)
     assert guarded() == before
+
+
+@pytest.mark.both_engines
+def test_what_is_known_of_servers_survives_the_way_back_and_forth(transactional_db: None) -> None:
+    """Ours: a migration that parts a table takes the rows along, in both directions."""
+    tenant = make_tenant("acme")
+    server = http_server(tenant, "https://tools.example.org/mcp")
+    known = {
+        "status": "error",
+        "status_reason": "It is gone.",
+        "consecutive_failures": 3,
+        "capabilities": {"tools": {"listChanged": True}},
+        "protocol_revision": "2026-07-28",
+        "instructions": "Be polite.",
+    }
+    server.state.write(**known)
+    try:
+        call_command("migrate", "mcp_servers", "0004_klavis_is_an_app", verbosity=0)
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT status, status_reason FROM mcp_servers_mcpserver")
+            assert cursor.fetchall() == [("error", "It is gone.")]
+    finally:
+        call_command("migrate", verbosity=0)
+        idle_transactions.take_found()  # a migration computes between its statements
+    state = ServerState.objects.for_workspace(tenant.workspace).get()
+    assert {name: getattr(state, name) for name in known} == known
+    assert state.server == server

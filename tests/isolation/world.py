@@ -141,9 +141,8 @@ def make_side(slug: str, text: str) -> Side:
         url=f"https://{text}.example.org/mcp",
         headers=header,
         is_active=False,  # nothing in the background may call it
-        instructions=f"{text} instructions",
-        status_reason=f"{text} reason",
     )
+    server.state.write(instructions=f"{text} instructions", status_reason=f"{text} reason")
     digest = sha256(text.encode()).hexdigest()
     tool = McpTool.objects.create(
         workspace=workspace,

@@ -42,6 +42,7 @@ def looked_at(tenant: Tenant, server: McpServer) -> McpServer:
     report = services.test_connection(server=server, actor=tenant.actor())
     assert report.ok, report
     server.refresh_from_db()
+    server.state.refresh_from_db()
     return server
 
 

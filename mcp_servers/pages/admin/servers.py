@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from django.contrib import admin
+from django.contrib.admin.utils import display_for_field
 from django.db import models
 from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from mcp_servers.models import McpServer, McpTool, StdioProgram
+from mcp_servers.models import McpServer, McpTool, ServerState, ServerStatus, StdioProgram
 from mcp_servers.oauth.identity import callback_urls
 from mcp_servers.pages.admin.common import actor_of, tell_report, tool_state
 from mcp_servers.pages.forms import ServerAdminForm
@@ -21,6 +23,49 @@ from workspaces.roles import Permission
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
+
+
+def _of_state(name: str) -> Callable[[McpServer], Any]:
+    """A column of a server's state, for lists and pages of servers."""
+    field = cast("models.Field[Any, Any]", ServerState._meta.get_field(name))
+
+    def column(server: McpServer) -> Any:
+        return display_for_field(getattr(server.state, name), field, "-")
+
+    column.__name__ = name
+    return admin.display(description=field.verbose_name, ordering=f"state__{name}")(column)
+
+
+@admin.display(description=_("server version"))
+def server_version(server: McpServer) -> str:
+    """What the server calls itself."""
+    return server.state.server_version
+
+
+STATE: Final[dict[str, Callable[[McpServer], Any]]] = {
+    **{
+        name: _of_state(name)
+        for name in (
+            *("status", "status_reason", "last_connected_at", "last_checked_at"),
+            *("consecutive_failures", "latency_ms", "resolved_transport", "protocol_revision"),
+        )
+    },
+    "server_version": server_version,
+    **{name: _of_state(name) for name in ("tools_listed_at", "lists_stale_at", "instructions")},
+}
+
+
+class StatusFilter(admin.SimpleListFilter):
+    """Servers by how they are."""
+
+    title = _("status")
+    parameter_name = "status"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
+        return ServerStatus.choices
+
+    def queryset(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> Any:
+        return queryset.filter(state__status=self.value()) if self.value() else queryset
 
 
 @admin.register(McpServer)
@@ -35,13 +80,13 @@ class McpServerAdmin(WorkspaceModelAdmin):
         "owner",
         "transport",
         "where",
-        "status",
-        "latency_ms",
-        "protocol_revision",
+        STATE["status"],
+        STATE["latency_ms"],
+        STATE["protocol_revision"],
         "tool_count",
         "is_active",
     )
-    list_filter = ("status", "scope", "transport", "is_active")
+    list_filter = (StatusFilter, "scope", "transport", "is_active")
     search_fields = ("name",)
     list_select_related = ("program", "owner", "global_server", "workspace")
     actions = ("test_connections", "refresh_tool_lists", "disconnect", "switch_on", "switch_off")
@@ -78,26 +123,13 @@ class McpServerAdmin(WorkspaceModelAdmin):
         (
             _("State"),
             {
-                "fields": (
-                    *(
-                        "status",
-                        "status_reason",
-                        "last_connected_at",
-                        "last_checked_at",
-                        "consecutive_failures",
-                    ),
-                    *("latency_ms", "resolved_transport", "protocol_revision"),
-                    *("server_version", "tools_listed_at", "lists_stale_at"),
-                    *("instructions", "tool_list"),
-                )
+                "fields": (*STATE.values(), "tool_list"),
             },
         ),
     )
     readonly_fields = (
         "callback_addresses",
-        *("stored_secrets", "status", "status_reason", "last_connected_at", "last_checked_at"),
-        *("consecutive_failures", "latency_ms", "resolved_transport", "protocol_revision"),
-        *("server_version", "tools_listed_at", "lists_stale_at", "instructions", "tool_list"),
+        *("stored_secrets", *STATE.values(), "tool_list"),
     )
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
@@ -121,12 +153,12 @@ class McpServerAdmin(WorkspaceModelAdmin):
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         """Of somebody's own server only that it exists, where, and how it is."""
         if obj is not None and obj.owner_id is not None:
-            return ((None, {"fields": ("name", "owner", "where", "status", "is_active")}),)
+            return ((None, {"fields": ("name", "owner", "where", STATE["status"], "is_active")}),)
         return super().get_fieldsets(request, obj)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         if obj is not None and obj.owner_id is not None:
-            return ("name", "owner", "where", "status", "is_active")
+            return ("name", "owner", "where", STATE["status"], "is_active")
         return super().get_readonly_fields(request, obj)
 
     def get_form(

@@ -39,6 +39,10 @@ if TYPE_CHECKING:
     from workspaces.scoping import WorkspaceQuerySet
 
 
+def _time_of_state(name: str) -> serializers.DateTimeField:
+    return serializers.DateTimeField(source=f"state.{name}", read_only=True, allow_null=True)
+
+
 class ServerOutput(serializers.ModelSerializer[McpServer]):
     """A server without anything secret."""
 
@@ -49,12 +53,29 @@ class ServerOutput(serializers.ModelSerializer[McpServer]):
     has_headers = serializers.SerializerMethodField()
     has_env = serializers.SerializerMethodField()
     has_credentials = serializers.SerializerMethodField()
-    status_reason = serializers.SerializerMethodField()
     callback_urls = serializers.SerializerMethodField()
     parameters = serializers.DictField(read_only=True)
     connection_config = serializers.DictField(read_only=True)
-    server_info = serializers.DictField(read_only=True)
-    capabilities = serializers.DictField(read_only=True)
+    status = serializers.ChoiceField(
+        choices=ServerStatus.choices, source="state.status", read_only=True
+    )
+    status_reason = serializers.SerializerMethodField()
+    latency_ms = serializers.IntegerField(
+        source="state.latency_ms", read_only=True, allow_null=True
+    )
+    consecutive_failures = serializers.IntegerField(
+        source="state.consecutive_failures", read_only=True
+    )
+    last_connected_at = _time_of_state("last_connected_at")
+    last_checked_at = _time_of_state("last_checked_at")
+    next_check_at = _time_of_state("next_check_at")
+    tools_listed_at = _time_of_state("tools_listed_at")
+    lists_stale_at = _time_of_state("lists_stale_at")
+    resolved_transport = serializers.CharField(source="state.resolved_transport", read_only=True)
+    instructions = serializers.CharField(source="state.instructions", read_only=True)
+    protocol_revision = serializers.CharField(source="state.protocol_revision", read_only=True)
+    server_info = serializers.DictField(source="state.server_info", read_only=True)
+    capabilities = serializers.DictField(source="state.capabilities", read_only=True)
     roots = serializers.ListField(child=serializers.DictField(), read_only=True)
 
     class Meta:
@@ -83,7 +104,7 @@ class ServerOutput(serializers.ModelSerializer[McpServer]):
     @extend_schema_field(serializers.CharField())
     def get_status_reason(self, server: McpServer) -> str:
         """What is wrong; the words of the server's program only for those who may change it."""
-        reason = server.status_reason
+        reason = server.state.status_reason
         return reason if self._can_manage(server) else reason.partition("\n")[0]
 
     @extend_schema_field(serializers.ListField(child=serializers.CharField()))
@@ -220,7 +241,7 @@ class ServerFilters(RowFilterSet):
     """What a list of servers may be narrowed by."""
 
     is_active = django_filters.BooleanFilter()
-    status = django_filters.ChoiceFilter(choices=ServerStatus.choices)
+    status = django_filters.ChoiceFilter("state__status", choices=ServerStatus.choices)
     scope = django_filters.ChoiceFilter(choices=ServerScope.choices)
     transport = django_filters.ChoiceFilter(choices=transports.choices())
 

@@ -94,7 +94,7 @@ def missing_sign_ins(servers: Iterable[McpServer], user_id: UUID | None) -> set[
     hosted = {
         server.pk
         for server in listed
-        if server.hosted_by and server.status == ServerStatus.AUTH_REQUIRED
+        if server.hosted_by and server.state.status == ServerStatus.AUTH_REQUIRED
     }
     asked = {server.pk: server for server in listed if server.auth_type == AuthType.OAUTH}
     if not asked:

@@ -205,7 +205,7 @@ def _card(
     )
     bars = tuple(_bar(check) for check in reversed(checks))
     connections = connections_of(server)
-    known = server.global_server
+    known, state = server.global_server, server.state
     return Card(
         id=server.pk,
         name=server.name,
@@ -220,15 +220,15 @@ def _card(
         hosted_page=_hosted_page(server),
         is_active=server.is_active,
         status=_status(server, needs_sign_in=needs_sign_in),
-        reason=server.status_reason if can_manage else server.status_reason.partition("\n")[0],
-        suggests_sessions=bool(server.server_info.get("asks_back"))
+        reason=state.status_reason if can_manage else state.status_reason.partition("\n")[0],
+        suggests_sessions=bool(state.server_info.get("asks_back"))
         and server.protocol != Protocol.LEGACY
         and server.scope != ServerScope.GLOBAL,
         protocol_label=_protocol(server),
-        server_version=show_hidden(server.server_version),
-        latency_ms=server.latency_ms,
-        checked_at=server.last_checked_at,
-        next_attempt_at=server.next_check_at if server.consecutive_failures else None,
+        server_version=show_hidden(state.server_version),
+        latency_ms=state.latency_ms,
+        checked_at=state.last_checked_at,
+        next_attempt_at=state.next_check_at if state.consecutive_failures else None,
         connections=sum(one.state in ("connected", "closing") for one in connections),
         in_flight=_in_flight(connections),
         checks=bars,
@@ -259,14 +259,14 @@ def _status(server: McpServer, *, needs_sign_in: bool) -> str:
     """How the server is for the reader: where each person signs in, one may be connected and another not."""
     if needs_sign_in:
         return ServerStatus.AUTH_REQUIRED
-    if uses_own_accounts(server) and server.status == ServerStatus.AUTH_REQUIRED:
+    if uses_own_accounts(server) and server.state.status == ServerStatus.AUTH_REQUIRED:
         return ServerStatus.CONNECTED
-    return server.status
+    return server.state.status
 
 
 def _transport(server: McpServer) -> str:
     """What was chosen, and what the choice came to."""
-    found = server.resolved_transport
+    found = server.state.resolved_transport
     if server.transport != transports.AUTO or found not in dict(transports.choices()):
         return transports.label_of(server.transport)
     if found == transports.SSE:
@@ -276,7 +276,7 @@ def _transport(server: McpServer) -> str:
 
 def _protocol(server: McpServer) -> str:
     """The revision that is spoken, and its era."""
-    revision = server.protocol_revision
+    revision = server.state.protocol_revision
     if not revision:
         return ""
     era = "stateless" if revision >= _NEWEST else "with sessions"

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from mcp_servers.client.canonical import clean_text
 from mcp_servers.client.definitions import read_icons, storable
-from mcp_servers.models import McpPrompt, McpResource, McpServer
+from mcp_servers.models import McpPrompt, McpResource, McpServer, ServerState
 from mcp_servers.models.resources import MAX_NAME_LENGTH, MAX_URI_LENGTH
 from mcp_servers.registry.discovery.sightings import SEEN_EVERY
 
@@ -120,7 +120,7 @@ def _store(
     new: Callable[[str], Any],
 ) -> OfferCounts:
     # One look at a time stores: two at once would both add what is new.
-    McpServer.objects.for_workspace(server.workspace_id).select_for_update().fetch(server.pk)
+    ServerState.objects.for_workspace(server.workspace_id).select_for_update().fetch(server.pk)
     now = timezone.now()
     seen, skipped = _read_all(raw, read)
     known: dict[str, Any] = {getattr(row, key): row for row in rows}

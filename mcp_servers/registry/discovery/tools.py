@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from mcp_servers.client.canonical import clean_text
 from mcp_servers.client.definitions import Definition, read_definition, supports_tasks
-from mcp_servers.models import ApprovalOverride, McpServer, McpTool
+from mcp_servers.models import ApprovalOverride, McpServer, McpTool, ServerState
 from mcp_servers.registry.discovery import sightings
 from mcp_servers.registry.discovery.sightings import SEEN_EVERY
 from mcp_servers.registry.discovery.warnings import Neighbours, warnings_of
@@ -76,7 +76,8 @@ def store_tools(
     tools. What hides something or passes for another tool always rests. A tool that changed back to what was
     accepted is accepted.
     """
-    McpServer.objects.for_workspace(server.workspace_id).select_for_update().fetch(server.pk)
+    # One look at a time stores, and nobody who edits the server waits for it.
+    ServerState.objects.for_workspace(server.workspace_id).select_for_update().fetch(server.pk)
     now = timezone.now()
     known = {
         tool.name: tool
@@ -88,7 +89,7 @@ def store_tools(
         or server.workspace.approves_new_tools
         or (is_first_look and actor.kind is ActorKind.USER and may_manage(actor, server))
     )
-    definitions, skipped = _unique(raw_tools, supports_tasks(server.capabilities))
+    definitions, skipped = _unique(raw_tools, supports_tasks(server.state.capabilities))
     missing = [tool for tool in known.values() if tool.name not in definitions]
     if viewer is not None:
         missing = sightings.without_viewers(server, viewer, missing)

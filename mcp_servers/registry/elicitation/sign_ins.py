@@ -166,7 +166,7 @@ def complete_sign_ins(
     if user_id is not None:
         waiting = waiting.filter(asked_of_id=user_id)
     with transaction.atomic():
-        McpServer.objects.across_workspaces().select_for_update(no_key=True).filter(
+        McpServer.objects.across_workspaces().select_for_update(of=("self",), no_key=True).filter(
             pk=server_id
         ).first()
         found = list(waiting.order_by("pk"))
@@ -230,7 +230,9 @@ def _end(
 
 
 def _hold(workspace_id: UUID, server_id: UUID) -> McpServer | None:
-    servers = McpServer.objects.for_workspace(workspace_id).select_for_update(no_key=True)
+    servers = McpServer.objects.for_workspace(workspace_id).select_for_update(
+        of=("self",), no_key=True
+    )
     held: McpServer | None = servers.filter(pk=server_id).first()
     return held
 

@@ -79,8 +79,8 @@ class EffectiveServer:
             "is_usable": self.is_usable,
             "code": self.code,
             "reason": self.reason,
-            "status": server.status if server is not None else None,
-            "transport": (server.resolved_transport or server.transport)
+            "status": server.state.status if server is not None else None,
+            "transport": (server.state.resolved_transport or server.transport)
             if server is not None
             else None,
         }
@@ -239,8 +239,8 @@ def _obstacle(row: McpServer) -> tuple[str, str]:
 
 def _hint(row: McpServer) -> tuple[str, str]:
     """What is wrong with a server that may be used all the same: its calls say so themselves, and may heal it."""
-    if row.status == ServerStatus.AUTH_REQUIRED:
+    if row.state.status == ServerStatus.AUTH_REQUIRED:
         return "auth_required", "It needs a sign-in."
-    if row.status == ServerStatus.ERROR:
-        return "error", row.status_reason.partition("\n")[0]
+    if row.state.status == ServerStatus.ERROR:
+        return "error", row.state.status_reason.partition("\n")[0]
     return "", ""

@@ -165,9 +165,7 @@ def _changed(row: GlobalServer, *, is_another: bool = True) -> None:
     """
     forgotten = _UNKNOWN if is_another else {}
     for server in McpServer.objects.across_workspaces().filter(global_server=row):
-        McpServer.objects.for_workspace(server.workspace_id).filter(pk=server.pk).update(
-            next_check_at=None, **forgotten
-        )
+        server.state.write(next_check_at=None, **forgotten)
         tell(server)
         transaction.on_commit(partial(drop_connections, server.pk))
 

@@ -41,15 +41,12 @@ def disconnect_server(*, server: McpServer, actor: Actor) -> McpServer:
         PermissionDenied: the actor may not manage this server.
     """
     require_to_manage(actor, server)
-    server = (
-        McpServer.objects.for_workspace(server.workspace_id).select_for_update().fetch(server.pk)
-    )
-    server.status = ServerStatus.DISCONNECTED
-    server.status_reason = ""
-    server.next_check_at = timezone.now() + STAYS_CLOSED
-    server.lists_stale_at = None
-    server.save(
-        update_fields=["status", "status_reason", "next_check_at", "lists_stale_at", "updated_at"]
+    server = McpServer.objects.for_workspace(server.workspace_id).fetch(server.pk)
+    server.state.write(
+        status=ServerStatus.DISCONNECTED,
+        status_reason="",
+        next_check_at=timezone.now() + STAYS_CLOSED,
+        lists_stale_at=None,
     )
     record(
         EntryDraft(
@@ -58,7 +55,7 @@ def disconnect_server(*, server: McpServer, actor: Actor) -> McpServer:
             workspace_id=server.workspace_id,
             server=Ref(id=server.pk, name=server.name),
             transport=server.known_transport,
-            protocol_revision=server.protocol_revision,
+            protocol_revision=server.state.protocol_revision,
             details={"by": "hand"},
         )
     )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from mcp_servers.client import transports
-from mcp_servers.models import McpServer, ServerStatus
+from mcp_servers.models import McpServer
 from mcp_servers.models.servers import OAUTH_TYPES, AuthType
 from workspaces import outbound
 from workspaces.errors import InvalidEndpoint, InvalidInput
@@ -82,8 +82,12 @@ def auth_of(server: McpServer) -> tuple[object, ...]:
     )
 
 
-def check_auth(server: McpServer) -> None:
-    """The kind of authentication and the credentials must belong together."""
+def check_auth(server: McpServer, *, may_lack: bool = False) -> None:
+    """The kind of authentication and the credentials must belong together.
+
+    Args:
+        may_lack: they were dropped earlier, and are entered again later.
+    """
     wanted = _AUTH_FIELDS[AuthType(server.auth_type)]
     if not wanted:
         return
@@ -93,8 +97,8 @@ def check_auth(server: McpServer) -> None:
         )
     if server.auth_type == AuthType.OAUTH:
         return  # who has no client at the issuer registers one without anybody's help
-    if server.status == ServerStatus.AUTH_REQUIRED and not server.auth_config:
-        return  # dropped earlier, and not yet entered again
+    if may_lack:
+        return
     values = (
         server.auth_config.reveal_json("checking that credentials are complete")
         if server.auth_config

@@ -107,13 +107,10 @@ def apply_draft(server: McpServer, draft: ServerDraft) -> bool:
         if draft.transport not in dict(transports.choices()):
             raise InvalidInput(fields={"transport": ["There is no such transport."]})
         server.transport = draft.transport
-        server.resolved_transport = ""
     if draft.protocol is not None:
         server.protocol = draft.protocol.value
     _apply_target(server, draft)
     has_moved = target_of(server) != target
-    if has_moved:
-        server.resolved_transport = ""
     lost = has_moved and bool(server.headers or server.env or server.auth_config)
     if lost:
         server.headers = server.env = server.auth_config = None

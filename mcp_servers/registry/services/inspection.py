@@ -14,7 +14,7 @@ from django.utils import timezone
 from mcp_servers.client.canonical import clean_text
 from mcp_servers.client.definitions import storable
 from mcp_servers.client.errors import AuthenticationRequired, ConnectionFailed
-from mcp_servers.models import McpServer, ServerStatus
+from mcp_servers.models import McpServer, ServerState, ServerStatus
 from mcp_servers.oauth.grants import (
     has_usable_grant,
     note_refusal,
@@ -93,6 +93,7 @@ def try_connection(*, workspace_id: UUID, draft: ServerDraft, actor: Actor) -> C
     """
     require(actor, Permission.MANAGE_SERVERS, workspace_id=workspace_id)
     server = McpServer(workspace_id=workspace_id)
+    server.state = ServerState(workspace_id=workspace_id)
     apply_draft(server, draft)
     server.check_values()
     check_auth(server)
@@ -212,27 +213,23 @@ def _knock(server: McpServer, actor: Actor, *, is_asked_for: bool) -> Connection
 
 def _keep_facts(server: McpServer, facts: ServerFacts, viewer: UUID | None) -> None:
     """Keep what a server says about itself, if that has changed."""
-    before = [getattr(server, name) for name in _FACTS]
-    server.server_info = {
-        "name": clean_text(facts.name)[:200],
-        "title": clean_text(facts.title)[:200],
-        "version": clean_text(facts.version)[:100],
-        **({"asks_back": True} if server.server_info.get("asks_back") else {}),
-    }
-    server.protocol_revision = facts.protocol_revision[:20]
-    server.resolved_transport = facts.transport[:20]
-    server.capabilities = storable(facts.capabilities)
+    state = server.state
     # What a server says to one person's account may be about that person.
     told = facts.instructions if viewer is None else ""
-    server.instructions = clean_text(told)[:MAX_INSTRUCTIONS]
-    if [getattr(server, name) for name in _FACTS] != before:
-        server.save(update_fields=_FACTS)
-
-
-_FACTS: Final = (
-    *("server_info", "protocol_revision", "resolved_transport", "capabilities"),
-    "instructions",
-)
+    found: dict[str, object] = {
+        "server_info": {
+            "name": clean_text(facts.name)[:200],
+            "title": clean_text(facts.title)[:200],
+            "version": clean_text(facts.version)[:100],
+            **({"asks_back": True} if state.server_info.get("asks_back") else {}),
+        },
+        "protocol_revision": facts.protocol_revision[:20],
+        "resolved_transport": facts.transport[:20],
+        "capabilities": storable(facts.capabilities),
+        "instructions": clean_text(told)[:MAX_INSTRUCTIONS],
+    }
+    if any(getattr(state, name) != value for name, value in found.items()):
+        state.write(**found)
 
 
 def _lists_of(listing: Listing) -> health.ListsRead:

@@ -101,7 +101,5 @@ def check_programs() -> list[StdioProgram]:
 def _tell_users(program: StdioProgram) -> None:
     """Servers that run it are looked at again soon."""
     for server in McpServer.objects.across_workspaces().filter(program=program):
-        McpServer.objects.for_workspace(server.workspace_id).filter(pk=server.pk).update(
-            next_check_at=None
-        )
+        server.state.write(next_check_at=None)
         tell(server)

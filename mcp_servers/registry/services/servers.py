@@ -110,7 +110,7 @@ def check_draft(*, workspace_id: UUID, draft: ServerDraft, server: McpServer | N
     lost = apply_draft(row, draft)
     row.check_values()
     if not lost and (server is None or _touches_auth(row, draft, auth)):
-        check_auth(row)
+        check_auth(row, may_lack=server is not None and _lost_credentials(row))
     if rows.filter(name=row.name, owner_id=row.owner_id).exclude(pk=row.pk).exists():
         raise InvalidInput(fields={"name": ["There is a server of this name already."]})
 
@@ -132,27 +132,28 @@ def update_server(*, server: McpServer, draft: ServerDraft, actor: Actor) -> Mcp
 def _update(server: McpServer, draft: ServerDraft, actor: Actor) -> McpServer:
     server = _locked(server)
     _check_switch(server, draft)
-    target = target_of(server)
+    target, transport = target_of(server), server.transport
+    state: dict[str, object] = {}
     with tracked_change(server, actor=actor):
         was_active, auth, signs_in = server.is_active, auth_of(server), sign_in_of(server)
         lost = apply_draft(server, draft)
         server.check_values()
         if target_of(server) != target:
-            server.status = ServerStatus.AUTH_REQUIRED if lost else ServerStatus.DISCONNECTED
-            server.status_reason = (
+            state["status"] = ServerStatus.AUTH_REQUIRED if lost else ServerStatus.DISCONNECTED
+            state["status_reason"] = (
                 "The address changed, so the stored credentials were dropped. Please enter them again."
                 if lost
                 else ""
             )
-            server.next_check_at = None
-            server.consecutive_failures = 0
+            state |= {"next_check_at": None, "consecutive_failures": 0, "resolved_transport": ""}
         elif _touches_auth(server, draft, auth):
-            check_auth(server)
+            check_auth(server, may_lack=_lost_credentials(server))
+        if server.transport != transport:
+            state["resolved_transport"] = ""
         if was_active and not server.is_active:
-            server.status = ServerStatus.DISCONNECTED
-            server.status_reason = ""
+            state |= {"status": ServerStatus.DISCONNECTED, "status_reason": ""}
         elif server.is_active and not was_active:
-            server.next_check_at = None
+            state["next_check_at"] = None
         try:
             with transaction.atomic():
                 server.save()
@@ -160,6 +161,7 @@ def _update(server: McpServer, draft: ServerDraft, actor: Actor) -> McpServer:
             raise InvalidInput(
                 fields={"name": ["There is a server of this name already."]}
             ) from error
+    server.state.write(**state)
     if signs_in is not None and sign_in_of(server) != signs_in:
         remove_grants_of_server(server, actor, why="The server's address or its sign-in changed.")
         withdraw_sign_ins(server, actor)
@@ -228,6 +230,11 @@ def _touches_auth(server: McpServer, draft: ServerDraft, before: tuple[object, .
     return auth_of(server) != before and not is_switched_off_only
 
 
+def _lost_credentials(server: McpServer) -> bool:
+    """Whether they were dropped earlier, and nobody has entered them again."""
+    return server.state.status == ServerStatus.AUTH_REQUIRED and not server.auth_config
+
+
 def _check_switch(server: McpServer, draft: ServerDraft) -> None:
     if draft.is_active is False and _is_required(server):
         raise Conflict("The platform requires this server in every workspace.")
@@ -242,4 +249,5 @@ def _is_required(server: McpServer) -> bool:
 
 def _locked(server: McpServer) -> McpServer:
     rows = McpServer.objects.for_workspace(server.workspace_id)
-    return rows.select_for_update(of=("self",)).select_related("global_server").fetch(server.pk)
+    locked = rows.select_for_update(of=("self",), no_key=True)
+    return locked.select_related("global_server").fetch(server.pk)

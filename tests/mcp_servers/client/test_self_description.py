@@ -152,13 +152,13 @@ async def test_what_a_server_says_about_itself_is_masked_everywhere(
         assert report.ok
         told.append(str(report))
         told.append(str(services.try_connection(**_try(tenant, talkative))))
-        server.refresh_from_db()
+        server = McpServer.objects.for_workspace(tenant.workspace).get()
         tools = {name: tool_of(server, name) for name in ("talk", "fail", "refuse")}
         return server, tools, McpPrompt.objects.for_workspace(tenant.workspace).get(server=server)
 
     server, tools, prompt = await look()
-    assert server.server_info["name"] == f"name {MASK}"
-    assert server.instructions == f"Say {MASK}."
+    assert server.state.server_info["name"] == f"name {MASK}"
+    assert server.state.instructions == f"Say {MASK}."
     assert tools["talk"].description == f"d {MASK}"
     assert tools["talk"].input_schema["properties"]["text"]["default"] == MASK
 

@@ -137,7 +137,7 @@ async def test_a_form_is_asked_and_its_answer_reaches_the_tool(
     assert asking.done == [("book_table", {"when": "noon", **ANSWER})]
     assert await caller.waits.get() is False
     # The newest revision has the call sent again with its answers; each sending is in the log.
-    again = ["tool_call.requested"] if server.protocol_revision == "2026-07-28" else []
+    again = ["tool_call.requested"] if server.state.protocol_revision == "2026-07-28" else []
     assert await sync_to_async(actions)(tenant) == [
         "tool_call.requested",
         "input.requested",

@@ -19,7 +19,7 @@ from mcp_servers.client import transports
 from mcp_servers.client.errors import ApprovalMissing, CallRefused
 from mcp_servers.client.values import Progress
 from mcp_servers.gate import call_tool
-from mcp_servers.models import ApprovalOverride, McpServer, McpTool
+from mcp_servers.models import ApprovalOverride, McpServer, McpTool, ServerState
 from mcp_servers.registry import services
 from mcp_servers.registry.consent import approvals
 from tests.factories import Tenant
@@ -198,7 +198,7 @@ async def test_a_refused_sign_in_in_a_call_shows_on_the_server(
     assert outcome.outcome == Outcome.TRANSPORT_ERROR
     assert "credentials" in outcome.message
     server = await sync_to_async(McpServer.objects.for_workspace(tenant.workspace).get)()
-    assert server.status == "auth_required"
+    assert server.state.status == "auth_required"
 
 
 @pytest.mark.parametrize(
@@ -363,7 +363,7 @@ async def test_the_log_names_the_transport_that_was_used(tenant: Tenant, kind: s
 
         def forget() -> None:
             # As after a change of its settings: only the connection knows how the server was reached.
-            McpServer.objects.for_workspace(tenant.workspace).update(resolved_transport="")
+            ServerState.objects.for_workspace(tenant.workspace).update(resolved_transport="")
 
         for change in (lambda: None, forget):
             await sync_to_async(change)()

@@ -53,7 +53,7 @@ def test_install_sign_in_ready(
     assert instance.state == "ready"
     assert instance.oauth_urls is None
     server = McpServer.objects.for_workspace(tenant.workspace).get()
-    assert (server.name, server.hosted_by, server.url, server.status) == (
+    assert (server.name, server.hosted_by, server.url, server.state.status) == (
         "Gmail",
         "klavis",
         "",
@@ -265,11 +265,11 @@ def test_sign_in_again(tenant: Tenant, installed: KlavisInstance, provider: Fake
     assert again.server_id == installed.server_id
     assert not provider.only().is_signed_in
     server = McpServer.objects.for_workspace(tenant.workspace).get()
-    assert server.status == "auth_required"
+    assert server.state.status == "auth_required"
     provider.only().is_signed_in = True
     assert poll_now(again).state == "ready"
     server.refresh_from_db()
-    assert server.status == "connected"
+    assert server.state.status == "connected"
 
 
 def log_of(tenant: Tenant) -> list[tuple[str, str, str]]:
@@ -507,7 +507,7 @@ def test_what_vanished_is_offered_anew(
         assert installed.state == state
     assert (installed.state, installed.reason) == ("failed", reconciling.VANISHED)
     server = McpServer.objects.for_workspace(tenant.workspace).get()
-    assert server.status == "error"
+    assert server.state.status == "error"
     again = instances.begin_again(instance=installed, actor=tenant.actor("admin"))
     assert again.state == "waiting_for_sign_in"
     assert again.server_id == server.pk
@@ -522,7 +522,7 @@ def test_a_lost_sign_in_shows_on_the_server(
     installed.refresh_from_db()
     assert installed.state == "waiting_for_sign_in"
     assert installed.reason == reconciling.SIGNED_OUT
-    assert McpServer.objects.for_workspace(tenant.workspace).get().status == "auth_required"
+    assert McpServer.objects.for_workspace(tenant.workspace).get().state.status == "auth_required"
 
 
 @pytest.mark.parametrize("status", [401, 429, 500])

@@ -63,7 +63,7 @@ def test_tools_are_listed_and_called_over_rest(
     tenant: Tenant, over_rest: McpServer, provider: FakeKlavis
 ) -> None:
     """Ours: the provider speaks with the server, and the log has both ends of the call."""
-    assert over_rest.resolved_transport == "klavis_rest"
+    assert over_rest.state.resolved_transport == "klavis_rest"
     provider.requests.clear()
     outcome = call(tenant, over_rest, "search", query="invoice")
     assert (outcome.outcome, text_of(outcome)) == ("ok", "found invoice")

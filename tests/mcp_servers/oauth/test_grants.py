@@ -253,12 +253,12 @@ def test_the_health_of_a_server_needs_nobodys_account(
     """SEC-53: checks knock without a token: amber until somebody has signed in, green from then on."""
     services.check_server(server=server)
     server.refresh_from_db()
-    assert server.status == ServerStatus.AUTH_REQUIRED
+    assert server.state.status == ServerStatus.AUTH_REQUIRED
     sign_in(server)
     before = len(protected.listed)
     services.check_server(server=server)
     server.refresh_from_db()
-    assert server.status == ServerStatus.CONNECTED
+    assert server.state.status == ServerStatus.CONNECTED
     assert len(protected.listed) == before
 
 

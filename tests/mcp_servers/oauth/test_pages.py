@@ -368,7 +368,7 @@ def test_a_server_that_nobody_has_signed_in_to_is_up(
     assert "100.0 %" in card
     assert "in 0 ms" not in card
     server.refresh_from_db()
-    assert server.status == "auth_required"
+    assert server.state.status == "auth_required"
 
 
 def test_credentials_that_are_refused_are_no_good_reading(

@@ -115,7 +115,7 @@ def test_a_connection_test_tells_what_was_found(
     text = admin.post(SERVERS, body, follow=True).content.decode()
     assert "protocol 2026-07-28, 7 tools" in text
     server.refresh_from_db()
-    assert server.status == "connected"
+    assert server.state.status == "connected"
     text = admin.get(f"{SERVERS}{server.pk}/change/").content.decode()
     assert "destroy" in text
     for action, is_active in (("switch_off", False), ("switch_on", True)):

@@ -87,7 +87,7 @@ def test_adding_looks_at_the_server(page: Client, tenant: Tenant, counting: Coun
     server = McpServer.objects.for_workspace(tenant.workspace).get()
     assert response.status_code == 302
     assert response["Location"] == f"{BASE}#server-{server.pk}"
-    assert server.status == "connected"
+    assert server.state.status == "connected"
     seen = counting.headers[-1]
     assert (seen["x-key"], seen["x-team"], seen["x-other"]) == ("key-123456", "garden", "a: b")
     assert "key-123456" not in page.get(BASE).content.decode()
@@ -147,7 +147,7 @@ def test_a_program_is_picked_from_the_catalogue(page: Client, tenant: Tenant) ->
     }
     assert page.post(f"{BASE}catalogue/", body).status_code == 302
     server = McpServer.objects.for_workspace(tenant.workspace).get()
-    assert (server.status, server.parameters) == ("connected", {"mode": "probe"})
+    assert (server.state.status, server.parameters) == ("connected", {"mode": "probe"})
     response = page.post(
         f"{BASE}catalogue/", {**body, "catalogue-name": "y", "catalogue-zoo-mode": "-c"}
     )
@@ -224,7 +224,7 @@ def test_text_of_servers_is_escaped(page: Client, tenant: Tenant) -> None:
     attack = "<script>alert(1)</script>"
     server = http_server(tenant, "https://example.org/mcp")
     stored_tool(server, "x", description=attack, title=attack, problem=attack)
-    McpServer.objects.for_workspace(tenant.workspace).update(status="error", status_reason=attack)
+    server.state.write(status="error", status_reason=attack)
     text = page.get(BASE).content.decode()
     assert attack not in text
     assert "&lt;script&gt;alert(1)" in text

@@ -127,4 +127,4 @@ def test_a_program_s_last_words_are_shown_when_it_does_not_start(tenant: Tenant)
         assert not report.ok
         assert "configuration file is missing" in report.details, mode
         server.refresh_from_db()
-        assert "configuration file is missing" in server.status_reason
+        assert "configuration file is missing" in server.state.status_reason

@@ -120,8 +120,8 @@ def test_one_bad_tool_does_not_hide_the_others(tenant: Tenant, server: McpServer
 def test_the_whole_way_from_a_real_server(tenant: Tenant, counting: CountingServer) -> None:
     """A real server's tools, with its hints; a new one rests until it is accepted."""
     server = looked_at(tenant, http_server(tenant, counting.url))
-    assert (server.status, server.protocol_revision) == ("connected", "2026-07-28")
-    assert server.server_version == "counting 1.0"
+    assert (server.state.status, server.state.protocol_revision) == ("connected", "2026-07-28")
+    assert server.state.server_version == "counting 1.0"
     assert callable_names(server) == {"echo", "destroy", "plain", "slow", "fail", "big", "announce"}
     assert tool_of(server, "destroy").typed_annotations.destructive is True
     counting.add_tool("later")
@@ -241,7 +241,7 @@ def test_a_tool_that_only_runs_as_a_task_needs_a_server_that_runs_tasks(
     task = raw_tool("long", execution={"taskSupport": "required"})
     see(server, [task], tenant.actor())
     assert "as a task" in tool_of(server, "long").problem
-    server.capabilities = {"tasks": {"requests": {"tools": {"call": {}}}}}
+    server.state.capabilities = {"tasks": {"requests": {"tools": {"call": {}}}}}
     see(server, [task], tenant.actor())
     assert (tool_of(server, "long").problem, tool_of(server, "long").task_support) == (
         "",

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
 from celery import current_app
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from audit.models import AuditEntry
 from mcp_servers.client.errors import AuthenticationRequired, ConnectionFailed
 from mcp_servers.client.values import Outcome, ToolCallOutcome
-from mcp_servers.models import HealthCheck, McpServer
+from mcp_servers.models import HealthCheck, McpServer, McpTool, ServerState
 from mcp_servers.pages.cards.servers import CHECKS_SHOWN, cards_of
-from mcp_servers.registry import health, services, tasks
+from mcp_servers.registry import discovery, health, services, tasks
+from mcp_servers.registry.services import ServerDraft
 from tests.factories import Tenant
-from tests.fakes.mcp_server import CountingServer
+from tests.fakes.mcp_server import CountingServer, raw_tool
 from tests.mcp_servers.factories import http_server, looked_at
+from workspaces.actors import Actor, Source
 
 
 @pytest.fixture
@@ -41,7 +44,7 @@ def test_a_check_reads_the_list_and_calls_nothing(tenant: Tenant, counting: Coun
     health.ask_for_check(server)
     tasks.check_server(str(tenant.workspace.pk), str(server.pk))
     assert HealthCheck.objects.for_workspace(tenant.workspace).filter(is_ok=True).count() == 2
-    assert fresh(server).latency_ms is not None
+    assert fresh(server).state.latency_ms is not None
     assert counting.calls == []
     assert not any(b"tools/call" in body for body in counting.bodies)
 
@@ -51,12 +54,18 @@ def test_several_failures_turn_a_server_red(tenant: Tenant, server: McpServer) -
     health.note_reading(server, health.Reading(latency_ms=5))
     for count in range(1, health.FAILURES_BEFORE_RED):
         health.note_reading(server, health.Reading(error=ConnectionFailed("gone.")))
-        assert (fresh(server).status, fresh(server).consecutive_failures) == ("connected", count)
+        assert (fresh(server).state.status, fresh(server).state.consecutive_failures) == (
+            "connected",
+            count,
+        )
     health.note_reading(server, health.Reading(error=ConnectionFailed("gone.")))
-    assert (fresh(server).status, fresh(server).status_reason) == ("error", "gone.")
+    assert (fresh(server).state.status, fresh(server).state.status_reason) == ("error", "gone.")
     health.note_reading(server, health.Reading(error=ConnectionFailed("gone.")))
     health.note_reading(server, health.Reading(latency_ms=7))
-    assert (fresh(server).status, fresh(server).consecutive_failures) == ("connected", 0)
+    assert (fresh(server).state.status, fresh(server).state.consecutive_failures) == (
+        "connected",
+        0,
+    )
     assert actions(tenant) == ["server.connected", "server.error", "server.connected"]
 
 
@@ -66,7 +75,7 @@ def test_a_refused_sign_in_shows_at_once(tenant: Tenant, server: McpServer) -> N
     health.note_reading(
         server, health.Reading(error=AuthenticationRequired("needs other credentials."))
     )
-    assert fresh(server).status == "auth_required"
+    assert fresh(server).state.status == "auth_required"
 
 
 def test_checks_do_not_overlap(tenant: Tenant, server: McpServer) -> None:
@@ -84,13 +93,13 @@ def test_checks_are_spread(tenant: Tenant, server: McpServer, settings: object) 
     pauses = set()
     for _ in range(20):
         health.note_reading(server, health.Reading(latency_ms=5))
-        next_check = fresh(server).next_check_at
+        next_check = fresh(server).state.next_check_at
         assert next_check is not None
         pauses.add(round((next_check - timezone.now()).total_seconds(), 3))
     assert len(pauses) > 10
     assert all(50 < pause < 70 for pause in pauses)
     health.note_reading(server, health.Reading(error=ConnectionFailed("gone.")))
-    next_check = fresh(server).next_check_at
+    next_check = fresh(server).state.next_check_at
     assert next_check is not None
     assert (next_check - timezone.now()).total_seconds() < 10
 
@@ -148,14 +157,14 @@ def test_what_a_program_wrote_is_redacted(tenant: Tenant, server: McpServer) -> 
         error=ConnectionFailed("gone."), details="token=hunter2-long-secret refused"
     )
     health.note_reading(server, reading, is_asked_for=True)
-    assert "hunter2" not in fresh(server).status_reason
-    assert "refused" in fresh(server).status_reason
+    assert "hunter2" not in fresh(server).state.status_reason
+    assert "refused" in fresh(server).state.status_reason
 
 
 def test_a_servers_own_word_on_its_lists_brings_a_check_forward(tenant: Tenant) -> None:
     """SEC-58, REL-38: when it runs out the server is due, once, however far away its regular check is."""
     server = http_server(tenant, "https://example.org/mcp")
-    rows = McpServer.objects.for_workspace(tenant.workspace).filter(pk=server.pk)
+    rows = ServerState.objects.for_workspace(tenant.workspace).filter(pk=server.pk)
     later = timezone.now() + timedelta(hours=1)
     rows.update(next_check_at=later, lists_stale_at=later)
     assert (server.workspace_id, server.pk) not in health.due_servers()
@@ -170,14 +179,45 @@ def test_that_a_call_changes_the_row_and_not_the_object_that_calls_share(
 ) -> None:
     """What another process has learned meanwhile stays."""
     asked_back = ToolCallOutcome(outcome=Outcome.TOOL_ERROR, details={"kind": "asks_back"})
-    McpServer.objects.for_workspace(tenant.workspace).filter(pk=server.pk).update(
-        server_info={"name": "learned meanwhile"}
-    )
+    states = ServerState.objects.for_workspace(tenant.workspace).filter(pk=server.pk)
+    states.update(server_info={"name": "learned meanwhile"})
     health.note_call(server, asked_back)
-    assert server.server_info == {}
-    assert fresh(server).server_info == {"name": "learned meanwhile", "asks_back": True}
+    assert server.state.server_info == {}
+    assert fresh(server).state.server_info == {"name": "learned meanwhile", "asks_back": True}
     services.delete_server(server=fresh(server), actor=tenant.actor())
     health.note_call(server, asked_back)
+
+
+def test_a_check_and_an_edit_undo_nothing_of_each_other(tenant: Tenant) -> None:
+    """REL-340: they write different rows, whoever read first and whoever saves last."""
+    server = http_server(tenant, "https://example.org/mcp")
+    edited = fresh(server)
+    health.note_reading(server, health.Reading(latency_ms=5))
+    draft = ServerDraft(name="renamed")
+    services.update_server(server=edited, draft=draft, actor=tenant.actor())
+    assert (fresh(server).name, fresh(server).state.status) == ("renamed", "connected")
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_a_check_does_not_wait_for_whoever_edits_the_server(tenant: Tenant) -> None:
+    """REL-340: while an edit holds the server's row, what a check found is stored."""
+    server = http_server(tenant, "https://example.org/mcp")
+    rows = McpServer.objects.for_workspace(tenant.workspace)
+
+    def look() -> None:
+        try:
+            health.note_reading(server, health.Reading(latency_ms=5))
+            actor = Actor.system(source=Source.TASK, workspace_id=server.workspace_id)
+            discovery.store_tools(server=server, raw_tools=[raw_tool("echo")], actor=actor)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool, transaction.atomic():
+        rows.select_for_update(of=("self",), no_key=True).get(pk=server.pk)
+        pool.submit(look).result(timeout=60)
+    assert fresh(server).state.status == "connected"
+    assert McpTool.objects.for_workspace(tenant.workspace).filter(server=server).count() == 1
 
 
 def test_that_a_page_of_many_servers_costs_no_more_queries(tenant: Tenant) -> None:

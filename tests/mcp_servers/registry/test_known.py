@@ -170,7 +170,7 @@ def test_an_administrator_installs_for_the_workspace(tenant: Tenant, shelf: Path
     (server,) = rows()
     assert answer["Location"] == f"/w/acme/servers/#server-{server.pk}"
     assert (server.name, server.scope) == ("Open", ServerScope.WORKSPACE)
-    assert server.tools_listed_at is not None
+    assert server.state.tools_listed_at is not None
     text = client.get(HOME, {"q": "open for tests"}).content.decode()
     assert "Installed" in text
     again = install(client, "open")

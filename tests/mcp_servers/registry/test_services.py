@@ -36,8 +36,8 @@ def stored(server: McpServer) -> dict[str, Any]:
     return {
         "headers": row.headers.reveal_json("test") if row.headers else {},
         "auth": row.auth_config.reveal_json("test") if row.auth_config else {},
-        "status": row.status,
-        "reason": row.status_reason,
+        "status": row.state.status,
+        "reason": row.state.status_reason,
     }
 
 
@@ -75,8 +75,8 @@ def test_another_origin_drops_the_credentials(tenant: Tenant, keyed: McpServer) 
         changed = change(
             tenant, keyed, url=second.url, headers={"X-Key": MASK}, auth={"token": MASK}
         )
-        assert changed.status == "auth_required"
-        assert "entered" in changed.status_reason or "enter" in changed.status_reason
+        assert changed.state.status == "auth_required"
+        assert "entered" in changed.state.status_reason or "enter" in changed.state.status_reason
         assert stored(keyed)["headers"] == {}
         assert stored(keyed)["auth"] == {}
         services.test_connection(server=changed, actor=tenant.actor())
@@ -97,7 +97,7 @@ def test_new_credentials_come_with_the_new_address(tenant: Tenant, keyed: McpSer
     changed = change(tenant, keyed, url="https://example.org/mcp", auth={"token": "fresh-token"})
     assert stored(keyed)["auth"] == {"token": "fresh-token"}
     assert stored(keyed)["headers"] == {}
-    assert changed.status == "disconnected"
+    assert changed.state.status == "disconnected"
 
 
 def test_a_program_gets_no_headers_of_a_url(tenant: Tenant, keyed: McpServer) -> None:
@@ -179,8 +179,8 @@ def test_a_failed_look_is_told_and_kept(tenant: Tenant) -> None:
     assert "ended before it spoke MCP" in report.message
     assert "configuration missing" in report.details
     server.refresh_from_db()
-    assert server.status == "error"
-    assert "configuration missing" in server.status_reason
+    assert server.state.status == "error"
+    assert "configuration missing" in server.state.status_reason
 
 
 def test_deleting_a_program_ends_its_child(tenant: Tenant) -> None:
@@ -332,8 +332,7 @@ def test_that_a_server_without_its_credentials_can_be_renamed_and_switched_off(
 ) -> None:
     """They were dropped; only what needs them asks for them."""
     server = change(tenant, keyed, url="https://elsewhere.example.org/mcp")
-    rows = McpServer.objects.for_workspace(tenant.workspace).filter(pk=server.pk)
-    rows.update(status="error")
+    server.state.write(status="error")
     change(tenant, server, name="renamed", auth_type=AuthType.BEARER, url=server.url)
     assert not change(tenant, server, is_active=False).is_active
     for fields in (

@@ -397,7 +397,7 @@ def test_the_page_hides_regular_checks_and_lists_the_methods(
 def test_a_regular_check_is_marked_and_a_persons_look_is_not(
     tenant: Tenant, counting: CountingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """REL-220: a check writes its own row and the server's times, and no row of what the server offers."""
+    """REL-220: a check writes its own row and the server's state, and no row that people edit or servers offer."""
     monkeypatch.setattr(hooks, "traced", sink.traced)
     row = http_server(tenant, counting.url)
     services.check_server(server=row)
@@ -416,7 +416,7 @@ def test_a_regular_check_is_marked_and_a_persons_look_is_not(
         for query in done.captured_queries
         if query["sql"].startswith(("INSERT", "UPDATE", "DELETE"))
     }
-    assert written == {"mcp_servers_healthcheck", "mcp_servers_mcpserver"}
+    assert written == {"mcp_servers_healthcheck", "mcp_servers_serverstate"}
 
 
 def test_a_check_that_fails_is_seen(

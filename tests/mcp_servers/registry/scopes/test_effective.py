@@ -18,20 +18,24 @@ from workspaces.models import User
 pytestmark = pytest.mark.django_db
 
 
-def of_workspace(tenant: Tenant, name: str, **fields: object) -> McpServer:
+def of_workspace(
+    tenant: Tenant, name: str, state: dict[str, object] | None = None, **fields: object
+) -> McpServer:
     """A server of the workspace."""
-    return McpServer.objects.create(
+    server = McpServer.objects.create(
         workspace=tenant.workspace,
         name=name,
         transport=transports.STREAMABLE_HTTP,
         url="https://tools.example.org/mcp",
         **fields,
     )
+    server.state.write(**state or {})
+    return server
 
 
 def personal(tenant: Tenant, name: str, owner: User, **fields: object) -> McpServer:
     """Somebody's own server."""
-    return of_workspace(tenant, name, scope=ServerScope.PERSONAL, owner=owner, **fields)
+    return of_workspace(tenant, name, None, scope=ServerScope.PERSONAL, owner=owner, **fields)
 
 
 def of_platform(tenant: Tenant, name: str, **fields: object) -> McpServer:
@@ -146,9 +150,9 @@ def test_that_what_is_off_or_gone_from_the_file_is_told(tenant: Tenant) -> None:
 def test_that_a_server_in_trouble_stays_usable_and_says_so(tenant: Tenant) -> None:
     """Its calls tell what is wrong, and may find it healed."""
     broken = of_workspace(
-        tenant, "broken", status=ServerStatus.ERROR, status_reason="No answer.\nTraceback"
+        tenant, "broken", {"status": ServerStatus.ERROR, "status_reason": "No answer.\nTraceback"}
     )
-    locked = of_workspace(tenant, "locked", status=ServerStatus.AUTH_REQUIRED)
+    locked = of_workspace(tenant, "locked", {"status": ServerStatus.AUTH_REQUIRED})
     found = for_member(tenant, bud=[broken, locked])
     assert [(one.is_usable, one.code) for one in found] == [
         (True, "error"),

@@ -294,16 +294,23 @@ def test_that_what_was_learned_goes_with_the_definition(tenant: Tenant, write: W
         "protocol_revision": "2025-06-18",
         "capabilities": {"tools": {}},
     }
-    McpServer.objects.for_workspace(tenant.workspace).filter(pk=row.pk).update(**learned)
+    row.state.write(**learned)
     write({"weather": weather(trellis={"required": True})})
     platform.sync()
     row.refresh_from_db()
-    assert {name: getattr(row, name) for name in learned} == learned
+    assert {name: getattr(row.state, name) for name in learned} == learned
     write({"weather": weather(url="https://elsewhere.example.org/mcp", trellis={"required": True})})
     platform.sync()
     row.refresh_from_db()
-    assert (row.status, row.status_reason, row.consecutive_failures) == ("disconnected", "", 0)
-    assert (row.resolved_transport, row.protocol_revision, row.capabilities) == ("", "", {})
+    forgotten = {name: getattr(row.state, name) for name in learned}
+    assert forgotten == {
+        "status": "disconnected",
+        "status_reason": "",
+        "consecutive_failures": 0,
+        "resolved_transport": "",
+        "protocol_revision": "",
+        "capabilities": {},
+    }
 
 
 @pytest.mark.parametrize(
