@@ -142,12 +142,12 @@ async def tool_calls(ground: Ground) -> list[Row]:
 
 
 async def _one_by_one(road: str, session: Client, ground: Ground, tool: McpTool) -> list[Row]:
-    await _bare_calls(session, 10)
-    await _gate_calls(ground, tool, 10)
+    await bare_calls(session, 10)
+    await gate_calls(ground, tool, 10)
     bare, ours = [], []
     for _ in range(CALLS):
-        bare.append(await _timed(_bare_calls(session, 1)) * 1000)
-        ours.append(await _timed(_gate_calls(ground, tool, 1)) * 1000)
+        bare.append(await _timed(bare_calls(session, 1)) * 1000)
+        ours.append(await _timed(gate_calls(ground, tool, 1)) * 1000)
     named = f"tool call over {road}, policy and two entries"
     target = "≤ +4 ms, ≤ 3 ×"
     p95 = round(CALLS * 0.95)
@@ -159,8 +159,8 @@ async def _one_by_one(road: str, session: Client, ground: Ground, tool: McpTool)
 
 async def _at_once(session: Client, ground: Ground) -> Row:
     each = CALLS // SIDE_BY_SIDE
-    bare = await _timed(_side_by_side(lambda: _bare_calls(session, each)))
-    ours = await _timed(_side_by_side(lambda: _gate_calls(ground, ground.tool, each)))
+    bare = await _timed(side_by_side(lambda: bare_calls(session, each)))
+    ours = await _timed(side_by_side(lambda: gate_calls(ground, ground.tool, each)))
     count = SIDE_BY_SIDE * each
     return Row(
         f"calls a second, {SIDE_BY_SIDE} at once", count / bare, count / ours, "/s", "≥ 250 /s"
@@ -172,9 +172,9 @@ async def _gateway(ground: Ground, url: str) -> Row:
     each = CALLS // SIDE_BY_SIDE
     async with Client(url) as session:
         await session.list_tools()
-        await _bare_calls(session, 10)
-        theirs = await _timed(_side_by_side(lambda: _bare_calls(session, each)))
-        ours = await _timed(_side_by_side(lambda: _gate_calls(ground, ground.tool, each)))
+        await bare_calls(session, 10)
+        theirs = await _timed(side_by_side(lambda: bare_calls(session, each)))
+        ours = await _timed(side_by_side(lambda: gate_calls(ground, ground.tool, each)))
     count = SIDE_BY_SIDE * each
     return Row(
         f"calls a second beside another gateway's, {SIDE_BY_SIDE} at once",
@@ -201,12 +201,14 @@ async def _send(ground: Ground, question: str) -> tuple[float, _Watch]:
     return start, watch
 
 
-async def _bare_calls(session: Client, count: int) -> None:
+async def bare_calls(session: Client, count: int) -> None:
+    """Over a session of the SDK that is held open."""
     for _ in range(count):
         await session.call_tool("echo", {"text": "hello"})
 
 
-async def _gate_calls(ground: Ground, tool: McpTool, count: int) -> None:
+async def gate_calls(ground: Ground, tool: McpTool, count: int) -> None:
+    """Through the gate, with policy and two entries."""
     for _ in range(count):
         request = ToolCallRequest(
             call_id=uuid7(),
@@ -219,7 +221,8 @@ async def _gate_calls(ground: Ground, tool: McpTool, count: int) -> None:
         assert not outcome.is_error, outcome.message
 
 
-async def _side_by_side(work: Any) -> None:
+async def side_by_side(work: Any) -> None:
+    """As many at once."""
     await asyncio.gather(*(work() for _ in range(SIDE_BY_SIDE)))
 
 

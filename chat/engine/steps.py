@@ -280,11 +280,11 @@ def keep_for_call(
 
     None: it asks for something else, and is to be committed by itself.
     """
-    if len(answer.proposals) != 1:
+    [proposal, *others] = answer.proposals or [None]
+    if proposal is None or others or proposal.error:
         return None
-    [proposal] = answer.proposals
     call = _call_of(proposal, lease, message, 0)
-    if proposal.error or call.tool_id is None or call.builtin:
+    if call.tool_id is None or call.builtin:
         return None
     turn = copy(context.turn)
     turn.model = answer.model

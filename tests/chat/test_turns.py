@@ -189,6 +189,7 @@ def test_only_what_was_offered_can_be_called(chat: Chat) -> None:
     assert all("There is no tool named" in text for text in told)
 
 
+@pytest.mark.both_engines
 def test_broken_arguments_are_told_to_the_model_with_the_schema(chat: Chat) -> None:
     """Ours: a model that returns broken JSON is told so, and can do better."""
     chat.model.call(("counting__echo", '{"text": "unfinished'))
