@@ -17,6 +17,8 @@ from bench.database import own_database
 from bench.run import peer, prepare
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from bench.ground import Ground
 
 BLOCK = 25
@@ -57,7 +59,7 @@ async def _measure(ground: Ground, count: int) -> list[str]:
     cpu = {"session": 0.0, "gate": 0.0}
     clock = {"session": 0.0, "gate": 0.0}
     async with Client(ground.tools_url) as session:
-        ways = {
+        ways: dict[str, Callable[[], Awaitable[object]]] = {
             "session": lambda: bare_calls(session, BLOCK),
             "gate": lambda: gate_calls(ground, ground.tool, BLOCK),
         }

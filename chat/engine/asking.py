@@ -85,7 +85,9 @@ async def ask_model(lease: Lease, step: int, opened: Message | None = None) -> t
             answer = replace(answer, notice=told)
         context = TurnContext(task.turn, task.bud, task.actor)
         later = steps.keep_for_call(lease, message, answer, context)
-        return later or await in_database(steps.finish_step, lease, message, answer)
+        if later is not None:
+            return later
+        return await in_database(steps.finish_step, lease, message, answer)
     except (ProviderError, LimitReached) as error:
         live.flush()
         left = attempt.answer(task, live.said)

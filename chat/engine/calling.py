@@ -79,9 +79,10 @@ async def _call_one(
     lease: Lease, call_id: UUID, caller: TurnCaller, results: IdenticalResults
 ) -> None:
     """One call through the gate; whatever comes of it is committed."""
-    call, task, request = _begin_at_once(lease, caller) or await in_database(
-        _begin, lease, call_id, caller
-    )
+    begun = _begin_at_once(lease, caller)
+    if begun is None:
+        begun = await in_database(_begin, lease, call_id, caller)
+    call, task, request = begun
     is_known = call.tool_id is not None or bool(call.builtin)
     if not is_known:
         await in_database(calls.refuse_call, lease, call_id, message="This tool is not available.")

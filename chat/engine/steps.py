@@ -280,8 +280,10 @@ def keep_for_call(
 
     None: it asks for something else, and is to be committed by itself.
     """
-    [proposal, *others] = answer.proposals or [None]
-    if proposal is None or others or proposal.error:
+    if len(answer.proposals) != 1:
+        return None
+    [proposal] = answer.proposals
+    if proposal.error:
         return None
     call = _call_of(proposal, lease, message, 0)
     if call.tool_id is None or call.builtin:

@@ -6,6 +6,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
 import pytest
+from uuid_utils.compat import uuid7
 
 from mcp_servers.client import transports
 from mcp_servers.client.connections import streams
@@ -36,9 +37,8 @@ def pigeon(monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_an_entry_is_all_that_a_transport_takes(pigeon: str) -> None:
     """Ours."""
-    assert (pigeon, "Carrier pigeon") in list(
-        AddServerForm(workspace_id=uuid4()).fields["transport"].choices
-    )  # type: ignore[attr-defined]
+    field = AddServerForm(workspace_id=uuid7()).fields["transport"]
+    assert (pigeon, "Carrier pigeon") in list(field.choices)  # type: ignore[attr-defined]
     assert "pigeon:// for Carrier pigeon" in transports.address_help()
     listed = read_server_list('{"mcpServers": {"loft": {"type": "coo", "url": "pigeon://loft"}}}')
     assert [entry.transport for entry in listed.entries] == [pigeon]

@@ -28,7 +28,7 @@ UPDATE mcp_servers_mcpserver SET ({COLUMNS}) = (
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("mcp_servers", "0004_klavis_is_an_app"),
+        ("mcp_servers", "0005_use_servers_everywhere"),
         ("workspaces", "0003_account_addresses"),
     ]
 
