@@ -144,6 +144,12 @@ class McpServerAdmin(WorkspaceModelAdmin):
         )
         return cast("models.QuerySet[Any]", counted)
 
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+        """The filter of its own, beside what every admin may filter by."""
+        return lookup == StatusFilter.parameter_name or super().lookup_allowed(
+            lookup, value, request
+        )
+
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Somebody's own server is theirs to change; an administrator switches it off or deletes it."""
         if obj is not None and obj.owner_id is not None:

@@ -118,6 +118,10 @@ def test_a_connection_test_tells_what_was_found(
     assert server.state.status == "connected"
     text = admin.get(f"{SERVERS}{server.pk}/change/").content.decode()
     assert "destroy" in text
+    assert "counting 1.0" in text
+    for status, is_shown in (("connected", True), ("error", False)):
+        listed = admin.get(SERVERS, {"status": status, "o": "6.7"}).content.decode()
+        assert (f"{server.pk}/change/" in listed) is is_shown
     for action, is_active in (("switch_off", False), ("switch_on", True)):
         admin.post(SERVERS, {"action": action, "_selected_action": [str(server.pk)]})
         server.refresh_from_db()
