@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
 from django.db import models, transaction
@@ -16,15 +16,48 @@ from mcp_servers.registry import services
 from workspaces.admin import telling
 from workspaces.roles import Permission
 
+if TYPE_CHECKING:
+    from workspaces.actors import Actor
 
-@admin.register(McpTool)
-class McpToolAdmin(OfServerAdmin):
-    """Tools of the workspace's servers: which are on, which ask first, which definitions are accepted."""
+
+class SwitchedAdmin(OfServerAdmin):
+    """What servers offer, each switched on or off."""
 
     manage_permission = Permission.MANAGE_SERVERS
+    list_select_related = ("server",)
+    actions: tuple[str, ...] = ("switch_on", "switch_off")
+
+    def switch(self, row: Any, *, is_enabled: bool, actor: Actor) -> None:
+        """Have the service do it."""
+        raise NotImplementedError
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        row = type(obj).objects.for_workspace(obj.workspace_id).fetch(obj.pk)
+        with telling(request):
+            self.switch(row, is_enabled=obj.is_enabled, actor=actor_of(request))
+
+    @admin.action(description=_("Switch on"))
+    def switch_on(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> None:
+        self._switch_all(request, queryset, is_enabled=True)
+
+    @admin.action(description=_("Switch off"))
+    def switch_off(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> None:
+        self._switch_all(request, queryset, is_enabled=False)
+
+    def _switch_all(
+        self, request: HttpRequest, queryset: models.QuerySet[Any], *, is_enabled: bool
+    ) -> None:
+        for row in queryset:
+            with telling(request):
+                self.switch(row, is_enabled=is_enabled, actor=actor_of(request))
+
+
+@admin.register(McpTool)
+class McpToolAdmin(SwitchedAdmin):
+    """Tools of the workspace's servers: which are on, which ask first, which definitions are accepted."""
+
     list_display = ("name", "server", "badges", "is_enabled", "approval_override", "state")
     list_filter = ("is_enabled", "approval_override")
-    list_select_related = ("server",)
     search_fields = ("name", "title")
     fields = (
         *(
@@ -59,7 +92,10 @@ class McpToolAdmin(OfServerAdmin):
         ),
         *("approved_definition", "cache_seconds", "first_seen_at", "last_seen_at"),
     )
-    actions = ("switch_on", "switch_off", "accept_definitions")
+    actions = (*SwitchedAdmin.actions, "accept_definitions")
+
+    def switch(self, row: McpTool, *, is_enabled: bool, actor: Actor) -> None:
+        services.set_tool_enabled(tool=row, is_enabled=is_enabled, actor=actor)
 
     def save_model(self, request: HttpRequest, obj: McpTool, form: Any, change: bool) -> None:
         tool = (
@@ -67,9 +103,7 @@ class McpToolAdmin(OfServerAdmin):
         )
         with telling(request), transaction.atomic():
             if "is_enabled" in form.changed_data:
-                services.set_tool_enabled(
-                    tool=tool, is_enabled=obj.is_enabled, actor=actor_of(request)
-                )
+                self.switch(tool, is_enabled=obj.is_enabled, actor=actor_of(request))
             if "approval_override" in form.changed_data:
                 services.set_approval_override(
                     tool=tool,
@@ -85,18 +119,6 @@ class McpToolAdmin(OfServerAdmin):
     def state(self, tool: McpTool) -> str:
         return tool_state(tool)
 
-    @admin.action(description=_("Switch on"))
-    def switch_on(self, request: HttpRequest, queryset: models.QuerySet[McpTool]) -> None:
-        for tool in queryset:
-            with telling(request):
-                services.set_tool_enabled(tool=tool, is_enabled=True, actor=actor_of(request))
-
-    @admin.action(description=_("Switch off"))
-    def switch_off(self, request: HttpRequest, queryset: models.QuerySet[McpTool]) -> None:
-        for tool in queryset:
-            with telling(request):
-                services.set_tool_enabled(tool=tool, is_enabled=False, actor=actor_of(request))
-
     @admin.action(description=_("Accept the present definition"))
     def accept_definitions(self, request: HttpRequest, queryset: models.QuerySet[McpTool]) -> None:
         for tool in queryset:
@@ -105,79 +127,37 @@ class McpToolAdmin(OfServerAdmin):
 
 
 @admin.register(McpResource)
-class McpResourceAdmin(OfServerAdmin):
+class McpResourceAdmin(SwitchedAdmin):
     """Resources and templates of the workspace's servers: which of them people may attach."""
 
-    manage_permission = Permission.MANAGE_SERVERS
     list_display = ("__str__", "server", "is_template", "mime_type", "is_enabled", "removed_at")
     list_filter = ("is_enabled", "is_template")
-    list_select_related = ("server",)
     search_fields = ("uri", "name", "title")
     readonly_fields = (
         *("server", "uri", "is_template", "name", "title", "description", "mime_type", "size"),
         *("is_watched", "changed_at", "first_seen_at", "last_seen_at", "removed_at"),
     )
     fields = (*readonly_fields, "is_enabled")
-    actions = ("switch_on", "switch_off")
 
-    def save_model(self, request: HttpRequest, obj: McpResource, form: Any, change: bool) -> None:
-        row = McpResource.objects.for_workspace(obj.workspace_id).fetch(obj.pk)
-        with telling(request):
-            services.set_resource_enabled(
-                resource=row, is_enabled=obj.is_enabled, actor=actor_of(request)
-            )
-
-    @admin.action(description=_("Switch on"))
-    def switch_on(self, request: HttpRequest, queryset: models.QuerySet[McpResource]) -> None:
-        for row in queryset:
-            with telling(request):
-                services.set_resource_enabled(
-                    resource=row, is_enabled=True, actor=actor_of(request)
-                )
-
-    @admin.action(description=_("Switch off"))
-    def switch_off(self, request: HttpRequest, queryset: models.QuerySet[McpResource]) -> None:
-        for row in queryset:
-            with telling(request):
-                services.set_resource_enabled(
-                    resource=row, is_enabled=False, actor=actor_of(request)
-                )
+    def switch(self, row: McpResource, *, is_enabled: bool, actor: Actor) -> None:
+        services.set_resource_enabled(resource=row, is_enabled=is_enabled, actor=actor)
 
 
 @admin.register(McpPrompt)
-class McpPromptAdmin(OfServerAdmin):
+class McpPromptAdmin(SwitchedAdmin):
     """Prompts of the workspace's servers: which of them people may use."""
 
-    manage_permission = Permission.MANAGE_SERVERS
     list_display = ("__str__", "server", "is_enabled", "removed_at")
     list_filter = ("is_enabled",)
-    list_select_related = ("server",)
     search_fields = ("name", "title")
     readonly_fields = (
         *("server", "name", "title", "description", "arguments"),
         *("first_seen_at", "last_seen_at", "removed_at"),
     )
     fields = (*readonly_fields, "is_enabled")
-    actions = ("switch_on", "switch_off")
 
-    def save_model(self, request: HttpRequest, obj: McpPrompt, form: Any, change: bool) -> None:
-        row = McpPrompt.objects.for_workspace(obj.workspace_id).fetch(obj.pk)
-        with telling(request):
-            services.set_prompt_enabled(
-                prompt=row, is_enabled=obj.is_enabled, actor=actor_of(request)
-            )
-
-    @admin.action(description=_("Switch on"))
-    def switch_on(self, request: HttpRequest, queryset: models.QuerySet[McpPrompt]) -> None:
-        for row in queryset:
-            with telling(request):
-                services.set_prompt_enabled(prompt=row, is_enabled=True, actor=actor_of(request))
-
-    @admin.action(description=_("Switch off"))
-    def switch_off(self, request: HttpRequest, queryset: models.QuerySet[McpPrompt]) -> None:
-        for row in queryset:
-            with telling(request):
-                services.set_prompt_enabled(prompt=row, is_enabled=False, actor=actor_of(request))
+    def switch(self, row: McpPrompt, *, is_enabled: bool, actor: Actor) -> None:
+        services.set_prompt_enabled(prompt=row, is_enabled=is_enabled, actor=actor)
 
 
 @admin.register(HealthCheck)
