@@ -22,22 +22,24 @@ export interface ChartData {
 }
 
 const OUTCOMES: Record<string, string> = {
-  ok: "--color-success",
-  failed: "--color-error",
-  refused: "--color-warning",
+  ok: "var(--color-success)",
+  failed: "var(--color-error)",
+  refused: "var(--color-warning)",
 };
-/** Hues that stay apart for most kinds of colour blindness; lightness follows the theme. */
-const HUES = [158, 245, 75, 20, 300, 200, 120, 340];
+/** How many colours the theme has for series. */
+const SERIES = 8;
 
-function colour(name: string): string {
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+/** A colour as the theme has it now; a canvas knows neither variables nor light-dark(). */
+function colour(css: string): string {
+  const probe = document.body.appendChild(document.createElement("i"));
+  probe.style.color = css;
+  const found = getComputedStyle(probe).color;
+  probe.remove();
+  return found;
 }
 
 export function seriesColour(key: string, index: number): string {
-  const known = OUTCOMES[key];
-  if (known) return colour(known);
-  const isDark = getComputedStyle(document.documentElement).colorScheme.includes("dark");
-  return `oklch(${isDark ? 76 : 55}% 0.13 ${HUES[index % HUES.length]})`;
+  return colour(OUTCOMES[key] ?? `var(--series-${index % SERIES})`);
 }
 
 export function fillTable(table: HTMLTableElement, data: ChartData): void {
@@ -88,7 +90,7 @@ function draw(canvas: HTMLCanvasElement, data: ChartData): Chart {
     Legend,
   );
   const isLine = canvas.dataset.kind === "lines";
-  const quiet = colour("--color-base-content");
+  const quiet = colour("var(--color-base-content)");
   Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
   return new Chart(canvas, {
     type: isLine ? "line" : "bar",
@@ -115,7 +117,7 @@ function draw(canvas: HTMLCanvasElement, data: ChartData): Chart {
           stacked: !isLine,
           beginAtZero: true,
           border: { display: false },
-          grid: { color: colour("--color-base-300") },
+          grid: { color: colour("var(--color-base-300)") },
           ticks: { color: quiet, precision: 0, maxTicksLimit: 6 },
         },
       },
