@@ -11,28 +11,28 @@ class AuditConfig(AppConfig):
         from audit import metrics, receivers  # noqa: F401 - connects the receivers
         from audit.membership_end import listen_to_leaving
         from audit.models import AlertRule, AuditPolicy, AuditStream, LegalHold, ReportSchedule
-        from workspaces.watched import watch
+        from workspaces.audited_tables import audit_table
 
-        watch(
+        audit_table(
             AuditPolicy,
             (
                 *("keep_days", "keep_entries", "keep_bodies_days", "body_bytes"),
                 *("masked_paths", "detectors"),
             ),
         )
-        watch(LegalHold, ("reason", "placed_by", "released_by", "released_at"))
-        watch(
+        audit_table(LegalHold, ("reason", "placed_by", "released_by", "released_at"))
+        audit_table(
             AuditStream,
             (
                 *("name", "kind", "target", "secret", "headers", "is_paused"),
                 *("ca_certificates", "client_certificate", "client_key"),
             ),
         )
-        watch(
+        audit_table(
             ReportSchedule,
             ("name", "query", "format", "cadence", "delivery", "recipients", "is_active"),
         )
-        watch(
+        audit_table(
             AlertRule,
             (
                 *("name", "condition", "threshold", "window_minutes", "is_active", "tells_bell"),

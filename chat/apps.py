@@ -29,9 +29,9 @@ class ChatConfig(AppConfig):
         from mcp_servers.registry.elicitation import register_listener
         from mcp_servers.registry.model_choices import register_providers
         from mcp_servers.registry.sampling import register_model
-        from workspaces.watched import watch
+        from workspaces.audited_tables import audit_table
 
-        watch(
+        audit_table(
             Bud,
             (
                 *("slug", "name", "system_prompt", "provider", "model", "parameters"),
@@ -44,8 +44,8 @@ class ChatConfig(AppConfig):
                 ),
             ),
         )
-        watch(ModelProvider, ("name", "base_url", "api_key", "default_model", "is_active"))
-        watch(WebhookEndpoint, ("url", "secret", "events", "is_active"))
+        audit_table(ModelProvider, ("name", "base_url", "api_key", "default_model", "is_active"))
+        audit_table(WebhookEndpoint, ("url", "secret", "events", "is_active"))
         run_with(_runner)
         reporting.tell_reports()
         register_model(_ask_model)

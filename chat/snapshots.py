@@ -12,10 +12,10 @@ from django.db.models import Q
 
 from chat.artifacts.rows import artifacts_of
 from chat.events import Snapshot
-from chat.live import Said, live_said
 from chat.message_paths import path_to
 from chat.models import Conversation, Message, QueuedMessage, ToolCall, Turn
 from chat.models.turns import ACTIVE
+from chat.streaming_text import Said, live_said
 from chat.values import MessageStatus
 from chat.wire import (
     artifact_json,

@@ -17,9 +17,9 @@ class McpServersConfig(AppConfig):
         from mcp_servers.registry.catalogue.sources import register_source
         from mcp_servers.registry.services.membership_end import listen_to_leaving
         from mcp_servers.registry.trace.sink import listen_to_traces
-        from workspaces.watched import watch
+        from workspaces.audited_tables import audit_table
 
-        watch(
+        audit_table(
             McpServer,
             (
                 *("name", "owner", "transport", "url", "program", "parameters", "headers", "env"),
@@ -29,14 +29,14 @@ class McpServersConfig(AppConfig):
                 *("uses_instructions", "sampling_daily_tokens", "sampling_provider_id", "roots"),
             ),
         )
-        watch(CatalogueChoice, ("source", "slug", "is_for_everybody"))
+        audit_table(CatalogueChoice, ("source", "slug", "is_for_everybody"))
         # Tools come and go with what servers list; whether they may be called is a person's decision.
-        watch(
+        audit_table(
             McpTool,
             ("is_enabled", "approval_override", "cache_seconds", "approved_hash"),
             verbs=("UPDATE",),
         )
-        watch(ActionRule, ("service", "category", "action", "effect"))
+        audit_table(ActionRule, ("service", "category", "action", "effect"))
         register_source(PlatformSource())
         reporting.tell_reports()
         services.listen_to_servers()

@@ -31,7 +31,7 @@ BOTH_ENGINES: Final = (
     "tests/audit/test_retention.py",
     "tests/audit/test_rollups.py",
     "tests/bench/",
-    "tests/chat/test_live.py",
+    "tests/chat/test_streaming_text.py",
     "tests/chat/test_price_of_a_turn.py",
     "tests/chat/test_statements.py",
     "tests/workspaces/test_prepared.py",

@@ -12,17 +12,17 @@ class WorkspacesConfig(AppConfig):
             checks,  # noqa: F401 - registers the system checks
             email_addresses,  # noqa: F401 - follows the rows of addresses
         )
+        from workspaces.audited_tables import audit_table
         from workspaces.memberships import listen_to_parting
         from workspaces.models import ApiToken, Membership, Workspace
-        from workspaces.watched import watch
 
-        watch(
+        audit_table(
             Workspace,
             (
                 *("name", "slug", "is_active", "approves_new_tools"),
                 *("allows_personal_servers", "remembers_permissions", "reads_outside_unasked"),
             ),
         )
-        watch(Membership, ("role", "is_auditor"))
-        watch(ApiToken, ("user", "scopes", "expires_at"))
+        audit_table(Membership, ("role", "is_auditor"))
+        audit_table(ApiToken, ("user", "scopes", "expires_at"))
         listen_to_parting()

@@ -12,9 +12,9 @@ from audit.actions import Action
 from audit.models import OutsideWrite
 from audit.services import EntryDraft, record
 from workspaces.actors import Actor, Source
+from workspaces.audited_tables import AuditedTable, audited_tables
 from workspaces.changes import CHANGED, SET
 from workspaces.secrets import key_id_of
-from workspaces.watched import Watched, all_watched
 
 ACTOR: Final = "unknown (past the services)"
 _VERBS: Final = {"INSERT": "created", "UPDATE": "changed", "DELETE": "deleted"}
@@ -33,13 +33,13 @@ def sweep() -> int:
         OutsideWrite.objects.filter(
             pk__in=[row.pk for group in groups.values() for row in group]
         ).delete()
-        tables = {watched.table: watched for watched in all_watched()}
+        tables = {watched.table: watched for watched in audited_tables()}
         for group in groups.values():
             _enter(group, tables.get(group[0].table_name))
     return len(groups)
 
 
-def _enter(writes: list[OutsideWrite], watched: Watched | None) -> None:
+def _enter(writes: list[OutsideWrite], watched: AuditedTable | None) -> None:
     first, last = writes[0], writes[-1]
     before, after = first.before or {}, last.after or {}
     secret = watched.secret_columns if watched is not None else frozenset()

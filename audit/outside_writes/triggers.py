@@ -12,7 +12,7 @@ from typing import Any, Final
 from django.db import connections, models, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from workspaces.watched import Watched, all_watched
+from workspaces.audited_tables import AuditedTable, audited_tables
 
 NAME: Final = "audit_net_"
 _NOTES: Final = "audit_outsidewrite"
@@ -55,7 +55,7 @@ def install(using: str = "default", **_kwargs: Any) -> None:
     with transaction.atomic(using=using), connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute(_FUNCTION)
-        for watched in all_watched():
+        for watched in audited_tables():
             _install_on(watched, connection, cursor)
 
 
@@ -63,7 +63,7 @@ def trigger_statements(connection: BaseDatabaseWrapper) -> list[str]:
     """Give the statements that make all of them, and on PostgreSQL their function."""
     is_postgresql = connection.vendor == "postgresql"
     make = _postgresql if is_postgresql else _sqlite
-    made = [statement for watched in all_watched() for statement in make(watched).values()]
+    made = [statement for watched in audited_tables() for statement in make(watched).values()]
     return [_FUNCTION, *made] if is_postgresql else made
 
 
@@ -74,13 +74,13 @@ def remove(using: str = "default", plan: Sequence[object] = (), **_kwargs: Any) 
         return
     with transaction.atomic(using=using), connection.cursor() as cursor:
         tables = set(connection.introspection.table_names(cursor))
-        for watched in all_watched():
+        for watched in audited_tables():
             if watched.table in tables:
                 for name in _names_on(watched.table, connection, cursor):
                     _drop(name, watched.table, connection, cursor)
 
 
-def _install_on(watched: Watched, connection: BaseDatabaseWrapper, cursor: Any) -> None:
+def _install_on(watched: AuditedTable, connection: BaseDatabaseWrapper, cursor: Any) -> None:
     wanted = _postgresql(watched) if connection.vendor == "postgresql" else _sqlite(watched)
     there = _names_on(watched.table, connection, cursor)
     for name in there - set(wanted):
@@ -109,7 +109,7 @@ def _names_on(table: str, connection: BaseDatabaseWrapper, cursor: Any) -> set[s
     return {name for (name,) in cursor.fetchall()}
 
 
-def _postgresql(watched: Watched) -> dict[str, str]:
+def _postgresql(watched: AuditedTable) -> dict[str, str]:
     events = " OR ".join(
         f"UPDATE OF {', '.join(watched.columns)}" if verb == "UPDATE" else verb
         for verb in watched.verbs
@@ -121,7 +121,7 @@ def _postgresql(watched: Watched) -> dict[str, str]:
     return {name: f"CREATE TRIGGER {name} {body}"}
 
 
-def _sqlite(watched: Watched) -> dict[str, str]:
+def _sqlite(watched: AuditedTable) -> dict[str, str]:
     """SQLite knows no number of a transaction: what waits for its seal, a second at most, stands for it."""
     statements = {}
     for verb in watched.verbs:
@@ -152,7 +152,7 @@ def _sqlite(watched: Watched) -> dict[str, str]:
     return statements
 
 
-def _as_object(row: str, watched: Watched) -> str:
+def _as_object(row: str, watched: AuditedTable) -> str:
     pairs = ", ".join(f"'{name}', {row}.{name}" for name in watched.columns)
     return f"json_object({pairs})"
 

@@ -20,7 +20,6 @@ from chat.engine.observing import note_completion, request_observed
 from chat.engine.partials import Streaming, partials
 from chat.engine.proposals import propose
 from chat.engine.step_task import StepTask, read_task, request_of, without_pictures
-from chat.live import LiveText, Said
 from chat.models import Message, Turn
 from chat.providers import finish_reasons
 from chat.providers.base import Completion, ReasoningPiece, TextPiece, TokenCount
@@ -34,6 +33,7 @@ from chat.providers.errors import (
     ToolsRefused,
 )
 from chat.providers.known_models import learn_context, learn_protocol, learn_sight
+from chat.streaming_text import LiveText, Said
 from chat.toolset import Toolset
 from chat.values import ToolProtocol
 from mcp_servers.gate.caller import Standing

@@ -13,10 +13,10 @@ from django.db import transaction
 from audit.actions import Outcome
 from audit.errors import AuditUnavailable
 from chat.engine.beginning import open_answer, show_leaf
+from chat.engine.call_outcomes import apply_outcome, texts_of
 from chat.engine.endings import record_end
 from chat.engine.leases import Lease
 from chat.engine.reading import calls_of_step
-from chat.engine.recorded_ends import apply_outcome, texts_of
 from chat.engine.rows import end_call, held_with_call, leave_unknown, move_call
 from chat.engine.states import UNSETTLED_CALLS, WAITING_CALLS
 from chat.engine.turns import AskModel, Work

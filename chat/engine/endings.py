@@ -8,8 +8,8 @@ from uuid import UUID
 from audit.actions import Outcome
 from audit.services import was_requested
 from chat.engine.beginning import send_next
+from chat.engine.call_outcomes import settle_from_log
 from chat.engine.reading import Afterwards, afterwards
-from chat.engine.recorded_ends import settle_from_log
 from chat.engine.requests import actor_for_log, builtin_request, checkpoint_of, request_of
 from chat.engine.rows import (
     calls_of,

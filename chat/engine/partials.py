@@ -12,7 +12,7 @@ from uuid import UUID
 
 from chat.engine import steps
 from chat.engine.leases import Lease
-from chat.live import LiveText, Said
+from chat.streaming_text import LiveText, Said
 from workspaces.database import in_database
 
 logger = logging.getLogger(__name__)

@@ -8,10 +8,10 @@ from uuid import UUID
 from django.db.models import Exists, Max, OuterRef, Q
 
 from audit.actions import Action
-from audit.ends import KNOWN_END
+from audit.call_outcomes import KNOWN_END
 from audit.models import AuditEntry
 from audit.services import EntryDraft, Ref, record
-from chat.engine.recorded_ends import settle_from_log
+from chat.engine.call_outcomes import settle_from_log
 from chat.engine.rows import move_call
 from chat.models import ToolCall
 from chat.recording import Changes, changing

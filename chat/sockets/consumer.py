@@ -31,8 +31,8 @@ from chat.sockets.following import Following
 from chat.sockets.frames import Malformed, check_frame, parse_frame
 from chat.sockets.handlers import HANDLERS
 from chat.sockets.open import sockets
-from chat.sockets.outbox import Outbox
 from chat.sockets.rounds import Rounds, Seen, rounds
+from chat.sockets.send_queue import SendQueue
 from mcp_servers.client.canonical import clean_text
 from workspaces.announcements import serve_from, workspace_group
 from workspaces.database import in_database, is_unavailable
@@ -57,8 +57,8 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._outbox = Outbox()
-        self._following = Following(self._outbox)
+        self._send_queue = SendQueue()
+        self._following = Following(self._send_queue)
         self._tasks: set[asyncio.Task[None]] = set()
         self._budget = COMMAND_BURST
         self._budget_at = 0.0
@@ -217,7 +217,7 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
         self._push(Pong(ref=command.ref))
 
     async def ack(self, command: commands.Ack) -> None:
-        self._outbox.heard(command.number)
+        self._send_queue.heard(command.number)
 
     # Events
 
@@ -238,7 +238,7 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
 
     def _push(self, event: Event) -> None:
         # What does not fit any more is an answer that nobody reads, or a nudge that the next snapshot makes needless.
-        self._outbox.push(encode(event.as_json()))
+        self._send_queue.push(encode(event.as_json()))
 
     async def _tell_error(
         self,
@@ -254,13 +254,13 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
         """The one place that sends events, in order."""
         try:
             while True:
-                await self._outbox.wait()
-                while (frame := self._outbox.take()) is not None:
+                await self._send_queue.wait()
+                while (frame := self._send_queue.take()) is not None:
                     await self.send(frame)
-                if self._following.stale and self._outbox.is_clear:
+                if self._following.stale and self._send_queue.is_clear:
                     # One at a time: a snapshot that nobody has room for would be dropped for the next one.
                     await self._heal(self._following.stale.pop())
-                    self._outbox.nudge()
+                    self._send_queue.nudge()
         except Exception:
             # A socket that cannot be written to is of no use: the page opens another one.
             logger.exception("socket_writer_failed")
@@ -277,10 +277,10 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
         """Ends who does not listen."""
         while True:
             await asyncio.sleep(CHECK_SECONDS)
-            if self._outbox.is_stalled:
+            if self._send_queue.is_stalled:
                 await self.close(CloseCode.TRY_AGAIN_LATER)
                 return
-            check = self._outbox.check_now()
+            check = self._send_queue.check_now()
             if check is not None:
                 await self.send(check)
 

@@ -9,10 +9,10 @@ from uuid import UUID
 
 from chat.events import encode
 from chat.hub import hub
-from chat.live import Said, missed_deltas
 from chat.models import Conversation
 from chat.snapshots import read_snapshot
-from chat.sockets.outbox import Outbox
+from chat.sockets.send_queue import SendQueue
+from chat.streaming_text import Said, missed_deltas
 from chat.values import MessageStatus
 from workspaces.database import in_database
 
@@ -20,10 +20,10 @@ logger = logging.getLogger(__name__)
 
 
 class Following:
-    """A hub's watcher that writes into a page's outbox; used on the loop that serves the page."""
+    """A hub's watcher that writes into a page's send queue; used on the loop that serves the page."""
 
-    def __init__(self, outbox: Outbox) -> None:
-        self._outbox = outbox
+    def __init__(self, queue: SendQueue) -> None:
+        self._queue = queue
         # Conversation → number of the newest event told.
         self._told: dict[UUID, int] = {}
         # Conversation → what has come while its snapshot is being read.
@@ -71,7 +71,7 @@ class Following:
             return
         if seq is not None:
             self._told[conversation_id] = max(seq, self._told[conversation_id])
-        if not self._outbox.push(frame):
+        if not self._queue.push(frame):
             self._start_over()
 
     def note_missed(self, newest: Mapping[UUID, int], before: Mapping[UUID, int]) -> bool:
@@ -85,7 +85,7 @@ class Following:
                 continue
             if before.get(conversation_id) == seq:
                 self.stale.add(conversation_id)
-                self._outbox.nudge()
+                self._queue.nudge()
             else:
                 is_on_its_way = True
         return is_on_its_way
@@ -104,14 +104,14 @@ class Following:
             if number > seq:
                 self._told[conversation.pk] = number
                 frames.append(later)
-        self._outbox.let_in(frames)
+        self._queue.let_in(frames)
 
     def _start_over(self) -> None:
         """A slow reader is given fresh snapshots instead of an endless queue."""
         logger.warning("socket_reads_slowly", extra={"conversations": len(self._told)})
-        self._outbox.clear()
+        self._queue.clear()
         self.stale |= set(self._told)
-        self._outbox.nudge()
+        self._queue.nudge()
 
 
 def _encoded_snapshot(

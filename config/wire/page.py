@@ -13,7 +13,7 @@ from chat.sockets.consumer import (
     MOST_FAULTS,
 )
 from chat.sockets.frames import LARGEST_FRAME_BYTES
-from chat.sockets.outbox import STALLED_SECONDS
+from chat.sockets.send_queue import STALLED_SECONDS
 from config.wire.shapes import Wire
 from config.wire.typescript import type_of
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from audit.actions import Outcome
-from audit.ends import recorded_end
+from audit.call_outcomes import recorded_end
 from audit.errors import AuditUnavailable
 from mcp_servers.client.values import TextPart, ToolCallOutcome, part_from_json
 

@@ -26,10 +26,10 @@ class KlavisConfig(AppConfig):
         from mcp_servers.models.hosting import register_host
         from mcp_servers.pages import extensions
         from mcp_servers.registry.catalogue.sources import register_source
-        from workspaces.watched import watch
+        from workspaces.audited_tables import audit_table
 
-        watch(KlavisAccount, ("base_url", "api_key", "dialect", "is_active"))
-        watch(KlavisInstance, ("user", "server_name", "is_read_only", "uses_rest"))
+        audit_table(KlavisAccount, ("base_url", "api_key", "dialect", "is_active"))
+        audit_table(KlavisInstance, ("user", "server_name", "is_read_only", "uses_rest"))
         transports.register(
             transports.Transport(name=targets.KLAVIS_REST, label="Klavis API", load=_load_rest)
         )

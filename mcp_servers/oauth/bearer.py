@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import httpx2
 
 from mcp_servers.client.transports.messages import is_recorded
-from mcp_servers.oauth import watching
+from mcp_servers.oauth import ended_grants
 from mcp_servers.oauth.renewing import AccessToken, NoToken, current_token, renew
 from workspaces import outbound
 from workspaces.secret_memory import HeldSecrets
@@ -70,7 +70,7 @@ class GrantAuth(httpx2.Auth):
             yield request
 
     async def _token(self) -> AccessToken | NoToken:
-        watching.watch()
+        ended_grants.watch()
         return await _surely(current_token(self.holder, is_client=self.is_client))
 
     def _put(self, request: httpx2.Request, token: AccessToken) -> None:

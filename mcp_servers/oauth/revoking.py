@@ -80,7 +80,7 @@ def remove_grants_of_person(workspace_id: UUID, user_id: UUID, actor: Actor) -> 
 
 
 def close_connections(server_id: UUID, principal: str) -> None:
-    """Close this process's connections of one principal; others notice by themselves, see watching."""
+    """Close this process's connections of one principal; others notice by themselves, see ended_grants."""
     if "mcp_servers.client.connections.pool" not in sys.modules:
         return  # nothing was ever connected in this process
     from mcp_servers.client.connections.pool import pool

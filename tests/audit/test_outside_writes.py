@@ -14,10 +14,10 @@ from chat.services.buds import create_bud, update_bud
 from mcp_servers.models import McpServer
 from tests.factories import Tenant
 from tests.mcp_servers.factories import http_server
+from workspaces.audited_tables import audited_tables
 from workspaces.changes import tracked_change
 from workspaces.models import Membership, Workspace
 from workspaces.redaction import MASK
-from workspaces.watched import all_watched
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -146,7 +146,7 @@ def test_the_triggers_stand_on_every_watched_table_and_are_made_once(tenant: Ten
 
     def names() -> dict[str, set[str]]:
         with connection.cursor() as cursor:
-            return {w.table: _names_on(w.table, connection, cursor) for w in all_watched()}
+            return {w.table: _names_on(w.table, connection, cursor) for w in audited_tables()}
 
     before = names()
     install()

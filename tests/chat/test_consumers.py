@@ -20,9 +20,9 @@ from uuid_utils.compat import uuid7
 from chat.events import CloseCode
 from chat.hub import hub
 from chat.models import Message, ToolCall
-from chat.sockets import outbox
+from chat.sockets import send_queue
 from chat.sockets.consumer import COMMAND_BURST
-from chat.sockets.outbox import MOST_UNHEARD
+from chat.sockets.send_queue import MOST_UNHEARD
 from config.asgi import application
 from tests.chat.conftest import Chat
 from tests.chat.protocol import check_frame
@@ -506,7 +506,7 @@ async def test_a_page_that_does_not_read_is_sent_no_more_than_it_can_hold(
         assert MOST_UNHEARD < size < MOST_UNHEARD + 200_000 < 500 * len(frame)
         await slow.say(type="ack", number=numbers[-1])
         await slow.until(lambda event: event["type"] == "snapshot")
-        monkeypatch.setattr(outbox, "STALLED_SECONDS", 0.0)
+        monkeypatch.setattr(send_queue, "STALLED_SECONDS", 0.0)
         hub.deliver(chat.conversation.pk, [(frame, None)] * 40)
         assert await slow.close_code() == CloseCode.TRY_AGAIN_LATER
 

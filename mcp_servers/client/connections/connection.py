@@ -31,9 +31,9 @@ from mcp_servers.client.connections.failures import (
 from mcp_servers.client.connections.flights import CHECKING, CURRENT, CallRef, Flight
 from mcp_servers.client.connections.opening import Opener
 from mcp_servers.client.connections.questions import Questions
+from mcp_servers.client.connections.subscriptions import Watch
 from mcp_servers.client.connections.tap import Tap, is_modern
 from mcp_servers.client.connections.tracing import ConnectionTrace, buffer
-from mcp_servers.client.connections.watching import Watch
 from mcp_servers.client.errors import ConnectTimedOut
 from mcp_servers.client.spec import ConnectionSpec
 from mcp_servers.client.transports import transport_named

@@ -1,6 +1,6 @@
 """Which rows are configuration: changes of them that no service announces are noticed by the database itself.
 
-Each app says so for its own models when it is ready. `workspaces.changes` announces; the log's net finds the rest.
+Each app says so for its own models when it is ready. `workspaces.changes` announces; `audit.outside_writes` finds the rest.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from workspaces.secrets import EncryptedTextField
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Watched:
+class AuditedTable:
     """One table of configuration."""
 
     model: type[models.Model]
@@ -40,18 +40,18 @@ class Watched:
         )
 
 
-_watched: dict[str, Watched] = {}
+_watched: dict[str, AuditedTable] = {}
 ALL_VERBS = ("INSERT", "UPDATE", "DELETE")
 
 
-def watch(
+def audit_table(
     model: type[models.Model], fields: Iterable[str], *, verbs: tuple[str, ...] = ALL_VERBS
 ) -> None:
     """From now on changes of these fields are configuration, and so are rows that come or go."""
     found = tuple(model._meta.get_field(name) for name in fields)
-    _watched[model._meta.label] = Watched(model=model, fields=found, verbs=verbs)  # type: ignore[arg-type]  # no relations from elsewhere
+    _watched[model._meta.label] = AuditedTable(model=model, fields=found, verbs=verbs)  # type: ignore[arg-type]  # no relations from elsewhere
 
 
-def all_watched() -> list[Watched]:
+def audited_tables() -> list[AuditedTable]:
     """Every table of configuration, in the order of their names."""
     return [_watched[label] for label in sorted(_watched)]

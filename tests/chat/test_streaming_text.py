@@ -11,9 +11,9 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from chat import live as live_module
+from chat import streaming_text as live_module
 from chat.hub import hub
-from chat.live import LiveText, Said, live_said, missed_deltas
+from chat.streaming_text import LiveText, Said, live_said, missed_deltas
 
 PIECES = ["Hm ", "🌱", "grüß", " ", "\n", "word ", "東京"]
 

@@ -30,7 +30,7 @@ STALLED_SECONDS = 45.0
 _ANSWER = '{"type":"accepted"'
 
 
-class Outbox:
+class SendQueue:
     """Frames on their way to one page; used on one loop."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -11,12 +11,12 @@ import pytest
 from chat.events import TextDelta, encode, utf16_length
 from chat.sockets.following import Following
 from chat.sockets.frames import join_deltas
-from chat.sockets.outbox import (
+from chat.sockets.send_queue import (
     CHECK_SECONDS,
     MOST_UNHEARD,
     MOST_WAITING,
     STALLED_SECONDS,
-    Outbox,
+    SendQueue,
 )
 
 
@@ -69,69 +69,69 @@ def test_neighbouring_pieces_of_a_text_are_joined_and_nothing_else() -> None:
 
 def test_no_more_is_under_way_than_a_page_has_read() -> None:
     """REL-17: the rest waits until it says so."""
-    outbox = Outbox(Clock())
+    queue = SendQueue(Clock())
     frame = encode({"type": "x", "fill": "y" * 10_000})
     sent: list[str] = []
 
     def send() -> None:
-        while (next_one := outbox.take()) is not None:
+        while (next_one := queue.take()) is not None:
             sent.append(next_one)
 
     for _ in range(200):
-        outbox.push(frame)
+        queue.push(frame)
         send()
     size = sum(len(one) for one in sent)
     assert MOST_UNHEARD < size < MOST_UNHEARD + 2 * 64 * 1024
     checks = [json.loads(one)["number"] for one in sent if '"check"' in one]
     before = len(sent)
-    outbox.heard(999)  # of which nothing was said
+    queue.heard(999)  # of which nothing was said
     send()
     assert len(sent) == before
-    outbox.heard(checks[-1])
+    queue.heard(checks[-1])
     send()
     assert len(sent) > before
 
 
 def test_what_waits_is_bounded_and_a_snapshot_of_any_size_goes_through() -> None:
     """REL-16, REL-17: what does not fit is refused, once; the largest frame alone is always taken."""
-    outbox = Outbox(Clock())
-    assert outbox.push("s" * (4 * MOST_WAITING))
-    assert not outbox.push("x")
-    outbox.clear()
+    queue = SendQueue(Clock())
+    assert queue.push("s" * (4 * MOST_WAITING))
+    assert not queue.push("x")
+    queue.clear()
     taken = 0
-    while outbox.push("x" * 1_000):
+    while queue.push("x" * 1_000):
         taken += 1
     assert taken == MOST_WAITING // 1_000
 
 
 def test_a_large_snapshot_is_let_in_with_what_follows_it() -> None:
     """REL-17: a conversation larger than the limit does not go round in snapshots while text streams."""
-    outbox = Outbox(Clock())
+    queue = SendQueue(Clock())
     snapshot = encode({"type": "snapshot", "fill": "s" * (2 * MOST_WAITING)})
-    outbox.push(encode({"type": "accepted", "ref": "r1"}))
-    outbox.let_in([snapshot, *deltas(["missed "])])
-    assert all(outbox.push(frame) for frame in deltas(["more "] * 100))
+    queue.push(encode({"type": "accepted", "ref": "r1"}))
+    queue.let_in([snapshot, *deltas(["missed "])])
+    assert all(queue.push(frame) for frame in deltas(["more "] * 100))
     sent: list[str] = []
-    while not outbox.is_clear:
-        while (taken := outbox.take()) is not None:
+    while not queue.is_clear:
+        while (taken := queue.take()) is not None:
             sent.append(taken)
-        outbox.heard(json.loads([one for one in sent if '"check"' in one][-1])["number"])
+        queue.heard(json.loads([one for one in sent if '"check"' in one][-1])["number"])
     assert snapshot in sent
-    assert outbox.push("x" * MOST_WAITING)
-    assert not outbox.push("x")
-    outbox.push(encode({"type": "accepted", "ref": "r2"}))
-    outbox.clear()
-    assert outbox.push("x")
+    assert queue.push("x" * MOST_WAITING)
+    assert not queue.push("x")
+    queue.push(encode({"type": "accepted", "ref": "r2"}))
+    queue.clear()
+    assert queue.push("x")
 
 
 def test_many_small_pieces_become_few() -> None:
     """REL-17: a page that is behind gets its text in large pieces."""
-    outbox = Outbox(Clock())
+    queue = SendQueue(Clock())
     pieces = [f"word{number} " for number in range(5_000)]
     for frame in deltas(pieces):
-        assert outbox.push(frame)
+        assert queue.push(frame)
     frames: list[str] = []
-    while (taken := outbox.take()) is not None:
+    while (taken := queue.take()) is not None:
         frames.append(taken)
     assert text_of([one for one in frames if "check" not in one]) == "".join(pieces)
     assert len(frames) < 250
@@ -140,20 +140,20 @@ def test_many_small_pieces_become_few() -> None:
 def test_a_silent_page_is_found_out() -> None:
     """REL-19: asked after a while, given up after another, and left alone while it answers."""
     clock = Clock()
-    outbox = Outbox(clock)
+    queue = SendQueue(clock)
 
     def after(seconds: float) -> bool:
         clock.now += seconds
-        return outbox.is_stalled
+        return queue.is_stalled
 
-    assert outbox.check_now() is None
+    assert queue.check_now() is None
     assert not after(CHECK_SECONDS)
-    asked = outbox.check_now()
+    asked = queue.check_now()
     assert asked is not None
-    assert outbox.check_now() is None
+    assert queue.check_now() is None
     assert not after(STALLED_SECONDS - 1)
     assert after(2)
-    outbox.heard(json.loads(asked)["number"])
+    queue.heard(json.loads(asked)["number"])
     assert not after(0)
 
 
@@ -161,8 +161,8 @@ async def test_ten_thousand_events_to_a_page_that_does_not_read_cost_one_snapsho
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """REL-16: bounded memory, one fresh snapshot wished for, one warning."""
-    outbox = Outbox()
-    following = Following(outbox)
+    queue = SendQueue()
+    following = Following(queue)
     conversation = uuid4()
     following.begin(conversation)
     try:
@@ -172,7 +172,7 @@ async def test_ten_thousand_events_to_a_page_that_does_not_read_cost_one_snapsho
             delta = TextDelta(conversation, uuid4(), 0, "text")
             following.offer(conversation, encode(delta.as_json()), None)
         assert following.stale == {conversation}
-        assert sum(len(frame) for frame in outbox._frames) <= MOST_WAITING
+        assert sum(len(frame) for frame in queue._frames) <= MOST_WAITING
         assert [record.message for record in caplog.records].count("socket_reads_slowly") == 1
     finally:
         following.end_all()
