@@ -79,7 +79,7 @@ def test_what_is_known_of_servers_survives_the_way_back_and_forth(transactional_
     }
     server.state.write(**known)
     try:
-        call_command("migrate", "mcp_servers", "0004_klavis_is_an_app", verbosity=0)
+        call_command("migrate", "mcp_servers", "0005_use_servers_everywhere", verbosity=0)
         with connection.cursor() as cursor:
             cursor.execute("SELECT status, status_reason FROM mcp_servers_mcpserver")
             assert cursor.fetchall() == [("error", "It is gone.")]
