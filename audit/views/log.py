@@ -11,6 +11,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.views.decorators.http import require_GET
 
 from audit import reports
@@ -120,7 +121,7 @@ def _filter_context(wanted: EntryFilter, workspace_id: UUID) -> dict[str, Any]:
         "filters": {**typed, "range": wanted.range},
         "filter_errors": wanted.errors,
         "range_choices": [(value, label) for value, (label, _) in RANGES.items()],
-        "action_choices": [(action.value, action.label) for action in Action],
+        "action_choices": [(action.value, gettext(action.label)) for action in Action],
         "outcome_choices": [
             *((outcome.value, label) for outcome, label in _OUTCOME_LABELS.items()),
             (REFUSED, "Refused"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from django.http import Http404
+from django.utils.translation import gettext
 
 from audit.actions import sentence_of, title_of
 from audit.models import AuditEntry
@@ -24,6 +25,6 @@ def workspace_of(request: WorkspaceRequest) -> Workspace:
 def described(entry: AuditEntry) -> AuditEntry:
     """Add the words for people, which the templates read."""
     described: Any = entry
-    described.sentence = sentence_of(entry.action)
-    described.action_label = title_of(entry.action)
+    described.sentence = gettext(sentence_of(entry.action))
+    described.action_label = gettext(title_of(entry.action))
     return entry

@@ -25,7 +25,7 @@ class ServerState(WorkspaceModel):
 
     id = None  # type: ignore[assignment]  # the server's
     server = models.OneToOneField(
-        "mcp_servers.McpServer",
+        to="mcp_servers.McpServer",
         on_delete=models.CASCADE,
         primary_key=True,
         related_name="state",

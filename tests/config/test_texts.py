@@ -188,9 +188,12 @@ def _texts(tree: ast.AST) -> Iterator[ast.expr]:
                 at = 0 if is_model_field else TOLD.get(name) if owner != "logger" else None
                 yield from () if at is None else node.args[at : at + 1]
         elif isinstance(node, ast.ClassDef):
-            is_choices = any("Choices" in ast.unparse(base) for base in node.bases)
+            bases = " ".join(ast.unparse(base) for base in node.bases)
+            is_choices = "Choices" in bases
             for line in (line for line in node.body if isinstance(line, ast.Assign)):
-                if is_choices and isinstance(line.value, ast.Tuple):
+                if "StrEnum" in bases and isinstance(line.value, ast.Tuple):
+                    yield from line.value.elts[1:]
+                elif is_choices and isinstance(line.value, ast.Tuple):
                     yield line.value.elts[-1]
                 elif ast.unparse(line.targets[0]) in {"verbose_name", "verbose_name_plural"}:
                     yield line.value
@@ -231,6 +234,7 @@ def test_models_forms_and_notices_hold_no_text_that_cannot_be_translated() -> No
         ('messages.success(request, f"{name} is saved.")', 1),
         ('messages.success(request, _("%(name)s is saved.") % {"name": name})', 0),
         ('class State(models.TextChoices):\n    ON = "on", "On"\n    OFF = "off", _("Off")', 1),
+        ('class Deed(StrEnum):\n    READ = "read", "Read", _("It was read.")\n    OFF = "off"', 1),
         ('class Meta:\n    verbose_name = "rule"', 1),
         ('form.add_error("name", "Choose another.")', 1),
         ('name = serializers.CharField(help_text="For programs.")', 0),
