@@ -61,6 +61,8 @@ FOR_PROGRAMS: Final = re.compile(
 SAME: Final = {"Trellis", "ms", "UTC", "p50", "p95", "p99"}
 
 WORD: Final = re.compile(r"\w*[^\W\d_]\w*")
+#: A word with a capital, or two words.
+SENTENCE: Final = re.compile(r"\b[A-Z][a-z]+|[A-Za-z]+ [a-z]+")
 ARGUMENT: Final = re.compile(r"""(\w+)=("[^"]*"|'[^']*')""")
 HEADING: Final = re.compile(r"""\s("[^"]*")""")
 DOUBLED: Final = re.compile(r"""_\(("[^"]*%[^"]*"|'[^']*%[^']*')\)""")
@@ -243,6 +245,50 @@ def test_models_forms_and_notices_hold_no_text_that_cannot_be_translated() -> No
 def test_the_check_of_python_texts_sees(source: str, count: int) -> None:
     """REL-300: the check finds bare texts of Python, and those alone."""
     assert len(bare_words(source)) == count
+
+
+def bare_sentences(source: str) -> list[tuple[int, str]]:
+    """Find what reads as words of ours, not as a name, wherever it stands; each with its line."""
+
+    def look(node: ast.AST) -> Iterator[tuple[int, str]]:
+        is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        is_marked = isinstance(node, ast.Call) and ast.unparse(node.func) in {"_", "gettext_lazy"}
+        if is_docstring or is_marked:
+            return
+        text = node.value if isinstance(node, ast.Constant) else None
+        if isinstance(text, str) and SENTENCE.search(text):
+            yield getattr(node, "lineno", 0), text
+        for child in ast.iter_child_nodes(node):
+            yield from look(child)
+
+    body = [one for one in ast.parse(source).body if "__all__" not in ast.unparse(one)[:7]]
+    return [found for one in body for found in look(one)]
+
+
+def test_cards_hold_no_text_that_cannot_be_translated() -> None:
+    """REL-300: what views tell templates in words goes through gettext too."""
+    paths = sorted(ROOT.glob("*/pages/cards/*.py"))
+    assert len(paths) > 3
+    found = [
+        f"{path.relative_to(ROOT)}:{line} {text}"
+        for path in paths
+        for line, text in bare_sentences(path.read_text())
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("source", "count"),
+    [
+        ('label: Final = "Read-only"', 1),
+        ('label = f"{time}: it answered"', 1),
+        ('badge(tone="ok", label=_("Read-only"))', 0),
+        ('def state():\n    """Say how it is."""\n    return "auth_required"', 0),
+    ],
+)
+def test_the_check_of_cards_sees(source: str, count: int) -> None:
+    """REL-300: the check finds bare texts of cards, and those alone."""
+    assert len(bare_sentences(source)) == count
 
 
 @pytest.mark.parametrize(("folder", "path"), TEMPLATES, ids=lambda path: path.name)

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from django.db.models import Q
 from django.urls import reverse
+from django.utils.translation import gettext_lazy
 
 from mcp_servers.models import AuthType, McpServer, OAuthGrant, ServerStatus
 from mcp_servers.oauth.grants import serves, uses_own_accounts
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from workspaces.actors import Actor
     from workspaces.models import User, Workspace
 
-_MOVED = "The server has another address now."
+_MOVED = gettext_lazy("The server has another address now.")
 
 State = Literal["connected", "lost", "missing"]
 
@@ -144,7 +145,7 @@ def _account(
         host=host_of(server),
         is_shared=is_shared,
         state="connected" if serves(grant) else "lost",
-        reason="" if serves(grant) else grant.lost_reason or _MOVED,
+        reason="" if serves(grant) else grant.lost_reason or str(_MOVED),
         can_sign_in=can_sign_in and server.is_active,
         grant_id=grant.pk,
         person=holder.email if holder is not None else "",

@@ -11,6 +11,8 @@ from uuid import UUID
 
 from django.db.models import Count, OuterRef, Q, Subquery
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from mcp_servers.client import transports
 from mcp_servers.client.hidden_text import show_hidden
@@ -43,8 +45,8 @@ CHECKS_SHOWN: Final = 30
 
 _NEWEST: Final = Protocol.MODERN.value
 _SCOPES: Final = {
-    ServerScope.GLOBAL.value: "Platform",
-    ServerScope.PERSONAL.value: "Personal",
+    ServerScope.GLOBAL.value: gettext_lazy("Platform"),
+    ServerScope.PERSONAL.value: gettext_lazy("Personal"),
 }
 
 
@@ -209,7 +211,7 @@ def _card(
     return Card(
         id=server.pk,
         name=server.name,
-        scope_label=_SCOPES.get(server.scope, ""),
+        scope_label=str(_SCOPES.get(server.scope, "")),
         is_personal=server.owner_id is not None,
         is_program=server.transport == transports.STDIO,
         is_required=known is not None and known.is_required,
@@ -270,7 +272,9 @@ def _transport(server: McpServer) -> str:
     if server.transport != transports.AUTO or found not in dict(transports.choices()):
         return transports.label_of(server.transport)
     if found == transports.SSE:
-        return f"{transports.label_of(found)}, after Streamable HTTP did not work"
+        return _("%(transport)s, after Streamable HTTP did not work") % {
+            "transport": transports.label_of(found)
+        }
     return transports.label_of(found)
 
 
@@ -279,8 +283,8 @@ def _protocol(server: McpServer) -> str:
     revision = server.state.protocol_revision
     if not revision:
         return ""
-    era = "stateless" if revision >= _NEWEST else "with sessions"
-    return f"{revision}, {era}"
+    told = _("%(revision)s, stateless") if revision >= _NEWEST else _("%(revision)s, with sessions")
+    return told % {"revision": revision}
 
 
 def _in_flight(connections: list[ConnectionStatus]) -> int:
@@ -290,7 +294,9 @@ def _in_flight(connections: list[ConnectionStatus]) -> int:
 def _bar(check: HealthCheck) -> CheckBar:
     moment = timezone.localtime(check.checked_at).strftime("%H:%M")
     if check.is_ok:
-        took = f" in {check.latency_ms} ms" if check.latency_ms is not None else ""
-        return CheckBar(ok=True, label=f"{moment}: answered{took}")
+        if check.latency_ms is None:
+            return CheckBar(ok=True, label=_("%(time)s: answered") % {"time": moment})
+        known = {"time": moment, "latency": check.latency_ms}
+        return CheckBar(ok=True, label=_("%(time)s: answered in %(latency)s ms") % known)
     first_line = check.error.partition("\n")[0]
     return CheckBar(ok=False, label=f"{moment}: {first_line}")

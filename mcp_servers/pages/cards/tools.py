@@ -6,6 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
 from mcp_servers.client.diffs import PartDiff, diff_definitions
 from mcp_servers.client.hidden_text import show_hidden
 from mcp_servers.client.values import Effect, ToolAnnotations
@@ -14,9 +17,9 @@ from mcp_servers.registry.consent import policy
 from mcp_servers.registry.services.tools import may_keep_results
 
 _EFFECT_LABELS: Final = {
-    Effect.AUTO: "Runs by itself",
-    Effect.CONFIRM: "Asks first",
-    Effect.DENY: "Blocked",
+    Effect.AUTO: gettext_lazy("Runs by itself"),
+    Effect.CONFIRM: gettext_lazy("Asks first"),
+    Effect.DENY: gettext_lazy("Blocked"),
 }
 
 
@@ -73,18 +76,17 @@ def badges_of(annotations: ToolAnnotations) -> tuple[Badge, ...]:
     """What a server says about a tool, as words for people."""
     found: list[Badge] = []
     if annotations.destructive is True:
-        found.append(Badge(tone="bad", label="Destructive"))
+        found.append(Badge(tone="bad", label=_("Destructive")))
     if annotations.read_only is True:
-        found.append(Badge(tone="ok", label="Read-only"))
+        found.append(Badge(tone="ok", label=_("Read-only")))
     elif annotations.destructive is not True:
         known = annotations.read_only is not None or annotations.destructive is not None
-        found.append(
-            Badge(tone="warn", label="Changes data" if known else "Says nothing about its effects")
-        )
+        label = _("Changes data") if known else _("Says nothing about its effects")
+        found.append(Badge(tone="warn", label=label))
     if annotations.idempotent is True and annotations.read_only is not True:
-        found.append(Badge(tone="info", label="Repeatable"))
+        found.append(Badge(tone="info", label=_("Repeatable")))
     if annotations.open_world is True:
-        found.append(Badge(tone="info", label="Reaches outside"))
+        found.append(Badge(tone="info", label=_("Reaches outside")))
     return tuple(found)
 
 
@@ -102,7 +104,7 @@ def tool_row(tool: McpTool) -> ToolRow:
     state = _state(tool)
     badges = badges_of(tool.typed_annotations)
     if tool.task_support == "required":
-        badges = (*badges, Badge(tone="info", label="Runs as a task"))
+        badges = (*badges, Badge(tone="info", label=_("Runs as a task")))
     return ToolRow(
         id=tool.pk,
         name=show_hidden(tool.name),
@@ -110,8 +112,8 @@ def tool_row(tool: McpTool) -> ToolRow:
         description=show_hidden(tool.description),
         is_enabled=tool.is_enabled,
         approval_override=tool.approval_override,
-        default_label=_EFFECT_LABELS[policy.decide(replace(usable, override=None)).effect],
-        policy_label=_EFFECT_LABELS[policy.decide(usable).effect],
+        default_label=str(_EFFECT_LABELS[policy.decide(replace(usable, override=None)).effect]),
+        policy_label=str(_EFFECT_LABELS[policy.decide(usable).effect]),
         badges=badges,
         state=state,
         problem=_problem(tool, state),
@@ -130,9 +132,10 @@ def offer_of(row: McpResource | McpPrompt) -> OfferRow:
     """One resource, template or prompt for a page."""
     if isinstance(row, McpPrompt):
         names = [
-            f"{argument['name']}{' (required)' if argument['required'] else ''}"
+            _("%(name)s (required)") % argument if argument["required"] else argument["name"]
             for argument in row.arguments
         ]
+        told = _("Takes %(names)s") % {"names": ", ".join(names)} if names else _("Takes nothing")
         return OfferRow(
             id=row.pk,
             kind="prompt",
@@ -140,11 +143,11 @@ def offer_of(row: McpResource | McpPrompt) -> OfferRow:
             title=show_hidden(row.title),
             address="",
             description=show_hidden(row.description),
-            facts=show_hidden(f"Takes {', '.join(names)}" if names else "Takes nothing"),
+            facts=show_hidden(told),
             is_enabled=row.is_enabled,
             is_watched=False,
         )
-    size = f"{row.size:,} bytes" if row.size is not None else ""
+    size = _("%(size)s bytes") % {"size": f"{row.size:,}"} if row.size is not None else ""
     return OfferRow(
         id=row.pk,
         kind="template" if row.is_template else "resource",
@@ -170,13 +173,15 @@ def _state(tool: McpTool) -> str:
 
 def _problem(tool: McpTool, state: str) -> str:
     if state == "excluded":
-        return f"This tool is left out: {tool.problem}"
+        return _("This tool is left out: %(problem)s") % {"problem": tool.problem}
     if state == "removed":
-        return "The server no longer offers this tool."
+        return _("The server no longer offers this tool.")
     if state == "changed":
-        return "The server changed what this tool is. It rests until somebody accepts the new definition."
+        return _(
+            "The server changed what this tool is. It rests until somebody accepts the new definition."
+        )
     if state == "new" and tool.renamed_from:
-        return "This is a tool under another name. It rests until somebody accepts it."
+        return _("This is a tool under another name. It rests until somebody accepts it.")
     if state == "new":
-        return "This tool is new. It rests until somebody accepts it."
+        return _("This tool is new. It rests until somebody accepts it.")
     return ""
