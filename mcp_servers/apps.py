@@ -19,16 +19,9 @@ class McpServersConfig(AppConfig):
         from mcp_servers.registry.trace.sink import listen_to_traces
         from workspaces.audited_tables import audit_table
 
-        audit_table(
-            McpServer,
-            (
-                *("name", "owner", "transport", "url", "program", "parameters", "headers", "env"),
-                *("auth_type", "auth_config", "connection_config", "is_active", "is_blocked"),
-                *("trusts_annotations", "allows_new_tools", "answers_elicitation", "sampling"),
-                "is_used_everywhere",
-                *("uses_instructions", "sampling_daily_tokens", "sampling_provider_id", "roots"),
-            ),
-        )
+        kept = {"id", "workspace", "created_at", "updated_at"}
+        entered = [field.name for field in McpServer._meta.concrete_fields]
+        audit_table(McpServer, [name for name in entered if name not in kept])
         audit_table(CatalogueChoice, ("source", "slug", "is_for_everybody"))
         # Tools come and go with what servers list; whether they may be called is a person's decision.
         audit_table(

@@ -140,6 +140,21 @@ def test_state_that_changes_by_itself_is_no_configuration(quiet: Tenant) -> None
     assert not OutsideWrite.objects.exists()
 
 
+def test_whatever_people_enter_about_a_server_is_configuration(quiet: Tenant) -> None:
+    """SEC-310: whose account calls use, what is asked for at a sign-in, what the model is: all of it."""
+    server = http_server(quiet, "https://tools.example.org/mcp")
+    settle()
+    rows = McpServer.objects.for_workspace(quiet.workspace).filter(pk=server.pk)
+    rows.update(account_use="workspace", oauth_scope="everything", protocol="2026-07-28")
+    assert sweep() == 1
+    after = changes(quiet)[-1]["after"]
+    assert after == {
+        "account_use": "workspace",
+        "oauth_scope": "everything",
+        "protocol": "2026-07-28",
+    }
+
+
 def test_the_triggers_stand_on_every_watched_table_and_are_made_once(tenant: Tenant) -> None:
     """Ours: a second migration changes nothing."""
     from audit.outside_writes.triggers import _names_on
