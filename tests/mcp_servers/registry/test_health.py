@@ -14,13 +14,14 @@ from django.utils import timezone
 from audit.models import AuditEntry
 from mcp_servers.client.errors import AuthenticationRequired, ConnectionFailed
 from mcp_servers.client.values import Outcome, ToolCallOutcome
+from mcp_servers.gate.resolving import resolve_tool
 from mcp_servers.models import HealthCheck, McpServer, McpTool, ServerState
 from mcp_servers.pages.cards.servers import CHECKS_SHOWN, cards_of
 from mcp_servers.registry import discovery, health, services, tasks
 from mcp_servers.registry.services import ServerDraft
 from tests.factories import Tenant
 from tests.fakes.mcp_server import CountingServer, raw_tool
-from tests.mcp_servers.factories import http_server, looked_at
+from tests.mcp_servers.factories import http_server, looked_at, stored_tool
 from workspaces.actors import Actor, Source
 
 
@@ -196,6 +197,19 @@ def test_a_check_and_an_edit_undo_nothing_of_each_other(tenant: Tenant) -> None:
     draft = ServerDraft(name="renamed")
     services.update_server(server=edited, draft=draft, actor=tenant.actor())
     assert (fresh(server).name, fresh(server).state.status) == ("renamed", "connected")
+
+
+def test_a_check_that_goes_well_leaves_what_the_gate_keeps(tenant: Tenant) -> None:
+    """REL-340: the next call need not read its tool anew; after a change of status it does."""
+    server = http_server(tenant, "https://example.org/mcp")
+    tool = stored_tool(server, "echo")
+    health.note_reading(server, health.Reading(latency_ms=5))
+    kept = resolve_tool(tenant.workspace.pk, tool.pk)
+    health.note_reading(server, health.Reading(latency_ms=7))
+    assert resolve_tool(tenant.workspace.pk, tool.pk) is kept
+    lost = health.Reading(error=ConnectionFailed("gone."))
+    health.note_reading(server, lost, is_asked_for=True)
+    assert resolve_tool(tenant.workspace.pk, tool.pk) is not kept
 
 
 @pytest.mark.postgresql
