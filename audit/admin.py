@@ -6,9 +6,11 @@ from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
 
 from audit.models import AuditEntry
 from workspaces.admin import WorkspaceModelAdmin
+from workspaces.admin_sections import Section
 from workspaces.roles import Permission
 
 
@@ -16,6 +18,8 @@ from workspaces.roles import Permission
 class AuditEntryAdmin(WorkspaceModelAdmin):
     """Entries of the current workspace, without arguments and results."""
 
+    section = Section.LOG
+    page_name = _("Entries, all fields")
     manage_permission = Permission.VIEW_AUDIT
     list_display = ["created_at", "action", "actor_label", "server_name", "tool_name", "outcome"]
     list_filter = ["action", "outcome", "refused_by", "source"]

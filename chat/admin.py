@@ -8,6 +8,7 @@ from django import forms
 from django.contrib import admin
 from django.db import transaction
 from django.http import HttpRequest
+from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import TabularInline
 from unfold.widgets import (
@@ -25,6 +26,7 @@ from chat.values import ToolExposure
 from mcp_servers.models import McpServer
 from mcp_servers.pages.forms.common import add_domain_error
 from workspaces.admin import WorkspaceModelAdmin
+from workspaces.admin_sections import Section
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import InvalidInput
 from workspaces.redaction import MASK
@@ -132,9 +134,10 @@ class BudForm(forms.ModelForm):
 
 @admin.register(Bud)
 class BudAdmin(WorkspaceModelAdmin):
+    section = Section.BUDS
     form = BudForm
     manage_permission = Permission.MANAGE_BUDS
-    list_display = ["name", "slug", "provider", "model", "is_archived", "updated_at"]
+    list_display = ["name", "model_used", "state", "updated_at"]
     list_filter = ["is_archived"]
     list_select_related = ["provider"]
     search_fields = ["name", "slug", "description"]
@@ -174,6 +177,18 @@ class BudAdmin(WorkspaceModelAdmin):
         else:
             saved = create_bud(workspace_id=bound.workspace.pk, actor=bound.actor, **form.values())
         obj.__dict__.update(saved.__dict__)
+
+    @admin.display(description=_("Model"))
+    def model_used(self, bud: Bud) -> Promise | str:
+        """The bud's own choice, or that it takes the provider's, or the platform's."""
+        if bud.model:
+            return bud.model
+        return bud.provider.name if bud.provider else _("the platform's model")
+
+    @admin.display(description=_("State"), ordering="is_archived")
+    def state(self, bud: Bud) -> Promise:
+        """In words: a cross under "archived" would read as a failure."""
+        return _("archived") if bud.is_archived else _("in use")
 
     @admin.display(description=_("Problems"), empty_value="None")
     def problems(self, bud: Bud) -> str:
@@ -277,8 +292,10 @@ class ProviderModelForm(forms.ModelForm):
 class ProviderModelAdmin(WorkspaceModelAdmin):
     """All models of the workspace's providers, and of the platform's own."""
 
+    section = Section.BUDS
     form = ProviderModelForm
     manage_permission = Permission.MANAGE_BUDS
+    page_name = _("Models and prices")
     ordering = ["model"]
     list_display = ["model", "provider", *_FACTS[1:]]
     list_select_related = ["provider"]
@@ -292,6 +309,7 @@ class ProviderModelAdmin(WorkspaceModelAdmin):
 
 @admin.register(ModelProvider)
 class ModelProviderAdmin(WorkspaceModelAdmin):
+    section = Section.BUDS
     form = ModelProviderForm
     manage_permission = Permission.MANAGE_BUDS
     ordering = ["name"]

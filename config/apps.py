@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from django.apps import AppConfig, apps
+from django.contrib.admin.apps import SimpleAdminConfig
 from django.db.models.signals import post_migrate, pre_migrate
+
+
+class AdminConfig(SimpleAdminConfig):
+    """The admin with our site. The routes look for its pages, and commands need none."""
+
+    default_site = "config.admin_site.TrellisAdminSite"
 
 
 class ConfigConfig(AppConfig):
     """Commands of the whole product."""
 
     name = "config"
+    default = True
 
     def ready(self) -> None:
         """Offer the gauges of what the installation is wired to, and hang the net under the configuration."""

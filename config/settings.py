@@ -31,10 +31,10 @@ USE_I18N = True
 USE_TZ = True
 
 INSTALLED_APPS = [
-    "unfold",
+    "unfold.apps.BasicAppConfig",  # the site is our own
     "unfold.contrib.filters",
     "unfold.contrib.forms",
-    "django.contrib.admin.apps.SimpleAdminConfig",  # the routes look for the admin's pages, and commands need none
+    "config.apps.AdminConfig",  # the routes look for the admin's pages, and commands need none
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -411,27 +411,42 @@ UNFOLD = {
     "SITE_HEADER": "Trellis",
     "SITE_SUBHEADER": "workspaces.admin.current_workspace",
     "SITE_DROPDOWN": "workspaces.admin.ways_out",
-    "SITE_SYMBOL": "potted_plant",
+    "SITE_ICON": lambda _request: "/static/web/favicon.svg",
+    "STYLES": [lambda _request: "/static/web/admin.css"],
     "SITE_FAVICONS": [
         {"rel": "icon", "type": "image/svg+xml", "href": "/static/web/favicon.svg"},
     ],
     "SITE_URL": "/",
     "SHOW_HISTORY": True,
     "SHOW_VIEW_ON_SITE": False,
+    # The product's own, from the tokens of the web app (chat/web/src/styles/theme.css).
     "COLORS": {
+        "base": {
+            "50": "oklch(98.2% .004 155)",
+            "100": "oklch(96.5% .005 155)",
+            "200": "oklch(93% .007 155)",
+            "300": "oklch(87% .009 155)",
+            "400": "oklch(72% .012 160)",
+            "500": "oklch(53% .015 163)",
+            "600": "oklch(45% .017 165)",
+            "700": "oklch(37% .018 165)",
+            "800": "oklch(28.5% .011 165)",
+            "900": "oklch(22.5% .009 165)",
+            "950": "oklch(19% .008 165)",
+        },
         "primary": {
-            "50": "240 253 244",
-            "100": "220 252 231",
-            "200": "187 247 208",
-            "300": "134 239 172",
-            "400": "74 222 128",
-            "500": "34 197 94",
-            "600": "22 163 74",
-            "700": "21 128 61",
-            "800": "22 101 52",
-            "900": "20 83 45",
-            "950": "5 46 22",
-        }
+            "50": "oklch(98% .016 158)",
+            "100": "oklch(95% .035 158)",
+            "200": "oklch(91% .065 158)",
+            "300": "oklch(85% .1 158)",
+            "400": "oklch(78% .13 158)",
+            "500": "oklch(72% .13 158)",
+            "600": "oklch(46% .105 158)",
+            "700": "oklch(41% .095 158)",
+            "800": "oklch(35% .08 158)",
+            "900": "oklch(29% .06 158)",
+            "950": "oklch(21% .045 160)",
+        },
     },
 }
 

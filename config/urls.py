@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 from django.utils.module_loading import autodiscover_modules
@@ -11,8 +10,6 @@ from config import errors, health, metrics
 from workspaces.accounts import AddressView
 
 autodiscover_modules("admin", "pages.admin", register_to=admin.site)
-# Before ``admin.site.urls`` is read; the admin's own login form knows neither rate limits nor a second factor.
-admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("healthz", health.healthz, name="healthz"),

@@ -20,11 +20,13 @@ from django.core.exceptions import FieldDoesNotExist
 from django.db import models, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from workspaces.actors import Role
+from workspaces.admin_sections import Section
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import Conflict, DomainError
 from workspaces.mails import public_url
@@ -95,6 +97,11 @@ def ways_out(request: HttpRequest) -> list[dict[str, str]]:
 class TrackedModelAdmin(ModelAdmin):
     """Saves and deletes so that each change is told to the audit log; a refused one is not called done."""
 
+    section: ClassVar[Section] = Section.PLATFORM
+    """Under which heading its page stands."""
+    page_name: ClassVar[Promise | str] = ""
+    """What the page is called in the navigation; empty: as the model, in the plural."""
+
     def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
         return None if _was_refused(request) else super().log_addition(request, obj, message)
 
@@ -156,6 +163,8 @@ class TrackedModelAdmin(ModelAdmin):
 
 class WorkspaceModelAdmin(TrackedModelAdmin):
     """Rows of the current workspace, for those with `manage_permission` in it."""
+
+    section = Section.TOOLS
 
     manage_permission: ClassVar[Permission]
     view_permission: ClassVar[Permission | None] = None
@@ -250,8 +259,10 @@ class WorkspaceModelAdmin(TrackedModelAdmin):
 class MembershipAdmin(WorkspaceModelAdmin):
     """Members of the workspace: their roles, and who may audit."""
 
+    section = Section.PEOPLE
     manage_permission = Permission.MANAGE_MEMBERS
-    list_display = ["user", "address_confirmed", "role", "is_auditor", "created_at"]
+    page_name = _("Members")
+    list_display = ["user", "address_confirmed", "role", "auditor", "created_at"]
     list_filter = ["role", "is_auditor"]
     list_select_related = ["user"]
     search_fields = ["user__email", "user__name"]
@@ -261,6 +272,11 @@ class MembershipAdmin(WorkspaceModelAdmin):
     @admin.display(description=_("Address"))
     def address_confirmed(self, membership: Membership) -> str:
         return "confirmed" if membership.user.is_address_confirmed else "address not confirmed"
+
+    @admin.display(description=_("Right to audit"), ordering="is_auditor")
+    def auditor(self, membership: Membership) -> Promise | str:
+        """A word where there is something to say: a cross would read as a failure."""
+        return _("auditor") if membership.is_auditor else ""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False  # people join by invitation
@@ -284,6 +300,7 @@ class MembershipAdmin(WorkspaceModelAdmin):
 class InvitationAdmin(WorkspaceModelAdmin):
     """Invitations by e-mail; the link is shown, once, only where no mail server is configured."""
 
+    section = Section.PEOPLE
     manage_permission = Permission.MANAGE_MEMBERS
     list_display = ["email", "role", "is_auditor", "state", "expires_at", "invited_by"]
     list_filter = ["role"]
@@ -417,6 +434,7 @@ class UserAdmin(PlatformModelAdmin, DjangoUserAdmin):
 class ApiTokenAdmin(WorkspaceModelAdmin):
     """Which keys to the API exist here; an admin can end one, but never read or make one."""
 
+    section = Section.PEOPLE
     manage_permission = Permission.MANAGE_MEMBERS
     list_display = ["name", "user", "hint", "expires_at", "last_used_at"]
     list_select_related = ["user"]

@@ -15,6 +15,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from workspaces.email_addresses import is_address_of, is_taken
+from workspaces.errors import InvalidInput
 from workspaces.models import User
 from workspaces.tokens import SCOPES
 
@@ -33,6 +34,33 @@ class TokenForm(forms.Form):
     def expires_at(self) -> Any:
         """The moment that the chosen lifetime ends."""
         return timezone.now() + timedelta(days=int(self.cleaned_data["days"]))
+
+
+class SetupForm(forms.Form):
+    """Who owns the installation, and what the first workspace is called."""
+
+    name = forms.CharField(max_length=150, required=False, label=_("Your name"))
+    email = forms.EmailField(
+        label=_("E-mail address"), widget=forms.EmailInput(attrs={"autocomplete": "username"})
+    )
+    password = forms.CharField(
+        label=_("Password"),
+        strip=False,
+        max_length=1000,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text=_("At least ten characters."),
+    )
+    workspace_name = forms.CharField(
+        max_length=100,
+        label=_("Name of the workspace"),
+        help_text=_("Your team or company. People in a workspace share servers, buds and the log."),
+    )
+
+    def refuse(self, error: InvalidInput) -> None:
+        """Show what the service refused: at the field, or above all of them."""
+        places = {"password": "password", "name": "workspace_name", "slug": "workspace_name"}
+        for name, texts in error.fields.items():
+            self.add_error(places.get(name), texts)
 
 
 class InvitedSignupForm(SignupForm):

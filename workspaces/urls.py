@@ -9,6 +9,8 @@ from workspaces import views
 app_name = "workspaces"
 urlpatterns = [
     path("", views.index, name="index"),
+    path("setup/", views.setup, name="setup"),
+    path("setup/<str:token>/", views.open_setup, name="open_setup"),
     path("invitations/accept/", views.accept, name="accept_invitation"),
     path("invitations/<str:token>/", views.open_invitation, name="invitation"),
     path("account/tokens/", views.tokens, name="tokens"),

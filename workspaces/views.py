@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.contrib import messages
+from django.contrib.auth import login
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -12,9 +13,9 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from workspaces import accounts
-from workspaces.errors import DomainError, NotFound
-from workspaces.forms import TokenForm
+from workspaces import accounts, first_owner
+from workspaces.errors import DomainError, InvalidInput, NotFound
+from workspaces.forms import SetupForm, TokenForm
 from workspaces.middleware import signed_in_user
 from workspaces.models import ApiToken
 from workspaces.services import accept_invitation, find_invitation
@@ -22,6 +23,8 @@ from workspaces.tokens import issue_token, revoke_token
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
+
+_SETUP_KEY = "setup_token"
 
 
 @require_GET
@@ -31,6 +34,32 @@ def index(request: WorkspaceRequest) -> HttpResponse:
     if request.workspace is None:
         return render(request, "workspaces/no_workspace.html")
     return redirect("chat:home", workspace_slug=request.workspace.slug)
+
+
+@require_GET
+def open_setup(request: HttpRequest, token: str) -> HttpResponse:
+    """Take the token of the first start out of the address."""
+    request.session[_SETUP_KEY] = token
+    return redirect("workspaces:setup")
+
+
+@require_http_methods(["GET", "POST"])
+def setup(request: HttpRequest) -> HttpResponse:
+    """Make the first account and its workspace, by the link that the server prints at its first start."""
+    token = str(request.session.get(_SETUP_KEY, ""))
+    form = SetupForm(request.POST or None)
+    try:
+        first_owner.check(token)
+        if request.method == "POST" and form.is_valid():
+            user, workspace = first_owner.make_first_owner(token, **form.cleaned_data)
+            request.session.pop(_SETUP_KEY, None)
+            login(request, user, backend="allauth.account.auth_backends.AuthenticationBackend")
+            return redirect("workspaces:open_admin", workspace_slug=workspace.slug)
+    except NotFound as error:
+        return render(request, "workspaces/setup.html", {"error": error.message}, status=404)
+    except InvalidInput as error:
+        form.refuse(error)
+    return render(request, "workspaces/setup.html", {"form": form})
 
 
 @require_GET

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import RunningTrellis, screenshot
@@ -24,14 +25,19 @@ def counting() -> Iterator[CountingServer]:
 
 
 def test_the_admin_shows_the_workspaces_rooms_and_no_others(page: Page) -> None:
-    """Journey 2: members, invitations, buds, servers, tools, audit; nothing of the platform's."""
+    """Journey 2: how things are; members, invitations, buds, servers, tools, audit; nothing of the platform's."""
     enter(page, ADMIN)
     page.goto("/admin/")
-    for name in ("Buds", "MCP servers", "Tools", "Memberships", "Invitations", "Audit entries"):
+    expect(page.get_by_role("heading", name="How things are")).to_be_visible()
+    for name in ("Buds", "Servers", "Tools", "Members", "Invitations", "Audit log"):
         expect(page.get_by_role("link", name=name).first).to_be_visible()
     for name in ("Users", "Stdio programs"):
         expect(page.get_by_role("link", name=name)).to_have_count(0)
     screenshot(page, "admin")
+    for path in ("/admin/", "/admin/chat/bud/", "/admin/chat/bud/add/"):
+        page.goto(path)
+        found = Axe().run(page)
+        assert found.violations_count == 0, found.generate_report()
     page.goto("/admin/workspaces/user/")
     expect(page.get_by_role("heading", name=re.compile("users to", re.I))).to_have_count(0)
 

@@ -279,6 +279,10 @@ SAMPLES: dict[str, Sample] = {
     "api:tool-permissions-list": Sample(),
     "api:tool-permissions-detail": Sample(ids=_pk("permission")),
     "workspaces:index": Sample(writes_on_get=_SESSION),
+    "workspaces:setup": _public,
+    "workspaces:open_setup": Sample(
+        ids=lambda _: {"token": "unknown"}, is_public=True, writes_on_get=_SESSION
+    ),
     "workspaces:accept_invitation": _public,
     "workspaces:invitation": Sample(
         ids=lambda _: {"token": "unknown"}, is_public=True, writes_on_get=_SESSION

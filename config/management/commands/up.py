@@ -12,6 +12,8 @@ from django.conf import settings
 from django.core.management import BaseCommand, CommandError, call_command
 from django.core.management.base import CommandParser
 
+from workspaces.first_owner import setup_path
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -57,6 +59,11 @@ class Command(BaseCommand):
     def _greet(self, host: str, port: int) -> None:
         shown = "localhost" if host in {"127.0.0.1", "0.0.0.0", "::", "::1"} else host  # noqa: S104
         self.stdout.write(f"\nTrellis runs at http://{shown}:{port}/   (Ctrl-C stops it)\n")
+        if (path := setup_path()) is not None:
+            self.stdout.write(
+                "Nobody owns this installation yet. Make the first account (the link works once, within seven days):\n"
+                f"  http://{shown}:{port}{path}\n"
+            )
         if settings.TRELLIS.email_host is None:
             self.stdout.write(f"Mails are written to {settings.EMAIL_FILE_PATH}")
         self.stdout.flush()

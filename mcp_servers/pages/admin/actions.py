@@ -13,12 +13,14 @@ from mcp_servers.models import ActionRule
 from mcp_servers.pages.admin.common import ReadOnlyAdmin, actor_of
 from mcp_servers.registry.services.actions import remove_action_rule
 from workspaces.admin import telling
+from workspaces.admin_sections import Section
 
 
 @admin.register(ActionRule)
 class ActionRuleAdmin(ReadOnlyAdmin):
     """Rules on actions that a hosted server's tool runs by name."""
 
+    section = Section.RULES
     list_display = ("action", "service", "category", "server", "effect")
     list_filter = ("effect",)
     list_select_related = ("server",)

@@ -72,6 +72,7 @@ class StatusFilter(admin.SimpleListFilter):
 class McpServerAdmin(WorkspaceModelAdmin):
     """Servers of the workspace. Their secrets can be written, and are never shown."""
 
+    page_name = _("Servers, all fields")
     manage_permission = Permission.MANAGE_SERVERS
     form = ServerAdminForm
     list_display = (

@@ -1,0 +1,41 @@
+"""How many tool calls ended in a time and how, from the counters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from audit.actions import Action
+from audit.models import Dimension
+from audit.rollups.reading import Span, Tail, cells, exactly
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calls:
+    """Calls that ended."""
+
+    ended: int
+    failed: int
+    """Of those, sent and not answered well."""
+    refused: int
+    """Of those, never sent."""
+
+
+def calls_between(workspace_id: UUID, since: datetime, until: datetime) -> Calls:
+    """Count the calls of the whole hours that hold both moments."""
+    span = Span.around(since, until)
+
+    def read(tail: Tail) -> Calls:
+        found = cells(workspace_id, Dimension.ALL, span, tail)
+        finished = [cell for cell in found if cell.action == Action.TOOL_CALL_FINISHED.value]
+        refused = sum(
+            cell.sums.number for cell in found if cell.action == Action.TOOL_CALL_REFUSED.value
+        )
+        return Calls(
+            ended=sum(cell.sums.number for cell in finished) + refused,
+            failed=sum(cell.sums.number for cell in finished if cell.outcome != "ok"),
+            refused=refused,
+        )
+
+    return exactly(workspace_id, read)

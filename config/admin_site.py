@@ -1,0 +1,133 @@
+"""The admin as one place of work: its pages grouped by what people do, and a first page that says how things are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from allauth.account.decorators import secure_admin_login
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.decorators import method_decorator
+from django.utils.functional import Promise
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _now
+from django.utils.translation import gettext_lazy as _
+from unfold.sites import UnfoldAdminSite
+
+from config import dashboard
+from workspaces.admin_sections import Section
+from workspaces.roles import Permission, has_permission
+
+if TYPE_CHECKING:
+    from workspaces.actors import Actor
+    from workspaces.middleware import WorkspaceRequest
+    from workspaces.models import Workspace
+
+TITLES: Final[dict[Section, Promise]] = {
+    Section.PEOPLE: _("People"),
+    Section.BUDS: _("Buds and models"),
+    Section.TOOLS: _("Tools"),
+    Section.RULES: _("Rules"),
+    Section.LOG: _("Log"),
+    Section.PLATFORM: _("Platform"),
+}
+"""In the order in which they are shown."""
+
+
+@method_decorator(secure_admin_login, name="login")  # its own form knows no rate limits
+class TrellisAdminSite(UnfoldAdminSite):
+    """Django's admin with our groups and our first page."""
+
+    index_template = "admin/dashboard.html"
+    index_title = _("Overview")
+
+    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> Sequence[Any]:
+        """The pages that the person may open, by what they do there; by app where one app is asked for."""
+        apps = super().get_app_list(request, app_label)
+        if app_label is not None:
+            return cast("Sequence[Any]", apps)
+        pages: dict[Section, list[Any]] = {section: [] for section in TITLES}
+        for app in apps:
+            for page in app["models"]:
+                shown = self._registry[page["model"]]
+                pages[shown.section].append({**page, "name": shown.page_name or page["name"]})
+        return [
+            {
+                "name": title,
+                "app_label": section.value,
+                "app_url": "",
+                "has_module_perms": True,
+                "models": sorted(pages[section], key=lambda page: str(page["name"])),
+            }
+            for section, title in TITLES.items()
+            if pages[section]
+        ]
+
+    def get_sidebar_list(self, request: HttpRequest) -> list[dict[str, Any]]:
+        """The same groups beside every page, with the product's own pages where people look for them."""
+        bound = cast("WorkspaceRequest", request)
+        own = product_pages(bound.workspace, bound.actor) if bound.workspace is not None else {}
+        listed = {group["app_label"]: group for group in self.get_app_list(request)}
+        groups: list[dict[str, Any]] = [
+            {"items": [_item(request, _now("Overview"), reverse("admin:index"), is_exact=True)]}
+        ]
+        for section, title in TITLES.items():
+            pages = listed[section.value]["models"] if section.value in listed else []
+            items = [_item(request, page.title, page.url) for page in own.get(section, ())]
+            items += [
+                _item(request, page["name"], page["admin_url"])
+                for page in pages
+                if page["admin_url"]
+            ]
+            if items:
+                groups.append({"title": title, "items": items})
+        return groups
+
+    def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        """The overview."""
+        bound = cast("WorkspaceRequest", request)
+        overview = (
+            dashboard.read(bound.workspace, bound.actor) if bound.workspace is not None else None
+        )
+        groups = self.get_sidebar_list(request)[1:]
+        context = {**(extra_context or {}), "overview": overview, "groups": groups}
+        return super().index(request, context)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of the product outside the admin."""
+
+    title: str
+    url: str
+
+
+def product_pages(workspace: Workspace, actor: Actor) -> dict[Section, list[Page]]:
+    """Where the workspace's daily work is done, as far as the person may go there."""
+    found: dict[Section, list[Page]] = {}
+    if has_permission(actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk):
+        found[Section.TOOLS] = [
+            Page(_now("Servers"), reverse("mcp_servers:servers", args=[workspace.slug])),
+            Page(_now("Catalogue"), reverse("mcp_servers:catalogue", args=[workspace.slug])),
+        ]
+    if has_permission(actor, Permission.VIEW_AUDIT, workspace_id=workspace.pk):
+        found[Section.LOG] = [
+            Page(_now("Audit log"), reverse("audit:entries", args=[workspace.slug])),
+            Page(_now("Reports"), reverse("audit:reports", args=[workspace.slug])),
+            Page(_now("Alerts"), reverse("audit:alerts", args=[workspace.slug])),
+        ]
+    if actor.is_superuser:
+        found[Section.PLATFORM] = [Page(_now("Audit of the platform"), reverse("audit:platform"))]
+    return found
+
+
+def _item(request: HttpRequest, title: str, url: str, *, is_exact: bool = False) -> dict[str, Any]:
+    is_here = request.path == url if is_exact else request.path.startswith(url)
+    return {
+        "title": capfirst(title),
+        "link": url,
+        "active": is_here,
+        "has_permission": True,
+    }

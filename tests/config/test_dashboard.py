@@ -1,0 +1,110 @@
+"""The admin's overview: numbers with links, first steps in an empty workspace, and only what one may open."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+from uuid_utils.compat import uuid7
+
+from audit.actions import Action, Outcome
+from audit.services import EntryDraft, record
+from chat.models import ModelProvider
+from config import dashboard
+from tests.factories import Tenant, make_tenant
+from tests.mcp_servers.factories import http_server
+from workspaces.models import Invitation, User
+
+pytestmark = pytest.mark.django_db
+MOST_STATEMENTS = 25
+"""Of the page's own numbers, whatever a workspace holds."""
+
+
+def tiles(tenant: Tenant, role: str = "admin") -> dict[str, dashboard.Tile]:
+    found = dashboard.read(tenant.workspace, tenant.actor(role))
+    return {tile.label: tile for tile in found.tiles}
+
+
+def test_an_empty_workspace_shows_what_to_do_first() -> None:
+    """REL-394: each step leads to its page, and the list goes once all are done."""
+    tenant = make_tenant("new")
+    steps = dashboard.read(tenant.workspace, tenant.actor("owner")).steps
+    assert [step.is_done for step in steps][:3] == [False, False, False]
+    page = tenant.client("owner").get("/admin/").content.decode()
+    for step in steps:
+        assert step.is_done or f'href="{step.url}"' in page
+        assert tenant.client("owner").get(step.url).status_code == 200
+    ModelProvider.objects.create(
+        workspace=tenant.workspace, name="p", base_url="https://models.example.org"
+    )
+    assert dashboard.read(tenant.workspace, tenant.actor("owner")).steps[0].is_done
+
+
+def test_every_number_leads_to_its_page(tenant: Tenant) -> None:
+    """REL-394: and is that workspace's own."""
+    http_server(tenant, "https://tools.example.org/mcp")
+    other = make_tenant("other")
+    http_server(other, "https://other.example.org/mcp")
+    for outcome in (Outcome.OK, Outcome.TOOL_ERROR):
+        record(
+            EntryDraft(
+                action=Action.TOOL_CALL_FINISHED,
+                actor=tenant.actor(),
+                workspace_id=tenant.workspace.pk,
+                call_id=uuid7(),
+                outcome=outcome,
+            )
+        )
+    shown = tiles(tenant)
+    assert shown["Servers"].value == "1"
+    assert shown["Tool calls today"].value == "2"
+    assert shown["Failed or refused today"].value == "1"
+    assert shown["Failed or refused today"].is_bad
+    assert tiles(other)["Tool calls today"].value == "0"
+    client = tenant.client()
+    for tile in shown.values():
+        assert client.get(tile.url).status_code == 200, tile.label
+
+
+def test_it_asks_the_same_few_statements_however_much_there_is(tenant: Tenant) -> None:
+    """REL-394: counted, not listed."""
+    actor = tenant.actor()
+    dashboard.read(tenant.workspace, actor)
+    with CaptureQueriesContext(
+        connection,
+    ) as few:
+        dashboard.read(tenant.workspace, actor)
+    for number in range(20):
+        http_server(tenant, f"https://tools-{number}.example.org/mcp", name=f"server-{number}")
+        Invitation.objects.create(
+            workspace=tenant.workspace,
+            email=f"p{number}@example.org",
+            role="member",
+            token_hash=f"{number:064}",
+            expires_at=timezone.now() + timedelta(days=1),
+            invited_by=tenant.people["admin"],
+        )
+    with CaptureQueriesContext(connection) as many:
+        dashboard.read(tenant.workspace, actor)
+    assert len(many) == len(few) <= MOST_STATEMENTS
+
+
+def test_pages_stand_under_what_people_do(tenant: Tenant) -> None:
+    """REL-394: and nothing of the platform for those who do not own it."""
+    page = tenant.client("admin").get("/admin/").content.decode()
+    headings = re.findall(r"<h3>([^<]+)</h3>\s*<ul>", page)
+    assert headings == ["People", "Buds and models", "Tools", "Rules", "Log"]
+    assert "Members" in page
+    assert "Memberships" not in page
+
+
+def test_an_owner_of_the_platform_has_its_pages(tenant: Tenant) -> None:
+    owner = tenant.people["owner"]
+    User.objects.filter(pk=owner.pk).update(is_superuser=True)
+    page = tenant.client("owner").get("/admin/").content.decode()
+    assert "Audit of the platform" in page
+    assert "/admin/workspaces/workspace/" in page

@@ -1,0 +1,102 @@
+"""The first account: made by whoever reads the console, once."""
+
+from __future__ import annotations
+
+import pytest
+from django.core import signing
+from django.test import Client
+
+from audit.models import AuditEntry
+from tests.factories import UserFactory
+from workspaces import first_owner
+from workspaces.errors import NotFound
+from workspaces.models import Installation, Membership, User, Workspace
+
+pytestmark = pytest.mark.django_db
+FORM = {
+    "name": "Rosa",
+    "email": "Rosa@example.org",
+    "password": "a long good phrase 7",
+    "workspace_name": "Garden Club",
+}
+
+
+def link() -> str:
+    path = first_owner.setup_path()
+    assert path is not None
+    return path
+
+
+def test_the_link_makes_an_owner_and_a_workspace_and_signs_in(client: Client) -> None:
+    """SEC-331: from the console to the admin's overview, without a shell."""
+    assert client.get(link()).status_code == 302
+    answer = client.post("/setup/", FORM)
+    assert answer["Location"] == "/w/garden-club/admin/"
+    owner = User.objects.get()
+    assert (owner.email, owner.is_superuser, owner.check_password(FORM["password"])) == (
+        "rosa@example.org",
+        True,
+        True,
+    )
+    assert Membership.unscoped.get().role == "owner"
+    assert "First steps" in client.get("/w/garden-club/admin/", follow=True).content.decode()
+    told = AuditEntry.objects.across_workspaces().filter(action="config.changed")
+    assert {entry.details["kind"] for entry in told} >= {"user", "workspace"}
+
+
+def test_it_opens_no_second_time(client: Client) -> None:
+    """SEC-331: not for whoever kept the link, and not for whoever has the page open."""
+    kept = link()
+    late = Client()
+    assert late.get(kept, follow=True).status_code == 200
+    client.get(kept)
+    client.post("/setup/", FORM)
+    answer = late.post("/setup/", {**FORM, "email": "eve@example.org", "workspace_name": "Eve's"})
+    assert answer.status_code == 404
+    assert "no longer works" in answer.content.decode()
+    assert User.objects.count() == 1
+    assert first_owner.setup_path() is None
+
+
+def test_nothing_opens_where_there_is_an_owner_already(client: Client) -> None:
+    kept = link()
+    UserFactory.create(is_superuser=True)
+    assert client.get(kept, follow=True).status_code == 404
+
+
+@pytest.mark.parametrize("token", ["", "x", "a:b:c"])
+def test_a_made_up_link_opens_nothing(token: str) -> None:
+    """SEC-331: it is signed, for this installation and this purpose."""
+    Installation.objects.get_or_create()
+    with pytest.raises(NotFound):
+        first_owner.check(token)
+    of_another = signing.dumps({"installation": "0" * 32}, salt="workspaces.first_owner")
+    with pytest.raises(NotFound):
+        first_owner.check(of_another)
+    for_another_purpose = signing.dumps({"installation": Installation.objects.get().pk.hex})
+    with pytest.raises(NotFound):
+        first_owner.check(for_another_purpose)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "told"),
+    [
+        ("password", "short", "too short"),
+        ("email", "no address", "valid email"),
+        ("workspace_name", "", "required"),
+        ("workspace_name", "n" * 101, "at most 100"),
+    ],
+)
+def test_what_does_not_fit_is_told_at_its_field(
+    client: Client, field: str, value: str, told: str
+) -> None:
+    client.get(link())
+    answer = client.post("/setup/", {**FORM, field: value})
+    assert told in " ".join(answer.context["form"].errors[field])
+    assert not User.objects.exists()
+    assert not Workspace.objects.exists()
+
+
+def test_a_name_without_letters_gets_a_usable_address(client: Client) -> None:
+    client.get(link())
+    assert client.post("/setup/", {**FORM, "workspace_name": "🌱"})["Location"] == "/w/team/admin/"
