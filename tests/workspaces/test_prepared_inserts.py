@@ -1,0 +1,81 @@
+"""Rows that are added by a statement that is compiled once; it stands on parts of Django that it does not promise."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import patch
+from uuid import uuid4
+
+import pytest
+from django.db import models
+from django.forms import model_to_dict
+from django.utils import timezone
+
+from audit.models import AuditBody, AuditEntry
+from tests.factories import Tenant
+
+pytestmark = [pytest.mark.django_db, pytest.mark.both_engines]
+
+
+def entry_of(tenant: Tenant, **more: Any) -> AuditEntry:
+    return AuditEntry(
+        workspace_id=tenant.workspace.pk,
+        action="tool_call.requested",
+        actor_kind="user",
+        actor_label="ä\u2028\x7f",
+        ip_address="2001:db8::1",
+        call_id=uuid4(),
+        annotations={"read_only": True, "title": None},
+        arguments_size=2**40,
+        duration_ms=7,
+        details={"a": ["b", 1.5, None]},
+        **more,
+    )
+
+
+def columns(row: models.Model) -> dict[str, Any]:
+    read = type(row)._base_manager.get(pk=row.pk)
+    return {field.attname: getattr(read, field.attname) for field in row._meta.concrete_fields}
+
+
+def test_a_row_is_what_django_would_have_added(tenant: Tenant) -> None:
+    """REL-354: in every column, of every kind; and the instance knows that it is stored."""
+    now = timezone.now()
+    ours, djangos = entry_of(tenant), entry_of(tenant)
+    with patch("django.db.models.base.Model.save", side_effect=AssertionError):
+        ours.save(force_insert=True)
+    models.Model.save(djangos, force_insert=True)
+    assert not ours._state.adding
+    assert ours.created_at >= now
+    unlike = {"id", "call_id", "created_at"}
+    assert {k: v for k, v in columns(ours).items() if k not in unlike} == {
+        k: v for k, v in columns(djangos).items() if k not in unlike
+    }
+    assert columns(ours)["call_id"] == ours.call_id
+
+
+def test_bytes_and_sealed_texts_are_added(tenant: Tenant) -> None:
+    """REL-354: what a field makes itself when a row is saved it makes here too."""
+    entry = entry_of(tenant)
+    entry.save(force_insert=True)
+    for result in (None, b"\x00\xff'"):
+        AuditBody._base_manager.filter(pk=entry.pk).delete()
+        body = AuditBody(
+            entry_id=entry.pk,
+            workspace_id=tenant.workspace.pk,
+            key="secret",
+            arguments=b"\x00\x01",
+            result=result,
+        )
+        body.save(force_insert=True)
+        read = AuditBody._base_manager.get(pk=entry.pk)
+        assert bytes(read.arguments or b"") == b"\x00\x01"
+        assert (bytes(read.result) if read.result is not None else None) == result
+        assert read.key.reveal("test", is_credential=False) == "secret"
+
+
+def test_other_ways_to_save_are_djangos(tenant: Tenant) -> None:
+    """REL-354: triggers refuse a change as ever."""
+    entry = entry_of(tenant)
+    entry.save()
+    assert model_to_dict(entry) == model_to_dict(AuditEntry._base_manager.get(pk=entry.pk))
