@@ -14,6 +14,7 @@ from pathlib import Path
 
 from bench.database import own_database
 from bench.processes import free_port, wait_for
+from bench.results import write_table
 from config.keys import generate_keys
 
 GATEWAY = "fastmcp==4.1.2"
@@ -46,6 +47,8 @@ def main() -> int:
     sys.stdout.write(f"{platform.machine()}, {os.cpu_count()} cores, {forms}\n")
     for row in rows:
         sys.stdout.write(f"{row.as_text()}\n")
+    if "--write" in sys.argv:
+        write_table(forms, rows)
     return 0
 
 

@@ -1,6 +1,7 @@
 """`python -m bench.turn_cost [turns]`: what a turn costs: the time to its first token and to its end, and CPU of this process.
 
-Once for answers of five tokens, and once for turns that call a tool and then answer.
+Once for answers of five tokens, and once for turns that call a tool and then answer. The floor is the same by hand: the
+bare `openai` client, and a held session of the SDK.
 """
 
 from __future__ import annotations
@@ -10,17 +11,44 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
+from dataclasses import dataclass, field
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench.database import own_database
+from bench.results import Row
 from bench.run import peer, prepare
 
 if TYPE_CHECKING:
+    from mcp import Client
+    from openai import AsyncOpenAI
+
     from bench.ground import Ground
 
 WARM_UP = 5
+BLOCK = 5
+TEXT, CALLING = "5 0", "call"
+
+
+_TOOL: Any = {
+    "type": "function",
+    "function": {
+        "name": "echo",
+        "description": "Say it again.",
+        "parameters": {"type": "object", "properties": {"text": {"type": "string"}}},
+    },
+}
+
+
+@dataclass(slots=True)
+class Cost:
+    """What turns of one kind cost, in milliseconds."""
+
+    first: list[float] = field(default_factory=list)
+    whole: list[float] = field(default_factory=list)
+    cpu: float = 0.0
 
 
 def main() -> int:
@@ -36,20 +64,76 @@ def main() -> int:
         prepare(folder, database_url)
         from bench.ground import make_ground
         from mcp_servers.client.connections import runtime
+        from workspaces import garbage
 
         ground = make_ground(
             model_url=f"http://127.0.0.1:{model_port}/v1",
             tools_url=f"http://127.0.0.1:{tools_port}/mcp",
             gateway_url=None,
         )
-        for name, text in (("five tokens", "5 0"), ("a tool, then five tokens", "call")):
-            sys.stdout.write(f"{name}: {asyncio.run(_measure(ground, text, count))}\n")
+        garbage.tame()
+        for row in asyncio.run(turns(ground, count)):
+            sys.stdout.write(f"{row.as_text()}\n")
         runtime.shutdown(2.0)
     return 0
 
 
-async def _measure(ground: Ground, text: str, count: int) -> str:
-    from bench.measures import _Watch
+async def turns(ground: Ground, count: int = 40) -> list[Row]:
+    """Rows for both kinds of turns; the floor and the product are taken in turn, in blocks."""
+    from mcp import Client
+    from openai import AsyncOpenAI
+
+    client = AsyncOpenAI(base_url=ground.model_url, api_key="x", max_retries=0)
+    rows: list[Row] = []
+    async with Client(ground.tools_url) as session:
+        for text, name, most in (
+            (TEXT, "a turn of five tokens", "≤ 15 ms; PostgreSQL ≤ 30 ms"),
+            (CALLING, "a turn with a tool call", "≤ 60 ms; PostgreSQL ≤ 120 ms"),
+        ):
+            bare, ours = Cost(), Cost()
+            for number in range(WARM_UP // BLOCK + count // BLOCK):
+                is_warm = number >= WARM_UP // BLOCK
+                await _block(bare if is_warm else Cost(), lambda t=text: _bare(client, session, t))
+                await _block(ours if is_warm else Cost(), lambda t=text: _turn(ground, t))
+            done = count // BLOCK * BLOCK
+            rows += [
+                Row(f"CPU of {name}", bare.cpu / done, ours.cpu / done, "ms", most),
+                Row(f"{name}, p50", median(bare.whole), median(ours.whole), "ms", "-"),
+            ]
+    await client.close()
+    return rows
+
+
+async def _block(cost: Cost, once: Callable[[], Awaitable[tuple[float, float]]]) -> None:
+    used = time.process_time()
+    for _ in range(BLOCK):
+        first, whole = await once()
+        cost.first.append(first * 1000)
+        cost.whole.append(whole * 1000)
+    cost.cpu += (time.process_time() - used) * 1000
+
+
+async def _bare(client: AsyncOpenAI, session: Client, text: str) -> tuple[float, float]:
+    start = time.perf_counter()
+    first = await _ask(client, text)
+    if text == CALLING:
+        await session.call_tool("echo", {"text": "hello"})
+        await _ask(client, TEXT)
+    return first - start, time.perf_counter() - start
+
+
+async def _ask(client: AsyncOpenAI, text: str) -> float:
+    first = None
+    stream = await client.chat.completions.create(
+        model="m", messages=[{"role": "user", "content": text}], tools=[_TOOL], stream=True
+    )
+    async for _ in stream:
+        first = first or time.perf_counter()
+    return first or time.perf_counter()
+
+
+async def _turn(ground: Ground, text: str) -> tuple[float, float]:
+    from bench.measures import Watch
     from chat.models import Bud, Conversation
     from chat.services.conversations import create_conversation
     from chat.services.turns import send_message
@@ -58,33 +142,24 @@ async def _measure(ground: Ground, text: str, count: int) -> str:
     def begin() -> Conversation:
         servers = {"servers": [str(ground.tool.server_id)]}
         buds = Bud.objects.for_workspace(ground.bud.workspace_id).filter(pk=ground.bud.pk)
-        buds.update(mcp_config=servers)
+        if ground.bud.mcp_config != servers:
+            buds.update(mcp_config=servers)
+            ground.bud.mcp_config = servers
         bud = buds.select_related("provider").get()
         return create_conversation(bud=bud, owner=ground.user, actor=ground.actor)
 
-    first, whole, cpu = [], [], 0.0
-    for number in range(count + WARM_UP):
-        watch = _Watch(await in_database(begin))
-        if number == WARM_UP:
-            cpu = time.process_time()
-        start = time.perf_counter()
-        await in_database(
-            send_message,
-            conversation=watch.conversation,
-            client_id=str(number),
-            text=text,
-            actor=ground.actor,
-        )
-        await watch.ended.wait()
-        watch.close()
-        if number >= WARM_UP:
-            first.append((watch.first or start) - start)
-            whole.append(time.perf_counter() - start)
-    cpu = time.process_time() - cpu
-    return (
-        f"first token p50 {median(first) * 1000:.1f} ms, whole p50 {median(whole) * 1000:.1f} ms, "
-        f"CPU {cpu / count * 1000:.1f} ms a turn"
+    watch = Watch(await in_database(begin))
+    start = time.perf_counter()
+    await in_database(
+        send_message,
+        conversation=watch.conversation,
+        client_id="1",
+        text=text,
+        actor=ground.actor,
     )
+    await asyncio.wait_for(watch.ended.wait(), 60)
+    watch.close()
+    return (watch.first or start) - start, time.perf_counter() - start
 
 
 if __name__ == "__main__":

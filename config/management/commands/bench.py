@@ -17,9 +17,12 @@ class Command(BaseCommand):
         parser.add_argument(
             "--gateway", action="store_true", help="also measure another gateway, installed for it"
         )
+        parser.add_argument(
+            "--write", action="store_true", help="put the table into docs/performance.md"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         # A process of its own: settings are read once, and these must not be the running product's.
-        more = ["--gateway"] if options["gateway"] else []
+        more = [f"--{name}" for name in ("gateway", "write") if options[name]]
         command = [sys.executable, "-m", "bench.run", *more]
         sys.exit(subprocess.run(command, check=False).returncode)  # noqa: S603
