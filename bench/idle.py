@@ -41,7 +41,7 @@ async def memory_per_connection(ground: Ground) -> Row:
     """Memory of this process for a held connection to an MCP server, over a bare session of the SDK."""
 
     async def ours() -> None:
-        spec = await in_database(connection_spec, ground.tool.server)
+        spec = await in_database(lambda: connection_spec(ground.tool.server))
         principals = (f"user:{uuid4()}" for _ in range(WARM + CONNECTIONS))
         for number, principal in enumerate(principals):
             if number == WARM:
