@@ -36,7 +36,7 @@ class Row:
 
     def as_cells(self) -> list[str]:
         """The same as a line of a table."""
-        ratio = f"{self.product / self.floor:.1f} ×" if self.floor else "–"
+        ratio = f"{self.product / self.floor:.2g} ×" if self.floor else "–"
         told = f"+{self.product - self.floor:.1f} {self.unit}" if self.is_difference else ratio
         floor = f"{self.floor:.3g} {self.unit}" if self.floor else "–"
         return [self.measure, floor, f"{self.product:.3g} {self.unit}", told, self.target]
@@ -48,7 +48,8 @@ def write_table(name: str, rows: Sequence[Row]) -> None:
     Args:
         name: of the databases that were measured.
     """
-    commit = _git("rev-parse", "--short", "HEAD") + ("*" if _git("status", "--porcelain") else "")
+    is_changed = _git("status", "--porcelain", "--", ":!docs")
+    commit = _git("rev-parse", "--short", "HEAD") + (" with changes" if is_changed else "")
     head = f"{name}, {datetime.now(UTC):%d %B %Y}, commit {commit}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.0f}:"
     lines = [
         head,
