@@ -77,6 +77,7 @@ class BudForm(forms.ModelForm):
             "tool_protocol",
             "makes_artifacts",
             "takes_all_tools",
+            "is_model_fixed",
             "is_archived",
         ]
 
@@ -146,7 +147,7 @@ class BudAdmin(WorkspaceModelAdmin):
     fieldsets = [
         (None, {"fields": ["problems", "name", "slug", "avatar", "description", "is_archived"]}),
         (_("Instructions"), {"fields": ["system_prompt", "starter_prompts_text"]}),
-        (_("Model"), {"fields": ["provider", "model", "parameters"]}),
+        (_("Model"), {"fields": ["provider", "model", "is_model_fixed", "parameters"]}),
         (
             _("Tools"),
             {

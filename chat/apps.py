@@ -40,6 +40,7 @@ class ChatConfig(AppConfig):
                     "tool_protocol",
                     "makes_artifacts",
                     "takes_all_tools",
+                    "is_model_fixed",
                     "is_archived",
                 ),
             ),

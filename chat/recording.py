@@ -122,7 +122,8 @@ order of their numbers. Between processes a page that sees a gap takes a fresh s
 
 def _locked(workspace_id: UUID, conversation_id: UUID) -> Any:
     rows = Conversation.objects.for_workspace(workspace_id).filter(pk=conversation_id).order_by()
-    return rows.select_related("bud__provider").select_for_update(of=("self",))
+    rows = rows.select_related("bud__provider", "chosen_model__provider")
+    return rows.select_for_update(of=("self",))
 
 
 _LOCKED = PreparedRows[Conversation](_locked, UUID, UUID)

@@ -48,6 +48,7 @@ def conversation_json(conversation: Conversation, *, turn_status: str | None) ->
         "id": str(conversation.pk),
         "title": conversation.title,
         "bud": bud_brief(conversation.bud),
+        "chosen_model": chosen_model_json(conversation),
         "is_pinned": conversation.is_pinned,
         "is_archived": conversation.is_archived,
         "leaf_id": _id(conversation.leaf_id),
@@ -57,6 +58,14 @@ def conversation_json(conversation: Conversation, *, turn_status: str | None) ->
         "created_at": moment(conversation.created_at),
         "updated_at": moment(conversation.last_message_at),
     }
+
+
+def chosen_model_json(conversation: Conversation) -> dict[str, Any] | None:
+    """The model that the person chose; None: the bud's own answers."""
+    chosen = None if conversation.bud.is_model_fixed else conversation.chosen_model
+    if chosen is None:
+        return None
+    return {"provider_id": _id(chosen.provider_id), "name": chosen.model}
 
 
 def conversation_status(turn_status: str | None) -> str:

@@ -5,6 +5,7 @@ from chat.api.buds import BudViewSet
 from chat.api.conversations import ConversationViewSet
 from chat.api.inputs import InputRequestViewSet
 from chat.api.messages import MessageViewSet, QueuedMessageViewSet
+from chat.api.models import ModelViewSet
 from chat.api.permissions import ToolPermissionViewSet
 from chat.api.search import SearchViewSet
 from chat.api.turns import ToolCallViewSet, TurnViewSet
@@ -12,6 +13,7 @@ from chat.api.webhooks import WebhookViewSet
 
 routes = [
     ("buds", BudViewSet),
+    ("models", ModelViewSet),
     ("conversations", ConversationViewSet),
     ("messages", MessageViewSet),
     ("queued-messages", QueuedMessageViewSet),

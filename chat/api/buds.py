@@ -24,6 +24,7 @@ from workspaces.scoping import WorkspaceQuerySet
 
 class BudModelOutput(serializers.Serializer[Any]):
     name = serializers.CharField()
+    provider_id = serializers.UUIDField(allow_null=True, help_text="Null: the platform's own.")
     is_demo = serializers.BooleanField()
 
 
@@ -65,6 +66,7 @@ class BudOutput(serializers.ModelSerializer[Bud]):
             "tool_protocol",
             "makes_artifacts",
             "takes_all_tools",
+            "is_model_fixed",
             "is_archived",
             "created_at",
             "updated_at",
@@ -74,7 +76,7 @@ class BudOutput(serializers.ModelSerializer[Bud]):
     @extend_schema_field(BudModelOutput)
     def get_model(self, bud: Bud) -> dict[str, Any]:
         name, is_demo = model_of(bud)
-        return {"name": name, "is_demo": is_demo}
+        return {"name": name, "provider_id": bud.provider_id, "is_demo": is_demo}
 
     @extend_schema_field(serializers.ListField(child=serializers.CharField(), allow_null=True))
     def get_problems(self, bud: Bud) -> list[str] | None:
@@ -130,6 +132,9 @@ class BudInput(serializers.Serializer[Any]):
     takes_all_tools = serializers.BooleanField(
         required=False,
         help_text="Uses, besides the servers it names, every server of the workspace that is meant for all buds. New buds do, unless you say no.",
+    )
+    is_model_fixed = serializers.BooleanField(
+        required=False, help_text="People cannot choose another model in their chats."
     )
     is_archived = serializers.BooleanField(required=False)
 

@@ -32,11 +32,21 @@ from chat.services.turns import send_or_queue
 from chat.values import WhenBusy
 from chat.wire import attachments_of
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
+from workspaces.errors import InvalidInput
 from workspaces.scoping import WorkspaceQuerySet
+
+
+class ModelInput(serializers.Serializer[Any]):
+    """One of the workspace's models, as `GET /api/models/` lists them."""
+
+    provider_id = serializers.UUIDField(allow_null=True)
+    name = serializers.CharField(max_length=200)
 
 
 class NewConversation(serializers.Serializer[Any]):
     bud_id = serializers.UUIDField()
+    model = ModelInput(required=False, help_text="Without it the bud's own.")
+    mcp_config_overrides = serializers.DictField(required=False)
     client_id = serializers.CharField(
         max_length=64,
         required=False,
@@ -49,6 +59,12 @@ class ConversationChanges(serializers.Serializer[Any]):
     is_pinned = serializers.BooleanField(required=False)
     is_archived = serializers.BooleanField(required=False)
     mcp_config_overrides = serializers.DictField(required=False)
+    bud_id = serializers.UUIDField(
+        required=False, help_text="Who answers from now on, with its own model."
+    )
+    model = ModelInput(
+        required=False, allow_null=True, help_text="Answers from now on; null: the bud's own."
+    )
 
 
 class AttachedName(serializers.Serializer[Any]):
@@ -118,7 +134,9 @@ class ConversationViewSet(
         active = Turn.unscoped.filter(conversation=OuterRef("pk"), status__in=ACTIVE)
         status = Subquery(active.values("status")[:1])
         rows = super().get_queryset().filter(owner=self._owner())
-        return rows.select_related("bud__workspace").annotate(active_turn_status=status)
+        return rows.select_related("bud__workspace", "chosen_model").annotate(
+            active_turn_status=status
+        )
 
     def _owner(self) -> Any:
         # A superuser sees everything in the admin, but a conversation is its owner's alone.
@@ -130,15 +148,26 @@ class ConversationViewSet(
         values = self.read(NewConversation)
         bud = Bud.objects.for_workspace(self.workspace).fetch(values["bud_id"])
         conversation = create_conversation(
-            bud=bud, owner=self.person, actor=self.actor, client_id=values.get("client_id")
+            bud=bud,
+            owner=self.person,
+            actor=self.actor,
+            client_id=values.get("client_id"),
+            mcp_config_overrides=values.get("mcp_config_overrides"),
+            model=values.get("model"),
         )
         return self.answer(conversation, status=201)
 
     @extend_schema(request=ConversationChanges, responses=ConversationOutput)
     def partial_update(self, request: Request, pk: str) -> Response:
-        """Rename, pin, archive, or change which tools it may use."""
+        """Rename, pin, archive, or change which bud, model and tools it uses."""
         conversation = self.get_object()
         changes = self.read(ConversationChanges, partial=True)
+        if "bud_id" in changes:
+            buds = Bud.objects.for_workspace(self.workspace).select_related("provider")
+            bud = buds.find(changes.pop("bud_id"))
+            if bud is None:
+                raise InvalidInput(fields={"bud_id": ["There is no such bud here."]})
+            changes["bud"] = bud
         row = update_conversation(conversation=conversation, actor=self.actor, **changes)
         row.active_turn_status = active_status(row)  # type: ignore[attr-defined]  # annotated in lists
         return self.answer(row)

@@ -228,9 +228,7 @@ def servers_json(
         "addable": [
             {"id": str(row.pk), "name": row.name, "scope": row.scope, "status": row.state.status}
             for row in addable[:100]
-        ]
-        if conversation is not None
-        else [],
+        ],
         "overrides": overrides.model_dump(mode="json"),
     }
 

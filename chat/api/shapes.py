@@ -60,10 +60,18 @@ class BudBrief(serializers.Serializer[Any]):
     avatar = serializers.CharField()
 
 
+class ChosenModelOutput(serializers.Serializer[Any]):
+    provider_id = serializers.UUIDField(allow_null=True, help_text="Null: the platform's own.")
+    name = serializers.CharField()
+
+
 class ConversationOutput(serializers.Serializer[Conversation]):
     id = serializers.UUIDField()
     title = serializers.CharField(allow_blank=True)
     bud = BudBrief()
+    chosen_model = ChosenModelOutput(
+        allow_null=True, help_text="Answers in place of the bud's own model."
+    )
     is_pinned = serializers.BooleanField()
     is_archived = serializers.BooleanField()
     leaf_id = serializers.UUIDField(

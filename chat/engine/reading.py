@@ -45,7 +45,7 @@ class Standing(NamedTuple):
 def standing_of(conversation: Conversation, client_id: str) -> Standing:
     """All that a new message asks of its conversation, at once. Needs the bud and its provider loaded."""
     ids = (conversation.workspace_id, conversation.pk, client_id)
-    spec = known_provider(conversation.bud)
+    spec = known_provider(conversation)
     row: Any
     if spec is None:
         row = _STANDING.first(*ids)
@@ -182,7 +182,8 @@ def _turn_with_people(workspace_id: UUID, turn_id: UUID) -> Any:
     membership = Membership.objects.across_workspaces().filter(
         workspace_id=OuterRef("workspace_id"), user_id=OuterRef("asked_by_id")
     )
-    return rows.select_related("conversation__bud__provider", "asked_by", "workspace").annotate(
+    rows = rows.select_related("conversation__bud__provider", "conversation__chosen_model__provider")
+    return rows.select_related("asked_by", "workspace").annotate(
         asker_role=Subquery(membership.values("role")),
         asker_is_auditor=Subquery(membership.values("is_auditor")),
     )

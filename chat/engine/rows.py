@@ -65,12 +65,13 @@ def _held(workspace_id: UUID, turn_id: UUID) -> Any:
     rows = Turn.objects.for_workspace(workspace_id).filter(pk=turn_id).order_by()
     # Everybody locks the conversation first. Rows that refer to these may be added meanwhile.
     rows = rows.select_for_update(of=("conversation", "self"), no_key=True)
-    return rows.select_related("conversation__bud")
+    return rows.select_related("conversation__bud", "conversation__chosen_model__provider")
 
 
 def _held_call(workspace_id: UUID, turn_id: UUID, call_id: UUID) -> Any:
     rows = ToolCall.objects.for_workspace(workspace_id).filter(pk=call_id, turn_id=turn_id)
     rows = rows.select_for_update(of=("turn__conversation", "turn", "self"), no_key=True)
+    rows = rows.select_related("turn__conversation__chosen_model__provider")
     return rows.select_related("turn__conversation__bud", "decided_by").order_by()
 
 

@@ -20,7 +20,7 @@ from chat.engine.leases import Lease
 from chat.engine.prompting import fenced_messages, native_messages, with_instructions
 from chat.models import Bud, Message, Turn
 from chat.providers.base import CompletionRequest, ProviderSpec
-from chat.providers.choosing import provider_for
+from chat.providers.choosing import provider_of
 from chat.providers.known_models import ModelFacts, known_facts
 from chat.toolset import Toolset, resolve_toolset
 from chat.values import ToolProtocol
@@ -113,7 +113,7 @@ def read_task(lease: Lease, step: int, opened: Message | None = None) -> StepTas
     if not has_permission(context.actor, Permission.USE_CHAT, workspace_id=lease.workspace_id):
         raise PermissionDenied("You no longer have access to this workspace.")
     toolset = resolve_toolset(bud, turn.conversation)
-    provider = provider_for(bud)
+    provider = provider_of(turn.conversation)
     facts = carried.facts = carried.facts or known_facts(lease.workspace_id, provider)
     prompt = with_instructions(bud.system_prompt, toolset.instructions)
     window = Window(

@@ -23,7 +23,7 @@ from chat.providers.base import (
     TextPiece,
     TokenCount,
 )
-from chat.providers.choosing import model_client, provider_for
+from chat.providers.choosing import model_client, provider_of
 from chat.providers.known_models import known_facts
 from chat.recording import changing
 from chat.values import MessageRole, MessageStatus, TitleSource
@@ -98,12 +98,12 @@ def clean_title(said: str) -> str:
 def _read(workspace_id: UUID, conversation_id: UUID) -> _Wish | None:
     conversation = (
         Conversation.objects.for_workspace(workspace_id)
-        .select_related("bud__provider")
+        .select_related("bud__provider", "chosen_model__provider")
         .fetch(conversation_id)
     )
     if conversation.title_source not in _OPEN_SOURCES:
         return None
-    spec = provider_for(conversation.bud)
+    spec = provider_of(conversation)
     if spec.is_demo:
         return None
     rows = Message.objects.for_workspace(workspace_id).filter(conversation=conversation)

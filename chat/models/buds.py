@@ -131,6 +131,12 @@ class Bud(WorkspaceModel):
     makes_artifacts = models.BooleanField(
         default=False, help_text=_("Offers tools to create and change files of the conversation.")
     )
+    is_model_fixed = models.BooleanField(
+        _("fix the model"),
+        default=False,
+        db_default=False,
+        help_text=_("People cannot choose another model in their chats with this bud."),
+    )
     takes_all_tools = models.BooleanField(
         _("takes all tools"),
         default=False,

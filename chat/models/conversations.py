@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from chat.models.buds import Bud
+from chat.models.buds import Bud, ProviderModel
 from chat.values import (
     McpConfigOverrides,
     MessageRole,
@@ -74,6 +74,14 @@ class Conversation(WorkspaceModel):
         db_default=False,
         editable=False,
         help_text=_("Buds that make no files may read these."),
+    )
+    chosen_model = models.ForeignKey(
+        ProviderModel,
+        on_delete=models.SET_NULL,
+        null=True,
+        editable=False,
+        related_name="+",
+        help_text=_("Answers in place of the bud's own, as long as the bud lets people choose."),
     )
     is_pinned = models.BooleanField(default=False)
     is_archived = models.BooleanField(default=False)

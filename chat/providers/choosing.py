@@ -17,7 +17,7 @@ import httpx2
 from django.conf import settings
 
 from chat.demo_model.transport import DEMO_ORIGIN, demo_transport
-from chat.models import Bud
+from chat.models import Bud, Conversation
 from chat.providers.base import ModelClient, ProviderSpec
 from chat.providers.errors import ProviderSwitchedOff
 from mcp_servers.client.connections import runtime
@@ -58,12 +58,30 @@ def provider_for(bud: Bud) -> ProviderSpec:
     return spec
 
 
-def known_provider(bud: Bud) -> ProviderSpec | None:
+def provider_of(conversation: Conversation) -> ProviderSpec:
+    """Where the model of a conversation is served: the one that its person chose, or the bud's.
+
+    Needs the bud's `provider` loaded.
+
+    Raises:
+        ProviderSwitchedOff: as in `provider_for`; no other model stands in for the one that was chosen.
+    """
+    return provider_for(_asked(conversation))
+
+
+def known_provider(conversation: Conversation) -> ProviderSpec | None:
     """The same as far as it is known without asking anybody; for use in a transaction."""
-    is_known = bud.provider is not None or platform_provider.cache_info().currsize
+    asked = _asked(conversation)
+    is_known = asked.provider is not None or platform_provider.cache_info().currsize
     with suppress(ProviderSwitchedOff):
-        return provider_for(bud) if is_known else None
+        return provider_for(asked) if is_known else None
     return None
+
+
+def _asked(conversation: Conversation) -> Bud:
+    """The bud, or a nameless one with the chosen model: of it nothing else is asked for."""
+    chosen = None if conversation.bud.is_model_fixed else conversation.chosen_model
+    return conversation.bud if chosen is None else Bud(provider=chosen.provider, model=chosen.model)
 
 
 def model_of(bud: Bud) -> tuple[str, bool]:

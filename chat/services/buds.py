@@ -32,6 +32,7 @@ FIELDS = (
     "tool_protocol",
     "makes_artifacts",
     "takes_all_tools",
+    "is_model_fixed",
     "is_archived",
 )
 

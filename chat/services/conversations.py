@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,7 @@ from chat.models import Bud, Conversation, QueuedMessage, Turn
 from chat.models.turns import ACTIVE
 from chat.recording import changing
 from chat.services.buds import check_servers
+from chat.services.models import choose_model
 from chat.services.turns import check_client_id, check_same, digest_of
 from chat.values import McpConfigOverrides, TitleSource, TurnStatus, parse_value
 from mcp_servers.client.inputs import InputKind
@@ -22,7 +24,7 @@ from mcp_servers.registry import elicitation
 from mcp_servers.registry.consent.permissions import forget_permission
 from workspaces.actors import Actor
 from workspaces.announcements import Announcement, announce
-from workspaces.errors import InvalidInput
+from workspaces.errors import Conflict, InvalidInput
 from workspaces.models import User
 from workspaces.roles import Permission, require
 
@@ -30,15 +32,23 @@ LONGEST_TITLE = 200
 
 
 def create_conversation(
-    *, bud: Bud, owner: User, actor: Actor, client_id: str | None = None
+    *,
+    bud: Bud,
+    owner: User,
+    actor: Actor,
+    client_id: str | None = None,
+    mcp_config_overrides: dict[str, Any] | None = None,
+    model: dict[str, Any] | None = None,
 ) -> Conversation:
     """Open a conversation with a bud.
 
     Args:
         client_id: the caller's own id for it; the same one again gives the same conversation.
+        mcp_config_overrides: what it changes of the bud's tools.
+        model: the provider and name of the model that answers; None: the bud's own.
 
     Raises:
-        InvalidInput: the bud is archived, or a malformed client id.
+        InvalidInput: the bud is archived, a malformed client id, or no such server or model.
         Conflict: the client id stands for something else.
     """
     require(actor, Permission.USE_CHAT, workspace_id=bud.workspace_id)
@@ -46,14 +56,24 @@ def create_conversation(
         check_client_id(client_id)
     mine = Conversation.objects.for_workspace(bud.workspace_id).filter(owner=owner)
     made = mine.select_related("bud").filter(client_id=client_id).first() if client_id else None
-    digest = digest_of("new", str(bud.pk))
+    asked = [
+        json.dumps(one, sort_keys=True, default=str) for one in (mcp_config_overrides, model) if one
+    ]
+    digest = digest_of("new", str(bud.pk), *asked)
     if made is not None:
         check_same(made.client_digest, digest)
         return made
     if bud.is_archived:
         raise InvalidInput(fields={"bud_id": ["This bud is archived."]})
+    new = Conversation(workspace_id=bud.workspace_id, bud=bud, owner=owner)
+    if mcp_config_overrides:
+        _set_overrides(new, mcp_config_overrides)
+    if model is not None:
+        new.chosen_model = choose_model(bud=bud, **model)
+    new.client_id = client_id
+    new.client_digest = digest if client_id is not None else ""
     try:
-        return _create(bud, owner, client_id, digest)
+        return _create(new)
     except IntegrityError:
         # The same command came twice at once, and the other was first.
         made = mine.select_related("bud").get(client_id=client_id)
@@ -62,17 +82,15 @@ def create_conversation(
 
 
 @transaction.atomic
-def _create(bud: Bud, owner: User, client_id: str | None, digest: str) -> Conversation:
-    conversation = Conversation.objects.create(
-        workspace_id=bud.workspace_id,
-        bud=bud,
-        owner=owner,
-        client_id=client_id,
-        client_digest=digest if client_id is not None else "",
-    )
+def _create(conversation: Conversation) -> Conversation:
+    conversation.save(force_insert=True)
     announce(
         conversation.workspace_id,
-        Announcement(kind="conversation.changed", id=str(conversation.pk), user_id=str(owner.pk)),
+        Announcement(
+            kind="conversation.changed",
+            id=str(conversation.pk),
+            user_id=str(conversation.owner_id),
+        ),
     )
     return conversation
 
@@ -85,8 +103,19 @@ def update_conversation(
     is_pinned: bool | None = None,
     is_archived: bool | None = None,
     mcp_config_overrides: dict[str, Any] | None = None,
+    bud: Bud | None = None,
+    **more: Any,
 ) -> Conversation:
-    """Rename, pin, archive, or change which tools it may use; None leaves a value as it is."""
+    """Rename, pin, archive, or change which bud, model and tools it uses; None leaves a value as it is.
+
+    Args:
+        bud: who answers from now on. It answers with its own model, unless one is chosen with it.
+        more: `model`, the provider and name of the model that answers from now on; None: the bud's own.
+
+    Raises:
+        InvalidInput: the bud is archived, or there is no such server or model.
+        Conflict: another bud or model is chosen while an answer is being written.
+    """
     require(actor, Permission.USE_CHAT, workspace_id=conversation.workspace_id)
     with changing(conversation.pk, conversation.workspace_id) as changes:
         row = changes.conversation
@@ -98,15 +127,12 @@ def update_conversation(
         if is_archived is not None:
             row.is_archived = is_archived
         if mcp_config_overrides is not None:
-            overrides = parse_value(
-                McpConfigOverrides, mcp_config_overrides, field="mcp_config_overrides"
-            )
-            rows = McpServer.objects.for_workspace(row.workspace_id).visible_to(row.owner)
-            # What has gone since it was named must not stand in the way of other changes.
-            named = {*overrides.additional_servers, *overrides.disabled_servers}
-            known = {*row.overrides.additional_servers, *row.overrides.disabled_servers}
-            check_servers(named - known, rows, field="mcp_config_overrides")
-            row.mcp_config_overrides = overrides.model_dump(mode="json")
+            _set_overrides(row, mcp_config_overrides)
+        status = active_status(row)
+        if bud is not None or "model" in more:
+            _set_bud_and_model(row, bud, more)
+            if status is not None:
+                raise Conflict("Please wait until the answer is complete, or stop it.")
         row.save(
             update_fields=[
                 "title",
@@ -114,11 +140,34 @@ def update_conversation(
                 "is_pinned",
                 "is_archived",
                 "mcp_config_overrides",
+                "bud",
+                "chosen_model",
                 "updated_at",
             ]
         )
-        changes.conversation_row(turn_status=active_status(row))
+        changes.conversation_row(turn_status=status)
     return row
+
+
+def _set_overrides(row: Conversation, given: dict[str, Any]) -> None:
+    overrides = parse_value(McpConfigOverrides, given, field="mcp_config_overrides")
+    rows = McpServer.objects.for_workspace(row.workspace_id).visible_to(row.owner)
+    # What has gone since it was named must not stand in the way of other changes.
+    named = {*overrides.additional_servers, *overrides.disabled_servers}
+    known = {*row.overrides.additional_servers, *row.overrides.disabled_servers}
+    check_servers(named - known, rows, field="mcp_config_overrides")
+    row.mcp_config_overrides = overrides.model_dump(mode="json")
+
+
+def _set_bud_and_model(row: Conversation, bud: Bud | None, given: dict[str, Any]) -> None:
+    if bud is not None and bud.pk != row.bud_id:
+        if bud.is_archived:
+            raise InvalidInput(fields={"bud_id": ["This bud is archived."]})
+        row.bud = bud
+        row.chosen_model = None
+    if "model" in given:
+        model = given["model"]
+        row.chosen_model = choose_model(bud=row.bud, **model) if model is not None else None
 
 
 def delete_conversation(*, conversation: Conversation, actor: Actor) -> None:

@@ -18,6 +18,7 @@ Schema = dict[str, Any]
 
 _REST_OF_THE_WEB_APP: Final = (
     "BudOutput",
+    "ModelOutput",
     "ResourceOutput",
     "OlderOutput",
     "FoundOutput",

@@ -83,6 +83,15 @@ def _overrides(side: Side) -> dict[str, Any]:
     return {"mcp_config_overrides": {"additional_servers": [str(side["server"].pk)]}}
 
 
+def _model(side: Side) -> dict[str, Any]:
+    row = side["priced"]
+    return {"model": {"provider_id": str(row.provider_id), "name": row.model}}
+
+
+def _new_conversation(side: Side) -> dict[str, Any]:
+    return {"bud_id": str(side["bud"].pk), **_model(side), **_overrides(side)}
+
+
 def _content(side: Side) -> dict[str, Any]:
     return {"pk": side["artifact"].pk, "number": 1}
 
@@ -215,9 +224,11 @@ SAMPLES: dict[str, Sample] = {
     "api:tools-test": Sample(ids=_pk("tool"), bodies=(lambda _: {"arguments": {}},), reads=False),
     "api:buds-list": Sample(bodies=(_mcp_config,)),
     "api:buds-detail": Sample(ids=_pk("bud"), bodies=(_mcp_config, _body(name="=renamed"))),
-    "api:conversations-list": Sample(bodies=(_body(bud_id="bud"),)),
+    "api:models-list": Sample(),
+    "api:conversations-list": Sample(bodies=(_body(bud_id="bud"), _new_conversation)),
     "api:conversations-detail": Sample(
-        ids=_pk("conversation"), bodies=(_body(title="=renamed"), _overrides)
+        ids=_pk("conversation"),
+        bodies=(_body(title="=renamed"), _overrides, _body(bud_id="bud"), _model),
     ),
     "api:conversations-messages": Sample(
         ids=_pk("conversation"), bodies=(_body(client_id="=c", text="=hello"),)

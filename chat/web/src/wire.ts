@@ -577,6 +577,8 @@ export interface Bud {
    * later.
    */
   takes_all_tools: boolean;
+  /** People cannot choose another model in their chats with this bud. */
+  is_model_fixed: boolean;
   is_archived: boolean;
   created_at: string;
   updated_at: string;
@@ -591,6 +593,8 @@ export interface BudBrief {
 
 export interface BudModel {
   name: string;
+  /** Null: the platform's own. */
+  provider_id: string | null;
   is_demo: boolean;
 }
 
@@ -606,6 +610,12 @@ export interface CallResolution {
   note: string | null;
 }
 
+export interface ChosenModel {
+  /** Null: the platform's own. */
+  provider_id: string | null;
+  name: string;
+}
+
 export type ContentPart = TextPart | MediaPart | ResourceLinkPart | ResourcePart;
 
 /** How much of what the model reads is used. */
@@ -619,6 +629,8 @@ export interface Conversation {
   id: string;
   title: string;
   bud: BudBrief;
+  /** Answers in place of the bud's own model. */
+  chosen_model: ChosenModel | null;
   is_pinned: boolean;
   is_archived: boolean;
   /** The message that the shown path ends with. */
@@ -747,6 +759,22 @@ export interface Message {
   /** Without its text, since another branch is shown: show its branch to read it. */
   is_outline: boolean;
   created_at: string;
+}
+
+/** A model; null where nobody has said. */
+export interface Model {
+  /** Null: the platform's own. */
+  provider_id: string | null;
+  name: string;
+  provider_name: string;
+  is_demo: boolean;
+  /** How much it reads and writes at most. */
+  context_tokens: number | null;
+  sees_pictures: boolean | null;
+  /** Per million tokens. */
+  prompt_price: string | null;
+  /** Per million tokens. */
+  completion_price: string | null;
 }
 
 export interface NamedFunction {

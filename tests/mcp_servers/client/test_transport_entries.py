@@ -35,6 +35,7 @@ def pigeon(monkeypatch: pytest.MonkeyPatch) -> str:
     )
 
 
+@pytest.mark.django_db
 def test_an_entry_is_all_that_a_transport_takes(pigeon: str) -> None:
     """Ours."""
     field = AddServerForm(workspace_id=uuid7()).fields["transport"]

@@ -1,0 +1,47 @@
+"""The models that people may choose among, over REST."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from chat.models import ProviderModel
+from chat.services.models import models_of
+from workspaces.api import Scopes, WorkspaceViewSet
+
+
+class ModelOutput(serializers.Serializer[Any]):
+    """A model; null where nobody has said."""
+
+    provider_id = serializers.UUIDField(allow_null=True, help_text="Null: the platform's own.")
+    name = serializers.CharField()
+    provider_name = serializers.CharField()
+    is_demo = serializers.BooleanField()
+    context_tokens = serializers.IntegerField(
+        allow_null=True, help_text="How much it reads and writes at most."
+    )
+    sees_pictures = serializers.BooleanField(allow_null=True)
+    prompt_price = serializers.DecimalField(
+        max_digits=12, decimal_places=6, allow_null=True, help_text="Per million tokens."
+    )
+    completion_price = serializers.DecimalField(
+        max_digits=12, decimal_places=6, allow_null=True, help_text="Per million tokens."
+    )
+
+
+class ModelViewSet(WorkspaceViewSet):
+    """The models of the workspace's providers that are on, and the platform's own."""
+
+    model = ProviderModel
+    scopes = Scopes(read="chat", write="chat")
+    pagination_class = None  # type: ignore[assignment]  # a short list, given whole
+    serializer_class = ModelOutput
+
+    @extend_schema(responses=ModelOutput(many=True), filters=False)
+    def list(self, request: Request) -> Response:
+        """Every model that a conversation may be given."""
+        return Response(ModelOutput(models_of(self.workspace.pk), many=True).data)
