@@ -168,7 +168,7 @@ def test_a_prompt_is_used_by_keyboard(member: Page) -> None:
     expect_idle(member)
     composer = member.get_by_role("textbox", name="Message").first
     composer.fill("/tid")
-    expect(member.get_by_role("listbox", name="Prompts")).to_contain_text("Tidy up a note")
+    expect(member.get_by_role("listbox", name="Commands and prompts")).to_contain_text("Tidy up a note")
     composer.press("Enter")
     dialog = member.get_by_role("dialog", name="Tidy up a note")
     dialog.get_by_role("button", name="Insert into message").click()
@@ -181,6 +181,21 @@ def test_a_prompt_is_used_by_keyboard(member: Page) -> None:
     composer.press("Enter")
     expect_idle(member)
     expect(tool_card(member)).to_contain_text("done")
+    # By keyboard as well: another bud goes on in the same conversation.
+    expect(member.locator("article.tool-card")).to_have_count(2)
+    expect(tool_card(member)).to_contain_text("done")
+    expect_idle(member)
+    composer.fill("/bu")
+    composer.press("Enter")
+    member.get_by_role("combobox", name="Search buds and models").fill("clock")
+    member.keyboard.press("Enter")
+    expect(member.get_by_role("button", name="Bud and model: Clock")).to_be_visible()
+    composer.fill("Put the time into my notes")
+    expect(member.get_by_role("status").filter(has_text="notes is not used")).to_be_visible()
+    member.get_by_role("button", name="Add it").click()
+    say(member, "What time is it in Tokyo?")
+    expect(tool_card(member)).to_contain_text("time")
+    expect_idle(member)
 
 
 def test_always_asks_no_more_until_it_is_taken_back(member: Page) -> None:

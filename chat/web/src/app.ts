@@ -3,7 +3,7 @@ import { batch, computed, signal } from "@preact/signals";
 import { nameOf, type Picked, withPicked } from "./chat/attachments";
 import { keepDraft } from "./chat/draft";
 import { carryOver, type Upload, uploadsOf } from "./chat/uploads";
-import { ApiProblem, createApi } from "./net/api";
+import { ApiProblem, type ConversationChoice, createApi } from "./net/api";
 import type { PageEvent } from "./net/events";
 import { CommandError, LiveSocket, type SocketStatus } from "./net/socket";
 import { loadNotices, placeNotices } from "./notices";
@@ -152,7 +152,7 @@ export function setShowsArchived(value: boolean): void {
 }
 
 /** Put one row into the list as it is now, or take it out where it no longer belongs. */
-function placeInList(row: Conversation): void {
+export function placeInList(row: Conversation): void {
   if (!list.value) return;
   const others = list.value.filter((other) => other.id !== row.id);
   list.value = row.is_archived === showsArchived.value ? [row, ...others] : others;
@@ -441,9 +441,13 @@ export async function answerInput(
 }
 
 /** Start a conversation with a bud and, where words are given, say them. */
-export async function startConversation(bud: Bud, text = ""): Promise<boolean> {
+export async function startConversation(
+  bud: Bud,
+  text = "",
+  choice: Partial<ConversationChoice> = {},
+): Promise<boolean> {
   try {
-    const row = await api.startConversation(bud.id, crypto.randomUUID());
+    const row = await api.startConversation(bud.id, crypto.randomUUID(), choice);
     if (!showsArchived.value) placeInList(row);
     const waiting = uploadsOf("home");
     // Until its files have arrived the message stays a draft, so that nothing of it is lost if one does not.

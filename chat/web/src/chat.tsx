@@ -4,6 +4,8 @@ import { render } from "preact";
 import { place, startApp } from "./app";
 import { DropArea } from "./artifacts/button";
 import { FilesSide } from "./artifacts/side";
+import { chooser } from "./chat/choice";
+import { ChooserDialog } from "./chat/chooser";
 import { ConversationView } from "./chat/conversation";
 import { Home } from "./home/home";
 import { HelpDialog, installShortcuts, isHelpOpen, isSearchOpen } from "./shortcuts";
@@ -35,6 +37,14 @@ function App() {
         <SearchDialog
           onClose={() => {
             isSearchOpen.value = false;
+          }}
+        />
+      )}
+      {chooser.value && (
+        <ChooserDialog
+          kind={chooser.value}
+          onClose={() => {
+            chooser.value = null;
           }}
         />
       )}

@@ -1,5 +1,7 @@
 import { signal } from "@preact/signals";
 import { go, homePath } from "./app";
+import { chooser } from "./chat/choice";
+import choosing from "./texts/choosing";
 import common from "./texts/common";
 import t from "./texts/shell";
 import { Dialog } from "./ui/dialog";
@@ -26,6 +28,7 @@ const MOD = isMac ? "⌘" : t.keys.ctrl;
 const SHORTCUTS: [string, string[]][] = [
   [common.newChat, [MOD, t.keys.shift, "O"]],
   [t.shortcutTo.search, [MOD, "K"]],
+  [choosing.title, [MOD, t.keys.shift, "M"]],
   [t.shortcutTo.composer, [t.keys.shift, t.keys.escape]],
   [t.shortcutTo.help, [MOD, "/"]],
   [t.shortcutTo.send, [t.keys.enter]],
@@ -38,6 +41,7 @@ export function installShortcuts(): void {
     const isMod = event.metaKey || event.ctrlKey;
     const key = event.key.toLowerCase();
     if (isMod && event.shiftKey && key === "o") newChat();
+    else if (isMod && event.shiftKey && key === "m") chooser.value = chooser.value ? null : "all";
     else if (isMod && !event.shiftKey && key === "k") isSearchOpen.value = !isSearchOpen.value;
     else if (isMod && key === "/") isHelpOpen.value = !isHelpOpen.value;
     else if (event.shiftKey && event.key === "Escape") focusComposer();

@@ -55,7 +55,7 @@ describe("problems of the API", () => {
     });
     const api = createApi("/api/", "token", "demo");
     await api.conversations({ page: "https://internal.example/api/conversations/?cursor=x" });
-    await api.startConversation("b1", "key");
+    await api.startConversation("b1", "key", {});
     expect(seen[0]?.[0]).toBe("/api/conversations/?cursor=x");
     const headers = new Headers(seen[1]?.[1].headers);
     expect(headers.get("X-CSRFToken")).toBe("token");

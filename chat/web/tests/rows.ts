@@ -7,6 +7,7 @@ export function conversation(over: Partial<Conversation> = {}): Conversation {
   return {
     id: CONVERSATION,
     title: "Orders",
+    chosen_model: null,
     bud: { id: "b1", slug: "clerk", name: "Clerk", avatar: "🌿" },
     is_pinned: false,
     is_archived: false,

@@ -2,13 +2,24 @@ import { createPortal } from "preact/compat";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { boot, picked } from "../app";
 import { sizeWord } from "../artifacts/words";
+import { isSearchOpen, newChat } from "../shortcuts";
 import t from "../texts/chat";
 import { Icon } from "../ui/icon";
 import { Menu, MenuButton } from "../ui/menu";
 import type { Prompt, WhenBusy } from "../wire";
 import { PickedChips } from "./attachment-chips";
+import { chooser } from "./choice";
+import { ChoiceChip } from "./chooser";
 import { useDraft } from "./draft";
-import { COMMANDS_ID, CommandMenu, commandId, PromptDialog, useCommands } from "./prompt-commands";
+import { MissingServer } from "./missing-server";
+import {
+  COMMANDS_ID,
+  CommandMenu,
+  commandId,
+  type Offer,
+  PromptDialog,
+  useCommands,
+} from "./prompt-commands";
 import { ResourcePicker } from "./resource-picker";
 import { ServerPicker } from "./server-picker";
 import { chooseFiles, takeFiles, uploadsOf } from "./uploads";
@@ -66,9 +77,15 @@ export function Composer(props: ComposerProps) {
     setText("");
     void onSend(words, whenBusy);
   };
-  const choose = (prompt: Prompt) => {
+  const choose = (offer: Offer) => {
     setText("");
-    setDialog(prompt);
+    if (typeof offer !== "string") setDialog(offer);
+    else if (offer === "bud") chooser.value = "buds";
+    else if (offer === "model") chooser.value = "models";
+    else if (offer === "tools") setDialog("servers");
+    else if (offer === "file") chooseFiles(take);
+    else if (offer === "search") isSearchOpen.value = true;
+    else newChat();
   };
   /** While the menu of prompts is open the keys are its; true where one was taken. */
   const walkCommands = (event: KeyboardEvent): boolean => {
@@ -79,9 +96,9 @@ export function Composer(props: ComposerProps) {
     else if (event.key === "ArrowDown") setAt((at + 1) % shown.length);
     else if (event.key === "ArrowUp") setAt((at - 1 + shown.length) % shown.length);
     else if (event.key === "Enter" || event.key === "Tab") {
-      const prompt = shown[at];
-      if (!prompt) return false;
-      choose(prompt);
+      const offer = shown[at];
+      if (!offer) return false;
+      choose(offer);
     } else return false;
     event.preventDefault();
     return true;
@@ -99,11 +116,12 @@ export function Composer(props: ComposerProps) {
         {props.label}
       </label>
       {commands.shown && <CommandMenu shown={commands.shown} at={commands.at} onChoose={choose} />}
+      <MissingServer text={text} conversationId={props.conversationId} />
       <PickedChips draftKey={draftKey} conversationId={props.conversationId} />
       <textarea
         ref={field}
         id="composer-text"
-        aria-autocomplete={props.conversationId ? "list" : undefined}
+        aria-autocomplete="list"
         aria-controls={hasMenu ? COMMANDS_ID : undefined}
         aria-activedescendant={hasMenu && commands.shown?.length ? commandId(commands.at) : undefined}
         rows={1}
@@ -152,12 +170,13 @@ export function Composer(props: ComposerProps) {
               >
                 {t.usePrompt}
               </MenuButton>
-              <MenuButton icon="plug" onClick={() => setDialog("servers")}>
-                {t.serversAndTools}
-              </MenuButton>
             </>
           )}
+          <MenuButton icon="plug" onClick={() => setDialog("servers")}>
+            {t.serversAndTools}
+          </MenuButton>
         </Menu>
+        <ChoiceChip />
         <span class="min-w-0 grow truncate text-xs text-(--quiet)">
           {hasFailed
             ? t.uploadFailed
@@ -214,13 +233,13 @@ function ComposerDialog(props: {
   onText: (text: string) => void;
 }) {
   const { dialog, conversationId, onClose, onText } = props;
-  if (dialog === null || !conversationId) return null;
+  if (dialog === null || !(conversationId || dialog === "servers")) return null;
   // Outside of the composer's form: a form within a form is none.
   return createPortal(
-    dialog === "resources" ? (
-      <ResourcePicker conversationId={conversationId} onClose={onClose} />
-    ) : dialog === "servers" ? (
+    dialog === "servers" || !conversationId ? (
       <ServerPicker conversationId={conversationId} onClose={onClose} />
+    ) : dialog === "resources" ? (
+      <ResourcePicker conversationId={conversationId} onClose={onClose} />
     ) : (
       <PromptDialog prompt={dialog} conversationId={conversationId} onClose={onClose} onText={onText} />
     ),

@@ -57,7 +57,9 @@ export function ConversationView({ id }: { id: string }) {
   const isLoaded = state?.seq !== null && state !== null;
   const turn = runningTurn.value;
   const bud = buds.value?.find((b) => b.id === conversation?.bud.id);
-  const isDemo = bud ? bud.model.is_demo : boot.demo_model;
+  const chosen = conversation?.chosen_model?.name;
+  const isDemo = bud ? bud.model.is_demo && !chosen : boot.demo_model;
+  const model = chosen ?? (bud && !bud.model.is_demo ? bud.model.name : undefined);
   const title = conversation?.title || common.newChat;
   const isWaiting = waiting.value.length > 0;
   const isAsked = waiting.value.some((call) => call.status === "waiting_for_input");
@@ -79,7 +81,7 @@ export function ConversationView({ id }: { id: string }) {
           {conversation && (
             <p class="chat-subtitle">
               {conversation.bud.name}
-              {bud && !bud.model.is_demo && ` · ${bud.model.name}`}
+              {model && ` · ${model}`}
             </p>
           )}
         </div>

@@ -1,18 +1,23 @@
 import { useEffect, useState } from "preact/hooks";
 import { api, messageOf, pickResource, toast } from "../app";
 import t from "../texts/chat";
+import choosing from "../texts/choosing";
 import common from "../texts/common";
 import { filled } from "../texts/language";
 import questions from "../texts/questions";
 import { Dialog } from "../ui/dialog";
-import { Icon } from "../ui/icon";
+import { Icon, type IconName } from "../ui/icon";
 import type { Prompt } from "../wire";
+import { type CommandName, matchingCommands } from "./choices";
 import { matching, textOf, titleOf, typedCommand } from "./prompts";
 import { SuggestField } from "./suggest-field";
 
+/** A command of the chat by its name, or a prompt of a server. */
+export type Offer = CommandName | Prompt;
+
 interface Commands {
   /** What the menu shows; null: no command is being typed. */
-  shown: Prompt[] | null;
+  shown: Offer[] | null;
   at: number;
   setAt: (at: number) => void;
   dismiss: () => void;
@@ -23,7 +28,7 @@ export function useCommands(conversationId: string | undefined, text: string): C
   const [prompts, setPrompts] = useState<Prompt[] | null>(null);
   const [at, setAt] = useState(0);
   const [dismissed, setDismissed] = useState<string | null>(null);
-  const typed = conversationId ? typedCommand(text) : null;
+  const typed = typedCommand(text);
   const isTyping = typed !== null;
   useEffect(() => setPrompts(null), [conversationId]);
   useEffect(() => {
@@ -42,14 +47,23 @@ export function useCommands(conversationId: string | undefined, text: string): C
     };
   }, [isTyping, conversationId, prompts]);
   useEffect(() => setAt(0), [typed]);
-  const isOpen = typed !== null && prompts !== null && dismissed !== text;
+  const isOpen = typed !== null && dismissed !== text;
   return {
-    shown: isOpen ? matching(prompts, typed) : null,
+    shown: isOpen ? [...matchingCommands(typed), ...matching(prompts ?? [], typed)] : null,
     at,
     setAt,
     dismiss: () => setDismissed(text),
   };
 }
+
+const COMMAND_ICONS: Record<CommandName, IconName> = {
+  bud: "sprout",
+  model: "sparkles",
+  file: "paperclip",
+  search: "search",
+  tools: "plug",
+  new: "compose",
+};
 
 export const COMMANDS_ID = "composer-commands";
 export const commandId = (at: number): string => `${COMMANDS_ID}-${at}`;
@@ -59,19 +73,19 @@ export function CommandMenu({
   at,
   onChoose,
 }: {
-  shown: Prompt[];
+  shown: Offer[];
   at: number;
-  onChoose: (prompt: Prompt) => void;
+  onChoose: (offer: Offer) => void;
 }) {
   useEffect(() => {
     document.getElementById(commandId(at))?.scrollIntoView({ block: "nearest" });
   }, [at]);
   return (
-    <div class="commands" id={COMMANDS_ID} role="listbox" aria-label={t.prompts}>
-      {shown.length === 0 && <p class="p-3 text-sm text-(--quiet)">{t.noPrompt}</p>}
-      {shown.map((prompt, i) => (
+    <div class="commands" id={COMMANDS_ID} role="listbox" aria-label={choosing.commands}>
+      {shown.length === 0 && <p class="p-3 text-sm text-(--quiet)">{choosing.noCommand}</p>}
+      {shown.map((offer, i) => (
         <div
-          key={prompt.id}
+          key={typeof offer === "string" ? offer : offer.id}
           id={commandId(i)}
           class="search-row"
           role="option"
@@ -79,22 +93,39 @@ export function CommandMenu({
           aria-selected={i === at}
           onMouseDown={(event) => {
             event.preventDefault(); // the focus stays where one types
-            onChoose(prompt);
+            onChoose(offer);
           }}
         >
-          <Icon name="slash" class="text-(--quiet)" />
-          <span class="min-w-0 grow">
-            <span class="block truncate">
-              <span class="font-medium">{titleOf(prompt)}</span>{" "}
-              <span class="text-xs text-(--quiet)">{prompt.server.name}</span>
-            </span>
-            {prompt.description && (
-              <span class="block truncate text-xs text-(--quiet)">{prompt.description}</span>
-            )}
-          </span>
+          <OfferFace offer={offer} />
         </div>
       ))}
     </div>
+  );
+}
+
+function OfferFace({ offer }: { offer: Offer }) {
+  if (typeof offer === "string") {
+    return (
+      <>
+        <Icon name={COMMAND_ICONS[offer]} class="text-(--quiet)" />
+        <span class="min-w-0 grow truncate">
+          <span class="font-medium">/{offer}</span>{" "}
+          <span class="text-xs text-(--quiet)">{choosing.commandTitles[offer]}</span>
+        </span>
+      </>
+    );
+  }
+  return (
+    <>
+      <Icon name="slash" class="text-(--quiet)" />
+      <span class="min-w-0 grow">
+        <span class="block truncate">
+          <span class="font-medium">{titleOf(offer)}</span>{" "}
+          <span class="text-xs text-(--quiet)">{offer.server.name}</span>
+        </span>
+        {offer.description && <span class="block truncate text-xs text-(--quiet)">{offer.description}</span>}
+      </span>
+    </>
   );
 }
 

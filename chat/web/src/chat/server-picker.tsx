@@ -1,11 +1,12 @@
 import { useEffect, useState } from "preact/hooks";
-import { api, boot, messageOf, toast } from "../app";
+import { boot, messageOf } from "../app";
 import { onSignedIn, openSignIn } from "../sign-in";
 import t from "../texts/chat";
 import common from "../texts/common";
 import { Dialog } from "../ui/dialog";
 import { Icon, type IconName } from "../ui/icon";
 import type { EffectiveServer, McpConfigOverrides, Servers } from "../wire";
+import { changeOverrides, loadServers } from "./choice";
 
 function face(server: EffectiveServer): { icon: IconName; tone: string; word: string } {
   if (!server.is_usable) return { icon: "close", tone: "muted", word: t.serverStates.unused };
@@ -159,12 +160,19 @@ function Row({
 }
 
 /** Which servers and tools this conversation uses, why, and switches for what may be switched. */
-export function ServerPicker({ conversationId, onClose }: { conversationId: string; onClose: () => void }) {
+export function ServerPicker({
+  conversationId,
+  onClose,
+}: {
+  /** Absent: the conversation begins with the next message. */
+  conversationId: string | undefined;
+  onClose: () => void;
+}) {
   const [state, setState] = useState<Servers | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const load = async () => {
     try {
-      setState(await api.serversOf(conversationId));
+      setState(await loadServers(conversationId));
       setProblem(null);
     } catch (error) {
       setProblem(messageOf(error));
@@ -174,13 +182,7 @@ export function ServerPicker({ conversationId, onClose }: { conversationId: stri
   useEffect(() => onSignedIn(() => void load()), [conversationId]);
   const change = async (next: Partial<McpConfigOverrides>) => {
     if (!state) return;
-    try {
-      await api.changeConversation(conversationId, {
-        mcp_config_overrides: { ...state.overrides, ...next },
-      });
-    } catch (error) {
-      toast(messageOf(error), "bad");
-    }
+    await changeOverrides(conversationId, { ...state.overrides, ...next });
     await load();
   };
   return (

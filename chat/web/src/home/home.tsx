@@ -1,5 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { boot, buds, budsProblem, loadBuds, startConversation } from "../app";
+import { chooseHomeBud, forgetHomeChoice, homeBud, homeChoice } from "../chat/choice";
 import { Composer } from "../chat/composer";
 import { DemoLabel, Header } from "../chat/header";
 import { focusComposer } from "../shortcuts";
@@ -18,10 +19,17 @@ function greeting(): string {
   return name ? t.greeting(words, name) : words;
 }
 
+async function begin(bud: Bud, text: string): Promise<boolean> {
+  const isStarted = await startConversation(bud, text, homeChoice(bud));
+  if (isStarted) forgetHomeChoice();
+  return isStarted;
+}
+
 function ServerLine({ bud }: { bud: Bud }) {
-  if (bud.servers.length === 0) return <p class="bud-servers">{t.noTools}</p>;
+  if (bud.servers.length === 0 && !bud.takes_all_tools) return <p class="bud-servers">{t.noTools}</p>;
   return (
     <p class="bud-servers">
+      {bud.takes_all_tools && <span>{t.allTools}</span>}
       {bud.servers.map((server) => {
         const isGood = server.status === "connected";
         return (
@@ -40,7 +48,7 @@ function BudCard({ bud, isChosen, onChoose }: { bud: Bud; isChosen: boolean; onC
   const [isBusy, setBusy] = useState(false);
   const start = async (prompt: string) => {
     setBusy(true);
-    if (!(await startConversation(bud, prompt))) setBusy(false);
+    if (!(await begin(bud, prompt))) setBusy(false);
   };
   return (
     <li class="bud-card" data-chosen={isChosen}>
@@ -128,8 +136,7 @@ function Buds({ chosen, choose }: { chosen: Bud | undefined; choose: (bud: Bud) 
 }
 
 export function Home() {
-  const [chosenId, setChosenId] = useState<string | null>(null);
-  const chosen = buds.value?.find((bud) => bud.id === chosenId) ?? buds.value?.[0];
+  const chosen = homeBud.value;
   const isDemo = buds.value ? buds.value.some((bud) => bud.model.is_demo) : boot.demo_model;
   useEffect(() => {
     document.title = t.pageTitle(boot.workspace.name);
@@ -151,8 +158,8 @@ export function Home() {
             label={chosen ? chat.messageTo(chosen.name) : chat.message}
             placeholder={chosen ? chat.messageTo(chosen.name) : chat.message}
             isDisabled={!chosen}
-            onSend={(text) => chosen && startConversation(chosen, text)}
-            hint={chosen?.model.is_demo ? t.demoHint : chosen?.model.name}
+            onSend={(text) => chosen && begin(chosen, text)}
+            hint={chosen?.model.is_demo ? t.demoHint : undefined}
           />
           {isDemo && (
             <div class="notice" data-tone="warn">
@@ -161,7 +168,7 @@ export function Home() {
             </div>
           )}
           <h2 class="home-heading">{t.budsOf(boot.workspace.name)}</h2>
-          <Buds chosen={chosen} choose={(bud) => setChosenId(bud.id)} />
+          <Buds chosen={chosen} choose={chooseHomeBud} />
         </div>
       </div>
     </>

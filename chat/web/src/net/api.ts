@@ -2,10 +2,12 @@
 import common from "../texts/common";
 import type {
   Bud,
+  ChosenModel,
   Conversation,
   FilledPrompt,
   Found,
   McpConfigOverrides,
+  Model,
   Older,
   Prompt,
   Resource,
@@ -57,6 +59,12 @@ export async function problemOf(response: Response): Promise<ApiProblem> {
   );
 }
 
+/** What a conversation begins with besides its bud. */
+export interface ConversationChoice {
+  model: ChosenModel;
+  mcp_config_overrides: McpConfigOverrides;
+}
+
 export interface Suggestion {
   kind: "prompt" | "resource";
   /** The prompt or the template. */
@@ -70,7 +78,8 @@ export interface Api {
   buds(): Promise<Bud[]>;
   conversations(query?: { search?: string; archived?: boolean; page?: string }): Promise<Page<Conversation>>;
   conversation(id: string): Promise<Conversation>;
-  startConversation(budId: string, key: string): Promise<Conversation>;
+  startConversation(budId: string, key: string, choice: Partial<ConversationChoice>): Promise<Conversation>;
+  models(): Promise<Model[]>;
   /** Places in one's own conversations. */
   search(query: string): Promise<Found[]>;
   /** What was said before a message. */
@@ -82,10 +91,14 @@ export interface Api {
     id: string,
     change: Partial<Pick<Conversation, "title" | "is_pinned" | "is_archived">> & {
       mcp_config_overrides?: McpConfigOverrides;
+      bud_id?: string;
+      model?: ChosenModel | null;
     },
   ): Promise<Conversation>;
   deleteConversation(id: string): Promise<void>;
   serversOf(id: string): Promise<Servers>;
+  /** Those that a new conversation with a bud would use. */
+  serversOfBud(budId: string): Promise<Servers>;
   resources(id: string, search: string): Promise<Resource[]>;
   prompts(id: string): Promise<Prompt[]>;
   fillPrompt(id: string, promptId: string, values: Record<string, string>): Promise<FilledPrompt>;
@@ -143,8 +156,9 @@ export function createApi(base: string, csrfToken: string, workspaceSlug: string
       return call("GET", `conversations/?${query}`);
     },
     conversation: (id) => call("GET", `conversations/${id}/`),
-    startConversation: (budId, key) =>
-      call("POST", "conversations/", { bud_id: budId }, { "Idempotency-Key": key }),
+    startConversation: (budId, key, choice) =>
+      call("POST", "conversations/", { bud_id: budId, ...choice }, { "Idempotency-Key": key }),
+    models: () => call("GET", "models/"),
     search: (query) => call("GET", `search/?${new URLSearchParams({ q: query })}`),
     older: (messageId) => call("GET", `messages/${messageId}/older/`),
     async exported(id) {
@@ -159,6 +173,7 @@ export function createApi(base: string, csrfToken: string, workspaceSlug: string
     changeConversation: (id, change) => call("PATCH", `conversations/${id}/`, change),
     deleteConversation: (id) => call("DELETE", `conversations/${id}/`),
     serversOf: (id) => call("GET", `conversations/${id}/servers/`),
+    serversOfBud: (budId) => call("GET", `buds/${budId}/servers/`),
     resources(id, search) {
       const query = search ? `?${new URLSearchParams({ search })}` : "";
       return call("GET", `conversations/${id}/resources/${query}`);

@@ -119,8 +119,6 @@ const chat = {
     "Trellis reads it when you send your message, and passes it to the model as data from its server.",
 
   // -- prompts
-  prompts: "Prompts",
-  noPrompt: "No prompt of this chat's servers matches.",
   promptOf: "From {server}.",
   insertPrompt: "Insert into message",
   leftOut: (kind: string) => `[${kind} left out]`,

@@ -11,6 +11,7 @@ const home = {
     "A bud is an assistant with its own instructions and tools. A workspace administrator creates them.",
   openAdmin: "Open the admin",
   noTools: "No tools",
+  allTools: "All tools of this workspace",
   serverStatus: {
     connected: ": connected",
     connecting: ": connecting",

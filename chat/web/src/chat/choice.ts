@@ -1,0 +1,114 @@
+/** Who answers in the open conversation, or in the one that is about to begin. */
+import { batch, computed, signal } from "@preact/signals";
+import { api, buds, messageOf, openState, place, placeInList, toast } from "../app";
+import type { ConversationChoice } from "../net/api";
+import type { AddableServer, Bud, ChosenModel, McpConfigOverrides, Model, Servers } from "../wire";
+import { hasOverrides, isOfBud, NO_OVERRIDES, withOverrides } from "./choices";
+
+export type Chooser = "all" | "buds" | "models";
+export const chooser = signal<Chooser | null>(null);
+
+/** What the start page has chosen for the next conversation. */
+const chosenBud = signal<string | null>(null);
+const chosenModel = signal<ChosenModel | null>(null);
+export const homeOverrides = signal<McpConfigOverrides>(NO_OVERRIDES);
+
+export const homeBud = computed(
+  () => buds.value?.find((bud) => bud.id === chosenBud.value) ?? buds.value?.[0],
+);
+
+/** The bud that answers; undefined as long as it is not known. */
+export const answeringBud = computed(() => {
+  if (!place.value) return homeBud.value;
+  const id = openState.value?.conversation?.bud.id;
+  return buds.value?.find((bud) => bud.id === id);
+});
+
+/** The model that was chosen; null: the bud's own. */
+export const answeringModel = computed(() =>
+  place.value ? (openState.value?.conversation?.chosen_model ?? null) : chosenModel.value,
+);
+
+export const models = signal<Model[] | null>(null);
+
+export async function loadModels(): Promise<void> {
+  try {
+    models.value = await api.models();
+  } catch (error) {
+    toast(messageOf(error), "bad");
+  }
+}
+
+export function chooseHomeBud(bud: Bud): void {
+  if (bud.id === homeBud.value?.id) return;
+  batch(() => {
+    chosenBud.value = bud.id;
+    chosenModel.value = null;
+    homeOverrides.value = NO_OVERRIDES;
+  });
+}
+
+/** What the next conversation with this bud begins with. */
+export function homeChoice(bud: Bud): Partial<ConversationChoice> {
+  if (bud.id !== homeBud.value?.id) return {};
+  return {
+    ...(chosenModel.value && { model: chosenModel.value }),
+    ...(hasOverrides(homeOverrides.value) && { mcp_config_overrides: homeOverrides.value }),
+  };
+}
+
+export function forgetHomeChoice(): void {
+  batch(() => {
+    chosenModel.value = null;
+    homeOverrides.value = NO_OVERRIDES;
+  });
+}
+
+async function change(body: Parameters<typeof api.changeConversation>[1]): Promise<void> {
+  if (!place.value) return;
+  try {
+    placeInList(await api.changeConversation(place.value, body));
+  } catch (error) {
+    toast(messageOf(error), "bad");
+  }
+}
+
+export async function chooseBud(bud: Bud): Promise<void> {
+  if (bud.id === answeringBud.value?.id) return;
+  if (place.value) await change({ bud_id: bud.id });
+  else chooseHomeBud(bud);
+}
+
+export async function chooseModel(model: Model): Promise<void> {
+  const bud = answeringBud.value;
+  const chosen = bud && isOfBud(model, bud) ? null : { provider_id: model.provider_id, name: model.name };
+  if (place.value) await change({ model: chosen });
+  else chosenModel.value = chosen;
+}
+
+/** The servers of a chat, or of the one that is about to begin. */
+export async function loadServers(conversationId: string | undefined): Promise<Servers | null> {
+  if (conversationId) return api.serversOf(conversationId);
+  return homeBud.value ? withOverrides(await api.serversOfBud(homeBud.value.id), homeOverrides.value) : null;
+}
+
+export async function changeOverrides(
+  conversationId: string | undefined,
+  mcp_config_overrides: McpConfigOverrides,
+): Promise<void> {
+  if (!conversationId) {
+    homeOverrides.value = mcp_config_overrides;
+    return;
+  }
+  try {
+    await api.changeConversation(conversationId, { mcp_config_overrides });
+  } catch (error) {
+    toast(messageOf(error), "bad");
+  }
+}
+
+export async function addServer(conversationId: string | undefined, server: AddableServer): Promise<void> {
+  const before = conversationId ? (await api.serversOf(conversationId)).overrides : homeOverrides.value;
+  const additional_servers = [...before.additional_servers, server.id];
+  await changeOverrides(conversationId, { ...before, additional_servers });
+}

@@ -1,0 +1,101 @@
+/** Which buds, models, commands and servers some typed words mean. Pure. */
+import t from "../texts/choosing";
+import type {
+  AddableServer,
+  Bud,
+  ChosenModel,
+  EffectiveServer,
+  McpConfigOverrides,
+  Model,
+  Servers,
+} from "../wire";
+
+const has = (text: string, words: readonly string[]): boolean => {
+  const lower = text.toLowerCase();
+  return words.every((word) => lower.includes(word));
+};
+const wordsOf = (typed: string): string[] => typed.toLowerCase().split(/\s+/).filter(Boolean);
+
+export const matchingBuds = (buds: readonly Bud[], typed: string): Bud[] =>
+  buds.filter((bud) => has(`${bud.name} ${bud.description}`, wordsOf(typed)));
+
+export const matchingModels = (models: readonly Model[], typed: string): Model[] =>
+  models.filter((model) => has(`${model.name} ${model.provider_name}`, wordsOf(typed)));
+
+export const isSameModel = (a: ChosenModel | null, b: ChosenModel | null): boolean =>
+  a?.name === b?.name && a?.provider_id === b?.provider_id;
+
+export const isOfBud = (model: Model, bud: Bud): boolean =>
+  model.is_demo ? bud.model.is_demo : isSameModel(model, bud.model);
+
+function short(tokens: number): string {
+  if (tokens >= 1_000_000) return `${Math.round(tokens / 100_000) / 10}M`;
+  return tokens >= 1000 ? `${Math.round(tokens / 1000)}k` : String(tokens);
+}
+
+/** What is known of a model, in a few words. */
+export function factsOf(model: Model): string[] {
+  const facts = [];
+  if (model.context_tokens !== null) facts.push(t.context(short(model.context_tokens)));
+  if (model.sees_pictures) facts.push(t.seesPictures);
+  if (model.prompt_price !== null && model.completion_price !== null) {
+    facts.push(t.price(String(Number(model.prompt_price)), String(Number(model.completion_price))));
+  }
+  return facts;
+}
+
+export const COMMANDS = ["bud", "model", "file", "search", "tools", "new"] as const;
+export type CommandName = (typeof COMMANDS)[number];
+
+export const matchingCommands = (typed: string): CommandName[] =>
+  COMMANDS.filter((name) => name.startsWith(typed));
+
+/** The servers that a text names as whole words, and that the chat does not use. */
+export function namedServers(text: string, servers: readonly AddableServer[]): AddableServer[] {
+  return servers.filter(({ name }) => {
+    if (name.length < 3) return false;
+    const escaped = name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace(/[-_\s]+/g, "[-_\\s]+");
+    return new RegExp(`(^|[^\\p{L}\\p{N}])${escaped}($|[^\\p{L}\\p{N}])`, "iu").test(text);
+  });
+}
+
+export const NO_OVERRIDES: McpConfigOverrides = {
+  additional_servers: [],
+  disabled_servers: [],
+  disabled_tools: [],
+  tool_choice: null,
+};
+
+export function hasOverrides(overrides: McpConfigOverrides): boolean {
+  const lists = [overrides.additional_servers, overrides.disabled_servers, overrides.disabled_tools];
+  return lists.some((list) => list.length > 0) || overrides.tool_choice !== null;
+}
+
+/** A bud's servers as a chat with these changes would use them; there is no chat yet that the server could tell of. */
+export function withOverrides(servers: Servers, overrides: McpConfigOverrides): Servers {
+  const added = servers.addable.filter((one) => overrides.additional_servers.includes(one.id));
+  const shown = servers.servers.map((server): EffectiveServer => {
+    const tools = server.tools.map((tool) =>
+      overrides.disabled_tools.includes(`${server.id}.${tool.name}`) ? { ...tool, is_on: false } : tool,
+    );
+    const isOff = server.is_usable && overrides.disabled_servers.includes(server.id);
+    return isOff ? { ...server, tools, is_usable: false, code: "off_here" } : { ...server, tools };
+  });
+  const more = added.map(
+    (one): EffectiveServer => ({
+      ...one,
+      source: one.scope === "personal" ? "personal" : "conversation",
+      is_usable: true,
+      code: "",
+      reason: "",
+      transport: null,
+      sign_in_url: null,
+      tools: [],
+    }),
+  );
+  return {
+    servers: [...shown, ...more],
+    addable: servers.addable.filter((one) => !added.includes(one)),
+    overrides,
+  };
+}

@@ -1,0 +1,170 @@
+import { useEffect, useState } from "preact/hooks";
+import { buds, runningTurn } from "../app";
+import t from "../texts/choosing";
+import shell from "../texts/shell";
+import { Dialog } from "../ui/dialog";
+import { Icon } from "../ui/icon";
+import type { Bud, Model } from "../wire";
+import {
+  answeringBud,
+  answeringModel,
+  type Chooser,
+  chooseBud,
+  chooseModel,
+  chooser,
+  loadModels,
+  models,
+} from "./choice";
+import { factsOf, isOfBud, isSameModel, matchingBuds, matchingModels } from "./choices";
+
+/** Says who answers, and opens the choice. */
+export function ChoiceChip({ class: more = "" }: { class?: string }) {
+  const bud = answeringBud.value;
+  if (!bud) return null;
+  const model = answeringModel.value?.name ?? bud.model.name;
+  const isBusy = runningTurn.value !== null;
+  return (
+    <button
+      type="button"
+      class={`btn btn-sm btn-quiet choice-chip ${more}`}
+      aria-label={t.change(bud.name, model)}
+      aria-haspopup="dialog"
+      title={isBusy ? t.waitForAnswer : t.title}
+      disabled={isBusy}
+      onClick={() => {
+        chooser.value = "all";
+      }}
+    >
+      <span aria-hidden="true">{bud.avatar || "🌱"}</span>
+      <span class="truncate">{bud.name}</span>
+      {(!bud.model.is_demo || answeringModel.value) && (
+        <span class="truncate text-(--quiet) choice-model">{model}</span>
+      )}
+      <Icon name="chevronsUpDown" class="text-(--quiet)" />
+    </button>
+  );
+}
+
+type Row = { key: string; bud: Bud; model?: undefined } | { key: string; model: Model; bud?: undefined };
+
+function rowsOf(kind: Chooser, typed: string, bud: Bud | undefined): Row[] {
+  const found = kind === "models" ? [] : matchingBuds(buds.value ?? [], typed);
+  const fixed = kind === "buds" || bud?.is_model_fixed;
+  const known = fixed ? [] : matchingModels(models.value ?? [], typed);
+  return [
+    ...found.map((one) => ({ key: `choice-bud-${one.id}`, bud: one })),
+    ...known.map((one, at) => ({ key: `choice-model-${at}`, model: one })),
+  ];
+}
+
+function RowFace({ row, isCurrent }: { row: Row; isCurrent: boolean }) {
+  const bud = answeringBud.value;
+  const facts = row.model ? factsOf(row.model) : [];
+  if (row.model && bud && isOfBud(row.model, bud)) facts.unshift(t.ownModel);
+  return (
+    <>
+      <span aria-hidden="true">{row.bud ? row.bud.avatar || "🌱" : <Icon name="sparkles" />}</span>
+      <span class="min-w-0 grow">
+        <span class="block truncate">
+          {row.bud ? row.bud.name : row.model.name}
+          {row.model && <span class="text-xs text-(--quiet)"> {row.model.provider_name}</span>}
+        </span>
+        {(row.bud?.description || facts.length > 0) && (
+          <span class="block truncate text-xs text-(--quiet)">
+            {row.bud ? row.bud.description : facts.join(" · ")}
+          </span>
+        )}
+      </span>
+      {isCurrent && <Icon name="check" class="text-(--color-primary)" />}
+    </>
+  );
+}
+
+/** Buds and models in one list: type, arrow keys, Enter. */
+export function ChooserDialog({ kind, onClose }: { kind: Chooser; onClose: () => void }) {
+  const [typed, setTyped] = useState("");
+  const [at, setAt] = useState(0);
+  const bud = answeringBud.value;
+  const rows = rowsOf(kind, typed, bud);
+  const isCurrent = (row: Row): boolean => {
+    if (row.bud) return row.bud.id === bud?.id;
+    const chosen = answeringModel.value;
+    return chosen ? isSameModel(row.model, chosen) : bud !== undefined && isOfBud(row.model, bud);
+  };
+  useEffect(() => void loadModels(), []);
+  useEffect(() => setAt(0), [typed]);
+  useEffect(() => {
+    document.getElementById(rows[at]?.key ?? "")?.scrollIntoView({ block: "nearest" });
+  }, [at]);
+  const choose = (row: Row | undefined) => {
+    if (!row) return;
+    onClose();
+    void (row.bud ? chooseBud(row.bud) : chooseModel(row.model));
+  };
+  const firstModel = rows.findIndex((row) => row.model);
+  return (
+    <Dialog title={t.title} isBare onClose={onClose}>
+      <div class="search-head">
+        <Icon name="search" />
+        <input
+          type="search"
+          class="search-input"
+          placeholder={t.placeholder}
+          aria-label={t.placeholder}
+          role="combobox"
+          list={undefined}
+          aria-expanded={rows.length > 0}
+          aria-controls="choices"
+          aria-activedescendant={rows[at]?.key}
+          autocomplete="off"
+          autofocus
+          value={typed}
+          onInput={(event) => setTyped(event.currentTarget.value)}
+          onKeyDown={(event) => {
+            if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+              const step = event.key === "ArrowDown" ? 1 : -1;
+              setAt((now) => (rows.length ? (now + step + rows.length) % rows.length : 0));
+            } else if (event.key === "Enter") choose(rows[at]);
+            else if (event.key === "Escape") onClose();
+            else return;
+            event.preventDefault();
+          }}
+        />
+        <button type="button" class="kbd-key" onClick={onClose}>
+          {shell.keys.escape}
+        </button>
+      </div>
+      <div class="search-results" tabIndex={0} role="region" aria-label={t.title}>
+        {rows.length === 0 && (
+          <p class="p-6 text-center text-sm text-(--quiet)">
+            {kind === "models" && bud?.is_model_fixed ? t.fixedModel(bud.name) : t.noMatches(typed)}
+          </p>
+        )}
+        <div id="choices" role="listbox" aria-label={t.title}>
+          {rows.map((row, i) => (
+            <div key={row.key}>
+              {(i === 0 || i === firstModel) && (
+                <p class="menu-heading" aria-hidden="true">
+                  {row.bud ? t.buds : t.models}
+                </p>
+              )}
+              <div
+                id={row.key}
+                class="search-row"
+                role="option"
+                aria-selected={i === at}
+                onMouseEnter={() => setAt(i)}
+                onClick={() => choose(row)}
+              >
+                <RowFace row={row} isCurrent={isCurrent(row)} />
+              </div>
+            </div>
+          ))}
+        </div>
+        {kind === "all" && bud?.is_model_fixed && (
+          <p class="px-3 py-2 text-xs text-(--quiet)">{t.fixedModel(bud.name)}</p>
+        )}
+      </div>
+    </Dialog>
+  );
+}

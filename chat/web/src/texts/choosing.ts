@@ -1,0 +1,34 @@
+/** Choosing who answers: bud, model, tools; and what is typed after a slash. */
+const choosing = {
+  title: "Bud and model",
+  change: (bud: string, model: string) => `Bud and model: ${bud}, ${model}. Change`,
+  placeholder: "Search buds and models",
+  buds: "Buds",
+  models: "Models",
+  ownModel: "the bud's own",
+  noMatches: (words: string) => `No bud or model matches “${words}”.`,
+  fixedModel: (bud: string) => `${bud} answers with its own model only.`,
+  seesPictures: "sees pictures",
+  context: (size: string) => `${size} context`,
+  price: (prompt: string, answer: string) => `${prompt} in, ${answer} out per million tokens`,
+  waitForAnswer: "You can change this when the answer is complete.",
+
+  // -- commands
+  commands: "Commands and prompts",
+  noCommand: "No command or prompt matches.",
+  commandTitles: {
+    bud: "Choose the bud",
+    model: "Choose the model",
+    file: "Add files",
+    search: "Search your chats",
+    tools: "Choose servers and tools",
+    new: "Start a new chat",
+  },
+
+  // -- a server that is missing
+  isMissing: "{server} is not used in this chat.",
+  addIt: "Add it",
+  notNow: "Not now",
+};
+
+export default choosing;

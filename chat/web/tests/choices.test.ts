@@ -1,0 +1,105 @@
+import { describe, expect, it } from "vitest";
+import {
+  factsOf,
+  hasOverrides,
+  isOfBud,
+  matchingBuds,
+  matchingCommands,
+  matchingModels,
+  NO_OVERRIDES,
+  namedServers,
+  withOverrides,
+} from "../src/chat/choices";
+import type { AddableServer, Bud, EffectiveServer, Model, Servers } from "../src/wire";
+
+const model = (name: string, more: Partial<Model> = {}): Model => ({
+  provider_id: "p",
+  name,
+  provider_name: "Local",
+  is_demo: false,
+  context_tokens: null,
+  sees_pictures: null,
+  prompt_price: null,
+  completion_price: null,
+  ...more,
+});
+const addable = (name: string, scope = "workspace"): AddableServer => ({
+  id: name,
+  name,
+  scope,
+  status: "connected",
+});
+
+describe("choosing by typing", () => {
+  it("finds by every word", () => {
+    const models = [model("gpt-large"), model("small")];
+    expect(matchingModels(models, "LOCAL lar").map((one) => one.name)).toEqual(["gpt-large"]);
+    expect(matchingModels(models, "")).toHaveLength(2);
+    const buds = [
+      { name: "Notes", description: "Keeps your notes" },
+      { name: "Clock", description: "" },
+    ];
+    expect(matchingBuds(buds as Bud[], "keeps").map((one) => one.name)).toEqual(["Notes"]);
+  });
+  it("completes commands from their beginning", () => {
+    expect(matchingCommands("mo")).toEqual(["model"]);
+    expect(matchingCommands("x")).toEqual([]);
+    expect(matchingCommands("")).toContain("search");
+  });
+});
+
+it("tells what is known of a model, and nothing else", () => {
+  expect(factsOf(model("m"))).toEqual([]);
+  const known = { context_tokens: 128_000, sees_pictures: true, prompt_price: "2.500000" };
+  expect(factsOf(model("m", { ...known, completion_price: "10.000000" }))).toEqual([
+    "128k context",
+    "sees pictures",
+    "2.5 in, 10 out per million tokens",
+  ]);
+  expect(factsOf(model("m", { context_tokens: 1_048_576 }))).toEqual(["1M context"]);
+});
+
+it("knows a bud's own model by provider and name", () => {
+  const bud = { model: { name: "m", provider_id: "p", is_demo: false } } as Bud;
+  expect(isOfBud(model("m"), bud)).toBe(true);
+  expect(isOfBud(model("m", { provider_id: "q" }), bud)).toBe(false);
+  expect(isOfBud(model("demo", { is_demo: true }), bud)).toBe(false);
+});
+
+describe("a server that the text names", () => {
+  const servers = [addable("orders"), addable("C++ docs"), addable("my_notes"), addable("ab")];
+  const named = (text: string) => namedServers(text, servers).map((one) => one.name);
+  it("is found as a whole word, in any case", () => {
+    expect(named("Look it up in Orders, please")).toEqual(["orders"]);
+    expect(named("reorders and preorders")).toEqual([]);
+    expect(named("Ask the c++ docs.")).toEqual(["C++ docs"]);
+    expect(named("put it into my notes")).toEqual(["my_notes"]);
+  });
+  it("is not guessed from two letters", () => expect(named("ab")).toEqual([]));
+});
+
+it("shows a bud's servers as the next chat would use them", () => {
+  const used = {
+    id: "s",
+    name: "notes",
+    is_usable: true,
+    code: "",
+    tools: [{ id: "t", name: "read", is_on: true }],
+  } as EffectiveServer;
+  const before: Servers = { servers: [used], addable: [addable("orders")], overrides: NO_OVERRIDES };
+  const overrides = {
+    ...NO_OVERRIDES,
+    additional_servers: ["orders"],
+    disabled_servers: ["s"],
+    disabled_tools: ["s.read"],
+  };
+  const after = withOverrides(before, overrides);
+  expect(after.servers.map((one) => [one.name, one.is_usable, one.code])).toEqual([
+    ["notes", false, "off_here"],
+    ["orders", true, ""],
+  ]);
+  expect(after.servers[0]?.tools[0]?.is_on).toBe(false);
+  expect(after.addable).toEqual([]);
+  expect(hasOverrides(overrides)).toBe(true);
+  expect(hasOverrides(NO_OVERRIDES)).toBe(false);
+});
