@@ -52,7 +52,10 @@ class BootUrls(TypedDict):
     audit: str | None
     notices: str | None
     admin: str | None
-    account: str
+    tokens: str
+    email: str
+    password: str
+    activity: str
     logout: str
     api: str
     socket: str
@@ -119,7 +122,10 @@ def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> Boot:
             "audit": reverse("audit:entries", kwargs=slug) if sees_audit else None,
             "notices": reverse("audit:notices", kwargs=slug) if sees_audit else None,
             "admin": reverse("admin:index") if user.is_staff else None,
-            "account": reverse("workspaces:tokens"),
+            "tokens": reverse("workspaces:tokens"),
+            "email": reverse("account_email"),
+            "password": reverse("account_change_password"),
+            "activity": reverse("audit:activity", kwargs=slug),
             "logout": reverse("account_logout"),
             "api": "/api/",
             "socket": f"/ws/w/{workspace.slug}/",

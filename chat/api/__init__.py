@@ -9,6 +9,7 @@ from chat.api.models import ModelViewSet
 from chat.api.permissions import ToolPermissionViewSet
 from chat.api.search import SearchViewSet
 from chat.api.turns import ToolCallViewSet, TurnViewSet
+from chat.api.waiting import WaitingViewSet
 from chat.api.webhooks import WebhookViewSet
 
 routes = [
@@ -23,5 +24,6 @@ routes = [
     ("input-requests", InputRequestViewSet),
     ("tool-permissions", ToolPermissionViewSet),
     ("search", SearchViewSet),
+    ("waiting", WaitingViewSet),
     ("webhooks", WebhookViewSet),
 ]

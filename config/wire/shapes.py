@@ -19,6 +19,7 @@ Schema = dict[str, Any]
 _REST_OF_THE_WEB_APP: Final = (
     "BudOutput",
     "ModelOutput",
+    "WaitingOutput",
     "ResourceOutput",
     "OlderOutput",
     "FoundOutput",

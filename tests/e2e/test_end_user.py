@@ -81,7 +81,14 @@ def test_an_approval_survives_reload_and_shows_in_every_tab(new_context: NewCont
     expect(approval_card(second)).to_contain_text("milk")
     first.reload()
     expect(approval_card(first)).to_contain_text("milk")
-    approval_card(second).get_by_role("button", name="Allow once").click()
+    third = context.new_page()
+    third.goto("/w/demo/")
+    third.get_by_role("button", name=re.compile("^Waiting for you: ")).click()
+    expect(third).to_have_title(re.compile(r"^\(\d+\) Demo workspace"))
+    dialog = third.get_by_role("dialog", name="Waiting for you")
+    here = dialog.get_by_role("region", name=re.compile("milk"))
+    here.get_by_role("button", name="Allow once").click()
+    expect(here).to_have_count(0)
     for page in (first, second):
         expect(tool_card(page)).to_contain_text("done")
         expect_idle(page)
@@ -168,7 +175,9 @@ def test_a_prompt_is_used_by_keyboard(member: Page) -> None:
     expect_idle(member)
     composer = member.get_by_role("textbox", name="Message").first
     composer.fill("/tid")
-    expect(member.get_by_role("listbox", name="Commands and prompts")).to_contain_text("Tidy up a note")
+    expect(member.get_by_role("listbox", name="Commands and prompts")).to_contain_text(
+        "Tidy up a note"
+    )
     composer.press("Enter")
     dialog = member.get_by_role("dialog", name="Tidy up a note")
     dialog.get_by_role("button", name="Insert into message").click()

@@ -225,6 +225,7 @@ SAMPLES: dict[str, Sample] = {
     "api:buds-list": Sample(bodies=(_mcp_config,)),
     "api:buds-detail": Sample(ids=_pk("bud"), bodies=(_mcp_config, _body(name="=renamed"))),
     "api:models-list": Sample(),
+    "api:waiting-list": Sample(),
     "api:conversations-list": Sample(bodies=(_body(bud_id="bud"), _new_conversation)),
     "api:conversations-detail": Sample(
         ids=_pk("conversation"),

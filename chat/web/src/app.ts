@@ -151,10 +151,24 @@ export function setShowsArchived(value: boolean): void {
   void loadList();
 }
 
+type HearRow = (now: Conversation, before: Conversation | undefined) => void;
+const onRow = new Set<HearRow>();
+
+/** Hear of each conversation that changes, with its row from before. */
+export function hearOfRows(hear: HearRow): void {
+  onRow.add(hear);
+}
+
 /** Put one row into the list as it is now, or take it out where it no longer belongs. */
 export function placeInList(row: Conversation): void {
   if (!list.value) return;
   const others = list.value.filter((other) => other.id !== row.id);
+  onRow.forEach((hear) => {
+    hear(
+      row,
+      list.value?.find((other) => other.id === row.id),
+    );
+  });
   list.value = row.is_archived === showsArchived.value ? [row, ...others] : others;
 }
 

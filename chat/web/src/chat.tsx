@@ -15,6 +15,9 @@ import { Sidebar } from "./sidebar/sidebar";
 import t from "./texts/shell";
 import { ConnectionBanner } from "./ui/banner";
 import { Toasts } from "./ui/toasts";
+import { WaitingDialog } from "./waiting/dialog";
+import { isWaitingOpen } from "./waiting/state";
+import { watchWaiting } from "./waiting/watch";
 
 function App() {
   const id = place.value;
@@ -48,6 +51,13 @@ function App() {
           }}
         />
       )}
+      {isWaitingOpen.value && (
+        <WaitingDialog
+          onClose={() => {
+            isWaitingOpen.value = false;
+          }}
+        />
+      )}
       {isHelpOpen.value && <HelpDialog />}
     </div>
   );
@@ -58,5 +68,6 @@ if (root) {
   root.replaceChildren();
   installShortcuts();
   render(<App />, root);
+  watchWaiting();
   startApp();
 }

@@ -532,7 +532,10 @@ export interface BootUrls {
   audit: string | null;
   notices: string | null;
   admin: string | null;
-  account: string;
+  tokens: string;
+  email: string;
+  password: string;
+  activity: string;
   logout: string;
   api: string;
   socket: string;
@@ -1025,6 +1028,21 @@ export interface Usage {
   completion_tokens: number;
   /** A decimal number; null: no prices are known. */
   cost: string | null;
+}
+
+/** A call that waits for approval, or a question or sign-in of a server; one of the two is null. */
+export interface Waiting {
+  conversation: WaitingPlace;
+  /** Where it stands. Calls of one message are one step. */
+  message_id: string | null;
+  tool_call: ToolCall | null;
+  input_request: InputRequest | null;
+}
+
+export interface WaitingPlace {
+  id: string;
+  title: string;
+  avatar: string;
 }
 
 /** What becomes of a message that is sent while a turn runs. */

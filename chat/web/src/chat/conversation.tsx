@@ -16,6 +16,7 @@ import { ConversationMenu } from "../sidebar/row";
 import t from "../texts/chat";
 import common from "../texts/common";
 import { Icon } from "../ui/icon";
+import { pageTitle } from "../waiting/state";
 import { Composer } from "./composer";
 import { useFollow } from "./follow";
 import { DemoLabel, Header } from "./header";
@@ -65,8 +66,8 @@ export function ConversationView({ id }: { id: string }) {
   const isAsked = waiting.value.some((call) => call.status === "waiting_for_input");
 
   useEffect(() => {
-    document.title = t.pageTitle(isWaiting ? t.needsYou(title) : title);
-  }, [title, isWaiting]);
+    pageTitle.value = t.pageTitle(title);
+  }, [title]);
 
   return (
     <>

@@ -3,6 +3,7 @@ import { isSidebarOpen } from "../app";
 import home from "../texts/home";
 import shell from "../texts/shell";
 import { Icon } from "../ui/icon";
+import { WaitingButton } from "../waiting/dialog";
 
 export function DemoLabel() {
   return (
@@ -28,6 +29,7 @@ export function Header({ children }: { children: ComponentChildren }) {
         <Icon name="menu" />
       </button>
       {children}
+      <WaitingButton />
     </header>
   );
 }

@@ -4,7 +4,7 @@ import t from "../texts/choosing";
 import { filled } from "../texts/language";
 import { Icon } from "../ui/icon";
 import type { AddableServer } from "../wire";
-import { addServer, homeBud, homeOverrides, loadServers } from "./choice";
+import { addServer, answeringBud, homeOverrides, loadServers } from "./choice";
 import { namedServers } from "./choices";
 
 /** Offers a server that the text names and that the chat does not use. */
@@ -17,9 +17,9 @@ export function MissingServer({
 }) {
   const [addable, setAddable] = useState<readonly AddableServer[] | null>(null);
   const [dismissed, setDismissed] = useState<readonly string[]>([]);
-  const of = conversationId ?? homeBud.value?.id;
-  const isWorthAsking = of !== undefined && text.trim().length >= 3;
-  useEffect(() => setAddable(null), [of, homeOverrides.value]);
+  const bud = answeringBud.value?.id;
+  const isWorthAsking = bud !== undefined && text.trim().length >= 3;
+  useEffect(() => setAddable(null), [conversationId, bud, homeOverrides.value]);
   useEffect(() => {
     if (!isWorthAsking || addable !== null) return;
     let isCurrent = true;
@@ -31,7 +31,7 @@ export function MissingServer({
     return () => {
       isCurrent = false;
     };
-  }, [isWorthAsking, addable, of]);
+  }, [isWorthAsking, addable, conversationId, bud]);
   const [named] = namedServers(text, addable ?? []).filter((one) => !dismissed.includes(one.id));
   if (!named) return null;
   return (

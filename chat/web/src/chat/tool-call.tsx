@@ -6,6 +6,7 @@ import common from "../texts/common";
 import { filled } from "../texts/language";
 import { Icon, type IconName } from "../ui/icon";
 import { ago, clockTime, duration, useNow } from "../ui/time";
+import { DecideAll } from "../waiting/decide-all";
 import { CALL_IS_ACTIVE, type ToolCall } from "../wire";
 import { ApprovalCard } from "./approval-card";
 import { sameJson } from "./arguments";
@@ -227,6 +228,7 @@ export function ToolCalls({ calls }: { calls: ToolCall[] }) {
   if (calls.length === 1 || isActive) {
     return (
       <div class="grid gap-2">
+        <DecideAll calls={calls.filter((call) => call.status === "waiting_for_approval")} />
         {calls.map((call) => (
           <ToolCallCard key={call.id} call={call} />
         ))}

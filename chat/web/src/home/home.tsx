@@ -9,6 +9,7 @@ import common from "../texts/common";
 import t from "../texts/home";
 import { filled } from "../texts/language";
 import { Icon } from "../ui/icon";
+import { pageTitle } from "../waiting/state";
 import type { Bud } from "../wire";
 
 function greeting(): string {
@@ -139,7 +140,7 @@ export function Home() {
   const chosen = homeBud.value;
   const isDemo = buds.value ? buds.value.some((bud) => bud.model.is_demo) : boot.demo_model;
   useEffect(() => {
-    document.title = t.pageTitle(boot.workspace.name);
+    pageTitle.value = t.pageTitle(boot.workspace.name);
   }, []);
   return (
     <>

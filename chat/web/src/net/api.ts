@@ -13,6 +13,7 @@ import type {
   Resource,
   Servers,
   ToolPermission,
+  Waiting,
 } from "../wire";
 
 export interface Page<Row> {
@@ -80,6 +81,8 @@ export interface Api {
   conversation(id: string): Promise<Conversation>;
   startConversation(budId: string, key: string, choice: Partial<ConversationChoice>): Promise<Conversation>;
   models(): Promise<Model[]>;
+  /** What waits for the person, in all conversations. */
+  waiting(): Promise<Waiting[]>;
   /** Places in one's own conversations. */
   search(query: string): Promise<Found[]>;
   /** What was said before a message. */
@@ -159,6 +162,7 @@ export function createApi(base: string, csrfToken: string, workspaceSlug: string
     startConversation: (budId, key, choice) =>
       call("POST", "conversations/", { bud_id: budId, ...choice }, { "Idempotency-Key": key }),
     models: () => call("GET", "models/"),
+    waiting: () => call("GET", "waiting/"),
     search: (query) => call("GET", `search/?${new URLSearchParams({ q: query })}`),
     older: (messageId) => call("GET", `messages/${messageId}/older/`),
     async exported(id) {

@@ -3,9 +3,11 @@ import { boot } from "../app";
 import { openHelp } from "../shortcuts";
 import common from "../texts/common";
 import t from "../texts/shell";
+import waiting from "../texts/waiting";
 import { applyTheme, savedTheme, type Theme } from "../theme";
 import { Icon } from "../ui/icon";
 import { Menu, MenuButton, MenuLink } from "../ui/menu";
+import { isWaitingOpen } from "../waiting/state";
 import { PermissionsDialog } from "./permissions";
 
 function ThemeChoice() {
@@ -88,11 +90,19 @@ export function UserMenu() {
         }
       >
         <div class="menu-heading truncate">{user.email}</div>
-        <MenuLink icon="plug" href={urls.servers}>
-          {t.servers}
-        </MenuLink>
+        <MenuButton
+          icon="bell"
+          onClick={() => {
+            isWaitingOpen.value = true;
+          }}
+        >
+          {waiting.title}
+        </MenuButton>
         <MenuLink icon="key" href={urls.connections}>
           {t.connections}
+        </MenuLink>
+        <MenuLink icon="clock" href={urls.activity}>
+          {t.activity}
         </MenuLink>
         {urls.audit && (
           <MenuLink icon="audit" href={urls.audit}>
@@ -104,8 +114,15 @@ export function UserMenu() {
             {t.admin}
           </MenuLink>
         )}
-        <MenuLink icon="user" href={urls.account}>
-          {t.account}
+        <div class="menu-line" />
+        <MenuLink icon="user" href={urls.email}>
+          {t.email}
+        </MenuLink>
+        <MenuLink icon="pencil" href={urls.password}>
+          {t.password}
+        </MenuLink>
+        <MenuLink icon="settings" href={urls.tokens}>
+          {t.tokens}
         </MenuLink>
         <MenuButton icon="hand" onClick={() => setShowsPermissions(true)}>
           {t.permissions}

@@ -7,7 +7,6 @@ const chat = {
   cannotShow: "Can't show this conversation",
   startNew: "Start a new chat",
   pageTitle: (title: string) => `${title} · Trellis`,
-  needsYou: (title: string) => `(needs you) ${title}`,
   conversation: "Conversation",
   emptyText: "Say what you need. Tools that change something ask you first.",
   waitingForYou: "Waiting for you",

@@ -1,0 +1,81 @@
+"""What waits for a person: approvals, questions and sign-ins of all their conversations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db.models import Q
+
+from chat.models import Conversation, ToolCall
+from chat.values import ToolCallStatus
+from mcp_servers.models import InputRequest, InputStatus
+from workspaces.database import database_now
+from workspaces.models import User, Workspace
+
+MOST_WAITING = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """One thing that a person is to decide; either a call or a question."""
+
+    conversation: Conversation
+    message_id: UUID | None
+    """Where it stands. Calls of the same message are one step of the answer."""
+    tool_call: ToolCall | None = None
+    input_request: InputRequest | None = None
+
+
+def waiting_for(*, workspace: Workspace, person: User) -> list[Waiting]:
+    """The oldest first, without what has run out."""
+    now = database_now()
+    calls = (
+        ToolCall.objects.for_workspace(workspace)
+        .filter(
+            Q(approval_expires_at=None) | Q(approval_expires_at__gt=now),
+            status=ToolCallStatus.WAITING_FOR_APPROVAL.value,
+            turn__asked_by=person,
+            turn__conversation__owner=person,
+        )
+        .select_related("decided_by", "turn__conversation__bud")
+        .order_by("created_at", "position", "id")[:MOST_WAITING]
+    )
+    asked = list(
+        InputRequest.objects.for_workspace(workspace)
+        .filter(
+            asked_of=person,
+            status=InputStatus.PENDING.value,
+            conversation_id__isnull=False,
+            expires_at__gt=now,
+        )
+        .order_by("created_at", "id")[:MOST_WAITING]
+    )
+    conversations = Conversation.objects.for_workspace(workspace).filter(owner=person)
+    of_questions = conversations.select_related("bud").in_bulk(
+        [request.conversation_id for request in asked]
+    )
+    messages = dict(
+        ToolCall.objects.for_workspace(workspace)
+        .filter(pk__in=[request.call_id for request in asked])
+        .values_list("pk", "message_id")
+    )
+    found = [
+        Waiting(conversation=call.turn.conversation, message_id=call.message_id, tool_call=call)
+        for call in calls
+    ] + [
+        Waiting(
+            conversation=of_questions[request.conversation_id],
+            message_id=messages.get(request.call_id),
+            input_request=request,
+        )
+        for request in asked
+        if request.conversation_id in of_questions
+    ]
+    return sorted(found, key=_since)[:MOST_WAITING]
+
+
+def _since(one: Waiting) -> tuple[object, object]:
+    row = one.tool_call or one.input_request
+    assert row is not None
+    return row.created_at, row.pk

@@ -1,0 +1,97 @@
+import { useEffect } from "preact/hooks";
+import { conversationPath, go, reveal } from "../app";
+import { ApprovalCard } from "../chat/approval-card";
+import { InputCard } from "../chat/input-card";
+import common from "../texts/common";
+import t from "../texts/waiting";
+import { Dialog } from "../ui/dialog";
+import { Icon } from "../ui/icon";
+import { DecideAll } from "./decide-all";
+import { canNotify, isBlocked, isNotifying, setNotifying } from "./notify";
+import { isWaitingOpen, loadWaiting, waitingCount, waitingItems } from "./state";
+import { approvalsOf, idOf, type Step, stepsOf } from "./steps";
+
+/** How much waits, and the way there; nothing where nothing does. */
+export function WaitingButton({ class: more = "" }: { class?: string }) {
+  const count = waitingCount.value;
+  if (count === 0) return null;
+  return (
+    <button
+      type="button"
+      class={`btn btn-sm btn-outline-quiet waiting-button ${more}`}
+      aria-haspopup="dialog"
+      aria-label={t.open(count)}
+      title={t.open(count)}
+      onClick={() => {
+        isWaitingOpen.value = true;
+      }}
+    >
+      <Icon name="hand" />
+      <span class="bell-number" aria-hidden="true">
+        {count}
+      </span>
+    </button>
+  );
+}
+
+function StepOf({ step, onClose }: { step: Step; onClose: () => void }) {
+  const title = step.conversation.title || common.newChat;
+  return (
+    <section class="grid gap-2" aria-label={t.inChat(title)}>
+      <header class="flex items-center gap-2 text-sm">
+        <span aria-hidden="true">{step.conversation.avatar || "🌱"}</span>
+        <h3 class="min-w-0 grow truncate text-sm">{title}</h3>
+        <button
+          type="button"
+          class="btn btn-xs btn-quiet shrink-0"
+          onClick={() => {
+            onClose();
+            go(conversationPath(step.conversation.id));
+            if (step.messageId) reveal(step.messageId);
+          }}
+        >
+          {t.goThere}
+        </button>
+      </header>
+      <DecideAll calls={approvalsOf(step.items)} />
+      {step.items.map((item) =>
+        item.tool_call ? (
+          <ApprovalCard key={idOf(item)} call={item.tool_call} />
+        ) : (
+          item.input_request && <InputCard key={idOf(item)} request={item.input_request} />
+        ),
+      )}
+    </section>
+  );
+}
+
+/** Everything that waits, in all conversations: decided right here. */
+export function WaitingDialog({ onClose }: { onClose: () => void }) {
+  const steps = stepsOf(waitingItems.value ?? []);
+  useEffect(() => void loadWaiting(), []);
+  return (
+    <Dialog title={t.title} onClose={onClose}>
+      <div class="grid gap-5 p-5 pt-3" aria-busy={waitingItems.value === null}>
+        {steps.length === 0 && <p class="text-sm text-(--quiet)">{t.nothing}</p>}
+        {steps.map((step) => (
+          <StepOf key={step.key} step={step} onClose={onClose} />
+        ))}
+        {canNotify && (
+          <div class="field border-t border-(--line) pt-4">
+            <label class="check">
+              <input
+                type="checkbox"
+                class="toggle toggle-sm toggle-primary"
+                role="switch"
+                checked={isNotifying.value}
+                onChange={(event) => void setNotifying(event.currentTarget.checked)}
+              />
+              <span>{t.tellMe}</span>
+            </label>
+            <p class="help">{isBlocked() ? t.blocked : t.tellMeAbout}</p>
+          </div>
+        )}
+      </div>
+    </Dialog>
+  );
+}

@@ -1,0 +1,47 @@
+/** Notifications of the browser, for those who asked for them, while the page is in the background. */
+import { signal } from "@preact/signals";
+import { conversationPath, go } from "../app";
+import common from "../texts/common";
+import type { Waiting } from "../wire";
+
+const KEY = "trellis.notify";
+export const canNotify = "Notification" in window;
+
+function wanted(): boolean {
+  try {
+    return canNotify && Notification.permission === "granted" && localStorage.getItem(KEY) === "on";
+  } catch {
+    return false; // a browser may keep nothing
+  }
+}
+
+export const isNotifying = signal(wanted());
+export const isBlocked = (): boolean => canNotify && Notification.permission === "denied";
+
+/** Switch them on or off; on needs the person's yes to the browser, which asks after a click alone. */
+export async function setNotifying(isOn: boolean): Promise<void> {
+  if (isOn && (await Notification.requestPermission()) !== "granted") {
+    isNotifying.value = false;
+    return;
+  }
+  try {
+    localStorage.setItem(KEY, isOn ? "on" : "off");
+  } catch {
+    // Then it holds as long as the page.
+  }
+  isNotifying.value = isOn;
+}
+
+/** Tell of it, unless the person is looking. Several tabs tell once: a tag replaces what it told before. */
+export function tell(words: string, conversation: Waiting["conversation"]): void {
+  if (!isNotifying.value || document.visibilityState === "visible") return;
+  const notification = new Notification(words, {
+    body: conversation.title || common.newChat,
+    tag: `trellis-${conversation.id}`,
+  });
+  notification.onclick = () => {
+    notification.close();
+    window.focus();
+    go(conversationPath(conversation.id));
+  };
+}

@@ -1,0 +1,69 @@
+/** What waits for the person in all their conversations. */
+import { computed, effect, signal } from "@preact/signals";
+import { api } from "../app";
+import t from "../texts/waiting";
+import type { Waiting } from "../wire";
+import { tell } from "./notify";
+import { newOf } from "./steps";
+
+export const waitingItems = signal<Waiting[] | null>(null);
+export const waitingCount = computed(() => waitingItems.value?.length ?? 0);
+export const isWaitingOpen = signal(false);
+/** What the page is about; the number of waiting things goes before it. */
+export const pageTitle = signal(document.title);
+
+let request = 0;
+
+export async function loadWaiting(): Promise<void> {
+  request += 1;
+  const mine = request;
+  try {
+    const items = await api.waiting();
+    if (mine !== request) return;
+    for (const item of newOf(waitingItems.value, items)) tell(wordsOf(item), item.conversation);
+    waitingItems.value = items;
+  } catch {
+    // The next change, or the next connection, asks again.
+  }
+}
+
+function wordsOf({ tool_call: call, input_request: asked }: Waiting): string {
+  if (call) return t.approvalWaits(call.tool.title || call.tool.name);
+  const server = asked?.server.name ?? "";
+  return asked?.kind === "sign_in" ? t.signInWaits(server) : t.questionWaits(server);
+}
+
+const PLAIN_ICON = document.querySelector<HTMLLinkElement>('link[rel="icon"]')?.href ?? "";
+const DOT = '<circle cx="24" cy="8" r="8" fill="#dc2626"/></svg>';
+let marked: Promise<string> | null = null;
+
+/** The icon with a dot in its corner, as an address. */
+async function markedIcon(): Promise<string> {
+  const text = await (await fetch(PLAIN_ICON)).text();
+  return `data:image/svg+xml,${encodeURIComponent(text.replace("</svg>", DOT))}`;
+}
+
+export function showCount(): void {
+  effect(() => {
+    const count = waitingCount.value;
+    document.title = count ? t.counted(count, pageTitle.value) : pageTitle.value;
+  });
+  effect(() => {
+    const icon = document.querySelector<HTMLLinkElement>('link[rel="icon"]');
+    const isMarked = waitingCount.value > 0;
+    if (!icon || (!isMarked && icon.href === PLAIN_ICON)) return;
+    if (!isMarked) icon.href = PLAIN_ICON;
+    else {
+      marked ??= markedIcon();
+      // An icon is an ornament: the number stands in the title as well.
+      marked.then(
+        (address) => {
+          if (waitingCount.peek() > 0) icon.href = address;
+        },
+        () => {
+          marked = null;
+        },
+      );
+    }
+  });
+}

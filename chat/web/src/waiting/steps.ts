@@ -1,0 +1,39 @@
+/** What waits, sorted by the steps of answers that it belongs to; and what is new of it. Pure. */
+import type { ToolCall, Waiting } from "../wire";
+
+export interface Step {
+  key: string;
+  conversation: Waiting["conversation"];
+  messageId: string | null;
+  items: Waiting[];
+}
+
+/** The calls of one message are one step; a question without a message is one of its own. */
+export function stepsOf(items: readonly Waiting[]): Step[] {
+  const steps = new Map<string, Step>();
+  for (const item of items) {
+    const key = item.message_id ?? idOf(item);
+    const step = steps.get(key);
+    if (step) step.items.push(item);
+    else
+      steps.set(key, {
+        key,
+        conversation: item.conversation,
+        messageId: item.message_id,
+        items: [item],
+      });
+  }
+  return [...steps.values()];
+}
+
+export const idOf = (item: Waiting): string => item.tool_call?.id ?? item.input_request?.id ?? "";
+
+/** The calls that can be decided together. */
+export const approvalsOf = (items: readonly Waiting[]): ToolCall[] =>
+  items.flatMap((item) => (item.tool_call ? [item.tool_call] : []));
+
+export function newOf(before: readonly Waiting[] | null, now: readonly Waiting[]): Waiting[] {
+  if (before === null) return [];
+  const known = new Set(before.map(idOf));
+  return now.filter((item) => !known.has(idOf(item)));
+}

@@ -1,0 +1,25 @@
+import { expect, it } from "vitest";
+import { approvalsOf, newOf, stepsOf } from "../src/waiting/steps";
+import type { Waiting } from "../src/wire";
+
+const place = { id: "c1", title: "Orders", avatar: "" };
+const call = (id: string, message_id: string) =>
+  ({ conversation: place, message_id, tool_call: { id }, input_request: null }) as Waiting;
+const asked = (id: string) =>
+  ({ conversation: place, message_id: null, tool_call: null, input_request: { id } }) as Waiting;
+
+it("puts the calls of one message together, and each loose question alone", () => {
+  const steps = stepsOf([call("a", "m1"), asked("q"), call("b", "m1"), call("c", "m2")]);
+  expect(steps.map((step) => [step.messageId, step.items.length])).toEqual([
+    ["m1", 2],
+    [null, 1],
+    ["m2", 1],
+  ]);
+  expect(approvalsOf(steps[0]?.items ?? []).map((one) => one.id)).toEqual(["a", "b"]);
+  expect(approvalsOf(steps[1]?.items ?? [])).toEqual([]);
+});
+
+it("tells of what is new, and of nothing when the page has just opened", () => {
+  expect(newOf(null, [asked("q")])).toEqual([]);
+  expect(newOf([asked("q")], [asked("q"), call("a", "m1")])).toHaveLength(1);
+});
