@@ -9,7 +9,7 @@ from celery.schedules import crontab
 
 from chat.artifacts import sweeping
 from chat.engine import runner, titles
-from chat.services import approvals, inputs, resolutions
+from chat.services import approvals, conversations, inputs, resolutions
 from chat.webhooks import delivery
 from workspaces import restore
 from workspaces.schedules import scheduled
@@ -57,6 +57,13 @@ def expire_inputs() -> int:
 def sweep_artifacts() -> int:
     """Remove contents of files that no row names any more."""
     return sweeping.sweep()
+
+
+@shared_task
+@scheduled(crontab(minute=17))
+def erase_deleted_conversations() -> int:
+    """Erase conversations that were deleted long ago."""
+    return conversations.erase_deleted()
 
 
 @shared_task

@@ -51,6 +51,7 @@ def conversation_json(conversation: Conversation, *, turn_status: str | None) ->
         "chosen_model": chosen_model_json(conversation),
         "is_pinned": conversation.is_pinned,
         "is_archived": conversation.is_archived,
+        "deleted_at": moment(conversation.deleted_at),
         "leaf_id": _id(conversation.leaf_id),
         "forked_from": _id(conversation.forked_from),
         "status": conversation_status(turn_status),

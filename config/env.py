@@ -386,6 +386,13 @@ class Environment(BaseSettings):
         validation_alias="TRELLIS_ARTIFACT_MAX_BYTES",
         description="Largest file of a conversation, in bytes.",
     )
+    deleted_conversation_days: int = Field(
+        30,
+        ge=0,
+        le=3650,
+        validation_alias="TRELLIS_DELETED_CONVERSATION_DAYS",
+        description="How long people can bring a deleted conversation back, in days; 0: it is erased at once.",
+    )
     artifact_conversation_max_bytes: int = Field(
         100 * 1024 * 1024,
         ge=64 * 1024,

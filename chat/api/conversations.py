@@ -25,6 +25,8 @@ from chat.services.conversations import (
     active_status,
     create_conversation,
     delete_conversation,
+    erase_conversation,
+    restore_conversation,
     update_conversation,
 )
 from chat.services.exports import ExportFormat, export_conversation
@@ -174,9 +176,33 @@ class ConversationViewSet(
 
     @extend_schema(responses={204: None})
     def destroy(self, request: Request, pk: str) -> Response:
-        """Delete a conversation with its messages. What was called stays in the audit log."""
+        """Delete a conversation. `restore` brings it back within some days; then it is erased."""
         delete_conversation(conversation=self.get_object(), actor=self.actor)
         return Response(status=204)
+
+    @extend_schema(responses=ConversationOutput(many=True), filters=False)
+    @action(detail=False, methods=["get"], pagination_class=None)
+    def deleted(self, request: Request) -> Response:
+        """The last 200 that you deleted and can bring back."""
+        rows = self._deleted().select_related("bud", "chosen_model")[:200]
+        return Response(ConversationOutput(rows, many=True).data)
+
+    @extend_schema(request=None, responses=ConversationOutput)
+    @action(detail=True, methods=["post"])
+    def restore(self, request: Request, pk: str) -> Response:
+        """Bring a deleted conversation back."""
+        row = restore_conversation(conversation=self._deleted().fetch(pk), actor=self.actor)
+        return self.answer(row)
+
+    @extend_schema(request=None, responses={204: None})
+    @action(detail=True, methods=["post"])
+    def erase(self, request: Request, pk: str) -> Response:
+        """Erase a deleted conversation for good. What was called stays in the audit log."""
+        erase_conversation(conversation=self._deleted().fetch(pk), actor=self.actor)
+        return Response(status=204)
+
+    def _deleted(self) -> Any:
+        return Conversation.objects.for_workspace(self.workspace).deleted_by(self.person)
 
     @extend_schema(methods=["GET"], responses=MessageOutput(many=True))
     @extend_schema(methods=["POST"], request=NewMessage, responses={202: SentOutput})

@@ -55,7 +55,11 @@ class MessageViewSet(RetrieveRow, WorkspaceViewSet):
     def get_queryset(self) -> WorkspaceQuerySet[Any]:
         if getattr(self, "swagger_fake_view", False):
             return super().get_queryset()
-        rows = super().get_queryset().filter(conversation__owner=self.person)
+        rows = (
+            super()
+            .get_queryset()
+            .filter(conversation__owner=self.person, conversation__deleted_at=None)
+        )
         return rows.select_related("conversation")
 
     @extend_schema(request=EditInput, responses={202: SentOutput})
@@ -100,7 +104,11 @@ class QueuedMessageViewSet(RetrieveRow, WorkspaceViewSet):
     def get_queryset(self) -> WorkspaceQuerySet[Any]:
         if getattr(self, "swagger_fake_view", False):
             return super().get_queryset()
-        return super().get_queryset().filter(conversation__owner=self.person)
+        return (
+            super()
+            .get_queryset()
+            .filter(conversation__owner=self.person, conversation__deleted_at=None)
+        )
 
     @extend_schema(request=QueuedChanges, responses=QueuedMessageOutput)
     def partial_update(self, request: Request, pk: str) -> Response:

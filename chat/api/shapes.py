@@ -74,6 +74,7 @@ class ConversationOutput(serializers.Serializer[Conversation]):
     )
     is_pinned = serializers.BooleanField()
     is_archived = serializers.BooleanField()
+    deleted_at = serializers.DateTimeField(allow_null=True)
     leaf_id = serializers.UUIDField(
         allow_null=True, help_text="The message that the shown path ends with."
     )

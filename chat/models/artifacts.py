@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 class ArtifactQuerySet(WorkspaceQuerySet["Artifact"]):
     def visible_to(self, user: User) -> ArtifactQuerySet:
         """As the conversation."""
-        return super().visible_to(user).filter(conversation__owner=user)
+        return (
+            super().visible_to(user).filter(conversation__owner=user, conversation__deleted_at=None)
+        )
 
 
 class Artifact(WorkspaceModel):
@@ -53,7 +55,11 @@ class Artifact(WorkspaceModel):
 class ArtifactVersionQuerySet(WorkspaceQuerySet["ArtifactVersion"]):
     def visible_to(self, user: User) -> ArtifactVersionQuerySet:
         """As the conversation."""
-        return super().visible_to(user).filter(artifact__conversation__owner=user)
+        return (
+            super()
+            .visible_to(user)
+            .filter(artifact__conversation__owner=user, artifact__conversation__deleted_at=None)
+        )
 
 
 class ArtifactVersion(WorkspaceModel):

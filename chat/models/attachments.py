@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 class AttachmentQuerySet(WorkspaceQuerySet["Attachment"]):
     def visible_to(self, user: User) -> AttachmentQuerySet:
         """As the conversation."""
-        return super().visible_to(user).filter(message__conversation__owner=user)
+        return (
+            super()
+            .visible_to(user)
+            .filter(message__conversation__owner=user, message__conversation__deleted_at=None)
+        )
 
 
 class Attachment(WorkspaceModel):

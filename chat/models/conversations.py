@@ -24,8 +24,17 @@ if TYPE_CHECKING:
 
 class ConversationQuerySet(WorkspaceQuerySet["Conversation"]):
     def visible_to(self, user: User) -> ConversationQuerySet:
-        """A conversation is its owner's alone, and only while they are a member."""
-        return super().visible_to(user).filter(owner=user)
+        """A conversation is its owner's alone, and only while they are a member; not one that they have deleted."""
+        return super().visible_to(user).filter(owner=user, deleted_at=None)
+
+    def deleted_by(self, user: User) -> ConversationQuerySet:
+        """Those that this person has deleted and can still bring back, the last one first."""
+        return (
+            super()
+            .visible_to(user)
+            .filter(owner=user, deleted_at__isnull=False)
+            .order_by("-deleted_at", "-id")
+        )
 
 
 class Conversation(WorkspaceModel):
@@ -85,6 +94,12 @@ class Conversation(WorkspaceModel):
     )
     is_pinned = models.BooleanField(default=False)
     is_archived = models.BooleanField(default=False)
+    deleted_at = models.DateTimeField(
+        null=True,
+        editable=False,
+        db_index=True,
+        help_text=_("It can be brought back for some days, and is then erased."),
+    )
     event_seq = models.PositiveBigIntegerField(
         default=0, editable=False, help_text=_("Number of the newest event; rows change with it.")
     )

@@ -17,7 +17,14 @@ if TYPE_CHECKING:
 class FileReadingQuerySet(WorkspaceQuerySet["FileReading"]):
     def visible_to(self, user: User) -> FileReadingQuerySet:
         """As the conversation."""
-        return super().visible_to(user).filter(version__artifact__conversation__owner=user)
+        return (
+            super()
+            .visible_to(user)
+            .filter(
+                version__artifact__conversation__owner=user,
+                version__artifact__conversation__deleted_at=None,
+            )
+        )
 
 
 class FileReading(WorkspaceModel):

@@ -28,7 +28,9 @@ ACTIVE = [
 class TurnQuerySet(WorkspaceQuerySet["Turn"]):
     def visible_to(self, user: User) -> TurnQuerySet:
         """As the conversation."""
-        return super().visible_to(user).filter(conversation__owner=user)
+        return (
+            super().visible_to(user).filter(conversation__owner=user, conversation__deleted_at=None)
+        )
 
 
 class Turn(WorkspaceModel):
@@ -104,7 +106,11 @@ class Turn(WorkspaceModel):
 class ToolCallQuerySet(WorkspaceQuerySet["ToolCall"]):
     def visible_to(self, user: User) -> ToolCallQuerySet:
         """As the conversation."""
-        return super().visible_to(user).filter(turn__conversation__owner=user)
+        return (
+            super()
+            .visible_to(user)
+            .filter(turn__conversation__owner=user, turn__conversation__deleted_at=None)
+        )
 
 
 class ToolCall(WorkspaceModel):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import logging
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
+from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from chat.artifacts.services import forget_contents
@@ -13,7 +16,7 @@ from chat.engine import runner
 from chat.engine.endings import end_turn
 from chat.models import Bud, Conversation, QueuedMessage, Turn
 from chat.models.turns import ACTIVE
-from chat.recording import changing
+from chat.recording import Changes, changing
 from chat.services.buds import check_servers
 from chat.services.models import choose_model
 from chat.services.turns import check_client_id, check_same, digest_of
@@ -22,13 +25,18 @@ from mcp_servers.client.inputs import InputKind
 from mcp_servers.models import InputRequest, InputStatus, McpServer, ToolPermission
 from mcp_servers.registry import elicitation
 from mcp_servers.registry.consent.permissions import forget_permission
-from workspaces.actors import Actor
+from workspaces.actors import Actor, Source
 from workspaces.announcements import Announcement, announce
-from workspaces.errors import Conflict, InvalidInput
+from workspaces.database import database_now
+from workspaces.errors import Conflict, DomainError, InvalidInput, NotFound
 from workspaces.models import User
 from workspaces.roles import Permission, require
 
+logger = logging.getLogger(__name__)
+
 LONGEST_TITLE = 200
+MOST_ERASED = 200
+"""In one round; the next one goes on."""
 
 
 def create_conversation(
@@ -171,23 +179,70 @@ def _set_bud_and_model(row: Conversation, bud: Bud | None, given: dict[str, Any]
 
 
 def delete_conversation(*, conversation: Conversation, actor: Actor) -> None:
-    """Delete a conversation with all its messages, what servers asked in it and what was allowed for it.
+    """Delete a conversation. What runs in it is stopped, and what it asks is withdrawn.
 
-    What runs in it is stopped first. The audit log keeps what was called.
+    For some days it can be brought back by `restore_conversation`; then it is erased.
     """
     require(actor, Permission.USE_CHAT, workspace_id=conversation.workspace_id)
+    if settings.TRELLIS.deleted_conversation_days == 0:
+        _erase(conversation, actor)
+        return
+    with changing(conversation.pk, conversation.workspace_id) as changes:
+        row = changes.conversation
+        _end_all(row, changes)
+        _withdraw_inputs(row, actor)
+        row.deleted_at = database_now()
+        row.save(update_fields=["deleted_at", "updated_at"])
+        changes.conversation_row(turn_status=None)
+
+
+def restore_conversation(*, conversation: Conversation, actor: Actor) -> Conversation:
+    """Bring a deleted conversation back, as it was but for what was stopped."""
+    require(actor, Permission.USE_CHAT, workspace_id=conversation.workspace_id)
+    with changing(conversation.pk, conversation.workspace_id) as changes:
+        row = changes.conversation
+        row.deleted_at = None
+        row.save(update_fields=["deleted_at", "updated_at"])
+        changes.conversation_row(turn_status=None)
+    return row
+
+
+def erase_conversation(*, conversation: Conversation, actor: Actor) -> None:
+    """Erase a conversation with all its messages, what servers asked in it and what was allowed for it.
+
+    The audit log keeps what was called.
+    """
+    require(actor, Permission.USE_CHAT, workspace_id=conversation.workspace_id)
+    _erase(conversation, actor)
+
+
+def erase_deleted() -> int:
+    """Erase what was deleted so long ago that nobody can bring it back; gives how many."""
+    oldest = database_now() - timedelta(days=settings.TRELLIS.deleted_conversation_days)
+    rows = Conversation.objects.across_workspaces().filter(deleted_at__lt=oldest)
+    erased = 0
+    for conversation in rows.order_by("deleted_at")[:MOST_ERASED]:
+        actor = Actor.system(
+            label="erase_deleted", source=Source.TASK, workspace_id=conversation.workspace_id
+        )
+        try:
+            _erase(conversation, actor)
+            erased += 1
+        except NotFound:
+            continue  # somebody else was faster
+        except DomainError:
+            logger.exception("conversation_not_erased", extra={"id": str(conversation.pk)})
+    return erased
+
+
+def _erase(conversation: Conversation, actor: Actor) -> None:
     workspace_id = conversation.workspace_id
     # The engine's writes take this lock first too, so that neither stands in the other's way.
     with changing(conversation.pk, workspace_id) as changes:
         conversation = changes.conversation
-        QueuedMessage.objects.for_workspace(workspace_id).filter(conversation=conversation).delete()
-        turns = Turn.objects.for_workspace(workspace_id)
-        for turn in turns.filter(conversation=conversation, status__in=ACTIVE):
-            # Ended here, and not by its holder: the log has to learn of the end while the rows are there.
-            end_turn(turn, TurnStatus.CANCELLED, changes)
-            transaction.on_commit(partial(runner.stop, turn.pk))
+        _end_all(conversation, changes)
         _forget_inputs(conversation, actor)
-        allowed = ToolPermission.objects.for_workspace(conversation.workspace_id).filter(
+        allowed = ToolPermission.objects.for_workspace(workspace_id).filter(
             conversation_id=conversation.pk
         )
         for permission in allowed.select_related("tool__server"):
@@ -197,16 +252,33 @@ def delete_conversation(*, conversation: Conversation, actor: Actor) -> None:
         conversation.delete()
 
 
+def _end_all(conversation: Conversation, changes: Changes) -> None:
+    """Send nothing more, and end what runs."""
+    workspace_id = conversation.workspace_id
+    QueuedMessage.objects.for_workspace(workspace_id).filter(conversation=conversation).delete()
+    turns = Turn.objects.for_workspace(workspace_id)
+    for turn in turns.filter(conversation=conversation, status__in=ACTIVE):
+        # Ended here, and not by its holder: the log has to learn of the end while the rows are there.
+        end_turn(turn, TurnStatus.CANCELLED, changes)
+        transaction.on_commit(partial(runner.stop, turn.pk))
+
+
+def _withdraw_inputs(conversation: Conversation, actor: Actor) -> None:
+    rows = InputRequest.objects.for_workspace(conversation.workspace_id).filter(
+        conversation_id=conversation.pk, status=InputStatus.PENDING.value
+    )
+    for call_id in set(rows.values_list("call_id", flat=True)):
+        elicitation.withdraw_inputs(
+            call_id=call_id, workspace_id=conversation.workspace_id, actor=actor
+        )
+
+
 def _forget_inputs(conversation: Conversation, actor: Actor) -> None:
     """Take back what is still open, and keep nobody's answers. What sampling has cost still counts."""
     rows = InputRequest.objects.for_workspace(conversation.workspace_id).filter(
         conversation_id=conversation.pk
     )
-    open_calls = rows.filter(status=InputStatus.PENDING.value).values_list("call_id", flat=True)
-    for call_id in set(open_calls):
-        elicitation.withdraw_inputs(
-            call_id=call_id, workspace_id=conversation.workspace_id, actor=actor
-        )
+    _withdraw_inputs(conversation, actor)
     rows.exclude(kind=InputKind.SAMPLING.value).delete()
     rows.update(
         message="",

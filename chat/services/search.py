@@ -72,7 +72,7 @@ def search(*, workspace: Workspace, person: User, query: str) -> list[Hit]:
 
 
 def _titles(workspace: Workspace, person: User, parts: list[_Part]) -> Iterator[Hit]:
-    rows: Any = _own(Conversation.objects.for_workspace(workspace), owner=person)
+    rows: Any = _own(Conversation.objects.for_workspace(workspace), owner=person, deleted_at=None)
     for part in parts:
         rows = rows.filter(title__icontains=part.text)
     for row in rows.select_related("bud").order_by("-last_message_at", "-id")[:10]:
@@ -80,7 +80,11 @@ def _titles(workspace: Workspace, person: User, parts: list[_Part]) -> Iterator[
 
 
 def _files(workspace: Workspace, person: User, parts: list[_Part]) -> Iterator[Hit]:
-    rows: Any = _own(Artifact.objects.for_workspace(workspace), conversation__owner=person)
+    rows: Any = _own(
+        Artifact.objects.for_workspace(workspace),
+        conversation__owner=person,
+        conversation__deleted_at=None,
+    )
     rows = rows.filter(is_deleted=False)
     for part in parts:
         rows = rows.filter(name__icontains=part.text)
@@ -94,7 +98,11 @@ def _files(workspace: Workspace, person: User, parts: list[_Part]) -> Iterator[H
 
 
 def _messages(workspace: Workspace, person: User, parts: list[_Part]) -> Iterator[Hit]:
-    rows: Any = _own(Message.objects.for_workspace(workspace), conversation__owner=person)
+    rows: Any = _own(
+        Message.objects.for_workspace(workspace),
+        conversation__owner=person,
+        conversation__deleted_at=None,
+    )
     rows = rows.exclude(status=MessageStatus.STREAMING.value)
     if connection.vendor == "postgresql":
         where = "chat_message.status <> 'streaming' AND to_tsvector('simple', chat_message.text) @@ to_tsquery('simple', %s)"
@@ -113,8 +121,8 @@ def _messages(workspace: Workspace, person: User, parts: list[_Part]) -> Iterato
         )
 
 
-def _own(rows: Any, **owner: User) -> Any:
-    """A conversation is its owner's alone, whatever else somebody may see in a workspace."""
+def _own(rows: Any, **owner: User | None) -> Any:
+    """A conversation is its owner's alone, whatever else somebody may see in a workspace; not one that was deleted."""
     return rows.filter(**owner)
 
 

@@ -60,7 +60,7 @@ class Door:
     def message(self, pk: UUID) -> Message:
         self._require_member()
         rows = Message.objects.for_workspace(self.workspace)
-        return rows.filter(conversation__owner=self.user).fetch(pk)
+        return rows.filter(conversation__owner=self.user, conversation__deleted_at=None).fetch(pk)
 
     def turn(self, pk: UUID) -> Turn:
         return self._fetch(Turn, pk)
@@ -76,7 +76,7 @@ class Door:
     def queued(self, pk: UUID) -> QueuedMessage:
         self._require_member()
         rows = QueuedMessage.objects.for_workspace(self.workspace)
-        return rows.filter(conversation__owner=self.user).fetch(pk)
+        return rows.filter(conversation__owner=self.user, conversation__deleted_at=None).fetch(pk)
 
     def is_active(self, conversation: Conversation) -> bool:
         """Whether a turn runs in it."""

@@ -26,7 +26,7 @@ from chat.artifacts.services import WhenTaken
 from chat.file_kinds import BINARY, Kind, find_type, kind_of
 from chat.file_names import MOST_BYTES, clean_name, download_name, numbered
 from chat.models import Artifact, ArtifactVersion, Bud, Conversation
-from chat.services.conversations import create_conversation, delete_conversation
+from chat.services.conversations import create_conversation, erase_conversation
 from chat.snapshots import read_snapshot
 from chat.values import ArtifactOrigin
 from tests.factories import Tenant, make_tenant
@@ -344,11 +344,11 @@ def test_deleting_a_conversation_removes_its_contents_and_no_others(
     # The copy loses one of the two for good.
     Artifact.objects.for_workspace(tenant.workspace).filter(pk=other[0].pk).delete()
     with django_capture_on_commit_callbacks(execute=True):
-        delete_conversation(conversation=conversation, actor=actor)
+        erase_conversation(conversation=conversation, actor=actor)
     assert [path.read_bytes() for path in stored_files(folder)] == [b"one"]
     assert storage.read(kept[1].path) == storage.read(made.version.path)
     with django_capture_on_commit_callbacks(execute=True):
-        delete_conversation(conversation=copy, actor=actor)
+        erase_conversation(conversation=copy, actor=actor)
     assert not stored_files(folder)
 
 

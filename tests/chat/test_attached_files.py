@@ -19,7 +19,7 @@ from chat.documents.extracting import Extracted
 from chat.engine.attaching import FileRef
 from chat.models import Artifact, Attachment, FileReading, ProviderModel
 from chat.services.branches import edit_message, fork_conversation
-from chat.services.conversations import delete_conversation
+from chat.services.conversations import erase_conversation
 from chat.services.exports import ExportFormat, export_conversation
 from chat.services.turns import Sent, send_message, send_or_queue
 from chat.values import ArtifactOrigin, WhenBusy
@@ -266,7 +266,7 @@ def test_what_was_read_goes_with_the_conversation(chat: Chat) -> None:
     paths = [path for row in rows for path in (row.text_path, row.picture_path) if path]
     assert len(paths) == 2
     assert all(artifact_storage().exists(path) for path in paths)
-    delete_conversation(conversation=chat.reload_conversation(), actor=chat.actor)
+    erase_conversation(conversation=chat.reload_conversation(), actor=chat.actor)
     assert not any(artifact_storage().exists(path) for path in paths)
 
 

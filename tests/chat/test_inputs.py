@@ -15,7 +15,7 @@ from audit.models import AuditEntry
 from chat.engine import runner, turns
 from chat.models import ToolCall, Turn
 from chat.services.approvals import decide
-from chat.services.conversations import delete_conversation
+from chat.services.conversations import erase_conversation
 from chat.services.inputs import answer_input, expire_inputs
 from chat.services.resolutions import resolve_call
 from chat.services.turns import stop_turn
@@ -241,7 +241,7 @@ def test_a_deleted_conversation_leaves_no_answers_and_no_permissions(parked: Cha
         tool=McpTool.objects.for_workspace(parked.tenant.workspace).get(name="book_table"),
         conversation_id=parked.conversation.pk,
     )
-    delete_conversation(conversation=parked.conversation, actor=parked.actor)
+    erase_conversation(conversation=parked.conversation, actor=parked.actor)
     [kept] = rows
     assert (kept.tokens_used, kept.kind, kept.message) == (42, "sampling", "")
     assert (kept.answer, kept.params, kept.schema) == (None, {}, {})

@@ -8,7 +8,7 @@ import pytest
 
 from chat.models import Message, QueuedMessage, Turn
 from chat.services.branches import edit_message
-from chat.services.conversations import delete_conversation
+from chat.services.conversations import erase_conversation
 from chat.services.queue import edit_queued, remove_queued, send_queued_now
 from chat.services.turns import (
     MOST_QUEUED,
@@ -164,7 +164,7 @@ def test_the_queue_is_bounded_and_goes_with_its_conversation(chat: Chat) -> None
         say(chat, f"m{number}")
     with pytest.raises(Conflict):
         say(chat, "one more")
-    delete_conversation(conversation=chat.conversation, actor=chat.actor)
+    erase_conversation(conversation=chat.conversation, actor=chat.actor)
     assert questions(chat) == []
     assert queued(chat) == []
     assert chat.model.closed.wait(PATIENCE)

@@ -12,7 +12,7 @@ from django.test import override_settings
 from audit.models import AuditEntry
 from chat.engine import calls, leases, runner, steps, turns, waiting
 from chat.models import Message, ModelProvider, Turn
-from chat.services.conversations import delete_conversation
+from chat.services.conversations import erase_conversation
 from chat.services.turns import retry_turn, stop_turn
 from chat.values import TurnStatus
 from tests.chat.conftest import Chat
@@ -344,7 +344,7 @@ def test_deleting_a_conversation_stops_what_runs_in_it(chat: Chat) -> None:
     chat.model.say("one two three", hold=hold)
     chat.send()
     chat.watching.until(lambda e: e["type"] == "text.delta")
-    delete_conversation(conversation=chat.conversation, actor=chat.actor)
+    erase_conversation(conversation=chat.conversation, actor=chat.actor)
     hold.set()
     assert Turn.objects.for_workspace(chat.tenant.workspace).count() == 0
 

@@ -276,12 +276,26 @@ def test_the_terminal_asks_while_the_server_runs(trellis: RunningTrellis) -> Non
 
 
 def test_conversations_are_found_renamed_and_deleted(member: Page) -> None:
-    """Ours: the sidebar keeps what was said, and deleting asks first."""
+    """REL-375: the sidebar keeps what was said; deleting asks first and can be taken back."""
     open_chat(member, "Clock", "What time is it in Cairo?")
     expect_idle(member)
     entry = member.get_by_role("link", name=re.compile("Cairo")).first
     expect(entry).to_be_visible()
     member.reload()
+    expect(member.get_by_role("link", name=re.compile("Cairo")).first).to_be_visible()
+    for takes_back in (True, False):
+        member.get_by_role("button", name=re.compile("^More for .*Cairo")).first.click()
+        member.get_by_role("button", name="Delete").click()
+        member.get_by_role("dialog").get_by_role("button", name="Delete").click()
+        expect(member.get_by_role("link", name=re.compile("Cairo"))).to_have_count(0)
+        if takes_back:
+            member.get_by_role("button", name="Undo").click()
+            expect(member.get_by_role("link", name=re.compile("Cairo")).first).to_be_visible()
+    member.get_by_role("button", name="Archive", exact=True).click()
+    member.get_by_role("button", name="Recently deleted").click()
+    member.get_by_role("button", name=re.compile("^Restore .*Cairo")).click()
+    member.keyboard.press("Escape")
+    member.get_by_role("button", name="Back to chats").click()
     expect(member.get_by_role("link", name=re.compile("Cairo")).first).to_be_visible()
 
 

@@ -234,6 +234,9 @@ SAMPLES: dict[str, Sample] = {
     "api:conversations-messages": Sample(
         ids=_pk("conversation"), bodies=(_body(client_id="=c", text="=hello"),)
     ),
+    "api:conversations-deleted": Sample(),
+    "api:conversations-restore": Sample(ids=_pk("conversation"), reads=False),
+    "api:conversations-erase": Sample(ids=_pk("conversation"), reads=False),
     "api:conversations-export": Sample(ids=_pk("conversation")),
     "api:conversations-servers": Sample(ids=_pk("conversation")),
     "api:conversations-resources": Sample(ids=_pk("conversation")),

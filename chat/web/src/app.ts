@@ -38,11 +38,19 @@ export interface Toast {
 export const toasts = signal<Toast[]>([]);
 let toastCounter = 0;
 
-export function toast(text: string, tone: Toast["tone"] = "info", action: Toast["action"] = null): void {
+/** How long one can take back what was archived or deleted. */
+const UNDO_MS = 30_000;
+
+export function toast(
+  text: string,
+  tone: Toast["tone"] = "info",
+  action: Toast["action"] = null,
+  duration_ms = tone === "bad" || action ? 9000 : 4500,
+): void {
   toastCounter += 1;
   const id = toastCounter;
   toasts.value = [...toasts.value.slice(-2), { id, tone, text, action }];
-  setTimeout(() => dismissToast(id), tone === "bad" || action ? 9000 : 4500);
+  setTimeout(() => dismissToast(id), duration_ms);
 }
 
 export function dismissToast(id: number): void {
@@ -191,7 +199,11 @@ export async function changeConversation(
 ): Promise<void> {
   try {
     placeInList(await api.changeConversation(id, change));
-    if (change.is_archived !== undefined) toast(change.is_archived ? shell.archived : shell.unarchived, "ok");
+    if (change.is_archived !== undefined) {
+      const is_archived = !change.is_archived;
+      const undo = { label: shell.undo, run: () => void changeConversation(id, { is_archived }) };
+      toast(change.is_archived ? shell.archived : shell.unarchived, "ok", undo, UNDO_MS);
+    }
   } catch (error) {
     toast(messageOf(error), "bad");
   }
@@ -199,11 +211,24 @@ export async function changeConversation(
 
 export async function deleteConversation(id: string): Promise<void> {
   try {
+    const wasHere = place.value === id;
     await api.deleteConversation(id);
     forget(id);
-    toast(shell.deleted, "ok");
+    const undo = { label: shell.undo, run: () => void restoreConversation(id, wasHere) };
+    toast(shell.deleted, "ok", undo, UNDO_MS);
   } catch (error) {
     toast(messageOf(error), "bad");
+  }
+}
+
+export async function restoreConversation(id: string, opens = false): Promise<boolean> {
+  try {
+    placeInList(await api.restoreConversation(id));
+    if (opens) go(conversationPath(id));
+    return true;
+  } catch (error) {
+    toast(messageOf(error), "bad");
+    return false;
   }
 }
 

@@ -636,6 +636,7 @@ export interface Conversation {
   chosen_model: ChosenModel | null;
   is_pinned: boolean;
   is_archived: boolean;
+  deleted_at: string | null;
   /** The message that the shown path ends with. */
   leaf_id: string | null;
   forked_from: string | null;

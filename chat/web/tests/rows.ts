@@ -11,6 +11,7 @@ export function conversation(over: Partial<Conversation> = {}): Conversation {
     bud: { id: "b1", slug: "clerk", name: "Clerk", avatar: "🌿" },
     is_pinned: false,
     is_archived: false,
+    deleted_at: null,
     leaf_id: null,
     forked_from: null,
     status: "idle",

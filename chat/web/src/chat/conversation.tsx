@@ -15,6 +15,7 @@ import { FilesButton } from "../artifacts/button";
 import { ConversationMenu } from "../sidebar/row";
 import t from "../texts/chat";
 import common from "../texts/common";
+import shell from "../texts/shell";
 import { Icon } from "../ui/icon";
 import { pageTitle } from "../waiting/state";
 import { Composer } from "./composer";
@@ -86,6 +87,12 @@ export function ConversationView({ id }: { id: string }) {
             </p>
           )}
         </div>
+        {conversation?.is_archived && (
+          <span class="tag" data-tone="muted">
+            <Icon name="archive" />
+            {shell.archivedTag}
+          </span>
+        )}
         <UsageGauge />
         {isDemo && <DemoLabel />}
         {conversation && <FilesButton />}

@@ -99,6 +99,9 @@ export interface Api {
     },
   ): Promise<Conversation>;
   deleteConversation(id: string): Promise<void>;
+  deletedConversations(): Promise<Conversation[]>;
+  restoreConversation(id: string): Promise<Conversation>;
+  eraseConversation(id: string): Promise<void>;
   serversOf(id: string): Promise<Servers>;
   /** Those that a new conversation with a bud would use. */
   serversOfBud(budId: string): Promise<Servers>;
@@ -176,6 +179,9 @@ export function createApi(base: string, csrfToken: string, workspaceSlug: string
     fork: (messageId, clientId) => call("POST", `messages/${messageId}/fork/`, { client_id: clientId }),
     changeConversation: (id, change) => call("PATCH", `conversations/${id}/`, change),
     deleteConversation: (id) => call("DELETE", `conversations/${id}/`),
+    deletedConversations: () => call("GET", "conversations/deleted/"),
+    restoreConversation: (id) => call("POST", `conversations/${id}/restore/`),
+    eraseConversation: (id) => call("POST", `conversations/${id}/erase/`),
     serversOf: (id) => call("GET", `conversations/${id}/servers/`),
     serversOfBud: (budId) => call("GET", `buds/${budId}/servers/`),
     resources(id, search) {

@@ -97,6 +97,9 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
               event.preventDefault();
               const step = event.key === "ArrowDown" ? 1 : -1;
               setAt((now) => (found.length ? (now + step + found.length) % found.length : 0));
+            } else if (event.key === "Escape") {
+              event.preventDefault(); // the browser's own Escape only empties the field
+              onClose();
             } else if (event.key === "Enter") {
               event.preventDefault();
               open(found[at]);

@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import {
   boot,
   isSidebarOpen,
@@ -17,6 +17,7 @@ import { Icon } from "../ui/icon";
 import { useNow } from "../ui/time";
 import { UserMenu, WorkspaceSwitcher } from "./account";
 import { Bell } from "./bell";
+import { DeletedDialog } from "./deleted";
 import { groupByDay } from "./groups";
 import { ConversationRow } from "./row";
 
@@ -69,6 +70,7 @@ function ConversationList() {
 
 export function Sidebar() {
   const wasOpen = useRef(false);
+  const [showsDeleted, setShowsDeleted] = useState(false);
   useEffect(() => {
     // On a narrow screen the sidebar lies over the page: the focus goes in with it, and back to its button.
     if (isSidebarOpen.value) document.querySelector<HTMLElement>("#sidebar :is(a[href], button)")?.focus();
@@ -121,8 +123,18 @@ export function Sidebar() {
           <Bell />
         </div>
         <div class="sidebar-list">
+          {showsArchived.value && (
+            <div class="archive-head">
+              <h2>{t.archiveTitle}</h2>
+              <button type="button" class="btn btn-xs btn-quiet" onClick={() => setShowsDeleted(true)}>
+                <Icon name="trash" />
+                {t.recentlyDeleted}
+              </button>
+            </div>
+          )}
           <ConversationList />
         </div>
+        {showsDeleted && <DeletedDialog onClose={() => setShowsDeleted(false)} />}
         <div class="sidebar-foot">
           <button
             type="button"

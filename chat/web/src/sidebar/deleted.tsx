@@ -1,0 +1,78 @@
+import { useEffect, useState } from "preact/hooks";
+import { api, messageOf, restoreConversation, toast } from "../app";
+import common from "../texts/common";
+import t from "../texts/shell";
+import { Dialog } from "../ui/dialog";
+import { Icon } from "../ui/icon";
+import { ago } from "../ui/time";
+import type { Conversation } from "../wire";
+
+/** What was deleted and can be brought back. */
+export function DeletedDialog({ onClose }: { onClose: () => void }) {
+  const [rows, setRows] = useState<Conversation[] | null>(null);
+  const [problem, setProblem] = useState<string | null>(null);
+  const [asked, setAsked] = useState<string | null>(null);
+  useEffect(() => {
+    api.deletedConversations().then(setRows, (error) => setProblem(messageOf(error)));
+  }, []);
+  const drop = (id: string) => setRows((before) => (before ?? []).filter((row) => row.id !== id));
+  const restore = async (id: string) => {
+    if (await restoreConversation(id)) drop(id);
+  };
+  const erase = async (id: string) => {
+    if (asked !== id) {
+      setAsked(id); // the second press is the answer to "really?"
+      return;
+    }
+    try {
+      await api.eraseConversation(id);
+      drop(id);
+    } catch (error) {
+      toast(messageOf(error), "bad");
+    }
+  };
+  return (
+    <Dialog title={t.recentlyDeleted} onClose={onClose}>
+      <div class="grid gap-3 p-5 pt-3" aria-busy={rows === null}>
+        {problem && <p class="text-sm">{problem}</p>}
+        {rows === null && !problem && <p class="text-sm text-(--quiet)">{common.loading}</p>}
+        {rows && (
+          <p class="text-sm text-(--quiet)">{rows.length ? t.recentlyDeletedText : t.nothingDeleted}</p>
+        )}
+        <ul class="grid gap-1">
+          {rows?.map((row) => {
+            const title = row.title || common.newChat;
+            return (
+              <li key={row.id} class="deleted-row">
+                <span aria-hidden="true">{row.bud.avatar || "🌱"}</span>
+                <span class="min-w-0 grow">
+                  <span class="block truncate">{title}</span>
+                  <span class="block text-xs text-(--quiet)">
+                    {t.deletedAt(ago(Date.now() - Date.parse(row.deleted_at ?? "")))}
+                  </span>
+                </span>
+                <button
+                  type="button"
+                  class="btn btn-sm btn-outline-quiet"
+                  aria-label={t.restoreOf(title)}
+                  onClick={() => void restore(row.id)}
+                >
+                  <Icon name="archiveRestore" />
+                  {t.restore}
+                </button>
+                <button
+                  type="button"
+                  class={`btn btn-sm ${asked === row.id ? "btn-error" : "btn-quiet"}`}
+                  aria-label={asked === row.id ? t.reallyErase : t.eraseOf(title)}
+                  onClick={() => void erase(row.id)}
+                >
+                  {asked === row.id ? t.reallyErase : t.erase}
+                </button>
+              </li>
+            );
+          })}
+        </ul>
+      </div>
+    </Dialog>
+  );
+}
