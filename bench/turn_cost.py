@@ -14,6 +14,7 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -93,8 +94,8 @@ async def turns(ground: Ground, count: int = 40) -> list[Row]:
             bare, ours = Cost(), Cost()
             for number in range(WARM_UP // BLOCK + count // BLOCK):
                 is_warm = number >= WARM_UP // BLOCK
-                await _block(bare if is_warm else Cost(), lambda t=text: _bare(client, session, t))
-                await _block(ours if is_warm else Cost(), lambda t=text: _turn(ground, t))
+                await _block(bare if is_warm else Cost(), partial(_bare, client, session, text))
+                await _block(ours if is_warm else Cost(), partial(_turn, ground, text))
             done = count // BLOCK * BLOCK
             rows += [
                 Row(f"CPU of {name}", bare.cpu / done, ours.cpu / done, "ms", most),

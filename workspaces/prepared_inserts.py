@@ -87,9 +87,8 @@ class PreparedInsert(Generic[_Row]):
             if not is_ready and not (column.is_plain and type(value) in _PLAIN_VALUES):
                 value = column.field.get_db_prep_save(value, connection)
             if column.has_placeholder:
-                marks.append(
-                    column.field.get_placeholder(value, self._compiler(connection), connection)
-                )  # type: ignore[attr-defined]  # of few fields
+                field: Any = column.field  # few kinds of fields have this method
+                marks.append(field.get_placeholder(value, self._compiler(connection), connection))
             values.append(value)
         with connection.cursor() as cursor:
             cursor.execute(self._statement(connection, tuple(marks)), values)
@@ -107,7 +106,7 @@ class PreparedInsert(Generic[_Row]):
     def _compile(self, connection: BaseDatabaseWrapper, marks: tuple[str, ...]) -> str:
         quote = connection.ops.quote_name
         own = iter(marks)
-        names = ", ".join(quote(column.field.column) for column in self._columns)
+        names = ", ".join(quote(str(column.field.column)) for column in self._columns)
         places = ", ".join(
             next(own) if column.has_placeholder else "%s" for column in self._columns
         )

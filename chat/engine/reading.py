@@ -182,7 +182,9 @@ def _turn_with_people(workspace_id: UUID, turn_id: UUID) -> Any:
     membership = Membership.objects.across_workspaces().filter(
         workspace_id=OuterRef("workspace_id"), user_id=OuterRef("asked_by_id")
     )
-    rows = rows.select_related("conversation__bud__provider", "conversation__chosen_model__provider")
+    rows = rows.select_related(
+        "conversation__bud__provider", "conversation__chosen_model__provider"
+    )
     return rows.select_related("asked_by", "workspace").annotate(
         asker_role=Subquery(membership.values("role")),
         asker_is_auditor=Subquery(membership.values("is_auditor")),
