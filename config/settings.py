@@ -20,6 +20,8 @@ DEBUG = TRELLIS.debug
 assert TRELLIS.secret_key is not None
 SECRET_KEY = TRELLIS.secret_key.get_secret_value()
 ALLOWED_HOSTS = list(TRELLIS.allowed_hosts)
+# The name under which probes are answered: any of ours, without its wildcard.
+PROBED_HOST = next((name.lstrip(".*") for name in ALLOWED_HOSTS), "") or "localhost"
 ROOT_URLCONF = "config.urls"
 ASGI_APPLICATION = "config.asgi.application"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
@@ -63,6 +65,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "config.middleware.ProbeMiddleware",
     "config.middleware.StreamMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "config.middleware.ContentSecurityPolicyMiddleware",

@@ -2,7 +2,7 @@
 
     manage.py test            checks; all tests once, on PostgreSQL and Redis; on SQLite those that speak to each engine
                               in their own way; a short chaos run, the protocol's conformance suite, journeys in a browser
-    manage.py test --full     the same, with all tests on both engines
+    manage.py test --full     the same, with all tests on both engines, and the image's steps in a clean folder
     manage.py test --fast     for the inner loop: quick checks, tests of what changed, and tests without a database
     manage.py test ARGUMENTS  one run of pytest with these arguments
 
@@ -86,19 +86,19 @@ def _run_everything(folder: Path, *, is_full: bool) -> int:
     with ThreadPoolExecutor(1) as pool:
         # One after another beside the tests, so that no processor waits from here to the end.
         beside = pool.submit(_run_beside, [types, *_stages_beside(is_full=is_full)], folder)
-        results.append(_run_main(folder))
+        results.append(_run_main(folder, is_full=is_full))
         results += beside.result()
     return _summarise(results, time.monotonic() - start)
 
 
-def _run_main(folder: Path) -> Result:
+def _run_main(folder: Path, *, is_full: bool) -> Result:
     """Run every test, but the journeys, on PostgreSQL and Redis."""
     try:
         with _services(folder) as services:
             stage = Stage(
                 name="tests on PostgreSQL and Redis",
                 command=_pytest("tests", "--ignore=tests/e2e", "-n", PROCESSES),
-                environment=services,
+                environment={**services, **({"TRELLIS_FULL": "1"} if is_full else {})},
             )
             return _shown(stage, folder)
     except Exception as error:  # noqa: BLE001  whatever keeps a service from starting is a failed stage

@@ -23,6 +23,7 @@ import pytest
 
 from config.bootstrap import PYTHON, ROOT, VENV, child_environment
 from config.keys import generate_keys
+from tests.deploy.packages import command_of
 from tests.patience import PATIENCE
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.redis]
@@ -163,15 +164,17 @@ def is_ready(port: int) -> bool:
 
 
 def test_one_installation_of_many_processes(installation: Installation) -> None:
-    """REL-22: what is asked at one process is answered at the other; each stops cleanly when told to."""
+    """REL-22, REL-395: as the compose file starts them. What is asked at one process is answered at the other; each stops cleanly when told to."""
     installation.manage("migrate", "--verbosity", "0")
     installation.manage("seed_demo")
     for number, port in enumerate(installation.ports):
-        address = ("-b", "127.0.0.1", "-p", str(port))
-        installation.start(f"server{number}", "daphne", *address, "config.asgi:application")
-    installation.start("worker", "celery", "-A", "config", "worker", "--concurrency", "1")
-    schedule = str(installation.folder / "beat")
-    installation.start("beat", "celery", "-A", "config", "beat", "-s", schedule)
+        here = {"0.0.0.0": "127.0.0.1", "8000": str(port)}
+        server = [here.get(word, word) for word in command_of("server-1")]
+        installation.start(f"server{number}", *server)
+    one_child = {"4": "1"}
+    installation.start("worker", *[one_child.get(word, word) for word in command_of("worker")])
+    kept = {"/tmp/schedule": str(installation.folder / "beat")}
+    installation.start("beat", *[kept.get(word, word) for word in command_of("scheduler")])
     for port in installation.ports:
         installation.until(f"readiness of {port}", lambda port=port: is_ready(port))  # type: ignore[misc]
 

@@ -1,0 +1,1 @@
+"""What is handed to people who run Trellis on many machines: image, compose file, chart, units."""

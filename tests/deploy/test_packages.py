@@ -1,0 +1,200 @@
+"""Image, compose file, chart and units: that they fit together, name real settings, and give a process no more than it needs."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from configparser import ConfigParser
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+from django.test import Client
+
+from config.bootstrap import VENV, child_environment
+from config.env import ROOT, Environment
+from tests.deploy.packages import DEPLOY, OURS, command_of, services
+
+CHART = DEPLOY / "helm" / "trellis"
+KUBERNETES = "1.29"
+"""The oldest that the chart says it works with."""
+SETTINGS = {str(field.validation_alias) for field in Environment.model_fields.values()}
+SECRETS = {
+    *("SECRET_KEY", "TRELLIS_ENCRYPTION_KEYS", "TRELLIS_AUDIT_KEY", "TRELLIS_AUDIT_SIGNING_KEYS"),
+    *("DATABASE_URL", "REDIS_URL", "EMAIL_HOST_PASSWORD"),
+}
+
+
+def rendered(*options: str) -> list[dict[str, Any]]:
+    """The chart as the cluster gets it."""
+    helm = str(VENV / "bin" / "helm")
+    done = subprocess.run(
+        [helm, "template", "trellis", str(CHART), *options],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env=child_environment(),
+    )
+    assert done.returncode == 0, done.stderr
+    return [one for one in yaml.safe_load_all(done.stdout) if one]
+
+
+def pods(documents: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Name of a workload → the specification of its pods."""
+    return {
+        one["metadata"]["name"]: one["spec"]["template"]["spec"]
+        for one in documents
+        if one["kind"] in {"Deployment", "Job"}
+    }
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--set", "server.autoscaling.enabled=false,ingress.enabled=false"),
+        ("--set", "storage.existingClaim=mine,networkPolicy.enabled=false"),
+        ("--set", "image.tag=2.0,imagePullSecrets[0].name=pull,ingress.className=nginx"),
+    ],
+)
+def test_the_chart_is_what_kubernetes_takes(options: tuple[str, ...]) -> None:
+    """REL-395: every object against the schema of the oldest version that is promised, unknown fields refused."""
+    for document in rendered(*options):
+        kubernetes_validate.validate(document, KUBERNETES, strict=True)
+
+
+def test_the_chart_asks_for_what_the_product_needs_and_no_more() -> None:
+    """SEC-332: not root, nothing to write but data and scratch, no token, no secret in clear; probes and room to drain."""
+    documents = rendered()
+    kinds = {one["kind"] for one in documents}
+    assert kinds >= {
+        *("Deployment", "Service", "Job", "PodDisruptionBudget", "HorizontalPodAutoscaler"),
+        *("Ingress", "NetworkPolicy", "PersistentVolumeClaim"),
+    }
+    assert "Secret" not in kinds
+    for name, pod in pods(documents).items():
+        assert pod["automountServiceAccountToken"] is False, name
+        assert pod["securityContext"]["runAsNonRoot"] is True, name
+        [container] = pod["containers"]
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+        assert {one["name"] for one in container["env"]} <= SETTINGS - SECRETS
+        assert container["envFrom"] == [{"secretRef": {"name": "trellis"}}]
+        assert {one["mountPath"] for one in container["volumeMounts"]} == {"/data", "/tmp"}
+        assert container["resources"]["limits"]["memory"]
+        drain = next(one["value"] for one in container["env"] if one["name"] == "DRAIN_SECONDS")
+        assert pod["terminationGracePeriodSeconds"] > float(drain) + 2
+    server = pods(documents)["trellis-server"]["containers"][0]
+    assert server["livenessProbe"]["httpGet"]["path"] == "/healthz"
+    assert server["readinessProbe"]["httpGet"]["path"] == "/readyz"
+
+
+def test_image_compose_file_chart_and_units_run_the_same_processes() -> None:
+    """REL-395: one command for each kind of process, and each of its programs is in the environment."""
+    chart = {name: pod["containers"][0]["command"] for name, pod in pods(rendered()).items()}
+    image = json.loads(_containerfile("CMD")[-1])
+    server = command_of("server-1")
+    assert image == server == command_of("server-2") == chart["trellis-server"]
+    assert command_of("worker") == chart["trellis-worker"]
+    assert command_of("scheduler") == chart["trellis-scheduler"]
+    assert command_of("migrate") == chart["trellis-migrate"]
+    for name in OURS:
+        assert (VENV / "bin" / command_of(name)[0]).exists(), name
+    units = {path.stem.rstrip("@"): _exec_start(path) for path in DEPLOY.glob("systemd/*.service")}
+    assert units["trellis-server"] == [*server[:1], "-b", "127.0.0.1", "-p", "%i", *server[5:]]
+    assert units["trellis-worker"] == command_of("worker")
+    assert units["trellis-migrate"] == command_of("migrate")
+    assert units["trellis-scheduler"][:4] == command_of("scheduler")[:4]
+
+
+def test_the_compose_file_gives_ours_no_more_than_they_need() -> None:
+    """SEC-332: the same walls as the chart, and only settings that exist."""
+    for name in OURS:
+        service = services()[name]
+        assert service["read_only"] is True, name
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert set(service["environment"]) <= SETTINGS, name
+    assert [name for name in services() if "ports" in services()[name]] == ["caddy"]
+    example = (DEPLOY / ".env.example").read_text()
+    named = set(re.findall(r"^(\w+)=", example, re.MULTILINE))
+    asked = set(re.findall(r"\$\{(\w+)", (DEPLOY / "compose.yaml").read_text()))
+    assert asked <= named
+    assert named - SETTINGS == asked
+
+
+def test_probes_are_answered_whatever_host_they_name(client: Client, db: None) -> None:
+    """REL-395: a probe asks the pod's own address, which no setting names."""
+    assert client.get("/healthz", headers={"host": "10.0.0.7:8000"}).status_code == 200
+    assert client.get("/readyz", headers={"host": "10.0.0.7:8000"}).status_code == 200
+
+
+def test_the_image_is_not_root_and_says_how_it_is() -> None:
+    """SEC-332: the steps' order matters: what comes after USER runs without rights."""
+    assert _containerfile("USER") == ["10001:10001"]
+    assert "/healthz" in _containerfile("HEALTHCHECK")[0]
+    assert not set(_ignored()) & {"config", "chat", "audit", "mcp_servers", "workspaces", "deploy"}
+
+
+@pytest.mark.skipif("TRELLIS_FULL" not in os.environ, reason="runs with test --full")
+def test_every_step_of_the_image_works_in_a_clean_folder(tmp_path: Path) -> None:
+    """REL-395: without a container engine: the files that are copied, then each RUN of the first stage."""
+    app = tmp_path / "app"
+    shutil.copytree(ROOT, app, ignore=shutil.ignore_patterns(*_ignored(), ".git"), symlinks=True)
+    first_stage = (DEPLOY / "Containerfile").read_text().split("\nFROM ")[1]
+    steps = re.findall(r"^RUN (.+)$", first_stage, re.MULTILINE)
+    assert len(steps) > 1
+    # The machine's ways to the package indexes, and nothing of these tests.
+    ours = SETTINGS | {"DJANGO_SETTINGS_MODULE"}
+    outside = {name: value for name, value in os.environ.items() if name not in ours}
+    for step in steps:
+        done = subprocess.run(
+            ["/bin/sh", "-c", step],
+            cwd=app,
+            env=outside,
+            capture_output=True,
+            text=True,
+            timeout=1_500,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+    said = subprocess.run(
+        [app / ".venv" / "bin" / "python", "manage.py", "check"],
+        cwd=app,
+        env={**outside, "TRELLIS_DATA_DIR": str(tmp_path / "data")},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert said.returncode == 0, said.stderr
+    assert (app / "staticfiles" / "web" / "manifest.json").exists()
+
+
+def _containerfile(word: str) -> list[str]:
+    text = (DEPLOY / "Containerfile").read_text().replace("\\\n", " ")
+    return re.findall(rf"^{word} (.+)$", text, re.MULTILINE)
+
+
+def _ignored() -> list[str]:
+    lines = (ROOT / ".containerignore").read_text().splitlines()
+    return [line.removeprefix("**/") for line in lines if line]
+
+
+def _exec_start(path: Path) -> list[str]:
+    unit = ConfigParser(interpolation=None, strict=False)
+    unit.optionxform = str  # type: ignore[assignment,method-assign]  # names of units have capitals
+    unit.read(path)
+    program, *arguments = unit["Service"]["ExecStart"].split()
+    assert program.startswith("/opt/trellis/.venv/bin/")
+    assert unit["Service"]["NoNewPrivileges"] == "yes"
+    return [Path(program).name, *arguments]
