@@ -84,6 +84,10 @@ async def turns(ground: Ground, count: int = 40) -> list[Row]:
     from mcp import Client
     from openai import AsyncOpenAI
 
+    from workspaces.announcements import serve_from
+
+    # As in a serving process: else each announcement goes to Redis over a connection of its own.
+    serve_from(asyncio.get_running_loop())
     client = AsyncOpenAI(base_url=ground.model_url, api_key="x", max_retries=0)
     rows: list[Row] = []
     async with Client(ground.tools_url) as session:
