@@ -20,7 +20,7 @@ def enter(page: Page, email: str) -> None:
 def open_chat(page: Page, bud: str, question: str) -> None:
     """Begin a conversation with a bud by writing to it."""
     page.goto("/w/demo/")
-    page.get_by_role("button", name=bud, exact=False).first.click()
+    page.locator(".bud-card").get_by_role("button", name=bud).first.click()
     say(page, question)
     page.wait_for_url("**/c/**")
 

@@ -285,8 +285,8 @@ def test_conversations_are_found_renamed_and_deleted(member: Page) -> None:
     expect(member.get_by_role("link", name=re.compile("Cairo")).first).to_be_visible()
     for takes_back in (True, False):
         member.get_by_role("button", name=re.compile("^More for .*Cairo")).first.click()
-        member.get_by_role("button", name="Delete").click()
-        member.get_by_role("dialog").get_by_role("button", name="Delete").click()
+        member.get_by_role("button", name="Delete", exact=True).click()
+        member.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).click()
         expect(member.get_by_role("link", name=re.compile("Cairo"))).to_have_count(0)
         if takes_back:
             member.get_by_role("button", name="Undo").click()

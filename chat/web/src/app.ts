@@ -214,6 +214,8 @@ export async function deleteConversation(id: string): Promise<void> {
     const wasHere = place.value === id;
     await api.deleteConversation(id);
     forget(id);
+    // What could be undone before may be about this conversation, and there is no way to change it now.
+    toasts.value = toasts.value.filter((other) => other.action === null);
     const undo = { label: shell.undo, run: () => void restoreConversation(id, wasHere) };
     toast(shell.deleted, "ok", undo, UNDO_MS);
   } catch (error) {
