@@ -89,12 +89,15 @@ def app(
     if request.actor.role is None:
         # The platform's owner may enter every admin, but talks only where they are a member.
         return redirect("workspaces:open_admin", workspace_slug=workspace.slug)
-    title = ""
-    if conversation_id is not None:
-        rows = Conversation.objects.for_workspace(workspace).visible_to(request.user)
-        title = str(rows.fetch(conversation_id))
+    rows = Conversation.objects.for_workspace(workspace).visible_to(request.user)
+    found = rows.find(conversation_id) if conversation_id is not None else None
+    # Of one that is not there the chat itself says so, with all the others at hand.
+    is_missing = conversation_id is not None and found is None
     return render(
-        request, "chat/app.html", {"boot": _boot(request, conversation_id), "title": title}
+        request,
+        "chat/app.html",
+        {"boot": _boot(request, conversation_id), "title": str(found) if found else ""},
+        status=404 if is_missing else 200,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
@@ -101,7 +102,8 @@ def _markdown(title: str, bud: str, entries: list[dict[str, Any]]) -> str:
     parts = [f"# {title}", f"With {bud}."]
     for entry in entries:
         who = "You" if entry["role"] == MessageRole.USER else bud
-        parts.append(f"## {who}, {entry['created_at']}")
+        said_at = datetime.fromisoformat(entry["created_at"])
+        parts.append(f"## {who}, {said_at:%d %B %Y, %H:%M} UTC")
         if entry["text"]:
             parts.append(entry["text"])
         if entry["attachments"]:

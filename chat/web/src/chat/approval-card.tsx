@@ -214,10 +214,10 @@ export function ApprovalCard({ call }: { call: ToolCall }) {
                 </>
               }
             >
-              <MenuButton icon="check" onClick={() => act("approve", { remember: "conversation" })}>
+              <MenuButton icon="compose" onClick={() => act("approve", { remember: "conversation" })}>
                 {t.alwaysHere}
               </MenuButton>
-              <MenuButton icon="check" onClick={() => act("approve", { remember: "everywhere" })}>
+              <MenuButton icon="wrench" onClick={() => act("approve", { remember: "everywhere" })}>
                 {t.alwaysEverywhere}
               </MenuButton>
             </Menu>
