@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 import pytest
@@ -66,6 +67,14 @@ def test_pages_look_right_and_are_accessible(new_context: NewContext, width: str
     enter(page, MEMBER)
     expect(page.get_by_text("Clock").first).to_be_visible()
     check(page, "home")
+    page.get_by_role("textbox", name="Message").fill("/")
+    expect(page.get_by_role("listbox", name="Commands and prompts")).to_be_visible()
+    check(page, "commands")
+    page.get_by_role("textbox", name="Message").fill("")
+    page.keyboard.press("Control+Shift+M")
+    expect(page.get_by_role("dialog", name="Bud and model")).to_be_visible()
+    check(page, "chooser")
+    page.keyboard.press("Escape")
     open_chat(page, "Clock", "What time is it in Tokyo?")
     expect(page.locator("article.answer").last).to_contain_text("In Tokyo it is now")
     expect_idle(page)
@@ -75,6 +84,12 @@ def test_pages_look_right_and_are_accessible(new_context: NewContext, width: str
     say(page, "And then, when that is done, tell me which notes are left")
     expect(page.get_by_role("region", name="Waiting messages")).to_be_visible()
     check(page, "waiting")
+    page.get_by_role("button", name=re.compile("^Waiting for you: ")).click()
+    expect(
+        page.get_by_role("dialog", name="Waiting for you").locator(".approval")
+    ).not_to_have_count(0)
+    check(page, "waiting-list")
+    page.keyboard.press("Escape")
     page.get_by_role("button", name="Stop").click()
     page.goto("/account/tokens/")
     check(page, "tokens")
