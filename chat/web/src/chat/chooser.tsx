@@ -83,16 +83,17 @@ function RowFace({ row, isCurrent }: { row: Row; isCurrent: boolean }) {
 /** Buds and models in one list: type, arrow keys, Enter. */
 export function ChooserDialog({ kind, onClose }: { kind: Chooser; onClose: () => void }) {
   const [typed, setTyped] = useState("");
-  const [at, setAt] = useState(0);
+  const [chosenAt, setAt] = useState(0);
   const bud = answeringBud.value;
   const rows = rowsOf(kind, typed, bud);
+  // The mouse may rest on a row that is filtered out.
+  const at = Math.max(0, Math.min(chosenAt, rows.length - 1));
   const isCurrent = (row: Row): boolean => {
     if (row.bud) return row.bud.id === bud?.id;
     const chosen = answeringModel.value;
     return chosen ? isSameModel(row.model, chosen) : bud !== undefined && isOfBud(row.model, bud);
   };
   useEffect(() => void loadModels(), []);
-  useEffect(() => setAt(0), [typed]);
   useEffect(() => {
     document.getElementById(rows[at]?.key ?? "")?.scrollIntoView({ block: "nearest" });
   }, [at]);
@@ -119,11 +120,14 @@ export function ChooserDialog({ kind, onClose }: { kind: Chooser; onClose: () =>
           autocomplete="off"
           autofocus
           value={typed}
-          onInput={(event) => setTyped(event.currentTarget.value)}
+          onInput={(event) => {
+            setTyped(event.currentTarget.value);
+            setAt(0);
+          }}
           onKeyDown={(event) => {
             if (event.key === "ArrowDown" || event.key === "ArrowUp") {
               const step = event.key === "ArrowDown" ? 1 : -1;
-              setAt((now) => (rows.length ? (now + step + rows.length) % rows.length : 0));
+              setAt(rows.length ? (at + step + rows.length) % rows.length : 0);
             } else if (event.key === "Enter") choose(rows[at]);
             else if (event.key === "Escape") onClose();
             else return;

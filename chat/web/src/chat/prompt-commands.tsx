@@ -48,9 +48,10 @@ export function useCommands(conversationId: string | undefined, text: string): C
   }, [isTyping, conversationId, prompts]);
   useEffect(() => setAt(0), [typed]);
   const isOpen = typed !== null && dismissed !== text;
+  const shown = isOpen ? [...matchingCommands(typed), ...matching(prompts ?? [], typed)] : null;
   return {
-    shown: isOpen ? [...matchingCommands(typed), ...matching(prompts ?? [], typed)] : null,
-    at,
+    shown,
+    at: Math.max(0, Math.min(at, (shown?.length ?? 0) - 1)),
     setAt,
     dismiss: () => setDismissed(text),
   };
