@@ -25,6 +25,7 @@ RANGES: dict[str, tuple[str, timedelta | None]] = {
 DEFAULT_RANGE = "24h"
 REFUSED, FAILED, ENDED = "refused", "failed", "ended"
 """Outcomes of the filter only: nothing was sent; a call ended and not well; a call ended or was refused."""
+ENTRIES: Final = "entries"
 MAX_LENGTH = 256
 _ACTIONS = frozenset(action.value for action in Action)
 _OUTCOMES = frozenset({*(outcome.value for outcome in Outcome), REFUSED, FAILED, ENDED})
@@ -103,6 +104,8 @@ class EntryFilter:
     most: Mapping[str, int] = field(default_factory=dict)
     words: str = ""
     """Searched in arguments and results; only for those who may read them."""
+    show: str = ""
+    """A row for each call, or ENTRIES: a row for each entry."""
     sort: str = "time"
     is_ascending: bool = False
     typed: Mapping[str, str] = field(default_factory=dict)
@@ -120,6 +123,11 @@ class EntryFilter:
     def has_more(self) -> bool:
         """Whether a condition is set that stands behind "More filters"."""
         return bool(self.equal or self.begins or self.least or self.most)
+
+    @property
+    def shows_calls(self) -> bool:
+        """Whether the entries of a call are one row."""
+        return self.show != ENTRIES
 
     @property
     def sort_column(self) -> str:
@@ -151,7 +159,7 @@ NAMES: Final = (
     *CHOICES,
     "ip",
     *(f"{name}_{end}" for name in NUMBERS for end in ("min", "max")),
-    *("sort", "order"),
+    *("sort", "order", "show"),
 )
 
 
@@ -193,6 +201,8 @@ def read_filter(given: Mapping[str, str], *, now: datetime) -> EntryFilter:
     if sort not in SORTS:
         errors.append("The entries cannot be sorted by that.")
         sort = "time"
+    if typed["show"] not in {"", ENTRIES}:
+        errors.append("The list shows calls or entries, nothing else.")
     return EntryFilter(
         range=chosen,
         since=since,
@@ -207,6 +217,7 @@ def read_filter(given: Mapping[str, str], *, now: datetime) -> EntryFilter:
         least=least,
         most=most,
         words=typed["words"],
+        show=typed["show"],
         sort=sort,
         is_ascending=typed["order"] == "asc",
         typed=typed,

@@ -26,6 +26,7 @@ BOTH_ENGINES: Final = (
     "tests/workspaces/test_backups.py",
     # SQL of each engine's own: search, percentiles, streamed reads, JSON, statements that are prepared or counted.
     "tests/audit/test_api.py",
+    "tests/audit/test_calls.py",
     "tests/audit/test_exports.py",
     "tests/audit/test_reports.py",
     "tests/audit/test_retention.py",

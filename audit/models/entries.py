@@ -154,7 +154,9 @@ class AuditEntry(InsertedOften):
         ordering = ["-id"]
         indexes = [
             models.Index(fields=["workspace_id", "-id"], name="audit_by_time"),
-            models.Index(fields=["call_id"], name="audit_by_call"),
+            models.Index(
+                fields=["call_id", "workspace_id", "created_at", "id"], name="audit_of_call"
+            ),
             _index("moment"),
             *(_index(*names) for names in _FOUND_BY),
             *(_index(name, column, where=~models.Q(**{column: ""})) for name, column in _NAMED),

@@ -1,5 +1,6 @@
 """The read side of the log: queries into typed values. Every one begins at the workspace's door."""
 
+from audit.reports.calls import CallRow, CallState, rows_of
 from audit.reports.charts import Chart, Series, Totals, chart_of, totals_of
 from audit.reports.entries import (
     Choices,
@@ -9,10 +10,19 @@ from audit.reports.entries import (
     related_to,
 )
 from audit.reports.overview import Overview, overview_of
-from audit.reports.searching import PAGE_SIZE, Page, matching, may_search, page_of
+from audit.reports.searching import (
+    PAGE_SIZE,
+    Page,
+    first_of_calls,
+    matching,
+    may_search,
+    page_of,
+)
 
 __all__ = [
     "PAGE_SIZE",
+    "CallRow",
+    "CallState",
     "Chart",
     "Choices",
     "Overview",
@@ -22,11 +32,13 @@ __all__ = [
     "chart_of",
     "choices_of",
     "entries_of",
+    "first_of_calls",
     "matching",
     "may_search",
     "may_see_bodies",
     "overview_of",
     "page_of",
     "related_to",
+    "rows_of",
     "totals_of",
 ]

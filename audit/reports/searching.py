@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import BooleanField, F, Func, Q, Value
-from django.db.models.expressions import RawSQL
+from django.db.models import BooleanField, Case, Exists, F, Func, OuterRef, Q, Value, When
 
 from audit.actions import Action, Outcome
 from audit.filters import ENDED, FAILED, REFUSED, EntryFilter
@@ -26,11 +25,11 @@ if TYPE_CHECKING:
 PAGE_SIZE = 50
 FREQUENT = 5_000
 """Words that more entries hold are searched along the order of the page."""
-# As the expression of the index in migration 0009.
 _WORDS = (
-    "to_tsvector('simple', audit_auditentry.arguments_preview || ' ' || audit_auditentry.result_preview)"
+    "to_tsvector('simple', {0}arguments_preview || ' ' || {0}result_preview)"
     " @@ websearch_to_tsquery('simple', %s)"
 )
+"""As the expression of the index of words; of which table stands in front of the columns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,19 +51,47 @@ def matching(
     Words are searched in previews, so only for an actor who may read those: for others the filter finds nothing,
     whatever is in them, and nothing can be guessed by asking.
     """
+    return rows.filter(_fits(wanted, actor))
+
+
+def first_of_calls(
+    rows: WorkspaceQuerySet[AuditEntry],
+    wanted: EntryFilter,
+    *,
+    actor: Actor | None = None,
+    also: Q | None = None,
+) -> WorkspaceQuerySet[AuditEntry]:
+    """Narrow entries to a filter, and of each call to its first entry that fits: one row for a call.
+
+    The first one stays the first whatever is written later, so a call keeps its place while people turn pages.
+
+    Args:
+        also: what has to hold besides the filter. `rows` has to be the whole workspace: see below.
+    """
+    fits = _fits(wanted, actor) & (also or Q())
+    of_call = rows.filter(call_id=OuterRef("call_id"))
+    moment = ("created_at", "id")
+    earlier = of_call.filter(beyond("<", moment, [OuterRef(name) for name in moment]))
+    if fits:
+        # In a CASE no index serves it, so that the few entries of the call are read, and not all others that fit.
+        earlier = earlier.filter(Case(When(fits, then=True), default=False))
+    return rows.filter(fits).filter(~Exists(earlier))
+
+
+def _fits(wanted: EntryFilter, actor: Actor | None) -> Q:
+    found = _conditions(wanted)
     if wanted.since:
-        rows = rows.filter(created_at__gte=wanted.since)
+        found &= Q(created_at__gte=wanted.since)
     if wanted.until:
-        rows = rows.filter(created_at__lt=wanted.until)
-    rows = rows.filter(_conditions(wanted))
+        found &= Q(created_at__lt=wanted.until)
     if wanted.words:
-        rows = _with_words(rows, wanted.words, actor) if may_search(actor) else rows.none()
+        found &= _has_words(wanted.words, actor) if may_search(actor) else Q(pk__in=[])
     if wanted.leaves_out_empty:
         is_text = wanted.sort_column in {"server_name", "tool_name", "outcome"}
         # As ranges of the index that is sorted by: what is empty would else be read and thrown away.
         there = {f"{wanted.sort_column}__gt": ""} if is_text else {f"{wanted.sort_column}__gte": 0}
-        rows = rows.filter(**there)
-    return rows
+        found &= Q(**there)
+    return found
 
 
 def _conditions(wanted: EntryFilter) -> Q:
@@ -110,22 +137,18 @@ def is_frequent(workspace_id: UUID, words: str) -> bool:
     return len(_found_by_words(workspace_id, words)) > FREQUENT
 
 
-def _with_words(
-    rows: WorkspaceQuerySet[AuditEntry], words: str, actor: Actor | None
-) -> WorkspaceQuerySet[AuditEntry]:
+def _has_words(words: str, actor: Actor | None) -> Q:
     if connection.vendor != "postgresql":
         found = Q()
         for word in words.split():
             found &= Q(arguments_preview__icontains=word) | Q(result_preview__icontains=word)
-        return rows.filter(found)
+        return found
     if actor is None or actor.workspace_id is None:
-        return rows.none()
+        return Q(pk__in=[])
     # The planner cannot know how rare a word is, and would read the log from its end to find it. Rare ones are looked
     # up in the index of words first; frequent ones are soon met in the order of the page.
     ids = _found_by_words(actor.workspace_id, words)
-    if len(ids) <= FREQUENT:
-        return rows.filter(pk__in=ids)
-    return rows.filter(RawSQL(_WORDS, [words], output_field=BooleanField()))  # noqa: S611 - a constant; the words are a parameter
+    return Q(pk__in=ids) if len(ids) <= FREQUENT else Q(_HasWords(words))
 
 
 def _found_by_words(workspace_id: UUID, words: str) -> list[UUID]:
@@ -133,11 +156,26 @@ def _found_by_words(workspace_id: UUID, words: str) -> list[UUID]:
         return []
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT id FROM (SELECT id, workspace_id FROM audit_auditentry WHERE {_WORDS} OFFSET 0) found "  # noqa: S608 - a constant
+            f"SELECT id FROM (SELECT id, workspace_id FROM audit_auditentry WHERE {_WORDS.format('')} OFFSET 0) found "  # noqa: S608 - a constant
             "WHERE workspace_id = %s LIMIT %s",
             [words, workspace_id, FREQUENT + 1],
         )
         return [pk for (pk,) in cursor.fetchall()]
+
+
+class _HasWords(Func):
+    """Whether the previews hold words, which the database answers from its index of words."""
+
+    output_field = BooleanField()
+    conditional = True
+
+    def __init__(self, words: str) -> None:
+        super().__init__(F("arguments_preview"))
+        self.words = words
+
+    def as_sql(self, compiler: Any, connection: Any, **_extra: Any) -> tuple[str, list[Any]]:  # type: ignore[override]
+        column, _ = compiler.compile(self.source_expressions[0])
+        return _WORDS.format(column.rpartition(".")[0] + "."), [self.words]
 
 
 class _Beyond(Func):
@@ -146,7 +184,7 @@ class _Beyond(Func):
     output_field = BooleanField()
     conditional = True
 
-    def __init__(self, sign: str, left: Sequence[F], right: Sequence[Value]) -> None:
+    def __init__(self, sign: str, left: Sequence[F], right: Sequence[Value | F]) -> None:
         super().__init__(*left, *right)
         self.sign = sign
         self.half = len(left)
@@ -164,7 +202,10 @@ class _Beyond(Func):
 def beyond(sign: str, columns: Sequence[str], key: Sequence[Any]) -> _Beyond:
     """Give the condition that an entry stands behind (">") or before ("<") a key of those columns."""
     fields: list[Any] = [AuditEntry._meta.get_field(name) for name in columns]
-    values = [Value(value, output_field=field) for value, field in zip(key, fields, strict=True)]
+    values = [
+        value if isinstance(value, F) else Value(value, output_field=field)
+        for value, field in zip(key, fields, strict=True)
+    ]
     return _Beyond(sign, [F(name) for name in columns], values)
 
 

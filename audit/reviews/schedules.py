@@ -139,7 +139,9 @@ def filter_of(query: str, *, now: datetime) -> EntryFilter:
     from django.http import QueryDict
 
     given: QueryDict = QueryDict(query)
-    names = [name for name in NAMES if name not in {"range", "since", "until", "sort", "order"}]
+    names = [
+        name for name in NAMES if name not in {"range", "since", "until", "sort", "order", "show"}
+    ]
     return read_filter({name: given.get(name, "") for name in names} | {"range": "all"}, now=now)
 
 

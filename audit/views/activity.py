@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from allauth.account.decorators import login_required
+from django.db.models import Q
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -22,6 +23,7 @@ from audit.reports.overview import platform_rows
 from audit.rollups.reading import Span
 from audit.views.entry import bodies_of, changes_of, facts_of
 from audit.views.parts import described, workspace_of
+from audit.views.rows import shown_rows
 from workspaces.models import Workspace
 
 if TYPE_CHECKING:
@@ -41,8 +43,9 @@ def activity(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     now = timezone.now()
     given = {name: request.GET.get(name, "") for name in ("range", "tool", "action")}
     wanted = read_filter({"range": "30d"} | {k: v for k, v in given.items() if v}, now=now)
+    rows = AuditEntry.objects.for_workspace(workspace_of(request))
     page = reports.page_of(
-        reports.matching(_own(request), wanted),
+        reports.first_of_calls(rows, wanted, also=Q(actor_id=request.user.pk)),
         before=request.GET.get("before"),
         after=request.GET.get("after"),
     )
@@ -60,7 +63,8 @@ def activity(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
             {"label": label} for label in ("When", "What", "Server", "Who", "Outcome", "Took")
         ],
         "is_by_time": True,
-        "entries": [described(entry) for entry in page.entries],
+        "entries": page.entries,
+        "rows": shown_rows(page.entries, _own(request), as_calls=True, now=now),
         "newer_url": neighbour("before", page.before),
         "older_url": neighbour("after", page.after),
     }

@@ -19,6 +19,7 @@ from audit.actions import Action, Outcome
 from audit.filters import (
     CHOICES,
     ENDED,
+    ENTRIES,
     FAILED,
     IDS,
     NUMBERS,
@@ -31,7 +32,8 @@ from audit.filters import (
 )
 from audit.models import SavedView
 from audit.views.header import header_of, saved_views
-from audit.views.parts import described, workspace_of
+from audit.views.parts import workspace_of
+from audit.views.rows import shown_rows
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -54,8 +56,9 @@ def entries(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     rows = reports.entries_of(workspace.pk, actor=request.actor)
     now = timezone.now()
     wanted = read_filter(request.GET.dict(), now=now)
+    narrow = reports.first_of_calls if wanted.shows_calls else reports.matching
     page = reports.page_of(
-        reports.matching(rows, wanted, actor=request.actor),
+        narrow(rows, wanted, actor=request.actor),
         sort=wanted.sort_column,
         is_ascending=wanted.is_ascending,
         before=request.GET.get("before"),
@@ -69,7 +72,8 @@ def entries(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         "filters_active": wanted.is_narrowed,
         "columns": _columns(audit_url, wanted),
         "is_by_time": wanted.sort == "time" and not wanted.is_ascending,
-        "entries": [described(entry) for entry in page.entries],
+        "entries": page.entries,
+        "rows": shown_rows(page.entries, rows, as_calls=wanted.shows_calls, now=now),
         "newer_url": _page_url(audit_url, wanted, "before", page.before),
         "older_url": _page_url(audit_url, wanted, "after", page.after),
     }
@@ -83,6 +87,15 @@ def entries(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         "overview": overview,
         "chart": overview.chart.as_json() if overview.chart else None,
         "totals": overview.totals,
+        "shows_calls": wanted.shows_calls,
+        "show_links": [
+            (gettext("Calls"), f"{audit_url}?{wanted.as_query(show='')}", wanted.shows_calls),
+            (
+                gettext("Every entry"),
+                f"{audit_url}?{wanted.as_query(show=ENTRIES)}",
+                not wanted.shows_calls,
+            ),
+        ],
         "sorted_by": "" if wanted.sort == "time" else SORTS[wanted.sort][0].lower(),
         "leaves_out_empty": wanted.leaves_out_empty,
         "views": saved_views(request, SavedView.Page.LOG),

@@ -26,6 +26,7 @@ from audit.rollups import ERROR
 from audit.rollups.reading import Span
 from audit.views.header import header_of, saved_views
 from audit.views.parts import described, workspace_of
+from audit.views.rows import spoken_time
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -290,11 +291,4 @@ def _choices(wanted: EntryFilter, workspace_id: UUID) -> dict[str, Any]:
 
 
 def _time(milliseconds: int | None) -> str:
-    if milliseconds is None:
-        return "–"
-    if milliseconds < 10_000:
-        return f"{milliseconds:,} ms"
-    seconds = milliseconds / 1000
-    if seconds < 600:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 36_000 else f"{seconds / 3600:.0f} h"
+    return "–" if milliseconds is None else spoken_time(milliseconds)

@@ -241,7 +241,7 @@ def test_a_sign_off_needs_a_time_that_has_passed(tenant: Tenant) -> None:
 def test_words_are_searched_only_by_those_who_may_read_them(tenant: Tenant) -> None:
     """SEC-105: an admin cannot guess what calls held by asking for it; nor by exporting or the page's numbers."""
     a_call(tenant)
-    query = f"?range=1h&words={SECRET_ARGUMENT}"
+    query = f"?range=1h&show=entries&words={SECRET_ARGUMENT}"
     assert len(tenant.client("auditor").get(url(tenant) + query).context["entries"]) == 2
     assert tenant.client("auditor").get(url(tenant) + query).context["overview"].entries == 2
     for words in (SECRET_ARGUMENT, "nothing-of-it"):
@@ -261,7 +261,7 @@ def test_pages_of_every_order_hold_each_entry_once_both_ways(tenant: Tenant) -> 
     client = tenant.client("auditor")
     for sort in SORTS:
         for order in ("", "asc"):
-            query = f"range=24h&source=chat&sort={sort}&order={order}"
+            query = f"range=24h&show=entries&source=chat&sort={sort}&order={order}"
             forwards, last, where = [], "", f"{url(tenant)}?{query}"
             while where:
                 answer = client.get(where, headers={"HX-Request": "true"})
@@ -325,7 +325,7 @@ def test_every_field_can_be_asked_for(tenant: Tenant) -> None:
     # One moment for all: each export is itself an entry.
     until = timezone.now().isoformat().replace("+00:00", "Z")
     for query, number in FOUND.items():
-        asked = f"range=custom&until={until}&{query}"
+        asked = f"range=custom&show=entries&until={until}&{query}"
         answer = client.get(f"{url(tenant)}?{asked}")
         assert len(answer.context["entries"]) == number, query
         assert answer.context["overview"].entries == number, query

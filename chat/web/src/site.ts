@@ -104,6 +104,13 @@ document.addEventListener("click", (event) => {
     panel.querySelector<HTMLElement>("input:not([type=hidden]), select, textarea")?.focus();
     event.preventDefault();
   }
+  const unfold = target.closest<HTMLElement>("[data-unfold]");
+  if (unfold) {
+    const isOpen = unfold.getAttribute("aria-expanded") !== "true";
+    unfold.setAttribute("aria-expanded", String(isOpen));
+    const rest = document.getElementById(unfold.getAttribute("aria-controls") ?? "");
+    if (rest) rest.hidden = !isOpen;
+  }
   const item = target.closest(".menu-pop[popover] .menu-item");
   if (item) item.closest<HTMLElement>(".menu-pop")?.hidePopover();
 });

@@ -1,0 +1,138 @@
+"""The rows of a list of the log, in words: one for a call, one for every other entry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from audit import reports
+from audit.actions import Action, Outcome, RefusedBy
+from audit.reports import CallRow, CallState
+from audit.views.parts import described
+
+if TYPE_CHECKING:
+    from audit.models import AuditEntry
+    from workspaces.scoping import WorkspaceQuerySet
+
+Words = Promise | str
+
+_OUTCOMES: Final[dict[str, tuple[Words, str]]] = {
+    Outcome.OK: (_("Succeeded"), "ok"),
+    Outcome.TOOL_ERROR: (_("Tool error"), "bad"),
+    Outcome.TRANSPORT_ERROR: (_("No connection"), "bad"),
+    Outcome.TIMEOUT: (_("Timed out"), "bad"),
+    Outcome.CANCELLED: (_("Cancelled"), "muted"),
+    Outcome.OUTCOME_UNKNOWN: (_("Outcome unknown"), "warn"),
+}
+_STATES: Final[dict[CallState, tuple[Words, str]]] = {
+    CallState.ENDED: (_("Ended"), "muted"),
+    CallState.REFUSED: (_("Refused"), "warn"),
+    CallState.NOT_APPROVED: (_("Not approved"), "warn"),
+    CallState.WAITING: (_("Waiting for an answer"), "muted"),
+    CallState.RUNNING: (_("Running"), "muted"),
+    CallState.LOST: (_("No end recorded"), "warn"),
+}
+_LAYERS: Final[dict[str, Words]] = {
+    RefusedBy.NOT_FOUND: _("There is no such tool, or it may not be used here."),
+    RefusedBy.DISABLED: _("The tool or its server is switched off."),
+    RefusedBy.QUARANTINE: _("The tool is held for review."),
+    RefusedBy.POLICY: _("A rule forbids it."),
+    RefusedBy.APPROVAL: _("It was not approved."),
+    RefusedBy.ARGUMENTS: _("The arguments do not fit the tool."),
+    RefusedBy.QUOTA: _("The quota is used up."),
+    RefusedBy.BREAKER: _("The server is left alone after failures."),
+    RefusedBy.BUSY: _("Too many calls were running."),
+    RefusedBy.PERMISSION: _("The person may not do this."),
+    RefusedBy.AUDIT: _("The log could not be written, so nothing was sent."),
+}
+_KINDS: Final = (
+    ("resource_read.", _("Resource read")),
+    ("prompt_get.", _("Prompt fetched")),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownRow:
+    """A row as the template shows it."""
+
+    entry: AuditEntry
+    """What was called and by whom, or the entry itself."""
+    at: datetime
+    page_of: UUID
+    """The entry whose page the row leads to."""
+    title: str | Promise
+    took: str
+    entries: Sequence[AuditEntry] = ()
+    """Of a call, oldest first."""
+    outcome: Words = ""
+    tone: str = ""
+    reason: str | Promise = ""
+
+
+def shown_rows(
+    found: Sequence[AuditEntry],
+    rows: WorkspaceQuerySet[AuditEntry],
+    *,
+    as_calls: bool,
+    now: datetime,
+) -> list[ShownRow]:
+    """Put entries into words, each with its call if they stand for calls."""
+    if not as_calls:
+        return [_shown(CallRow(first=entry)) for entry in found]
+    return [_shown(row) for row in reports.rows_of(found, rows, now=now)]
+
+
+def _shown(row: CallRow) -> ShownRow:
+    entry = described(row.about)
+    took = "" if row.duration_ms is None else spoken_time(row.duration_ms)
+    if row.state is None:
+        title = getattr(entry, "action_label", entry.action)
+        return ShownRow(entry=entry, at=entry.created_at, page_of=entry.pk, title=title, took=took)
+    outcome, tone = _outcome_of(row)
+    return ShownRow(
+        entry=entry,
+        at=row.first.created_at,
+        page_of=(row.end or row.about).pk,
+        title=_kind_of(row.entries),
+        took=took,
+        entries=[described(one) for one in row.entries],
+        outcome=outcome,
+        tone=tone,
+        reason=row.reason or (_LAYERS.get(row.end.refused_by, "") if row.end else ""),
+    )
+
+
+def _outcome_of(row: CallRow) -> tuple[Words, str]:
+    assert row.state is not None
+    end = row.end
+    if end is not None and end.outcome in _OUTCOMES:
+        return _OUTCOMES[end.outcome]
+    if end is not None and end.action == Action.APPROVAL_EXPIRED:
+        return _("Approval ran out"), "warn"
+    if end is not None and end.action == Action.APPROVAL_REQUESTED:
+        return _("Waiting for approval"), "muted"
+    return _STATES[row.state]
+
+
+def _kind_of(entries: Iterable[AuditEntry]) -> Words:
+    for entry in entries:
+        for begin, title in _KINDS:
+            if entry.action.startswith(begin):
+                return title
+    return _("Tool call")
+
+
+def spoken_time(milliseconds: int) -> str:
+    """Give a duration with as many digits as people read."""
+    if milliseconds < 10_000:
+        return f"{milliseconds:,} ms"
+    seconds = milliseconds / 1000
+    if seconds < 600:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 36_000 else f"{seconds / 3600:.0f} h"
