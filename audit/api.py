@@ -7,13 +7,24 @@ from typing import TYPE_CHECKING, Any, cast
 import django_filters
 from django import forms
 from django.core.validators import MaxValueValidator
+from django.utils import timezone
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import serializers
 from rest_framework.response import Response
 
 from audit import reports
 from audit.actions import Action, Outcome, RefusedBy
-from audit.filters import CHOICES, IDS, MAX_LENGTH, MOST_NUMBER, NUMBERS, TEXTS
+from audit.filter_language import LONGEST
+from audit.filters import (
+    CHOICES,
+    IDS,
+    MAX_LENGTH,
+    MOST_NUMBER,
+    NUMBERS,
+    TEXTS,
+    EntryFilter,
+    read_filter,
+)
 from audit.models import AuditEntry
 from audit.views import record_opened
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
@@ -91,6 +102,40 @@ class AddressFilter(django_filters.CharFilter):
     field_class = forms.GenericIPAddressField
 
 
+class TypedField(forms.CharField):
+    """Filters as people type them; gives what they say."""
+
+    def clean(self, value: Any) -> Any:
+        """Read them.
+
+        Raises:
+            ValidationError: with everything that is wrong.
+        """
+        text = super().clean(value)
+        if not text:
+            return None
+        wanted = read_filter({"q": text, "range": "all"}, now=timezone.now())
+        errors = list(wanted.errors)
+        if wanted.sort != "time":
+            errors.append("The list is always in the order of time.")
+        if errors:
+            raise forms.ValidationError(errors)
+        return wanted
+
+
+class TypedFilter(django_filters.Filter):
+    """The search field of the log's page."""
+
+    field_class = TypedField
+
+    def filter(self, qs: QuerySet[Any], value: EntryFilter | None) -> QuerySet[Any]:
+        """Narrow the entries; words only for those who may read bodies."""
+        if value is None:
+            return qs
+        actor = cast("Any", self.parent).request.actor
+        return reports.matching(cast("WorkspaceQuerySet[Any]", qs), value, actor=actor)
+
+
 class WholeNumberFilter(django_filters.NumberFilter):
     """A number that the database can compare with."""
 
@@ -109,6 +154,10 @@ class _CommonFilters(RowFilterSet):
     server = django_filters.CharFilter(field_name="server_name", max_length=200)
     tool = django_filters.CharFilter(field_name="tool_name", max_length=256)
     actor = django_filters.UUIDFilter(field_name="actor_id")
+    q = TypedFilter(
+        label="Filters as they are typed on the page: `tool:mail.send outcome:refused since:7d words`.",
+        max_length=LONGEST,
+    )
     since = MomentFilter(field_name="created_at", lookup_expr="gte")
     until = MomentFilter(field_name="created_at", lookup_expr="lt")
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 from urllib.parse import urlencode
 from uuid import UUID
 
+from audit import filter_language as language
 from audit.actions import Action, Outcome, RefusedBy
 from workspaces.actors import ActorKind, Source
 from workspaces.text_values import read_moment, read_whole_number
@@ -26,7 +27,7 @@ DEFAULT_RANGE = "24h"
 REFUSED, FAILED, ENDED = "refused", "failed", "ended"
 """Outcomes of the filter only: nothing was sent; a call ended and not well; a call ended or was refused."""
 ENTRIES: Final = "entries"
-MAX_LENGTH = 256
+MAX_LENGTH = language.LONGEST_VALUE
 _ACTIONS = frozenset(action.value for action in Action)
 _OUTCOMES = frozenset({*(outcome.value for outcome in Outcome), REFUSED, FAILED, ENDED})
 
@@ -68,6 +69,13 @@ CHOICES: Final[Mapping[str, tuple[str, str, tuple[str, ...]]]] = {
     "refused_by": ("Refused by", "refused_by", tuple(layer.value for layer in RefusedBy)),
     "kind": ("Kind of actor", "actor_kind", tuple(kind.value for kind in ActorKind)),
 }
+_AS_TYPED: Final = {
+    "label": "",
+    "refused_by": "refused",
+    "arguments_size": "arguments",
+    "result_size": "result",
+}
+"""Filters that have another name where they are typed; none where another one stands for them."""
 SORTS: Final[Mapping[str, tuple[str, str]]] = {
     "time": ("Time", "created_at"),
     "action": ("What", "action"),
@@ -79,6 +87,75 @@ SORTS: Final[Mapping[str, tuple[str, str]]] = {
     "result_size": ("Size of result", "result_size"),
 }
 """Name → label, column. Sorted by anything but time and kind, entries that have none of it are left out."""
+GROUPS: Final[Sequence[tuple[str, tuple[str, ...]]]] = (
+    ("What", ("action", "outcome", "server", "tool", "refused_by", "rule")),
+    ("Who", ("user", "label", "kind", "role", "behalf", "sign_in")),
+    ("Where", ("source", "ip", "bud", "model", "transport", "revision")),
+    ("How long and how large", tuple(NUMBERS)),
+    ("Ids", (*IDS, "request", "trace", "credential", "definition")),
+    ("Order", ("sort", "order")),
+)
+"""The filters as the page groups them. Time and words stand outside."""
+LABELS: Final[Mapping[str, str]] = {
+    "action": "Kind of entry",
+    "outcome": "Outcome",
+    "server": "Server",
+    "tool": "Tool",
+    "user": "Person",
+    "ip": "IP address",
+    "words": "Words",
+    "sort": "Sort by",
+    "order": "Order",
+    "range": "Time",
+    "since": "From",
+    "until": "To",
+    **{name: label for table in (TEXTS, IDS, NUMBERS) for name, (label, _) in table.items()},
+    **{name: label for name, (label, _, _) in CHOICES.items()},
+    **{
+        f"{name}_{end}": f"{label}, at {word}"
+        for name, (label, _) in NUMBERS.items()
+        for end, word in (("min", "least"), ("max", "most"))
+    },
+}
+KEYS: Final[Mapping[str, language.Key]] = {
+    "tool": language.Key(help="Name of the tool", read=language.plain("tool")),
+    "server": language.Key(help="Name of the server", read=language.plain("server")),
+    "outcome": language.Key(
+        help="How it ended: ok, refused, failed, timeout …",
+        read=language.one_of("outcome", _OUTCOMES),
+    ),
+    "person": language.Key(help="Address, or how it begins", read=language.person),
+    "since": language.Key(
+        help="7d, 12h, 30m, or a date such as 2026-11-01", read=language.moment("since")
+    ),
+    "until": language.Key(help="1d, or a date such as 2026-11-02", read=language.moment("until")),
+    "action": language.Key(
+        help="Kind of entry, such as tool_call.finished", read=language.one_of("action", _ACTIONS)
+    ),
+    **{
+        _AS_TYPED.get(name, name): language.Key(help=label, read=language.one_of(name, known))
+        for name, (label, _, known) in CHOICES.items()
+    },
+    **{
+        name: language.Key(help=label, read=language.plain(name))
+        for name, (label, _) in TEXTS.items()
+        if name not in _AS_TYPED
+    },
+    **{
+        _AS_TYPED.get(name, name): language.Key(
+            help=f"{label}: >500, <500, 100..500",
+            read=language.number(name, is_time=column.endswith("_ms")),
+        )
+        for name, (label, column) in NUMBERS.items()
+    },
+    "ip": language.Key(help="IP address", read=language.plain("ip")),
+    **{
+        name: language.Key(help=label, read=language.plain(name))
+        for name, (label, _) in IDS.items()
+    },
+    "sort": language.Key(help="Order by", read=language.one_of("sort", SORTS)),
+}
+"""What can be typed, by name. Names that stand in addresses are kept in NAMES."""
 _WHOLE = frozenset({"created_at", "action"})
 MOST_NUMBER: Final = 2**63 - 1
 
@@ -108,10 +185,14 @@ class EntryFilter:
     """A row for each call, or ENTRIES: a row for each entry."""
     sort: str = "time"
     is_ascending: bool = False
+    text: str = ""
+    """What was typed and could not be read; what could is in `typed`."""
+    text_errors: tuple[str, ...] = ()
+    """What was wrong with that."""
     typed: Mapping[str, str] = field(default_factory=dict)
     """What was given, to be shown in the form again and carried along in links."""
     errors: tuple[str, ...] = ()
-    """What was wrong with it, in plain words; a wrong condition is left out."""
+    """What was wrong with it, in plain words; a wrong condition is left out. Those of the text are among them."""
 
     @property
     def is_narrowed(self) -> bool:
@@ -165,6 +246,10 @@ NAMES: Final = (
 
 def read_filter(given: Mapping[str, str], *, now: datetime) -> EntryFilter:
     """Read the filters of an address. Never raises: what does not fit is told in `errors`."""
+    text = given.get("q", "").replace("\x00", "").strip()
+    read = language.read_typed(text, KEYS, words="words")
+    # Typed is what was meant last: it takes the place of what stands in the address.
+    given = {**given, **read.values}
     typed = {name: given.get(name, "").strip()[:MAX_LENGTH].replace("\x00", "") for name in NAMES}
     errors: list[str] = []
     chosen = typed["range"] or DEFAULT_RANGE
@@ -175,8 +260,8 @@ def read_filter(given: Mapping[str, str], *, now: datetime) -> EntryFilter:
     since = now - length if length else None
     until = None
     if chosen == "custom":
-        since = _moment(typed["since"], "From", errors)
-        until = _moment(typed["until"], "To", errors)
+        since = _moment(typed["since"], "From", errors, now)
+        until = _moment(typed["until"], "To", errors, now)
         if since and until and since >= until:
             errors.append("“From” must be before “To”.")
             since = until = None
@@ -203,6 +288,8 @@ def read_filter(given: Mapping[str, str], *, now: datetime) -> EntryFilter:
         sort = "time"
     if typed["show"] not in {"", ENTRIES}:
         errors.append("The list shows calls or entries, nothing else.")
+    faults = _faults_of(read, errors)
+    errors += [fault for fault in read.errors if fault not in errors]
     return EntryFilter(
         range=chosen,
         since=since,
@@ -220,9 +307,16 @@ def read_filter(given: Mapping[str, str], *, now: datetime) -> EntryFilter:
         show=typed["show"],
         sort=sort,
         is_ascending=typed["order"] == "asc",
+        text=text if faults else "",
+        text_errors=faults,
         typed=typed,
         errors=tuple(errors),
     )
+
+
+def _faults_of(read: language.Typed, errors: list[str]) -> tuple[str, ...]:
+    """Give what was wrong with what was typed: as text, or as the values that it gave."""
+    return (*read.errors, *errors) if read.values or read.errors else ()
 
 
 def _read_exact(typed: Mapping[str, str], equal: dict[str, str | UUID], errors: list[str]) -> None:
@@ -259,10 +353,11 @@ def _read_numbers(
     return found
 
 
-def _moment(text: str, name: str, errors: list[str]) -> datetime | None:
+def _moment(text: str, name: str, errors: list[str], now: datetime) -> datetime | None:
     if not text:
         return None
-    moment = read_moment(text)
+    age = language.read_age(text)
+    moment = now - age if age is not None else read_moment(text)
     if moment is None:
         errors.append(f"“{name}” is not a date and time.")
     return moment

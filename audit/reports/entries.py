@@ -30,6 +30,8 @@ class Choices:
     servers: Sequence[tuple[str, str]]
     tools: Sequence[tuple[str, str]]
     users: Sequence[tuple[str, str]]
+    buds: Sequence[str]
+    models: Sequence[str]
 
 
 def entries_of(workspace_id: UUID, *, actor: Actor) -> WorkspaceQuerySet[AuditEntry]:
@@ -60,6 +62,8 @@ def choices_of(workspace_id: UUID, since: datetime | None) -> Choices:
         return Choices(
             servers=[(value, value) for value, _ in of(Dimension.SERVER)],
             tools=[(value, value) for value, _ in of(Dimension.TOOL)],
+            buds=[value for value, _ in of(Dimension.BUD) if value],
+            models=[value for value, _ in of(Dimension.MODEL) if value],
             users=sorted(((pk, label) for pk, label in people), key=lambda one: one[1]),
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 HOUR = 6
 """A file of a day is made at this hour (UTC) of the next one."""
 MOST = 50
+_NOT_OF_FILES = frozenset({"range", "since", "until", "sort", "order", "show"})
+"""What an address of the log may have besides, such as one of a saved view."""
 _Cadence = ReportSchedule.Cadence
 
 
@@ -135,14 +137,21 @@ def may_export(user: User, workspace: Any) -> Actor | None:
 
 
 def filter_of(query: str, *, now: datetime) -> EntryFilter:
-    """Read a schedule's filters; their time is the schedule's."""
+    """Read a schedule's filters, as an address has them or as people type them; their time is the schedule's."""
     from django.http import QueryDict
 
     given: QueryDict = QueryDict(query)
-    names = [
-        name for name in NAMES if name not in {"range", "since", "until", "sort", "order", "show"}
-    ]
-    return read_filter({name: given.get(name, "") for name in names} | {"range": "all"}, now=now)
+    is_address = any(name in {*NAMES, "q"} for name in given)
+    values = {name: given.get(name, "") for name in given} if is_address else {"q": query}
+    unknown = sorted(set(values) - {*NAMES, "q"})
+    kept = {name: value for name, value in values.items() if name not in _NOT_OF_FILES}
+    wanted = read_filter(kept | {"range": "all"}, now=now)
+    errors = [f"There is no filter “{name[:50]}”." for name in unknown]
+    if wanted.since or wanted.until:
+        errors.append("Leave since: and until: out. A schedule has its own time.")
+    if wanted.sort != "time":
+        errors.append("Leave sort: out. A file is in the order of time.")
+    return replace(wanted, since=None, until=None, sort="time", errors=(*wanted.errors, *errors))
 
 
 def next_run(cadence: str, after: datetime) -> datetime:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from allauth.account.decorators import login_required
 from django.core.handlers.asgi import ASGIRequest
-from django.http import Http404, StreamingHttpResponse
+from django.http import Http404, HttpResponseBadRequest, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 @require_GET
 @login_required
-def export(request: WorkspaceRequest, workspace_slug: str, extension: str) -> StreamingHttpResponse:
+def export(request: WorkspaceRequest, workspace_slug: str, extension: str) -> HttpResponseBase:
     """The filtered log as a file; that it was taken is recorded first."""
     workspace = workspace_of(request)
     if extension not in exports.FORMATS:
@@ -29,6 +30,8 @@ def export(request: WorkspaceRequest, workspace_slug: str, extension: str) -> St
     now = timezone.now()
     wanted = read_filter(request.GET.dict(), now=now)
     rows = reports.entries_of(workspace.pk, actor=request.actor)
+    if wanted.errors:  # without the wrong condition the file would hold more than was asked for
+        return HttpResponseBadRequest(" ".join(wanted.errors), content_type="text/plain")
     exports.record_export(
         actor=request.actor, workspace_id=workspace.pk, format_name=extension, wanted=wanted
     )

@@ -13,6 +13,7 @@ import {
   PointElement,
   Tooltip,
 } from "chart.js";
+import { type Known, startSearch } from "./audit-search";
 import t from "./texts/pages";
 
 export interface ChartData {
@@ -154,3 +155,7 @@ range?.addEventListener("change", (event) => {
   for (const field of document.querySelectorAll<HTMLElement>("[data-custom-range]")) field.hidden = !isCustom;
   if (isCustom) event.stopPropagation();
 });
+
+const search = document.querySelector<HTMLInputElement>("[data-filter-text]");
+const known = document.getElementById(search?.dataset.filterText ?? "");
+if (search && known) startSearch(search, JSON.parse(known.textContent ?? "{}") as Known);

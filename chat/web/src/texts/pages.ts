@@ -6,6 +6,7 @@ const pages = {
   connected: (server: string) => `Connected to ${server}.`,
   time: "Time",
   unknownValue: "–",
+  filters: "Filters",
   pause: "Pause",
   resume: "Resume",
 

@@ -1,0 +1,182 @@
+"""Filters as people type them: ``tool:mail.send outcome:refused since:7d "two words"``. Pure.
+
+What is read comes out as the parameters of an address, so that everything that takes those takes this too.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+from uuid import UUID
+
+LONGEST: Final = 2_000
+LONGEST_VALUE: Final = 256
+MOST_TERMS: Final = 50
+_TERM: Final = re.compile(r'(?:([^\s:"]+):)?(?:"((?:[^"\\]|\\.)*)"|([^\s"]+)|(?<=:))(?=\s|$)')
+_ESCAPED: Final = re.compile(r"\\(.)")
+_AGE: Final = re.compile(r"(\d{1,5})([mhdw])", re.ASCII)
+_UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_NUMBER: Final = re.compile(r"(\d{1,19})(ms|s)?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Typed:
+    """What a text says."""
+
+    values: Mapping[str, str]
+    """Name of a parameter → value."""
+    errors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """A filter that can be typed."""
+
+    help: str
+    read: Callable[[str], Mapping[str, str] | str]
+    """Value → parameters, or in words what is wrong with it."""
+
+
+def read_age(text: str) -> timedelta | None:
+    """Read how long ago: ``30m``, ``12h``, ``7d``, ``2w``; None if it is none."""
+    found = _AGE.fullmatch(text)
+    return timedelta(**{_UNITS[found[2]]: int(found[1])}) if found else None
+
+
+def plain(name: str) -> Callable[[str], Mapping[str, str]]:
+    """Take the value as it stands."""
+    return lambda value: {name: value}
+
+
+def one_of(name: str, known: Iterable[str]) -> Callable[[str], Mapping[str, str] | str]:
+    """Take one of some values."""
+    values = sorted(known)
+
+    def read(value: str) -> Mapping[str, str] | str:
+        if value in values:
+            return {name: value}
+        return f"has no value “{value}”.{_meant(value, values) or ' It is one of: ' + ', '.join(values) + '.'}"
+
+    return read
+
+
+def number(name: str, *, is_time: bool = False) -> Callable[[str], Mapping[str, str] | str]:
+    """Take ``500``, ``>500``, ``<=500``, ``100..500``, ``500..`` and, for times, units: ``>2s``."""
+
+    def whole(text: str) -> int | None:
+        found = _NUMBER.fullmatch(text)
+        if not found or (found[2] and not is_time):
+            return None
+        return int(found[1]) * (1000 if found[2] == "s" else 1)
+
+    def read(value: str) -> Mapping[str, str] | str:
+        sign = next((one for one in (">=", "<=", ">", "<") if value.startswith(one)), "")
+        first, dots, second = value.removeprefix(sign).partition("..")
+        least, most = whole(first), whole(second) if dots else None
+        if sign and not dots and least is not None:
+            if sign == "<" and least == 0:
+                return "cannot be less than 0."
+            changed = least + {">": 1, "<": -1}.get(sign, 0)
+            return {f"{name}_{'min' if '>' in sign else 'max'}": str(changed)}
+        if not sign and not dots and least is not None:
+            return {f"{name}_min": str(least), f"{name}_max": str(least)}
+        is_open = dots and not sign and (first or second)
+        if is_open and (least is not None or not first) and (most is not None or not second):
+            ends = (("min", least), ("max", most))
+            return {f"{name}_{end}": str(found) for end, found in ends if found is not None}
+        return "takes a number, such as 500, >500, <500 or 100..500."
+
+    return read
+
+
+def person(value: str) -> Mapping[str, str]:
+    """Take a person's id, their whole address, or how it begins."""
+    try:
+        return {"user": str(UUID(value))}
+    except ValueError:
+        return {"label": value if "@" in value or value.endswith("*") else f"{value}*"}
+
+
+def moment(name: str) -> Callable[[str], Mapping[str, str] | str]:
+    """Take a date, a date and time, or how long ago."""
+    return lambda value: {"range": "custom", name: value}
+
+
+def read_typed(text: str, keys: Mapping[str, Key], *, words: str) -> Typed:
+    """Read a text. Never raises: what does not fit is told, each in a sentence of its own.
+
+    Args:
+        words: the parameter of what is no filter.
+    """
+    if len(text) > LONGEST:
+        return Typed(values={}, errors=(f"This is too long. It can have {LONGEST:,} characters.",))
+    terms, fault = _split(text)
+    values: dict[str, str] = {}
+    errors = [fault] if fault else []
+    said: set[str] = set()
+    plain_words: list[str] = []
+    for name, value in terms:
+        if name is None:
+            plain_words.append(value)
+            continue
+        read: Mapping[str, str] | str
+        read = "is given twice." if name in said else _read_term(name, value, keys)
+        said.add(name)
+        if not isinstance(read, str) and any(
+            values.get(one, new) != new for one, new in read.items()
+        ):
+            read = "contradicts another filter."
+        if isinstance(read, str):
+            errors.append(f"“{name[:50]}” {read}")
+        else:
+            values |= read
+    if plain_words:
+        joined = " ".join(plain_words)
+        if len(joined) > LONGEST_VALUE:
+            errors.append(f"Words can have at most {LONGEST_VALUE} characters.")
+        else:
+            values[words] = joined
+    return Typed(values=values, errors=tuple(errors))
+
+
+def _split(text: str) -> tuple[list[tuple[str | None, str]], str]:
+    """Give names with values, and what is wrong with the text if it cannot be split."""
+    terms: list[tuple[str | None, str]] = []
+    place = 0
+    while place < len(text):
+        if text[place].isspace():
+            place += 1
+            continue
+        found = _TERM.match(text, place)
+        if found is None:
+            return terms, f"A quotation mark is missing near “{text[place : place + 30]}”."
+        if len(terms) == MOST_TERMS:
+            return terms, f"There are more than {MOST_TERMS} filters."
+        place = found.end()
+        name, quoted, bare = found.groups()
+        value = _ESCAPED.sub(r"\1", quoted) if quoted is not None else bare or ""
+        terms.append((name.lower() if name else None, value))
+    return terms, ""
+
+
+def _read_term(name: str, value: str, keys: Mapping[str, Key]) -> Mapping[str, str] | str:
+    key = keys.get(name)
+    if key is None:
+        return (
+            f"is no filter.{_meant(name, keys)}"
+            " To search for the text itself, put it in quotation marks."
+        )
+    if not value:
+        return "needs a value."
+    if len(value) > LONGEST_VALUE:
+        return f"can have at most {LONGEST_VALUE} characters."
+    return key.read(value)
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    found = difflib.get_close_matches(name, list(known), n=1)
+    return f" Did you mean “{found[0]}”?" if found else ""
