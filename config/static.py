@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import brotli  # type: ignore[import-untyped]
 from django.conf import settings
 from servestatic.compress import Compressor
 from servestatic.middleware import ServeStaticMiddleware
@@ -68,11 +70,23 @@ class StaticFilesStorage(CompressedStaticFilesStorage):
         return _Compressor(**options)
 
 
+_BEST, _QUICK = 11, 9
+"""Brotli's qualities: the best takes six times as long and saves seven percent. Only our own files are worth it."""
+_quality = threading.local()
+
+
 class _Compressor(Compressor):
     def compress(self, path: str | os.PathLike[str]) -> list[str]:
         """As its base; nothing to do for a file whose compressed copy carries the file's own time."""
         source, packed = Path(path), Path(f"{os.fspath(path)}.gz")
         if packed.exists() and abs(packed.stat().st_mtime - source.stat().st_mtime) < 0.001:
             return []
+        _quality.chosen = _BEST if "web" in source.parts else _QUICK
         made: list[str] = super().compress(path)
         return made
+
+    @staticmethod
+    def compress_brotli(data: bytes) -> bytes:
+        """Compress with the quality that suits the file under work in this thread."""
+        compressed: bytes = brotli.compress(data, quality=_quality.chosen)
+        return compressed
