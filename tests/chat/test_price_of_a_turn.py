@@ -55,7 +55,7 @@ def test_a_text_turn(chat: Chat, door: Door) -> None:
     chat.model.say("one two three four five")
     with counted() as price:
         say(chat, door)
-    at_most(price, statements=14, commits=2, crossings=3)
+    at_most(price, statements=15, commits=2, crossings=3)
 
 
 def test_a_text_turn_after_many_calls(chat: Chat, door: Door) -> None:
@@ -80,4 +80,5 @@ def test_a_turn_with_a_call(chat: Chat, door: Door) -> None:
     chat.model.say("It said hi")
     with counted() as price:
         say(chat, door)
-    at_most(price, statements=33, commits=4, crossings=6)
+    # 33; what a process does now and then may come in between.
+    at_most(price, statements=35, commits=4, crossings=6)
