@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from allauth.account.decorators import login_required
@@ -18,7 +18,7 @@ from audit.actions import Action
 from audit.bodies import read_body
 from audit.models import AuditEntry, AuditSeal, PendingSeal
 from audit.services import EntryDraft, record
-from audit.views.parts import described, workspace_of
+from audit.views.parts import around, described, found_by, workspace_of
 from workspaces.secrets import SecretUnreadable
 
 if TYPE_CHECKING:
@@ -44,6 +44,39 @@ class Change:
     after: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One thing that an entry says."""
+
+    label: str
+    value: object
+    url: str = ""
+    """All entries that say the same."""
+
+
+_FILTERS: Final = {
+    "Actor": "label",
+    "Address": "ip",
+    "API token": "token",
+    "On behalf of": "behalf",
+    "Server": "server",
+    "Tool": "tool",
+    "Definition hash": "definition",
+    "Credential": "credential",
+    "Rule": "rule",
+    "Bud": "bud",
+    "Model": "model",
+    "Conversation": "conversation",
+    "Turn": "turn",
+    "Call": "call",
+    "Request": "request",
+    "Trace": "trace",
+    "Entry": "entry",
+}
+"""Label → the filter that finds the same."""
+_IN_DETAILS: Final = {"entry": "entry", "call": "call"}
+
+
 @require_GET
 @login_required
 def entry_detail(request: WorkspaceRequest, workspace_slug: str, entry_id: UUID) -> HttpResponse:
@@ -56,12 +89,14 @@ def entry_detail(request: WorkspaceRequest, workspace_slug: str, entry_id: UUID)
     bodies = bodies_of(entry) if can_see_bodies else []
     if bodies and entry.actor_id != request.actor.user_id:
         record_opened(entry, request)
+    audit_url = reverse("audit:entries", args=[workspace_slug])
     context = {
         "section": "audit",
-        "audit_url": reverse("audit:entries", args=[workspace_slug]),
+        "audit_url": audit_url,
+        "around_url": around(audit_url, [entry]),
         "back_url": None,
         "entry": described(entry),
-        "facts": facts_of(entry),
+        "facts": facts_of(entry, log_url=audit_url),
         "can_see_bodies": can_see_bodies,
         "bodies": bodies,
         "changes": changes_of(entry),
@@ -131,8 +166,12 @@ def _shown(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def facts_of(entry: AuditEntry) -> list[tuple[str, list[tuple[str, object]]]]:
-    """Everything that is no body, grouped; what is empty is left out."""
+def facts_of(entry: AuditEntry, *, log_url: str = "") -> list[tuple[str, list[Fact]]]:
+    """Everything that is no body, grouped; what is empty is left out.
+
+    Args:
+        log_url: of the log, for those who may see it: each value leads to the entries with the same.
+    """
     details = {
         name: _shown(value)
         for name, value in (entry.details or {}).items()
@@ -197,9 +236,31 @@ def facts_of(entry: AuditEntry) -> list[tuple[str, list[tuple[str, object]]]]:
         ),
     ]
     return [
-        (heading, [(label, value) for label, value in rows.items() if value not in (None, "")])
+        (
+            heading,
+            [
+                Fact(label=label, value=value, url=_same(entry, label, value, log_url))
+                for label, value in rows.items()
+                if value not in (None, "")
+            ],
+        )
         for heading, rows in groups
     ]
+
+
+def _same(entry: AuditEntry, label: str, value: object, log_url: str) -> str:
+    if not log_url:
+        return ""
+    if label == "Actor" and entry.actor_id:
+        return found_by(log_url, user=entry.actor_id)
+    name = _FILTERS.get(label)
+    if name is None and label in _IN_DETAILS:
+        try:
+            UUID(str(value))
+        except ValueError:
+            return ""
+        name = _IN_DETAILS[label]
+    return found_by(log_url, **{name: value}) if name else ""
 
 
 def _why_unsealed(entry: AuditEntry) -> str:

@@ -83,7 +83,9 @@ def entries(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         "columns": _columns(audit_url, wanted),
         "is_by_time": wanted.sort == "time" and not wanted.is_ascending,
         "entries": page.entries,
-        "rows": shown_rows(page.entries, rows, as_calls=wanted.shows_calls, now=now),
+        "rows": shown_rows(
+            page.entries, rows, as_calls=wanted.shows_calls, now=now, log_url=audit_url
+        ),
         "newer_url": _page_url(audit_url, wanted, "before", page.before),
         "older_url": _page_url(audit_url, wanted, "after", page.after),
     }

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
 
 from django.http import Http404
 from django.utils.translation import gettext
 
 from audit.actions import sentence_of, title_of
+from audit.filters import ENTRIES
 from audit.models import AuditEntry
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
     from workspaces.models import Workspace
+
+
+AROUND: Final = timedelta(minutes=1)
+"""What "around this" means, before and after."""
 
 
 def workspace_of(request: WorkspaceRequest) -> Workspace:
@@ -28,3 +36,15 @@ def described(entry: AuditEntry) -> AuditEntry:
     described.sentence = gettext(sentence_of(entry.action))
     described.action_label = gettext(title_of(entry.action))
     return entry
+
+
+def found_by(log_url: str, **filters: object) -> str:
+    """Give the address of everything in the log with these values, whenever it was."""
+    return f"{log_url}?{urlencode({'range': 'all', **filters})}"
+
+
+def around(log_url: str, entries: Sequence[AuditEntry]) -> str:
+    """Give the address of every entry of the minute before these, which are in order, and of the minute after."""
+    since, until = entries[0].created_at - AROUND, entries[-1].created_at + AROUND
+    moments = {"since": f"{since:%Y-%m-%dT%H:%M:%S.%fZ}", "until": f"{until:%Y-%m-%dT%H:%M:%S.%fZ}"}
+    return f"{log_url}?{urlencode({'range': 'custom', **moments, 'show': ENTRIES})}"

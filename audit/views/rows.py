@@ -13,8 +13,9 @@ from django.utils.translation import gettext_lazy as _
 
 from audit import reports
 from audit.actions import Action, Outcome, RefusedBy
+from audit.filters import ENTRIES
 from audit.reports import CallRow, CallState
-from audit.views.parts import described
+from audit.views.parts import around, described, found_by
 
 if TYPE_CHECKING:
     from audit.models import AuditEntry
@@ -73,6 +74,10 @@ class ShownRow:
     outcome: Words = ""
     tone: str = ""
     reason: str | Promise = ""
+    around: str = ""
+    """What else happened then, for those who may see the log."""
+    alone: str = ""
+    """The entries of the call and no others."""
 
 
 def shown_rows(
@@ -81,14 +86,19 @@ def shown_rows(
     *,
     as_calls: bool,
     now: datetime,
+    log_url: str = "",
 ) -> list[ShownRow]:
-    """Put entries into words, each with its call if they stand for calls."""
+    """Put entries into words, each with its call if they stand for calls.
+
+    Args:
+        log_url: of the log, for those who may see it.
+    """
     if not as_calls:
-        return [_shown(CallRow(first=entry)) for entry in found]
-    return [_shown(row) for row in reports.rows_of(found, rows, now=now)]
+        return [_shown(CallRow(first=entry), log_url) for entry in found]
+    return [_shown(row, log_url) for row in reports.rows_of(found, rows, now=now)]
 
 
-def _shown(row: CallRow) -> ShownRow:
+def _shown(row: CallRow, log_url: str) -> ShownRow:
     entry = described(row.about)
     took = "" if row.duration_ms is None else spoken_time(row.duration_ms)
     if row.state is None:
@@ -104,6 +114,8 @@ def _shown(row: CallRow) -> ShownRow:
         entries=[described(one) for one in row.entries],
         outcome=outcome,
         tone=tone,
+        around=around(log_url, row.entries) if log_url else "",
+        alone=found_by(log_url, call=entry.call_id, show=ENTRIES) if log_url else "",
         reason=row.reason or (_LAYERS.get(row.end.refused_by, "") if row.end else ""),
     )
 

@@ -267,3 +267,43 @@ def test_a_person_sees_the_calls_of_their_own(tenant: Tenant) -> None:
     assert [one.action for one in row.entries] == ["approval.requested", "tool_call.requested"]
     (row,) = rows_of(tenant.client("admin"), activity)
     assert [one.action for one in row.entries] == ["approval.granted"]
+
+
+def test_around_an_entry_are_the_minute_before_and_after(tenant: Tenant) -> None:
+    """REL-403: from its page, and from its call in the list."""
+    end = a_call(tenant)
+    a_refusal(tenant)
+    client = tenant.client("auditor")
+    (row,) = [one for one in rows_of(client, f"{url(tenant)}?tool=echo") if one.entries]
+    page = client.get(url(tenant, f"{end.pk}/"))
+    for where in (row.around, page.context["around_url"]):
+        wanted = client.get(where).context
+        assert not wanted["filter_errors"]
+        assert not wanted["shows_calls"]
+        assert {"tool_call.requested", "tool_call.finished", "tool_call.refused"} <= {
+            entry.action for entry in wanted["entries"]
+        }
+        length = wanted["until"] - wanted["since"]
+        assert timedelta(minutes=2) <= length < timedelta(minutes=3)
+    alone = client.get(row.alone).context["entries"]
+    assert {entry.call_id for entry in alone} == {end.call_id}
+    assert len(alone) == 2
+
+
+def test_every_id_of_an_entry_leads_to_the_entries_with_it(tenant: Tenant) -> None:
+    """REL-403: and in one's own activity, where there is no log to see, to nothing."""
+    end = a_call(tenant)
+    client = tenant.client("auditor")
+    page = client.get(url(tenant, f"{end.pk}/"))
+    facts = {fact.label: fact for _, rows in page.context["facts"] for fact in rows}
+    for label in ("Actor", "Server", "Tool", "Call", "Entry"):
+        found = client.get(facts[label].url).context
+        assert not found["filter_errors"], label
+        assert end.call_id in {entry.call_id for entry in found["entries"]}, label
+    opened = AuditEntry.objects.for_workspace(tenant.workspace).get(action="body.opened")
+    facts_opened = client.get(url(tenant, f"{opened.pk}/")).context["facts"]
+    linked = {fact.label: fact.url for _, rows in facts_opened for fact in rows}
+    assert str(end.pk) in linked["entry"]
+    assert str(end.call_id) in linked["call"]
+    own = tenant.client("member").get(f"/w/{tenant.workspace.slug}/activity/{end.pk}/")
+    assert not any(fact.url for _, rows in own.context["facts"] for fact in rows)
