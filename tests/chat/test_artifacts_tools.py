@@ -100,6 +100,7 @@ def test_only_a_bud_that_makes_files_is_offered_the_tools(chat: Chat) -> None:
     assert names == {spec.name.value for spec in SPECS}
     assert all("__" in tool.function_name for tool in offered.tools if not tool.builtin)
     chat.bud.mcp_config = {"servers": []}
+    chat.bud.takes_all_tools = False
     alone = {tool.function_name for tool in resolve_toolset(chat.bud, chat.conversation).tools}
     assert alone == names - {"send_artifact_to_mcp", "retrieve_file_from_mcp"}
 

@@ -178,6 +178,7 @@ def test_nobody_else_is_offered_them(chat: Chat) -> None:
         "function": {"name": "counting__echo"},
     }
     chat.bud.mcp_config = {"servers": [], "tool_exposure": "on_demand"}
+    chat.bud.takes_all_tools = False
     assert resolve_toolset(chat.bud, chat.conversation).tools == ()
 
 
