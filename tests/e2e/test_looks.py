@@ -24,10 +24,11 @@ from tests.e2e.people import (
 WIDTHS = {"desktop": 1280, "tablet": 768, "phone": 360}
 THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 SETTLE = """() => {
-  const running = () => document.getAnimations().filter((one) => one instanceof CSSTransition);
+  const ends = (one) => one.effect.getComputedTiming().iterations !== Infinity;
+  const running = () => document.getAnimations().filter((one) => one.playState === "running" && ends(one));
   for (let rounds = 0; running().length && rounds < 50; rounds++) running().forEach((one) => one.finish());
 }"""
-"""Colours that change with the theme arrive at once."""
+"""Colours that change with the theme, and dialogs that open, arrive at once."""
 
 
 def add_one_with_sign_in(page: Page) -> None:
