@@ -33,8 +33,8 @@ BIN = VENV / "bin"
 PYTEST = (str(PYTHON), "-m", "pytest")
 MANAGE = (str(PYTHON), "manage.py")
 ARTIFACTS = ROOT / "test-artifacts"
-PROCESSES = "3"
-"""Of one run of pytest. Tests wait for servers now and then, so with the stages beside them three keep two processors busy."""
+PROCESSES = "4"
+"""Of one run of pytest. Tests wait for servers now and then, so four keep two processors busy."""
 SLOWEST = 20
 CHECK_SECONDS = 1800
 """Ends a check that hangs; a busy machine takes long for types."""
