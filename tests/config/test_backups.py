@@ -117,6 +117,8 @@ def test_it_overwrites_nothing(backup: Path) -> None:
     assert backup.read_bytes() == before
 
 
+LEFT = "left-the-backup"
+"""A file that a backup would put elsewhere."""
 Members = dict[str, bytes]
 
 
@@ -138,11 +140,11 @@ def _unnamed(members: Members) -> None:
 
 
 def _outside(members: Members) -> None:
-    _named(members, "artifacts/../../outside", b"x")
+    _named(members, f"artifacts/../../{LEFT}", b"x")
 
 
 def _absolute(members: Members) -> None:
-    _named(members, "/etc/outside", b"x")
+    _named(members, f"/tmp/{LEFT}", b"x")
 
 
 def _newer(members: Members) -> None:
@@ -208,7 +210,11 @@ def test_a_bad_file_is_told_and_changes_nothing(
         with pytest.raises(BackupError, match=told):
             restore_backup(bad, replaces=True)
         assert not list(settings.TRELLIS.data_dir.glob(".restore-*"))
-        assert not list(tmp_path.parent.rglob("outside"))
+        assert not [
+            folder
+            for folder in (tmp_path.parent, settings.TRELLIS.data_dir.parent, Path("/tmp"))
+            if (folder / LEFT).exists()
+        ]
     tenant.workspace.refresh_from_db()
 
 
