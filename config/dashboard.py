@@ -21,7 +21,7 @@ from django.utils.translation import ngettext
 
 from audit.models import Alert
 from audit.reports.providers import usage_of
-from audit.reports.today import Calls, calls_between
+from audit.reports.today import calls_between
 from chat.models import Bud, ModelProvider, ToolCall
 from chat.providers.choosing import platform_provider
 from chat.values import ToolCallStatus
@@ -152,17 +152,19 @@ def _calls(workspace: Workspace) -> list[Tile]:
             url=_log(workspace, midnight, outcome="ended"),
         ),
         Tile(
-            label=_("Failed or refused today"),
-            value=str(_not_well(today)),
-            note=_compared(_not_well(today), _not_well(before)),
+            label=_("Failed today"),
+            value=str(today.failed),
+            note=_compared(today.failed, before.failed),
             url=_log(workspace, midnight, outcome="failed"),
-            is_bad=_not_well(today) > _not_well(before),
+            is_bad=today.failed > before.failed,
+        ),
+        Tile(
+            label=_("Refused today"),
+            value=str(today.refused),
+            note=_compared(today.refused, before.refused),
+            url=_log(workspace, midnight, outcome="refused"),
         ),
     ]
-
-
-def _not_well(calls: Calls) -> int:
-    return calls.failed + calls.refused
 
 
 def _compared(now: int, before: int) -> str:
@@ -170,7 +172,7 @@ def _compared(now: int, before: int) -> str:
 
 
 def _log(workspace: Workspace, since: datetime, **wanted: str) -> str:
-    query = urlencode({**wanted, "since": since.isoformat()})
+    query = urlencode({**wanted, "range": "custom", "since": since.isoformat()})
     return f"{reverse('audit:entries', args=[workspace.slug])}?{query}"
 
 
@@ -194,7 +196,7 @@ def _waiting(workspace: Workspace) -> Tile:
         label=_("Calls that wait for approval"),
         value=str(found["number"]),
         note=note,
-        url=f"{reverse('audit:entries', args=[workspace.slug])}?{urlencode({'action': 'approval.requested'})}",
+        url=f"{reverse('audit:entries', args=[workspace.slug])}?{urlencode({'action': 'approval.requested', 'range': 'all'})}",
     )
 
 

@@ -62,12 +62,15 @@ def test_every_number_leads_to_its_page(tenant: Tenant) -> None:
     shown = tiles(tenant)
     assert shown["Servers"].value == "1"
     assert shown["Tool calls today"].value == "2"
-    assert shown["Failed or refused today"].value == "1"
-    assert shown["Failed or refused today"].is_bad
+    assert shown["Failed today"].value == "1"
+    assert shown["Failed today"].is_bad
+    assert shown["Refused today"].value == "0"
     assert tiles(other)["Tool calls today"].value == "0"
     client = tenant.client()
     for tile in shown.values():
-        assert client.get(tile.url).status_code == 200, tile.label
+        page = client.get(tile.url)
+        assert page.status_code == 200, tile.label
+        assert not page.context.get("filter_text_errors"), tile.label
 
 
 def test_it_asks_the_same_few_statements_however_much_there_is(tenant: Tenant) -> None:
