@@ -8,7 +8,8 @@ import { WaitingButton } from "../waiting/dialog";
 export function DemoLabel() {
   return (
     <span class="tag" data-tone="warn" title={home.demoTitle}>
-      {home.demoModel}
+      <span class="max-sm:hidden">{home.demoModel}</span>
+      <span class="sm:hidden">{home.demoShort}</span>
     </span>
   );
 }

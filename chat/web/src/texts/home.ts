@@ -22,6 +22,7 @@ const home = {
   pageTitle: (workspace: string) => `${workspace} · Trellis`,
 
   demoModel: "demo model, not an AI",
+  demoShort: "not an AI",
   demoTitle: "A built-in stand-in that follows a script, so that you can try Trellis offline",
   demoHint: "Answers come from the demo model.",
   demoText:
