@@ -100,6 +100,8 @@ def reports_page(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse
         "page_url": page_url,
         "query": wanted.as_query(by=by if by != "outcome" else ""),
         "filters": {**wanted.typed, "range": wanted.range},
+        "since": wanted.since,
+        "until": wanted.until,
         "filter_errors": wanted.errors,
         "is_narrowed": wanted.is_narrowed,
         "narrowed": [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
@@ -27,9 +28,9 @@ class SwitchedAdmin(OfServerAdmin):
     list_select_related = ("server",)
     actions: tuple[str, ...] = ("switch_on", "switch_off")
 
+    @abstractmethod
     def switch(self, row: Any, *, is_enabled: bool, actor: Actor) -> None:
         """Have the service do it."""
-        raise NotImplementedError
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         row = type(obj).objects.for_workspace(obj.workspace_id).fetch(obj.pk)

@@ -331,24 +331,20 @@ def test_the_thread_lives_through_failures_and_signs_the_end(
     assert verify(actor=SYSTEM).result == WHOLE
 
 
-@pytest.mark.django_db(transaction=True)
-def test_the_thread_at_rest_asks_one_question_a_round(
-    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """REL-311: and an entry that is written then is sealed by the next round."""
+@pytest.fixture
+def resting(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Iterator[Tenant]:
+    """A sealing thread that has sealed what there was; the parameter is how rarely it asks then."""
     monkeypatch.setattr(sealing_thread, "ROUND_SECONDS", 0.05)
-    monkeypatch.setattr(sealing_thread, "REST_SECONDS", 0.05)
+    monkeypatch.setattr(sealing_thread, "REST_SECONDS", request.param)
     write_entries(tenant, 2)
     sealing_thread.start()
     try:
         wait_until(AuditCheckpoint.objects.exists, what="the first statement")
         wait_until(lambda: not sealing_thread.something_waits(), what="rest")
-        time.sleep(0.2)
-        with counted() as price:
-            time.sleep(1.0)
-        assert price.commits == 0
-        assert 5 <= len(price.statements) <= 20, price.told()
-        assert set(price.statements) == {sealing_thread._WAITING}
+        time.sleep(0.2)  # its last round may still be under way
+        yield tenant
         write_entries(tenant, 1)
         wait_until(lambda: not PendingSeal.objects.exists(), what="the seal")
     finally:
@@ -356,25 +352,23 @@ def test_the_thread_at_rest_asks_one_question_a_round(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_thread_asks_at_once_after_its_process_has_written(
-    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("resting", [0.05], indirect=True)
+def test_the_thread_at_rest_asks_one_question_a_round(resting: Tenant) -> None:
+    """REL-311: and an entry that is written then is sealed by the next round."""
+    with counted() as price:
+        time.sleep(1.0)
+    assert price.commits == 0
+    assert 5 <= len(price.statements) <= 20, price.told()
+    assert set(price.statements) == {sealing_thread._WAITING}
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("resting", [3600.0], indirect=True)
+def test_the_thread_asks_at_once_after_its_process_has_written(resting: Tenant) -> None:
     """REL-352: at rest it asks rarely, and seals what is written here by its next round all the same."""
-    monkeypatch.setattr(sealing_thread, "ROUND_SECONDS", 0.05)
-    monkeypatch.setattr(sealing_thread, "REST_SECONDS", 3600.0)
-    write_entries(tenant, 1)
-    sealing_thread.start()
-    try:
-        wait_until(AuditCheckpoint.objects.exists, what="the first statement")
-        wait_until(lambda: not sealing_thread.something_waits(), what="rest")
-        time.sleep(0.2)
-        with counted() as price:
-            time.sleep(0.5)
-        assert price.statements == []
-        write_entries(tenant, 1)
-        wait_until(lambda: not PendingSeal.objects.exists(), what="the seal")
-    finally:
-        sealing_thread.stop(30)
+    with counted() as price:
+        time.sleep(0.5)
+    assert price.statements == []
 
 
 def test_numbers_and_texts_that_json_cannot_carry_do_not_stop_sealing(tenant: Tenant) -> None:

@@ -1,9 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
 import { buds, runningTurn } from "../app";
 import t from "../texts/choosing";
-import shell from "../texts/shell";
 import { Dialog } from "../ui/dialog";
 import { Icon } from "../ui/icon";
+import { SearchField } from "../ui/search-field";
 import type { Bud, Model } from "../wire";
 import {
   answeringBud,
@@ -94,9 +94,6 @@ export function ChooserDialog({ kind, onClose }: { kind: Chooser; onClose: () =>
     return chosen ? isSameModel(row.model, chosen) : bud !== undefined && isOfBud(row.model, bud);
   };
   useEffect(() => void loadModels(), []);
-  useEffect(() => {
-    document.getElementById(rows[at]?.key ?? "")?.scrollIntoView({ block: "nearest" });
-  }, [at]);
   const choose = (row: Row | undefined) => {
     if (!row) return;
     onClose();
@@ -105,39 +102,21 @@ export function ChooserDialog({ kind, onClose }: { kind: Chooser; onClose: () =>
   const firstModel = rows.findIndex((row) => row.model);
   return (
     <Dialog title={t.title} isBare onClose={onClose}>
-      <div class="search-head">
-        <Icon name="search" />
-        <input
-          type="search"
-          class="search-input"
-          placeholder={t.placeholder}
-          aria-label={t.placeholder}
-          role="combobox"
-          list={undefined}
-          aria-expanded={rows.length > 0}
-          aria-controls="choices"
-          aria-activedescendant={rows[at]?.key}
-          autocomplete="off"
-          autofocus
-          value={typed}
-          onInput={(event) => {
-            setTyped(event.currentTarget.value);
-            setAt(0);
-          }}
-          onKeyDown={(event) => {
-            if (event.key === "ArrowDown" || event.key === "ArrowUp") {
-              const step = event.key === "ArrowDown" ? 1 : -1;
-              setAt(rows.length ? (at + step + rows.length) % rows.length : 0);
-            } else if (event.key === "Enter") choose(rows[at]);
-            else if (event.key === "Escape") onClose();
-            else return;
-            event.preventDefault();
-          }}
-        />
-        <button type="button" class="kbd-key" onClick={onClose}>
-          {shell.keys.escape}
-        </button>
-      </div>
+      <SearchField
+        label={t.placeholder}
+        placeholder={t.placeholder}
+        value={typed}
+        list="choices"
+        rows={rows.map((row) => row.key)}
+        at={at}
+        onInput={(text) => {
+          setTyped(text);
+          setAt(0);
+        }}
+        onMark={setAt}
+        onChoose={() => choose(rows[at])}
+        onClose={onClose}
+      />
       <div class="search-results" tabIndex={0} role="region" aria-label={t.title}>
         {rows.length === 0 && (
           <p class="p-6 text-center text-sm text-(--quiet)">

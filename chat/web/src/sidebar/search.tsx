@@ -4,7 +4,7 @@ import { openPanel } from "../artifacts/state";
 import common from "../texts/common";
 import t from "../texts/shell";
 import { Dialog } from "../ui/dialog";
-import { Icon } from "../ui/icon";
+import { SearchField } from "../ui/search-field";
 import { clockTime } from "../ui/time";
 import type { Conversation, Found } from "../wire";
 
@@ -61,11 +61,6 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
     return () => clearTimeout(timer);
   }, [query]);
 
-  useEffect(() => {
-    const row = rows?.[at];
-    if (row) document.getElementById(keyOf(row))?.scrollIntoView({ block: "nearest" });
-  }, [at, rows]);
-
   const open = (row: Found | undefined) => {
     if (!row) return;
     onClose();
@@ -76,40 +71,18 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
   const found = rows ?? [];
   return (
     <Dialog title={t.searchTitle} isBare onClose={onClose}>
-      <div class="search-head">
-        <Icon name="search" />
-        <input
-          type="search"
-          class="search-input"
-          placeholder={t.searchPlaceholder}
-          aria-label={t.searchTitle}
-          role="combobox"
-          list={undefined}
-          aria-expanded={found.length > 0}
-          aria-controls="search-results"
-          aria-activedescendant={found[at] ? keyOf(found[at]) : undefined}
-          autocomplete="off"
-          autofocus
-          value={query}
-          onInput={(event) => setQuery(event.currentTarget.value)}
-          onKeyDown={(event) => {
-            if (event.key === "ArrowDown" || event.key === "ArrowUp") {
-              event.preventDefault();
-              const step = event.key === "ArrowDown" ? 1 : -1;
-              setAt((now) => (found.length ? (now + step + found.length) % found.length : 0));
-            } else if (event.key === "Escape") {
-              event.preventDefault(); // the browser's own Escape only empties the field
-              onClose();
-            } else if (event.key === "Enter") {
-              event.preventDefault();
-              open(found[at]);
-            }
-          }}
-        />
-        <button type="button" class="kbd-key" onClick={onClose}>
-          {t.keys.escape}
-        </button>
-      </div>
+      <SearchField
+        label={t.searchTitle}
+        placeholder={t.searchPlaceholder}
+        value={query}
+        list="search-results"
+        rows={found.map(keyOf)}
+        at={at}
+        onInput={setQuery}
+        onMark={setAt}
+        onChoose={() => open(found[at])}
+        onClose={onClose}
+      />
       <div class="search-results" tabIndex={0} role="region" aria-label={t.results}>
         {problem && <p class="p-4 text-sm">{problem}</p>}
         {!problem && rows && found.length === 0 && (

@@ -1,0 +1,58 @@
+import { useEffect } from "preact/hooks";
+import shell from "../texts/shell";
+import { Icon } from "./icon";
+
+interface Props {
+  label: string;
+  placeholder: string;
+  value: string;
+  /** The id of the list below, and of each of its rows in order. */
+  list: string;
+  rows: readonly string[];
+  /** Which row is marked. */
+  at: number;
+  onInput: (typed: string) => void;
+  onMark: (at: number) => void;
+  onChoose: () => void;
+  onClose: () => void;
+}
+
+/** The head of a dialog with a list: type, mark a row with the arrow keys, take it with Enter. */
+export function SearchField({ label, placeholder, value, list, rows, at, ...on }: Props) {
+  const marked = rows[at];
+  useEffect(() => {
+    if (marked) document.getElementById(marked)?.scrollIntoView({ block: "nearest" });
+  }, [marked]);
+  return (
+    <div class="search-head">
+      <Icon name="search" />
+      <input
+        type="search"
+        class="search-input"
+        placeholder={placeholder}
+        aria-label={label}
+        role="combobox"
+        list={undefined}
+        aria-expanded={rows.length > 0}
+        aria-controls={list}
+        aria-activedescendant={marked}
+        autocomplete="off"
+        autofocus
+        value={value}
+        onInput={(event) => on.onInput(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+            const step = event.key === "ArrowDown" ? 1 : -1;
+            on.onMark(rows.length ? (at + step + rows.length) % rows.length : 0);
+          } else if (event.key === "Enter") on.onChoose();
+          else if (event.key === "Escape") on.onClose();
+          else return;
+          event.preventDefault(); // the browser's own Escape only empties the field
+        }}
+      />
+      <button type="button" class="kbd-key" onClick={on.onClose}>
+        {shell.keys.escape}
+      </button>
+    </div>
+  );
+}
