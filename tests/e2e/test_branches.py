@@ -12,12 +12,14 @@ from tests.e2e.people import MEMBER, approval_card, enter, expect_idle, open_cha
 
 # As a process leaves a call that dies after the bytes have gone; the page hears of it as of anything it missed.
 LOSE_THE_CALL = """
+from datetime import timedelta
 from django.db.models import F
 from chat.models import Conversation, ToolCall, Turn
 from workspaces.database import database_now
 call = ToolCall.objects.across_workspaces().filter(status="waiting_for_approval").order_by("-pk").first()
 ToolCall.objects.across_workspaces().filter(pk=call.pk).update(
-    status="outcome_unknown", started_at=database_now(), error="The connection was lost.")
+    status="outcome_unknown", started_at=database_now(), error="The connection was lost.",
+    resolution_due_at=database_now() + timedelta(days=1))
 Turn.objects.across_workspaces().filter(pk=call.turn_id).update(status="waiting_for_input")
 Conversation.objects.across_workspaces().filter(turns=call.turn_id).update(event_seq=F("event_seq") + 1)
 """
