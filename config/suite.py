@@ -52,6 +52,8 @@ class Result:
     tests: Mapping[str, float] = field(default_factory=dict)
     """Seconds of each test."""
     outcomes: Mapping[str, int] = field(default_factory=dict)
+    failures: Mapping[str, str] = field(default_factory=dict)
+    """Why tests failed, by their names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,13 +248,14 @@ def _timed(stage: Stage, folder: Path, output: int | None) -> Result:
     start = time.monotonic()
     code = _call(stage.command, environment, output)
     seconds = time.monotonic() - start
-    found = json.loads(times.read_text()) if times.exists() else {"outcomes": {}, "seconds": {}}
+    found = json.loads(times.read_text()) if times.exists() else {}
     return Result(
         name=stage.name,
         is_good=code == 0,
         seconds=seconds,
-        tests=found["seconds"],
-        outcomes=found["outcomes"],
+        tests=found.get("seconds", {}),
+        outcomes=found.get("outcomes", {}),
+        failures=found.get("failures", {}),
     )
 
 
@@ -359,6 +362,10 @@ def _summarise(results: Sequence[Result], seconds: float) -> int:
         for took, name, _stage in slowest:
             print(f"  {took:6.1f} s  {name}")
     _keep_times(results, slowest, seconds)
+    # Last, where a build server's log is cut off from above.
+    for result in results:
+        for name, reason in result.failures.items():
+            print(f"\nFailed: {name}\n{reason}")
     outcomes: Counter[str] = Counter()
     for result in results:
         outcomes.update(result.outcomes)
