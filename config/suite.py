@@ -2,7 +2,8 @@
 
     manage.py test            checks; all tests once, on PostgreSQL and Redis; on SQLite those that speak to each engine
                               in their own way; a short chaos run, the protocol's conformance suite, journeys in a browser
-    manage.py test --full     the same, with all tests on both engines, and the image's steps in a clean folder
+    manage.py test --full     the same, with all tests on both engines, both releases of the conformance suite, and the image's steps
+                              in a clean folder
     manage.py test --fast     for the inner loop: quick checks, tests of what changed, and tests without a database
     manage.py test ARGUMENTS  one run of pytest with these arguments
 
@@ -115,7 +116,10 @@ def _pytest(*arguments: str, shared: str = "load") -> list[str]:
 def _stages_beside(*, is_full: bool) -> list[Stage]:
     """What runs beside the tests, last what keeps both processors busy by itself."""
     return [
-        Stage(name="protocol conformance", command=[*MANAGE, "conformance"]),
+        Stage(
+            name="protocol conformance",
+            command=[*MANAGE, "conformance", *(() if is_full else ("--once",))],
+        ),
         Stage(name="a short chaos run", command=[*MANAGE, "chaos", "--short"]),
         # Synchronous Playwright and pytest-asyncio cannot share a process, so the journeys are a run of their own.
         Stage(

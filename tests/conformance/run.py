@@ -50,10 +50,14 @@ def _run(options: argparse.Namespace, scratch: Path, kept: Path) -> int:
         return 2
     ended: list[suite.Ended] = []
     with playing(Path(os.environ[SOCKET])):
+        played: set[str] = set()
         for release in suite.RELEASES:
             _say(f"\n{release} {suite.version_of(folder, release)}")
             names = suite.scenarios(folder, release)
             wanted = [name for name in names if not options.scenario or name in options.scenario]
+            if options.once:
+                wanted = [name for name in wanted if name not in played]
+                played |= set(wanted)
             for one in suite.run(folder, release, wanted, options.results or scratch):
                 note = one.explanation or one.note
                 counts = f"{one.passed:3} passed {one.failed:2} failed {one.warned:2} warned"
@@ -70,6 +74,9 @@ def _run(options: argparse.Namespace, scratch: Path, kept: Path) -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scenario", action="append", help="only this one; may be repeated")
+    parser.add_argument(
+        "--once", action="store_true", help="each scenario as the newest release has it"
+    )
     parser.add_argument("--results", type=Path, help="a folder that keeps what the suite saw")
     return parser.parse_args()
 

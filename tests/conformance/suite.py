@@ -21,7 +21,8 @@ from django.conf import settings
 from tests.servers.install import node_program
 
 HERE: Final = Path(__file__).parent
-RELEASES: Final = ("conformance", "conformance-next")
+RELEASES: Final = ("conformance-next", "conformance")
+"""The newest one first."""
 SCENARIO_SECONDS: Final = 60
 _INSTALL_SECONDS: Final = 300
 

@@ -18,6 +18,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--scenario", action="append", help="only this one; may be repeated")
+        parser.add_argument(
+            "--once", action="store_true", help="each scenario as the newest release has it"
+        )
         parser.add_argument("--results", help="a folder that keeps what the suite saw")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -25,6 +28,8 @@ class Command(BaseCommand):
         command = [sys.executable, "-m", "tests.conformance.run"]
         for scenario in options["scenario"] or ():
             command += ["--scenario", scenario]
+        if options["once"]:
+            command.append("--once")
         if options["results"]:
             command += ["--results", options["results"]]
         sys.exit(subprocess.run(command, check=False).returncode)  # noqa: S603
