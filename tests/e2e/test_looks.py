@@ -23,6 +23,8 @@ from tests.e2e.people import (
 
 WIDTHS = {"desktop": 1280, "tablet": 768, "phone": 360}
 THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+OF_COLOURS = {"runOnly": ["color-contrast", "link-in-text-block"]}
+"""What axe asks of a page that it has looked at in another theme already: nothing else changes with the theme."""
 SETTLE = """() => {
   const ends = (one) => one.effect.getComputedTiming().iterations !== Infinity;
   const running = () => document.getAnimations().filter((one) => one.playState === "running" && ends(one));
@@ -55,7 +57,8 @@ def test_pages_look_right_and_are_accessible(new_context: NewContext, width: str
             page.emulate_media(color_scheme=theme)
             page.evaluate(SETTLE)
             screenshot(page, f"{name}-{width}-{theme}")
-            results = (Axe("null") if page.evaluate("'axe' in window") else Axe()).run(page)
+            axe = Axe("null") if page.evaluate("'axe' in window") else Axe()
+            results = axe.run(page, options=None if theme == THEMES[0] else OF_COLOURS)
             assert results.violations_count == 0, f"{name}, {theme}: {results.generate_report()}"
             overflow = page.evaluate(
                 "document.documentElement.scrollWidth - document.documentElement.clientWidth"

@@ -19,6 +19,10 @@ from tests.isolation.world import Side, World, state_of
 
 pytestmark = pytest.mark.django_db
 ROLES = ("owner", "admin", "member", "auditor")
+MOST = "owner"
+"""Who may see and do most."""
+ECHOES = frozenset({"HEAD", "OPTIONS"})
+"""Answered by the code of the other methods: one role shows that no more comes out."""
 NAMES = route_names()
 HIDDEN = {400, 403, 404, 405, 415, 422}
 NOT_TAKEN = 405
@@ -87,7 +91,7 @@ def test_no_route_reads_or_changes_another_workspace(
         for url in urls:
             is_other = has_ids and url != address(name, sample, world.a)
             for method in METHODS:
-                if (url, method) in nothing_there:
+                if (url, method) in nothing_there or (role != MOST and method in ECHOES):
                     continue
                 for body in bodies if method not in SAFE else [None]:
                     answer = call(client, method, url, body, name)
