@@ -33,6 +33,7 @@ from config.edge import (  # noqa: E402
 )
 from config.lifecycle import Lifecycle, StopHook  # noqa: E402
 from config.tracing import configure_tracing  # noqa: E402
+from mcp_servers.client import sdk  # noqa: E402
 from mcp_servers.client.connections import runtime  # noqa: E402
 from workspaces import garbage  # noqa: E402
 
@@ -65,6 +66,7 @@ async def end_the_log() -> None:
 _SPREAD_SECONDS = 0.5
 _ENDING_SECONDS = 3.0
 """Of the time to drain, what is kept for giving turns back and closing connections."""
+sdk.load()  # no first call waits for it
 configure_tracing()
 lifecycle = Lifecycle(
     start_hooks=[garbage.tame, restore.watch, sealing_thread.start],

@@ -9,6 +9,7 @@ from celery.signals import (
     setup_logging,
     task_postrun,
     task_prerun,
+    worker_init,
     worker_process_init,
     worker_process_shutdown,
 )
@@ -39,13 +40,23 @@ def _drop_dead_connections(**_kwargs: object) -> None:
     close_old_connections()
 
 
+@worker_init.connect
+def _load(**_kwargs: object) -> None:
+    """What every process of this worker needs, before they fork from it: loaded once, and its memory shared."""
+    from chat.providers import openai_compatible as _model  # noqa: F401 - no turn waits for its imports
+    from config import urls as _urls  # noqa: F401 - addresses stand in what is told within transactions
+    from mcp_servers.client import sdk
+    from workspaces import garbage
+
+    sdk.load()
+    garbage.settle()
+
+
 @worker_process_init.connect
 def _take_part(**_kwargs: object) -> None:
     """A worker's process runs turns that others have left, like every other process."""
     from audit.sealing import sealing_thread
     from chat import restore
-    from chat.providers import openai_compatible as _model  # noqa: F401 - no turn waits for its imports
-    from config import urls as _urls  # noqa: F401 - addresses stand in what is told within transactions
     from config.tracing import configure_tracing
     from workspaces import garbage
 

@@ -7,8 +7,6 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mcp.shared.inbound import find_invalid_x_mcp_header
-
 from mcp_servers.client.canonical import check_json, clean_text
 from mcp_servers.client.errors import InvalidJson
 from mcp_servers.client.schemas import UnusableSchema, check_schema
@@ -112,6 +110,8 @@ def _check(raw: dict[str, Any]) -> None:
         raise UnusableSchema("its input schema does not describe an object.")
     if raw.get("outputSchema") is not None:
         check_schema(raw["outputSchema"], what="output")
+    from mcp.shared.inbound import find_invalid_x_mcp_header
+
     if find_invalid_x_mcp_header(raw["inputSchema"]) is not None:
         raise UnusableSchema("its input schema asks for a request header that is not allowed.")
     description = raw.get("description")

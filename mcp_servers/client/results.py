@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
-import mcp_types
-
 from mcp_servers.client import schemas
 from mcp_servers.client.canonical import JsonValue, canonical_json, clean_text
 from mcp_servers.client.errors import InvalidJson
 from mcp_servers.client.images import Unshowable, clean_picture
+from mcp_servers.client.sdk import mcp_types
 from mcp_servers.client.values import (
     AudioPart,
     ContentPart,

@@ -12,8 +12,6 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-import mcp_types
-
 from audit.errors import AuditUnavailable
 from mcp_servers.client.connections import calls
 from mcp_servers.client.connections.failures import CallFailed, RpcError
@@ -27,6 +25,7 @@ from mcp_servers.client.inputs import (
     InputRequired,
     TaskStarted,
 )
+from mcp_servers.client.sdk import mcp_types
 from mcp_servers.gate.checkpoints import InputCheckpoint, SignInCheckpoint, TaskCheckpoint
 from mcp_servers.gate.dialogue import MOST_ROUNDS, Dialogue
 from mcp_servers.gate.operation import Out, ServerOperation

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
 from django.db import transaction
-from mcp.client.auth.oauth2 import PKCEParameters
 
 from mcp_servers.models import OAuthAttempt
 from mcp_servers.oauth.reasons import Reason, SignInFailed
@@ -52,6 +51,8 @@ def begin(
     for_workspace_account: bool,
 ) -> Begun:
     """Note a sign-in, in the caller's transaction."""
+    from mcp.client.auth.oauth2 import PKCEParameters
+
     state, pkce = secrets.token_urlsafe(_STATE_BYTES), PKCEParameters.generate()
     rows = OAuthAttempt.objects.for_workspace(server.workspace_id)
     mine = rows.filter(server=server, user_id=user_id).order_by("-id")

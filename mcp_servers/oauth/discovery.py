@@ -10,10 +10,6 @@ import json
 from typing import Final, TypeVar
 
 import pydantic
-from mcp.client.auth.utils import (
-    build_oauth_authorization_server_metadata_discovery_urls,
-    build_protected_resource_metadata_discovery_urls,
-)
 
 from mcp_servers.oauth.reasons import Reason, SignInFailed
 from mcp_servers.oauth.requests import check_url, get_json
@@ -91,6 +87,8 @@ async def _resource_metadata(
     endpoint: outbound.Endpoint, challenge: Challenge
 ) -> ResourceMetadata | None:
     """What the server publishes about itself; None if it publishes nothing, as servers of 2025-03-26 do."""
+    from mcp.client.auth.utils import build_protected_resource_metadata_discovery_urls
+
     urls = build_protected_resource_metadata_discovery_urls(
         challenge.resource_metadata_url or None, str(endpoint)
     )
@@ -138,6 +136,8 @@ async def _issuer_metadata(issuer: str, *, must_exist: bool) -> IssuerMetadata:
     Raises:
         SignInFailed: issuer_mismatch, no_metadata, unreachable, insecure_url.
     """
+    from mcp.client.auth.utils import build_oauth_authorization_server_metadata_discovery_urls
+
     check_url(issuer)
     for url in build_oauth_authorization_server_metadata_discovery_urls(issuer, issuer):
         answer = await get_json(url)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from django.core.management import get_commands, load_command_class
 
 from config.env import ROOT
 
@@ -18,6 +19,7 @@ django.setup()
 from importlib import import_module
 for name in sys.argv[1].split(","):
     import_module(name)
+exec(sys.argv[2])
 print(json.dumps(sorted(sys.modules)))
 """
 _OF_PAGES = (
@@ -28,23 +30,16 @@ _OF_PAGES = (
 _OF_FEW = (
     *("xlsxwriter", "google.protobuf", "jsonpath", "PIL", "jwt", "pypdfium2", "openpyxl"),
     *("opentelemetry.sdk", "daphne", "twisted.internet.reactor", "requests", "openai"),
+    *("mcp", "mcp_types"),
 )
 _OF_WORKERS = ("celery", "kombu")
 _TURNS = "chat.management.commands.ask,chat.engine.runner,chat.providers.openai_compatible"
 
 
-@pytest.mark.parametrize(
-    ("modules", "unwanted"),
-    [
-        (_TURNS, (*_OF_PAGES, *_OF_FEW, *_OF_WORKERS)),
-        ("config.celery", (*_OF_PAGES, *_OF_FEW)),
-    ],
-    ids=["ask", "scheduler"],
-)
-def test_what_is_loaded(modules: str, unwanted: tuple[str, ...]) -> None:
-    """REL-353: each of these costs as much as a short turn, and nobody misses it here."""
+def _loaded(modules: str, then: str = "") -> set[str]:
+    """All modules of a new process that imported these and did this."""
     done = subprocess.run(
-        [sys.executable, "-c", _LOADED, modules],
+        [sys.executable, "-c", _LOADED, modules, then],
         cwd=ROOT,
         env={**os.environ, "DJANGO_SETTINGS_MODULE": "config.settings"},
         capture_output=True,
@@ -53,12 +48,38 @@ def test_what_is_loaded(modules: str, unwanted: tuple[str, ...]) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    loaded = set(json.loads(done.stdout.splitlines()[-1]))
-    assert loaded & set(unwanted) == set()
+    return set(json.loads(done.stdout.splitlines()[-1]))
 
 
-def test_asking_looks_at_no_page() -> None:
-    """REL-353: Django's checks load all of them; servers run these when they start."""
-    from chat.management.commands.ask import Command
+def _our_commands() -> dict[str, str]:
+    """Commands by name, with their app."""
+    ours = ("audit", "chat", "config", "mcp_servers", "workspaces")
+    return {name: app for name, app in get_commands().items() if app in ours}
 
-    assert Command.requires_system_checks == []
+
+@pytest.mark.parametrize(
+    ("modules", "unwanted"),
+    [
+        (_TURNS, (*_OF_PAGES, *_OF_FEW, *_OF_WORKERS)),
+        ("config.celery", (*_OF_PAGES, *_OF_FEW)),
+        ("audit.management.commands.verify_audit", (*_OF_PAGES, *_OF_FEW, *_OF_WORKERS)),
+    ],
+    ids=["ask", "scheduler", "command"],
+)
+def test_what_is_loaded(modules: str, unwanted: tuple[str, ...]) -> None:
+    """REL-353: each of these costs as much as a short turn, and nobody misses it here."""
+    assert _loaded(modules) & set(unwanted) == set()
+
+
+@pytest.mark.parametrize("name", sorted(_our_commands()))
+def test_no_command_looks_at_pages(name: str) -> None:
+    """REL-410: Django's checks load all of them, which doubles a start; `up` and `check` run these."""
+    assert load_command_class(_our_commands()[name], name).requires_system_checks == []
+
+
+def test_processes_of_a_worker_fork_from_one_that_has_loaded_everything() -> None:
+    """REL-410: each would load it again otherwise, and keep a copy of its own."""
+    loaded = _loaded(
+        "config.celery", then="import celery; celery.signals.worker_init.send(sender=None)"
+    )
+    assert {"config.urls", "mcp", "chat.providers.openai_compatible"} <= loaded

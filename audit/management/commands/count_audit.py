@@ -15,6 +15,7 @@ class Command(BaseCommand):
     """Count what is sealed and not counted yet. With ``--again``, everything."""
 
     help = "Bring the counters behind the reports up to date."
+    requires_system_checks: list[str] = []  # they load every page
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--workspace", required=True, help="Its slug.")

@@ -28,6 +28,7 @@ class Command(BaseCommand):
     """Checks the database, or an export without looking at the database."""
 
     help = "Checks every entry of the audit log against its seal, and says what is wrong."
+    requires_system_checks: list[str] = []  # they load every page
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--workspace", help="slug; without it, all of the log")

@@ -23,6 +23,7 @@ class Command(BaseCommand):
     """Says whether there was something to confirm."""
 
     help = "Lets webhooks go out again after the database was restored from a backup."
+    requires_system_checks: list[str] = []  # they load every page
 
     def handle(self, *args: Any, **options: Any) -> None:
         if restore.confirm(by=_person()):

@@ -11,6 +11,7 @@ from chat.demo_content import PASSWORD, PEOPLE, seed_demo
 
 class Command(BaseCommand):
     help = "Create the demo workspace, or what is missing of it."
+    requires_system_checks: list[str] = []  # they load every page
 
     def handle(self, *args: Any, **options: Any) -> None:
         workspace = seed_demo()

@@ -20,6 +20,7 @@ class Command(BaseCommand):
     """Works in a workspace of its own, which it removes; what it recorded stays in the log."""
 
     help = "Makes allowed and refused calls in a scratch workspace and checks what the log says."
+    requires_system_checks: list[str] = []  # they load every page
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--json", action="store_true", help="print one JSON object")

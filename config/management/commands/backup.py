@@ -18,6 +18,7 @@ class Command(BaseCommand):
     """Says what is in the file and what is not."""
 
     help = "Copy the database and the files of conversations into one checked file."
+    requires_system_checks: list[str] = []  # they load every page
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(

@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand
 
 class Command(BaseCommand):
     help = "Measure the product against the bare clients, in a database of its own."
+    requires_system_checks: list[str] = []  # they load every page
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(

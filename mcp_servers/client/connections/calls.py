@@ -7,11 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
-
-import mcp_types
-import pydantic
 
 from mcp_servers.client.connections import runtime, server_tasks
 from mcp_servers.client.connections.failures import CallFailed
@@ -21,6 +18,7 @@ from mcp_servers.client.connections.pool import pool
 from mcp_servers.client.connections.requests import continued, perform, send
 from mcp_servers.client.connections.tap import is_modern
 from mcp_servers.client.inputs import Answers, CallLimits, CallListener, InputRequired, TaskStarted
+from mcp_servers.client.sdk import mcp_types, shapes
 
 if TYPE_CHECKING:
     from mcp.client.session import ClientSession
@@ -28,16 +26,6 @@ if TYPE_CHECKING:
     from mcp_servers.client.connections.connection import Connection
     from mcp_servers.client.connections.slots import FairSlots
     from mcp_servers.client.spec import ConnectionSpec
-
-_TOOL_RESULT: Final[pydantic.TypeAdapter[Any]] = pydantic.TypeAdapter(
-    mcp_types.CallToolResult | mcp_types.InputRequiredResult
-)
-_RESOURCE_RESULT: Final[pydantic.TypeAdapter[Any]] = pydantic.TypeAdapter(
-    mcp_types.ReadResourceResult | mcp_types.InputRequiredResult
-)
-_PROMPT_RESULT: Final[pydantic.TypeAdapter[Any]] = pydantic.TypeAdapter(
-    mcp_types.GetPromptResult | mcp_types.InputRequiredResult
-)
 
 
 def slots_of(spec: ConnectionSpec) -> FairSlots:
@@ -110,7 +98,7 @@ async def send_call(
         request = mcp_types.CallToolRequest(
             params=mcp_types.CallToolRequestParams.model_validate(params, by_name=False)
         )
-        result = await send(session, request, _TOOL_RESULT)
+        result = await send(session, request, shapes.TOOL_RESULT)
         flight = CURRENT.get()
         if flight is not None and flight.task_result is not None:
             return server_tasks.started(flight.task_result)
@@ -143,7 +131,7 @@ async def read_resource(
         request = mcp_types.ReadResourceRequest(
             params=mcp_types.ReadResourceRequestParams.model_validate(params, by_name=False)
         )
-        return await send(session, request, _RESOURCE_RESULT)
+        return await send(session, request, shapes.RESOURCE_RESULT)
 
     call = CallRef(call_id=call_id, user_id=user_id, listener=listener)
     result = await runtime.run(perform(spec, ask, limits=limits, call=call))
@@ -176,7 +164,7 @@ async def get_prompt(
         request = mcp_types.GetPromptRequest(
             params=mcp_types.GetPromptRequestParams.model_validate(params, by_name=False)
         )
-        return await send(session, request, _PROMPT_RESULT)
+        return await send(session, request, shapes.PROMPT_RESULT)
 
     call = CallRef(call_id=call_id, user_id=user_id, listener=listener)
     result = await runtime.run(perform(spec, ask, limits=limits, call=call))

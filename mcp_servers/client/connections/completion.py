@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, Literal
 
-import mcp_types
-
 from mcp_servers.client.connections import runtime
 from mcp_servers.client.connections.requests import perform
 from mcp_servers.client.inputs import CallLimits
+from mcp_servers.client.sdk import mcp_types
 from workspaces.redaction import redact_known
 
 if TYPE_CHECKING:

@@ -17,9 +17,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, TypeVar
 
-import mcp_types
-from mcp import MCPError
-
 from mcp_servers.client.connections.facts import ServerFacts
 from mcp_servers.client.connections.failures import (
     CallFailed,
@@ -35,6 +32,7 @@ from mcp_servers.client.connections.subscriptions import Watch
 from mcp_servers.client.connections.tap import Tap, is_modern
 from mcp_servers.client.connections.tracing import ConnectionTrace, buffer
 from mcp_servers.client.errors import ConnectTimedOut
+from mcp_servers.client.sdk import mcp, mcp_types
 from mcp_servers.client.spec import ConnectionSpec
 from mcp_servers.client.transports import transport_named
 from mcp_servers.client.transports.stdio import OpenTransport
@@ -226,7 +224,7 @@ class Connection:
                 raise CallFailed("broken") from None
             raise
         except Exception as error:
-            is_answered = isinstance(leaf_of(error), MCPError)
+            is_answered = isinstance(leaf_of(error), mcp.MCPError)
             failure = call_failure(error)
             if failure is None:
                 raise
@@ -425,6 +423,6 @@ class Connection:
 
 
 async def _ping(session: ClientSession) -> None:
-    with contextlib.suppress(TimeoutError, MCPError):
+    with contextlib.suppress(TimeoutError, mcp.MCPError):
         async with asyncio.timeout(KEEPALIVE_SECONDS):
             await session.send_ping()

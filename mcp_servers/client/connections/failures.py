@@ -8,7 +8,6 @@ from uuid import UUID
 
 import httpx2
 import pydantic
-from mcp import MCPError
 
 from mcp_servers.client.errors import (
     AuthenticationRequired,
@@ -18,6 +17,7 @@ from mcp_servers.client.errors import (
     NetworkNotAllowed,
     NotAnMcpServer,
 )
+from mcp_servers.client.sdk import mcp
 from mcp_servers.client.transports.http_failures import GUARD_ERROR_CODE, is_ours
 from workspaces.outbound import NetworkRefused, Withheld
 from workspaces.redaction import redact_known
@@ -134,10 +134,10 @@ def connect_failure(error: BaseException, *, is_stdio: bool) -> ConnectionFailed
             "The connection was closed before it was open.", details={"kind": "closed"}
         )
     if is_stdio:
-        if isinstance(leaf, MCPError) and leaf.code != CONNECTION_CLOSED:
+        if isinstance(leaf, mcp.MCPError) and leaf.code != CONNECTION_CLOSED:
             return NotAnMcpServer(_WORDS["not_mcp"], details={"rpc_code": leaf.code})
         return ConnectionFailed("The program ended before it spoke MCP.", details={"kind": "ended"})
-    if isinstance(leaf, MCPError):
+    if isinstance(leaf, mcp.MCPError):
         return _refused_by(leaf)
     if isinstance(leaf, NetworkRefused):
         return NetworkNotAllowed(_WORDS["network_refused"], details={"kind": "network_refused"})
@@ -147,7 +147,7 @@ def connect_failure(error: BaseException, *, is_stdio: bool) -> ConnectionFailed
     return NotAnMcpServer(_WORDS["not_mcp"], details={"error": type(leaf).__name__})
 
 
-def _refused_by(leaf: MCPError) -> ConnectionFailed:
+def _refused_by(leaf: mcp.MCPError) -> ConnectionFailed:
     """Why a connection was not opened, by what the transport or the server said."""
     kind, status = _kind_of(leaf), _data_of(leaf).get("http_status")
     details: dict[str, object] = {
@@ -186,7 +186,7 @@ def call_failure(error: BaseException) -> CallFailed | RpcError | None:
         return CallFailed("network_refused")
     if isinstance(leaf, httpx2.TransportError):
         return CallFailed("issuer_away" if isinstance(leaf, Withheld) else "broken")
-    if isinstance(leaf, MCPError):
+    if isinstance(leaf, mcp.MCPError):
         kind = _kind_of(leaf)
         if kind is None:
             return RpcError(leaf.message, rpc_code=leaf.code, data=leaf.error.data)
@@ -196,17 +196,17 @@ def call_failure(error: BaseException) -> CallFailed | RpcError | None:
     return None
 
 
-def _data_of(error: MCPError) -> dict[str, Any]:
+def _data_of(error: mcp.MCPError) -> dict[str, Any]:
     data = error.error.data
     return data if isinstance(data, dict) else {}
 
 
-def _challenge_of(error: MCPError) -> str:
+def _challenge_of(error: mcp.MCPError) -> str:
     told = _data_of(error).get("www_authenticate")
     return told if isinstance(told, str) else ""
 
 
-def _kind_of(error: MCPError) -> str | None:
+def _kind_of(error: mcp.MCPError) -> str | None:
     """Ours from the guard, or one of the few that the SDK itself makes up; None for the server's own errors."""
     data, message = _data_of(error), error.message
     if error.code == _INVALID_REQUEST and "no back-channel" in message:

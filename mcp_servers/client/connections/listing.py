@@ -8,14 +8,14 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-import mcp_types
-
 from mcp_servers.client.connections.facts import Listing, RawItem
 from mcp_servers.client.connections.failures import CallFailed, RpcError
 from mcp_servers.client.errors import ConnectionFailed, ConnectTimedOut, NotAnMcpServer
+from mcp_servers.client.sdk import mcp_types
 from mcp_servers.client.self_description import clean_offers
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from uuid import UUID
 
     from mcp.client.session import ClientSession
@@ -38,29 +38,30 @@ class _Kind:
     method: str
     words: str
     most: int
-    request: type[mcp_types.PaginatedRequest]
-    result: type[mcp_types.CacheableResult]
+    types: Callable[[], tuple[type[mcp_types.PaginatedRequest], type[mcp_types.CacheableResult]]]
+    """Of its request and its result."""
 
 
 _TOOLS: Final = _Kind(
-    "tools/list", "tool", MAX_TOOLS, mcp_types.ListToolsRequest, mcp_types.ListToolsResult
+    "tools/list", "tool", MAX_TOOLS, lambda: (mcp_types.ListToolsRequest, mcp_types.ListToolsResult)
 )
 _RESOURCES: Final = _Kind(
     "resources/list",
     "resource",
     MAX_RESOURCES,
-    mcp_types.ListResourcesRequest,
-    mcp_types.ListResourcesResult,
+    lambda: (mcp_types.ListResourcesRequest, mcp_types.ListResourcesResult),
 )
 _TEMPLATES: Final = _Kind(
     "resources/templates/list",
     "resource template",
     MAX_RESOURCES,
-    mcp_types.ListResourceTemplatesRequest,
-    mcp_types.ListResourceTemplatesResult,
+    lambda: (mcp_types.ListResourceTemplatesRequest, mcp_types.ListResourceTemplatesResult),
 )
 _PROMPTS: Final = _Kind(
-    "prompts/list", "prompt", MAX_PROMPTS, mcp_types.ListPromptsRequest, mcp_types.ListPromptsResult
+    "prompts/list",
+    "prompt",
+    MAX_PROMPTS,
+    lambda: (mcp_types.ListPromptsRequest, mcp_types.ListPromptsResult),
 )
 
 
@@ -207,6 +208,7 @@ async def _read_page(
         if kind is _TOOLS:
             # The session learns from this one which arguments go into headers.
             return await session.list_tools(params=params)
-        return await session.send_request(kind.request(params=params), kind.result)
+        request, result = kind.types()
+        return await session.send_request(request(params=params), result)
 
     return await connection.request(ask)

@@ -8,15 +8,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
-import mcp_types
 import pydantic
-from mcp import MCPError
-from mcp_types.version import (
-    HANDSHAKE_PROTOCOL_VERSIONS,
-    LATEST_MODERN_VERSION,
-    MODERN_PROTOCOL_VERSIONS,
-)
 
+from mcp_servers.client.sdk import mcp, mcp_types
 from mcp_servers.client.values import Protocol
 
 if TYPE_CHECKING:
@@ -43,11 +37,11 @@ async def negotiate(session: ClientSession, *, protocol: Protocol, probe_seconds
 
 
 async def _find_out(session: ClientSession, seconds: float) -> None:
-    version = LATEST_MODERN_VERSION
+    version = mcp_types.version.LATEST_MODERN_VERSION
     for is_last in (False, True):
         try:
             raw = await _probe(session, version, seconds)
-        except MCPError as error:
+        except mcp.MCPError as error:
             offered = _offered(error)
             modern = _newest(offered)
             if modern is not None and not is_last:
@@ -60,7 +54,7 @@ async def _find_out(session: ClientSession, seconds: float) -> None:
             return
         try:
             await session.initialize()
-        except MCPError as error:
+        except mcp.MCPError as error:
             # A server that was slow to start may have taken the probe for the connection's beginning after all.
             modern = _newest(_offered(error))
             if modern is None or is_last:
@@ -68,7 +62,7 @@ async def _find_out(session: ClientSession, seconds: float) -> None:
             version = modern
         else:
             return
-    raise MCPError(
+    raise mcp.MCPError(
         mcp_types.UNSUPPORTED_PROTOCOL_VERSION, "The server names a revision that it refuses."
     )
 
@@ -94,15 +88,17 @@ def _adopted(session: ClientSession, raw: dict[str, Any]) -> bool:
     return True
 
 
-def _settles_it(error: MCPError, offered: list[str]) -> bool:
+def _settles_it(error: mcp.MCPError, offered: list[str]) -> bool:
     """Whether trying the handshake makes no sense: nobody is there, a sign-in is missing, or the server knows better."""
     data = error.error.data if isinstance(error.error.data, dict) else {}
     if data.get("kind") == "unreachable" or data.get("http_status") == 401:
         return True
-    return bool(offered) and not any(name in HANDSHAKE_PROTOCOL_VERSIONS for name in offered)
+    return bool(offered) and not any(
+        name in mcp_types.version.HANDSHAKE_PROTOCOL_VERSIONS for name in offered
+    )
 
 
-def _offered(error: MCPError) -> list[str]:
+def _offered(error: mcp.MCPError) -> list[str]:
     if error.code != mcp_types.UNSUPPORTED_PROTOCOL_VERSION:
         return []
     try:
@@ -114,5 +110,5 @@ def _offered(error: MCPError) -> list[str]:
 
 def _newest(offered: list[str]) -> str | None:
     """The newest revision without sessions that both sides know."""
-    known = [name for name in MODERN_PROTOCOL_VERSIONS if name in offered]
+    known = [name for name in mcp_types.version.MODERN_PROTOCOL_VERSIONS if name in offered]
     return known[-1] if known else None

@@ -8,9 +8,8 @@ from collections.abc import Hashable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-import mcp_types
-
 from mcp_servers.client.connections.hooks import hooks
+from mcp_servers.client.sdk import mcp_types
 
 if TYPE_CHECKING:
     from mcp_servers.client.spec import ConnectionSpec

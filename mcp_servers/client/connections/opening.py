@@ -7,27 +7,23 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-import mcp_types
-from mcp import MCPError
-from mcp.client.session import ClientSession
-
 from mcp_servers.client.connections.facts import ServerFacts
 from mcp_servers.client.connections.failures import leaf_of
 from mcp_servers.client.connections.negotiation import negotiate
 from mcp_servers.client.connections.streams import kinds_for, open_streams
 from mcp_servers.client.connections.tap import Tap, TapRead, TapWrite
+from mcp_servers.client.sdk import mcp, mcp_types, shapes
 from mcp_servers.client.transports.stdio import OpenTransport
 from mcp_servers.client.values import Protocol
 from workspaces.redaction import redact_known
 
 if TYPE_CHECKING:
-    from mcp.client.session import MessageHandlerFnT
+    from mcp.client.session import ClientSession, MessageHandlerFnT
 
     from mcp_servers.client.connections.questions import Questions
     from mcp_servers.client.connections.tracing import ConnectionTrace
     from mcp_servers.client.spec import ConnectionSpec
 
-CLIENT_INFO: Final = mcp_types.Implementation(name="trellis", version="0.1.0")
 
 _FALLBACK_STATUSES: Final = frozenset({400, 404, 405})
 """MCP 2025-11-25, "Transports", Backwards Compatibility: what a server without Streamable HTTP answers to it."""
@@ -77,10 +73,10 @@ class Opener:
             open_streams(spec.target, kind, self.transport)
         )
         session = await stack.enter_async_context(
-            ClientSession(
+            mcp.ClientSession(
                 TapRead(read, self.tap),
                 TapWrite(write, self.tap),
-                client_info=CLIENT_INFO,
+                client_info=shapes.CLIENT_INFO,
                 message_handler=self.hear,
                 elicitation_callback=questions.elicit if spec.allows_elicitation else None,
                 sampling_callback=questions.sample if spec.allows_sampling else None,
@@ -94,7 +90,7 @@ class Opener:
 
 def _status_of(error: BaseException) -> int | None:
     leaf = leaf_of(error)
-    if not isinstance(leaf, MCPError) or not isinstance(leaf.error.data, dict):
+    if not isinstance(leaf, mcp.MCPError) or not isinstance(leaf.error.data, dict):
         return None
     status = leaf.error.data.get("http_status")
     return status if isinstance(status, int) else None

@@ -12,12 +12,12 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol
 
-import mcp_types
 import pydantic
 
 from mcp_servers.client.connections import wire
 from mcp_servers.client.connections.flights import CURRENT, Flight
 from mcp_servers.client.inputs import AskedInput, InputAction, InputAnswer
+from mcp_servers.client.sdk import mcp_types
 
 if TYPE_CHECKING:
     from mcp.client.session import ClientRequestContext

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-import mcp_types
 import pydantic
 
 from mcp_servers.client.connections import wire
@@ -14,6 +13,7 @@ from mcp_servers.client.connections.failures import CallFailed, RpcError
 from mcp_servers.client.connections.flights import CURRENT, Flight
 from mcp_servers.client.connections.pool import pool
 from mcp_servers.client.errors import ConnectionFailed
+from mcp_servers.client.sdk import mcp_types
 from mcp_servers.client.values import Progress
 
 if TYPE_CHECKING:

@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-import mcp_types
 import pydantic
-from mcp import MCPError
 
 from mcp_servers.client.connections import wire
 from mcp_servers.client.connections.failures import CallFailed, RpcError
@@ -23,6 +21,7 @@ from mcp_servers.client.connections.flights import CURRENT, CallRef, Flight
 from mcp_servers.client.connections.requests import perform
 from mcp_servers.client.connections.tap import is_modern
 from mcp_servers.client.inputs import Answers, AskedInput, CallLimits, InputAnswer, TaskStarted
+from mcp_servers.client.sdk import mcp, mcp_types, shapes
 from mcp_servers.client.values import Progress
 
 if TYPE_CHECKING:
@@ -39,38 +38,6 @@ MAX_ID: Final = 1000
 """Characters of a task's id."""
 
 _TERMINAL: Final = ("completed", "failed", "cancelled")
-
-
-class _Params(mcp_types.RequestParams):
-    task_id: str
-
-
-class _UpdateParams(_Params):
-    input_responses: dict[str, Any]
-
-
-class _Get(mcp_types.Request[_Params, Literal["tasks/get"]]):
-    name_param: ClassVar[str | None] = "taskId"
-    method: Literal["tasks/get"] = "tasks/get"
-    params: _Params
-
-
-class _Result(mcp_types.Request[_Params, Literal["tasks/result"]]):
-    name_param: ClassVar[str | None] = "taskId"
-    method: Literal["tasks/result"] = "tasks/result"
-    params: _Params
-
-
-class _Cancel(mcp_types.Request[_Params, Literal["tasks/cancel"]]):
-    name_param: ClassVar[str | None] = "taskId"
-    method: Literal["tasks/cancel"] = "tasks/cancel"
-    params: _Params
-
-
-class _Update(mcp_types.Request[_UpdateParams, Literal["tasks/update"]]):
-    name_param: ClassVar[str | None] = "taskId"
-    method: Literal["tasks/update"] = "tasks/update"
-    params: _UpdateParams
 
 
 class _State(pydantic.BaseModel):
@@ -94,10 +61,6 @@ class _State(pydantic.BaseModel):
         if self.poll is None:
             return USUAL_POLL_SECONDS
         return min(max(self.poll / 1000, LEAST_POLL_SECONDS), MOST_POLL_SECONDS)
-
-
-_ANY: Final[pydantic.TypeAdapter[Any]] = pydantic.TypeAdapter(dict[str, Any])
-_INPUTS: Final[pydantic.TypeAdapter[Any]] = pydantic.TypeAdapter(mcp_types.InputRequests)
 
 
 def takes_task_parameter(connection: Connection) -> bool:
@@ -141,7 +104,9 @@ async def cancel(spec: ConnectionSpec, task_id: str, *, call: CallRef) -> None:
 
     async def ask(connection: Connection, session: ClientSession) -> None:
         with _task_errors():
-            await session.send_request(_Cancel(params=_Params(task_id=task_id)), _ANY)
+            await session.send_request(
+                shapes.TaskCancel(params=shapes.TaskParams(task_id=task_id)), shapes.ANY
+            )
 
     limits = CallLimits(seconds=CANCEL_SECONDS, hard_seconds=CANCEL_SECONDS)
     await perform(spec, ask, limits=limits, call=call, as_task=True, repeats_in_new_session=True)
@@ -181,14 +146,14 @@ class _Following:
     async def _get(self) -> _State:
         with _task_errors():
             raw = await self._session.send_request(
-                _Get(params=_Params(task_id=self._task_id)), _ANY
+                shapes.TaskGet(params=shapes.TaskParams(task_id=self._task_id)), shapes.ANY
             )
         return _state(raw)
 
     async def _fetch(self) -> mcp_types.CallToolResult:
         with _task_errors():
             raw = await self._session.send_request(
-                _Result(params=_Params(task_id=self._task_id)), _ANY
+                shapes.TaskResult(params=shapes.TaskParams(task_id=self._task_id)), shapes.ANY
             )
         return _tool_result(raw)
 
@@ -216,8 +181,8 @@ class _Following:
         self._answered.update(by_key)
         responses = wire.input_responses(Answers(by_key=by_key))
         with _task_errors():
-            params = _UpdateParams(task_id=self._task_id, input_responses=responses)
-            await self._session.send_request(_Update(params=params), _ANY)
+            params = shapes.TaskUpdateParams(task_id=self._task_id, input_responses=responses)
+            await self._session.send_request(shapes.TaskUpdate(params=params), shapes.ANY)
 
 
 async def _put(flight: Flight | None, asked: AskedInput) -> InputAnswer:
@@ -234,7 +199,7 @@ async def _put(flight: Flight | None, asked: AskedInput) -> InputAnswer:
 
 def _asked(state: _State) -> tuple[AskedInput, ...]:
     try:
-        requests = _INPUTS.validate_python(state.input_requests or {}, by_name=False)
+        requests = shapes.INPUTS.validate_python(state.input_requests or {}, by_name=False)
     except pydantic.ValidationError as error:
         raise CallFailed("unreadable") from error
     if not requests:
@@ -270,7 +235,7 @@ def _task_errors() -> Any:
     """A server that does not know the task says so by "invalid params"."""
     try:
         yield
-    except MCPError as error:
+    except mcp.MCPError as error:
         if error.code == mcp_types.INVALID_PARAMS:
             raise CallFailed("task_gone") from error
         raise

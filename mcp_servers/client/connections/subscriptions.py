@@ -12,13 +12,11 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-import mcp_types
 import pydantic
-from mcp import MCPError
-from mcp.client.subscriptions import SubscriptionLost, listen
 
 from mcp_servers.client.connections.backoff import delay_seconds
 from mcp_servers.client.connections.tap import is_modern
+from mcp_servers.client.sdk import mcp, mcp_types
 
 if TYPE_CHECKING:
     from mcp.client.session import ClientSession
@@ -106,7 +104,7 @@ class Watch:
         try:
             async with asyncio.timeout(SUBSCRIBE_SECONDS):
                 await session.send_request(request, mcp_types.EmptyResult)
-        except (MCPError, TimeoutError, pydantic.ValidationError):
+        except (mcp.MCPError, TimeoutError, pydantic.ValidationError):
             self._connection.trace.event(f"The server did not take {request.method}.")
 
     # The newest revision
@@ -147,6 +145,8 @@ class Watch:
 
     async def _listen_once(self, session: ClientSession, wanted: dict[str, Any]) -> str:
         """Listen until something ends it: "changed" what is wanted, "lost", or "refused"."""
+        from mcp.client.subscriptions import SubscriptionLost, listen
+
         entered = contextlib.AsyncExitStack()
         try:
             async with entered:
@@ -168,7 +168,7 @@ class Watch:
             return "lost"
         except TimeoutError:
             return "lost"
-        except MCPError as error:
+        except mcp.MCPError as error:
             if error.code in (mcp_types.METHOD_NOT_FOUND, mcp_types.INVALID_PARAMS):
                 self._connection.trace.event("The server does not tell of changes.")
                 return "refused"

@@ -12,12 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
-from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-
 from mcp_servers.client.connections.flights import CURRENT
 from mcp_servers.client.connections.permits import PermitRefused
+from mcp_servers.client.sdk import mcp, mcp_types
 from mcp_servers.client.transports.http_failures import without_mark
 from workspaces.failpoints import Failpoint, failpoint
 
@@ -80,7 +77,7 @@ class Tap:
         self.on_end = on_end
         """Told when the server's side closed and nothing more will come."""
 
-    def sent(self, item: SessionMessage) -> None:
+    def sent(self, item: mcp.shared.message.SessionMessage) -> None:
         """Note a message of ours, and mark it where the server has to be told what we take.
 
         Raises:
@@ -88,7 +85,7 @@ class Tap:
         """
         message, flight = item.message, CURRENT.get()
         call = flight.call if flight is not None else None
-        if isinstance(message, JSONRPCRequest):
+        if isinstance(message, mcp_types.JSONRPCRequest):
             if message.method == "tools/call":
                 _check_permit(message, call)
             if flight is not None and flight.as_task:
@@ -96,7 +93,9 @@ class Tap:
             if len(self._asked) >= _MOST_ASKED:
                 del self._asked[next(iter(self._asked))]
             self._asked[str(message.id)] = _Sent(message.method, time.monotonic(), flight)
-        elif isinstance(message, JSONRPCNotification) and message.method.endswith("/cancelled"):
+        elif isinstance(message, mcp_types.JSONRPCNotification) and message.method.endswith(
+            "/cancelled"
+        ):
             self._asked.pop(str((message.params or {}).get("requestId")), None)
         kind, method, rpc_id = _kind_of(message)
         if kind in ("response", "error"):
@@ -118,7 +117,7 @@ class Tap:
         Args:
             flight: the request in whose answer it came, where the transport tells them apart.
         """
-        if not isinstance(item, SessionMessage):
+        if not isinstance(item, mcp.shared.message.SessionMessage):
             if isinstance(item, Exception):
                 self._trace.event("The server sent something that is no message of the protocol.")
             return
@@ -126,9 +125,9 @@ class Tap:
         kind, method, rpc_id = _kind_of(message)
         payload = _payload(message)
         sent = told_of = None
-        if isinstance(message, JSONRPCResponse | JSONRPCError):
+        if isinstance(message, mcp_types.JSONRPCResponse | mcp_types.JSONRPCError):
             sent = self._asked.pop(rpc_id, None)
-        if isinstance(message, JSONRPCResponse) and sent is not None:
+        if isinstance(message, mcp_types.JSONRPCResponse) and sent is not None:
             self._take_out(message, sent)
         if sent is not None:
             method, flight = sent.method, sent.flight
@@ -154,7 +153,7 @@ class Tap:
             is_check=_is_check(flight),
         )
 
-    def _take_out(self, message: JSONRPCResponse, sent: _Sent) -> None:
+    def _take_out(self, message: mcp_types.JSONRPCResponse, sent: _Sent) -> None:
         key = LISTS.get(sent.method)
         if key is not None:
             items = message.result.get(key)
@@ -172,7 +171,7 @@ class Tap:
                 message.result = {"content": [], "resultType": "complete"}
         self._cut_parts(message, sent.method)
 
-    def _cut_parts(self, message: JSONRPCResponse, method: str) -> None:
+    def _cut_parts(self, message: mcp_types.JSONRPCResponse, method: str) -> None:
         """Leave out what nobody would look at, before the SDK looks at it piece by piece."""
         key = _PARTS.get(method)
         parts = message.result.get(key) if key is not None else None
@@ -216,14 +215,14 @@ def _headers_only(schema: dict[str, Any], depth: int = 0) -> dict[str, Any] | No
     }
 
 
-def _check_permit(message: JSONRPCRequest, call: CallRef | None) -> None:
+def _check_permit(message: mcp_types.JSONRPCRequest, call: CallRef | None) -> None:
     """The last door: whoever finds a way round the gate finds none to the wire."""
     permit = call.permit if call is not None else None
     if permit is None or not permit.allows((message.params or {}).get("name")):
         raise PermitRefused("This call has no permit.")
 
 
-def _declare_tasks(message: JSONRPCRequest) -> None:
+def _declare_tasks(message: mcp_types.JSONRPCRequest) -> None:
     """Add the extension to what this one request says of us; older revisions carry no such place."""
     params = message.params or {}
     meta = params.get("_meta") or {}
@@ -236,33 +235,33 @@ def _declare_tasks(message: JSONRPCRequest) -> None:
 
 
 def _kind_of(message: object) -> tuple[Kind, str, str]:
-    if isinstance(message, JSONRPCRequest):
+    if isinstance(message, mcp_types.JSONRPCRequest):
         return "request", message.method, str(message.id)
-    if isinstance(message, JSONRPCNotification):
+    if isinstance(message, mcp_types.JSONRPCNotification):
         return "notification", message.method, ""
-    if isinstance(message, JSONRPCError):
+    if isinstance(message, mcp_types.JSONRPCError):
         return "error", "", str(message.id)
-    assert isinstance(message, JSONRPCResponse)
+    assert isinstance(message, mcp_types.JSONRPCResponse)
     return "response", "", str(message.id)
 
 
 def _payload(message: object) -> dict[str, Any]:
     """The message as JSON, without copying what is in it."""
-    if isinstance(message, JSONRPCRequest):
+    if isinstance(message, mcp_types.JSONRPCRequest):
         return {"id": message.id, "method": message.method, "params": message.params}
-    if isinstance(message, JSONRPCNotification):
+    if isinstance(message, mcp_types.JSONRPCNotification):
         return {"method": message.method, "params": message.params}
-    if isinstance(message, JSONRPCError):
+    if isinstance(message, mcp_types.JSONRPCError):
         error = message.error
         told = {"code": error.code, "message": error.message, "data": without_mark(error.data)}
         return {"id": message.id, "error": told}
-    assert isinstance(message, JSONRPCResponse)
+    assert isinstance(message, mcp_types.JSONRPCResponse)
     return {"id": message.id, "result": message.result}
 
 
 def is_modern(revision: str | None) -> bool:
     """Whether a revision is of the kind without sessions, 2026-07-28 and later."""
-    return revision in MODERN_PROTOCOL_VERSIONS
+    return revision in mcp_types.version.MODERN_PROTOCOL_VERSIONS
 
 
 class TapRead:
@@ -320,7 +319,7 @@ class TapWrite:
         self._inner = inner
         self._tap = tap
 
-    async def send(self, item: SessionMessage) -> None:
+    async def send(self, item: mcp.shared.message.SessionMessage) -> None:
         self._tap.sent(item)
         await self._inner.send(item)
         if getattr(item.message, "method", "") == "tools/call":

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-import mcp_types
 import pydantic
 
 from mcp_servers.client.connections.failures import CallFailed
@@ -17,6 +16,7 @@ from mcp_servers.client.inputs import (
     InputKind,
     InputRequired,
 )
+from mcp_servers.client.sdk import mcp_types
 
 if TYPE_CHECKING:
     from mcp_servers.client.values import JsonValue

@@ -6,9 +6,8 @@ import secrets
 from typing import Any, Final
 
 import httpx2
-from mcp import MCPError
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from mcp_servers.client.sdk import mcp, mcp_types
 from workspaces.outbound import NetworkRefused, TooLarge, Withheld
 
 GUARD_ERROR_CODE: Final = -32010
@@ -76,7 +75,7 @@ def is_in_session(request: httpx2.Request) -> bool:
 def is_of_sessions(request: httpx2.Request) -> bool:
     """Whether a request is made under a revision with sessions, after the handshake."""
     version = request.headers.get("mcp-protocol-version")
-    return version is not None and version not in MODERN_PROTOCOL_VERSIONS
+    return version is not None and version not in mcp_types.version.MODERN_PROTOCOL_VERSIONS
 
 
 def fault_data(kind: str, status: int | None = None) -> dict[str, Any]:
@@ -106,12 +105,12 @@ def error_data(kind: str, response: httpx2.Response) -> dict[str, Any]:
     return data
 
 
-def refused(response: httpx2.Response, kind: str | None = None) -> MCPError:
+def refused(response: httpx2.Response, kind: str | None = None) -> mcp.MCPError:
     """The error for a stream or a socket that was not opened."""
     data = error_data(kind or kind_of_status(response.status_code), response)
-    return MCPError(GUARD_ERROR_CODE, "The request failed.", data)
+    return mcp.MCPError(GUARD_ERROR_CODE, "The request failed.", data)
 
 
-def failed(kind: str) -> MCPError:
+def failed(kind: str) -> mcp.MCPError:
     """The error for what went wrong without any answer."""
-    return MCPError(GUARD_ERROR_CODE, "The request failed.", fault_data(kind))
+    return mcp.MCPError(GUARD_ERROR_CODE, "The request failed.", fault_data(kind))

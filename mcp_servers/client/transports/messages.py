@@ -6,9 +6,7 @@ import json
 import re
 from typing import Final
 
-from mcp.shared.message import SessionMessage
-from mcp_types import ErrorData, JSONRPCError, jsonrpc_message_adapter
-
+from mcp_servers.client.sdk import mcp, mcp_types
 from mcp_servers.client.transports.density import check_parts
 from mcp_servers.client.transports.http_failures import GUARD_ERROR_CODE, fault_data
 from workspaces.outbound import TooLarge
@@ -21,7 +19,7 @@ _ID: Final = re.compile(rb'[{,]\s*"id"\s*:\s*([0-9]{1,9})\s*[,}]')
 _ID_WITHIN: Final = 100
 
 
-def read_message(text: str | bytes) -> SessionMessage | ValueError:
+def read_message(text: str | bytes) -> mcp.shared.message.SessionMessage | ValueError:
     """One message; what is wrong with it if it is none.
 
     A broken answer to a request becomes an error for that request, because somebody waits for it.
@@ -30,16 +28,20 @@ def read_message(text: str | bytes) -> SessionMessage | ValueError:
         check_parts(text)
     except TooLarge as error:
         data = fault_data("too_large")
-        told = ErrorData(code=GUARD_ERROR_CODE, message="The answer is too large.", data=data)
+        told = mcp_types.ErrorData(
+            code=GUARD_ERROR_CODE, message="The answer is too large.", data=data
+        )
         return _answer_for(_first_id(text), told) or ValueError(str(error))
     try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
+        return mcp.shared.message.SessionMessage(
+            mcp_types.jsonrpc_message_adapter.validate_json(text, by_name=False)
+        )
     except ValueError as error:
-        told = ErrorData(code=_PARSE_ERROR, message="Failed to parse the answer.")
+        told = mcp_types.ErrorData(code=_PARSE_ERROR, message="Failed to parse the answer.")
         return _answer_for(_answered_id(text), told) or error
 
 
-def write_message(item: SessionMessage) -> str:
+def write_message(item: mcp.shared.message.SessionMessage) -> str:
     """A message as one line, so that a call's arguments go out byte for byte as audited; see canonical_json()."""
     body = item.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
     return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -56,10 +58,14 @@ def is_recorded(content: bytes) -> bool:
     return isinstance(body, dict) and body.get("method") in RECORDED
 
 
-def _answer_for(number: int | str | None, told: ErrorData) -> SessionMessage | None:
+def _answer_for(
+    number: int | str | None, told: mcp_types.ErrorData
+) -> mcp.shared.message.SessionMessage | None:
     if number is None:
         return None
-    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=number, error=told))
+    return mcp.shared.message.SessionMessage(
+        mcp_types.JSONRPCError(jsonrpc="2.0", id=number, error=told)
+    )
 
 
 def _first_id(text: str | bytes) -> int | None:

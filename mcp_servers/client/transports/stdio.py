@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-from mcp.shared.message import SessionMessage
 
 from mcp_servers.client.transports.messages import read_message, write_message
 
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+    from mcp.shared.message import SessionMessage
 
     from mcp_servers.client.transports.targets import StdioSpec
 
@@ -98,8 +98,8 @@ class StdioTransport:
     async def _open(self) -> AsyncGenerator[_Streams, None]:
         process, lifeline = await self._start()
         self.pid = process.pid
-        to_session, read_stream = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-        write_stream, from_session = anyio.create_memory_object_stream[SessionMessage](0)
+        to_session, read_stream = anyio.create_memory_object_stream["SessionMessage | Exception"](0)
+        write_stream, from_session = anyio.create_memory_object_stream["SessionMessage"](0)
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._read_stderr, process)
