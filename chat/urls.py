@@ -10,6 +10,7 @@ from chat.artifacts import views as artifacts
 app_name = "chat"
 urlpatterns = [
     path("w/<slug:workspace_slug>/", views.app, name="home"),
+    path("w/<slug:workspace_slug>/diagrams/", views.diagrams, name="diagrams"),
     path("w/<slug:workspace_slug>/c/<uuid:conversation_id>/", views.app, name="conversation"),
     path(
         "w/<slug:workspace_slug>/artifacts/<uuid:artifact_id>/<int:number>/",

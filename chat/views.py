@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -12,7 +13,7 @@ from django.http import HttpResponse
 from django.middleware.csrf import get_token
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_GET, require_safe
 from typing_extensions import TypedDict
 
 from chat.models import Conversation
@@ -23,6 +24,12 @@ from workspaces.roles import Permission, has_permission
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
+
+
+DIAGRAM_POLICY = (
+    "sandbox allow-scripts; default-src 'none'; script-src 'nonce-{nonce}'; style-src 'unsafe-inline'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+)
 
 
 class BootUser(TypedDict):
@@ -99,6 +106,18 @@ def app(
         {"boot": _boot(request, conversation_id), "title": str(found) if found else ""},
         status=404 if is_missing else 200,
     )
+
+
+@require_safe
+@login_required
+def diagrams(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """The frame in which Mermaid draws: without our origin, without a network, without the page's style rules."""
+    nonce = secrets.token_urlsafe(16)
+    response = render(request, "chat/diagrams.html", {"nonce": nonce})
+    response["Content-Security-Policy"] = DIAGRAM_POLICY.format(nonce=nonce)
+    response["X-Frame-Options"] = "SAMEORIGIN"
+    response["Cache-Control"] = "private, no-store"
+    return response
 
 
 def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> Boot:

@@ -72,6 +72,8 @@ class StaticFilesStorage(CompressedStaticFilesStorage):
 
 _BEST, _QUICK = 11, 9
 """Brotli's qualities: the best takes six times as long and saves seven percent. Only our own files are worth it."""
+_LARGE = 1_000_000
+"""Bytes; what is larger is a library that few messages need."""
 _quality = threading.local()
 
 
@@ -81,7 +83,9 @@ class _Compressor(Compressor):
         source, packed = Path(path), Path(f"{os.fspath(path)}.gz")
         if packed.exists() and abs(packed.stat().st_mtime - source.stat().st_mtime) < 0.001:
             return []
-        _quality.chosen = _BEST if "web" in source.parts else _QUICK
+        _quality.chosen = (
+            _BEST if "web" in source.parts and source.stat().st_size < _LARGE else _QUICK
+        )
         made: list[str] = super().compress(path)
         return made
 

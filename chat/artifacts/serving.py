@@ -30,6 +30,16 @@ if TYPE_CHECKING:
 _RANGE = re.compile(r"bytes=(\d{0,19})-(\d{0,19})")
 _FRAMES = re.compile(rb"(</?(?:[\w.-]+:)?)(iframe|frameset|frame|portal|fencedframe)\b", re.I)
 
+_DOCTYPE = re.compile(rb"\s*(?:\xef\xbb\xbf)?\s*(?:<!doctype[^>]*>)?", re.I)
+_COLOURS = re.compile(rb"color|background|<link\b|<body[^>]*\s(?:text|bgcolor)\b|filter\s*:", re.I)
+_THEMES = {
+    theme: (
+        f'<meta name="color-scheme" content="{theme}">'
+        "<style>:where(body){margin:1.25rem;font:1rem/1.6 system-ui,sans-serif}</style>"
+    ).encode()
+    for theme in ("light", "dark")
+}
+
 DOWNLOAD_POLICY = (
     "sandbox; default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
@@ -95,6 +105,8 @@ def preview(request: HttpRequest, artifact: Artifact, version: ArtifactVersion) 
         raise NotFound
     # A browser opens a connection for a frame before it finds that the policy has none.
     content = _FRAMES.sub(rb"\1x-\2", storage.read(version.path))
+    theme = request.GET.get("theme", "") if kind is Kind.HTML else ""
+    content = _themed(content, theme)
     response = HttpResponse(content, content_type=f"{version.content_type}; charset=utf-8")
     is_alone = request.headers.get("Sec-Fetch-Dest") == "document"
     is_still = is_alone or kind is Kind.SVG
@@ -103,6 +115,16 @@ def preview(request: HttpRequest, artifact: Artifact, version: ArtifactVersion) 
     response["X-DNS-Prefetch-Control"] = "off"
     response["Vary"] = "Sec-Fetch-Dest, Cookie"
     return response
+
+
+def _themed(content: bytes, theme: str) -> bytes:
+    """A page that chooses no colours of its own follows the reader's theme, and keeps off the frame's edge."""
+    style = _THEMES.get(theme)
+    if style is None or _COLOURS.search(content):
+        return content
+    head = _DOCTYPE.match(content)
+    at = head.end() if head else 0
+    return content[:at] + style + content[at:]
 
 
 def reading(version: ArtifactVersion, text: str) -> HttpResponse:

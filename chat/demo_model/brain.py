@@ -96,6 +96,45 @@ _LEAST_SCORE = 2.0
 _ALOUD = re.compile(r"\bthink(ing)? (aloud|out loud|first)\b[:,]?", re.I)
 
 
+_FORMATS = re.compile(r"\bshow\b.*\bformat(ting|s)?\b", re.I)
+_SHOWCASE = r"""Text can be **bold**, hold a [link](https://example.org/docs), a formula like $e^{i\pi} + 1 = 0$ and a note.[^1]
+
+$$\int_0^1 x^2 \, dx = \frac{1}{3}$$
+
+- [x] Lists can have tasks
+- [ ] that are open
+
+| City | People | Share |
+|---|--:|--:|
+| Ulm | 126,000 | 12 % |
+| Bonn | 336,000 | 31 % |
+| Aachen | 249,000 | 23 % |
+
+```mermaid
+flowchart LR
+  Question --> Bud --> Tool[Tool of a server]
+  Tool --> Answer
+```
+
+```python
+def total(rows):
+    amount = 0
+    for row in rows:
+        amount += row.price
+    return amount
+```
+
+```diff
+@@ -1,3 +1,3 @@
+ def total(rows):
+-    return 0
++    return sum(row.price for row in rows)
+```
+
+[^1]: Notes stand below, and lead back.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     id: str
@@ -125,6 +164,8 @@ def reply_to(
         return Reply(text=_speak_of(results))
     if attached:
         return Reply(text=_speak_of_attached(attached))
+    if _FORMATS.search(question):
+        return Reply(text=_SHOWCASE)
     functions = [tool["function"] for tool in tools if isinstance(tool.get("function"), Mapping)]
     if tool_choice == "none":
         functions = []

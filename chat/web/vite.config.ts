@@ -1,10 +1,20 @@
 import tailwindcss from "@tailwindcss/vite";
-import { defineConfig } from "vite";
+import { defineConfig, type Plugin } from "vite";
+
+/** KaTeX names its fonts in three formats; every browser that runs the application reads the first one. */
+const oneFormatOfFonts: Plugin = {
+  name: "one-format-of-fonts",
+  enforce: "pre",
+  transform: (code, id) =>
+    /katex.*\.css$/.test(id)
+      ? code.replace(/,\s*url\([^)]+\.(?:woff|ttf)\) format\("(?:woff|truetype)"\)/g, "")
+      : null,
+};
 
 /** One entry per kind of page; Django looks the built names up in manifest.json. */
 export default defineConfig({
   base: "/static/web/",
-  plugins: [tailwindcss()],
+  plugins: [oneFormatOfFonts, tailwindcss()],
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   build: {
     outDir: "dist",

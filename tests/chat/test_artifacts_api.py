@@ -304,3 +304,35 @@ def test_previews_are_for_frames_and_of_few_kinds(
     assert drawn["Content-Security-Policy"] == serving.DOWNLOAD_POLICY
     for name, content in (("d.md", b"# x"), ("e.js", b"1"), ("f.pdf", b"%PDF-1.4 %%EOF")):
         assert shown(name, content).status_code == 404
+
+
+def test_a_page_without_colours_follows_the_readers_theme(
+    client: Client, conversation: Conversation
+) -> None:
+    """REL-422: below its doctype, and only if it chooses nothing itself; unknown themes change nothing."""
+
+    def shown(content: bytes, theme: str) -> bytes:
+        made = upload(client, conversation, "a.html", content).json()
+        address = url_of(made, conversation, name="artifact_preview")
+        return client.get(address, {"theme": theme}).content
+
+    plain = b"<!doctype html>\n<h1>Plan</h1>"
+    dark = shown(plain, "dark")
+    assert dark.startswith(b'<!doctype html><meta name="color-scheme" content="dark"><style>')
+    assert dark.endswith(b"\n<h1>Plan</h1>")
+    assert b'content="light"' in shown(plain, "light")
+    assert shown(plain, '"><script>') == plain
+    for own in (b"<p style='color:red'>", b"<style>p{background:#fff}</style>", b'<link href="x">'):
+        assert shown(own, "dark") == own
+
+
+def test_diagrams_are_drawn_without_our_origin_and_without_a_network(
+    client: Client, conversation: Conversation
+) -> None:
+    """SEC-345: the frame may run what bears this answer's nonce, and fetch nothing."""
+    address = reverse("chat:diagrams", kwargs={"workspace_slug": conversation.workspace.slug})
+    policies = [client.get(address)["Content-Security-Policy"] for _ in range(2)]
+    assert policies[0] != policies[1]
+    assert policies[0].startswith("sandbox allow-scripts; default-src 'none'; script-src 'nonce-")
+    assert "allow-same-origin" not in policies[0]
+    assert "unsafe-eval" not in policies[0]

@@ -145,7 +145,6 @@ if (drawn.length > 0) {
     for (const redraw of drawn) redraw();
   };
   addEventListener("trellis:theme", again);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
 }
 
 const range = document.querySelector<HTMLSelectElement>("#filter-range");

@@ -14,6 +14,7 @@ import { SearchDialog } from "./sidebar/search";
 import { Sidebar } from "./sidebar/sidebar";
 import t from "./texts/shell";
 import { ConnectionBanner } from "./ui/banner";
+import { askBeforeLeaving, LeavingDialog } from "./ui/leaving";
 import { Toasts } from "./ui/toasts";
 import { WaitingDialog } from "./waiting/dialog";
 import { isWaitingOpen } from "./waiting/state";
@@ -59,6 +60,7 @@ function App() {
         />
       )}
       {isHelpOpen.value && <HelpDialog />}
+      <LeavingDialog />
     </div>
   );
 }
@@ -67,6 +69,7 @@ const root = document.getElementById("app");
 if (root) {
   root.replaceChildren();
   installShortcuts();
+  askBeforeLeaving();
   render(<App />, root);
   watchWaiting();
   startApp();

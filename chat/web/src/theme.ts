@@ -22,3 +22,16 @@ export function applyTheme(theme: Theme): void {
   }
   dispatchEvent(new CustomEvent("trellis:theme"));
 }
+
+/** Whether the page is dark now, by choice or as the system says. */
+export function isDark(): boolean {
+  const { theme } = document.documentElement.dataset;
+  return theme ? theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+// What is drawn for one theme is drawn again when the system's changes.
+if (typeof matchMedia === "function") {
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    if (!document.documentElement.dataset.theme) dispatchEvent(new CustomEvent("trellis:theme"));
+  });
+}

@@ -7,6 +7,7 @@ import { Markdown } from "../markdown/markdown";
 import common from "../texts/common";
 import t from "../texts/files";
 import { filled } from "../texts/language";
+import { isDark } from "../theme";
 import { CopyButton } from "../ui/copy";
 import { showHidden } from "../ui/hidden";
 import { Icon } from "../ui/icon";
@@ -44,6 +45,7 @@ function Frame({ file, version }: { file: Artifact; version: ArtifactVersion }) 
   const key = `${file.id}/${version.number}`;
   const [isStarted, setStarted] = useState(started.has(key));
   const [hasScripts, setScripts] = useState(false);
+  const theme = useTheme();
   useEffect(() => {
     if (version.kind !== "html") return;
     let isCurrent = true;
@@ -79,10 +81,20 @@ function Frame({ file, version }: { file: Artifact; version: ArtifactVersion }) 
         title={t.previewOf(file.name)}
         sandbox={isStarted ? "allow-scripts" : ""}
         referrerpolicy="no-referrer"
-        src={previewPath(file.id, version.number)}
+        src={`${previewPath(file.id, version.number)}?theme=${theme}`}
       />
     </>
   );
+}
+
+function useTheme(): "dark" | "light" {
+  const [dark, setDark] = useState(isDark);
+  useEffect(() => {
+    const look = () => setDark(isDark());
+    addEventListener("trellis:theme", look);
+    return () => removeEventListener("trellis:theme", look);
+  }, []);
+  return dark ? "dark" : "light";
 }
 
 function Picture({ file, version }: { file: Artifact; version: ArtifactVersion }) {

@@ -95,7 +95,13 @@ function Part({ part, origin }: { part: ContentPart; origin: Origin | undefined 
         <p class="text-sm">
           <Attach origin={origin} uri={part.uri} name={part.name} /> {part.name || t.resource}:{" "}
           {href ? (
-            <a class="link-brand break-all" href={href} target="_blank" rel="noopener noreferrer nofollow">
+            <a
+              class="link-brand break-all"
+              href={href}
+              target="_blank"
+              rel="noopener noreferrer nofollow"
+              data-foreign
+            >
               {part.uri}
             </a>
           ) : (

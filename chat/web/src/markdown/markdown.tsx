@@ -1,5 +1,5 @@
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { finishBlock } from "./code";
+import { finishBlock } from "./finish";
 import { MarkdownStream } from "./stream";
 
 /** A text of a model, rendered as it comes in. */

@@ -3,24 +3,15 @@
  *
  * Raw HTML is text here, so nothing a model writes can look like a part of the page; what the renderer makes is
  * then sanitized by allow-list all the same. Links lead to http, https or mailto, images are links to their host.
+ * Maths, diagrams, tables and footnotes are plain text and tables here; `finish.ts` makes more of them.
  */
 import DOMPurify from "dompurify";
 import { Marked, type Token, type Tokens } from "marked";
 import common from "../texts/common";
+import { escapeHtml } from "./escape";
+import { knowNotes, maths, notes } from "./syntax";
 
 const LINK = /^(?:https?:\/\/|mailto:)/i;
-
-const ESCAPES: Record<string, string> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;",
-};
-
-export function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (c) => ESCAPES[c] ?? c);
-}
 
 /** The address of a link if it may be one, else null. */
 export function safeHref(href: string): string | null {
@@ -39,6 +30,7 @@ const LINK_ATTRIBUTES = 'target="_blank" rel="noopener noreferrer nofollow"';
 
 const marked = new Marked({
   gfm: true,
+  extensions: [...maths, ...notes],
   renderer: {
     html: ({ text }: Tokens.HTML | Tokens.Tag) => (/^<br\s*\/?>\s*$/i.test(text) ? "<br>" : escapeHtml(text)),
     heading({ tokens, depth }: Tokens.Heading) {
@@ -57,8 +49,13 @@ const marked = new Marked({
       const host = escapeHtml(new URL(address).host);
       return `<a class="md-image" href="${escapeHtml(address)}" ${LINK_ATTRIBUTES}>${common.imageOn(name, host)}</a>`;
     },
-    checkbox: ({ checked }: Tokens.Checkbox) => (checked ? "☑ " : "☐ "),
+    listitem(item: Tokens.ListItem) {
+      const mark = item.task ? ' class="md-task"' : "";
+      return `<li${mark}>${this.parser.parse(item.tokens)}</li>\n`;
+    },
+    checkbox: ({ checked }: Tokens.Checkbox) => `<span class="md-check">${checked ? "☑" : "☐"}</span> `,
     code({ text, lang }: Tokens.Code) {
+      if (lang === "math") return `<div class="md-math-block">${escapeHtml(text)}</div>`;
       const language = /^[\w+#.-]{1,30}/.exec(lang ?? "")?.[0] ?? "";
       const name = language ? ` class="language-${escapeHtml(language)}"` : "";
       return (
@@ -76,9 +73,10 @@ const marked = new Marked({
   },
 });
 
-const CLASS = /^(?:md-code|md-code-head|md-table|md-image|language-[\w+#.-]{1,30})$/;
+const CLASS =
+  /^(?:md-code|md-code-head|md-table|md-image|md-math|md-math-block|md-task|md-check|md-note|md-note-mark|md-note-text|language-[\w+#.-]{1,30})$/;
 const TAGS =
-  "a blockquote br code del div em h3 h4 h5 h6 hr li ol p pre span strong table tbody td th thead tr ul".split(
+  "a blockquote br code del div em h3 h4 h5 h6 hr li ol p pre span strong sup table tbody td th thead tr ul".split(
     " ",
   );
 
@@ -100,5 +98,15 @@ export function sanitize(html: string): string {
 }
 
 export const lex = (text: string): Token[] => marked.lexer(text);
-export const renderTokens = (tokens: Token[]): string => sanitize(marked.parser(tokens));
-export const renderText = (text: string): string => sanitize(marked.parse(text, { async: false }));
+const NO_NOTES: ReadonlySet<string> = new Set();
+
+/** HTML of some blocks; `labels`: the footnotes of their whole text. */
+export function renderTokens(tokens: Token[], labels = NO_NOTES): string {
+  knowNotes(labels);
+  return sanitize(marked.parser(tokens));
+}
+
+export function renderText(text: string, labels = NO_NOTES): string {
+  knowNotes(labels);
+  return sanitize(marked.parse(text, { async: false }));
+}

@@ -2,6 +2,7 @@
 import type { Token } from "marked";
 import remend from "remend";
 import { lex, renderText, renderTokens } from "./render";
+import { notesIn } from "./syntax";
 
 const isBlock = (token: Token): boolean => token.type !== "space" && token.type !== "def";
 
@@ -12,6 +13,7 @@ export class MarkdownStream {
   /** How many blocks before `head` are finished. */
   private done = 0;
   private seen: string[] = [];
+  private notes: ReadonlySet<string> = new Set();
 
   constructor(
     private readonly root: HTMLElement,
@@ -24,6 +26,7 @@ export class MarkdownStream {
     if (!text.startsWith(this.text)) this.head = this.done = 0;
     this.text = text;
     if (isEnd) this.head = this.done = 0; // one pass over the whole, so that reference links resolve
+    this.notes = notesIn(text);
     const all = lex(text.slice(this.head));
     const blocks = all.filter(isBlock);
     blocks.forEach((token, j) => {
@@ -35,7 +38,7 @@ export class MarkdownStream {
   }
 
   private draw(at: number, token: Token, isOpen: boolean): void {
-    const html = isOpen ? renderText(remend(token.raw)) : renderTokens([token]);
+    const html = isOpen ? renderText(remend(token.raw), this.notes) : renderTokens([token], this.notes);
     let box = this.root.children[at] as HTMLElement | undefined;
     if (!box) {
       box = document.createElement("div");

@@ -14,6 +14,7 @@ import circleCheck from "lucide-static/icons/circle-check.svg?raw";
 import question from "lucide-static/icons/circle-question-mark.svg?raw";
 import circleX from "lucide-static/icons/circle-x.svg?raw";
 import clock from "lucide-static/icons/clock.svg?raw";
+import code from "lucide-static/icons/code.svg?raw";
 import copy from "lucide-static/icons/copy.svg?raw";
 import download from "lucide-static/icons/download.svg?raw";
 import ellipsis from "lucide-static/icons/ellipsis.svg?raw";
@@ -45,6 +46,7 @@ import sparkles from "lucide-static/icons/sparkles.svg?raw";
 import sprout from "lucide-static/icons/sprout.svg?raw";
 import compose from "lucide-static/icons/square-pen.svg?raw";
 import slash from "lucide-static/icons/square-slash.svg?raw";
+import wrap from "lucide-static/icons/text-wrap.svg?raw";
 import trash from "lucide-static/icons/trash-2.svg?raw";
 import alert from "lucide-static/icons/triangle-alert.svg?raw";
 import upload from "lucide-static/icons/upload.svg?raw";
@@ -72,6 +74,7 @@ const ICONS = {
   circleX,
   clock,
   close,
+  code,
   compose,
   copy,
   ellipsis,
@@ -107,6 +110,7 @@ const ICONS = {
   upload,
   user,
   wifiOff,
+  wrap,
   wrench,
 };
 

@@ -1,0 +1,59 @@
+"""What an answer holds beside words: seen, used, and with nothing of it reaching further than its own place."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page, expect
+
+from tests.e2e.people import MEMBER, enter, expect_idle, open_chat
+
+HOSTILE = """
+async (text) => {
+  const frame = document.querySelector("iframe.diagram-painter");
+  const answer = new Promise((resolve) => addEventListener("message", (event) => {
+    if (event.source === frame.contentWindow && event.data.id === "hostile") resolve(event.data.svg);
+  }));
+  frame.contentWindow.postMessage({ id: "hostile", text, theme: "light" }, "*");
+  return await answer;
+}
+"""
+
+
+def test_an_answer_is_read_with_all_that_it_holds(page: Page) -> None:
+    """REL-420, REL-421, SEC-345, SEC-346: formulas, a diagram, a table that sorts, and a link that says where it leads."""
+    loaded: list[str] = []
+    page.on("request", lambda request: loaded.append(request.url))
+    enter(page, MEMBER)
+    open_chat(page, "Clock", "What time is it in Tokyo?")
+    expect(page.locator("article.answer").last).to_contain_text("In Tokyo it is now")
+    expect_idle(page)
+    heavy = ("/maths-", "/mermaid", "/KaTeX")
+    assert not [url for url in loaded if any(part in url for part in heavy)]
+
+    open_chat(page, "Clock", "Show me all formats")
+    answer = page.locator("article.answer").last
+    expect(answer.locator(".md-diagram img")).to_be_visible()
+    expect(answer.locator(".md-math-block .katex math")).to_have_count(1)
+    expect_idle(page)
+    assert answer.locator(".md-diagram img").evaluate("image => image.naturalWidth") > 100
+    answer.get_by_role("button", name="Show source").click()
+    expect(answer.get_by_text("flowchart LR")).to_be_visible()
+
+    answer.get_by_role("button", name="People").click()
+    expect(answer.locator("tbody tr").first).to_contain_text("Ulm")
+    answer.get_by_role("button", name="People").click()
+    expect(answer.locator("tbody tr").first).to_contain_text("Bonn")
+
+    answer.get_by_role("link", name="link").click()
+    dialog = page.get_by_role("dialog", name="Open this link?")
+    expect(dialog).to_contain_text("https://example.org/docs")
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+
+    svg = page.evaluate(
+        HOSTILE,
+        'flowchart LR\n A["<img src=x onerror=alert(1)><script>alert(1)</script>"] --> B\n'
+        ' click A href "javascript:alert(1)"\n click B call alert(1)',
+    )
+    assert "<script" not in (svg or "")
+    assert "onerror=" not in (svg or "")
+    assert "javascript:" not in (svg or "")
