@@ -179,8 +179,8 @@ class Action(StrEnum):
     EXPORT_CREATED = ("export.created", _("Log exported"), _("The log was exported."))
     BODY_OPENED = (
         "body.opened",
-        _("Call's bodies read"),
-        _("The arguments and result of a call were read."),
+        _("Contents read"),
+        _("What a call sent and got, or what was said in a turn, was read."),
     )
     RESTORE_FOUND = (
         "restore.found",

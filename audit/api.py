@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
+from uuid import UUID
 
 import django_filters
 from django import forms
@@ -26,7 +27,8 @@ from audit.filters import (
     read_filter,
 )
 from audit.models import AuditEntry
-from audit.views import record_opened
+from audit.reports import CallState
+from audit.views import bodies_for, record_opened
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
 from workspaces.api.filtering import MomentFilter
 
@@ -216,4 +218,51 @@ class EntryViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         return Response(EntryDetailOutput(entry, context=context).data)
 
 
-routes = [("audit-entries", EntryViewSet)]
+class CallOutput(serializers.Serializer[Any]):
+    """A call with all its entries. Bodies are null for those who may not read them."""
+
+    id = serializers.UUIDField()
+    state = serializers.ChoiceField([one.value for one in CallState])
+    outcome = serializers.ChoiceField([one.value for one in Outcome], allow_blank=True)
+    refused_by = serializers.ChoiceField([one.value for one in RefusedBy], allow_blank=True)
+    reason = serializers.CharField(allow_blank=True)
+    duration_ms = serializers.IntegerField(allow_null=True)
+    arguments = serializers.CharField(allow_null=True)
+    result = serializers.CharField(allow_null=True)
+    entries = EntryOutput(many=True)
+
+
+@extend_schema_view(
+    retrieve=extend_schema(
+        summary="Read one call with its entries", tags=["audit"], responses=CallOutput
+    )
+)
+class CallViewSet(WorkspaceViewSet):
+    """Calls as the log knows them. Auditors see bodies; opening them is itself recorded."""
+
+    model = AuditEntry  # type: ignore[assignment]  # holds values, not a foreign key
+    scopes = Scopes(read="audit:read", write="audit:read")
+    serializer_class = CallOutput
+
+    def retrieve(self, request: Request, pk: UUID) -> Response:
+        """Give one call from its request to its end."""
+        row = reports.call_of(self.workspace.pk, pk, actor=self.actor, now=timezone.now())
+        sent, received, _ = bodies_for(row, self.actor)
+        if (sent or received) and row.about.actor_id != self.actor.user_id:
+            record_opened(row.about, self._http_request)
+        end = row.end
+        shown = {
+            "id": pk,
+            "state": row.state,
+            "outcome": end.outcome if end else "",
+            "refused_by": end.refused_by if end else "",
+            "reason": row.reason,
+            "duration_ms": row.duration_ms,
+            "arguments": sent.text if sent else None,
+            "result": received.text if received else None,
+            "entries": row.entries,
+        }
+        return Response(CallOutput(shown).data)
+
+
+routes = [("audit-entries", EntryViewSet), ("audit-calls", CallViewSet)]

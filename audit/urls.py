@@ -32,6 +32,7 @@ urlpatterns = [
     path("w/<slug:workspace_slug>/audit/export.<str:extension>", views.export, name="export"),
     path("w/<slug:workspace_slug>/audit/proof.jsonl", proof.proof_export, name="proof-export"),
     path("w/<slug:workspace_slug>/audit/trellis_verify.py", proof.verifier, name="verifier"),
+    path(f"{_LOG}calls/<uuid:call_id>/", views.call_page, name="call"),
     path("w/<slug:workspace_slug>/audit/<uuid:entry_id>/", views.entry_detail, name="entry"),
     *retention,
     *streams,

@@ -1,6 +1,6 @@
 """The read side of the log: queries into typed values. Every one begins at the workspace's door."""
 
-from audit.reports.calls import CallRow, CallState, rows_of
+from audit.reports.calls import CallRow, CallState, call_of, rows_of
 from audit.reports.charts import Chart, Series, Totals, chart_of, totals_of
 from audit.reports.entries import (
     Choices,
@@ -29,6 +29,7 @@ __all__ = [
     "Page",
     "Series",
     "Totals",
+    "call_of",
     "chart_of",
     "choices_of",
     "entries_of",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
@@ -11,8 +11,11 @@ from uuid import UUID
 
 from audit.actions import Action, Outcome
 from audit.models import AuditEntry
+from audit.reports.entries import entries_of
+from workspaces.errors import NotFound
 
 if TYPE_CHECKING:
+    from workspaces.actors import Actor
     from workspaces.scoping import WorkspaceQuerySet
 
 MOST = 5_000
@@ -118,6 +121,22 @@ def rows_of(
         row_of(first, of.get(first.call_id, []), now=now) if first.call_id else CallRow(first=first)
         for first in firsts
     ]
+
+
+def call_of(workspace_id: UUID, call_id: UUID, *, actor: Actor, now: datetime) -> CallRow:
+    """Give one call with all its entries, for those who may see the log.
+
+    Raises:
+        PermissionDenied: the actor may not.
+        NotFound: no entry belongs to such a call here.
+    """
+    rows = entries_of(workspace_id, actor=actor)
+    # Sorted by `row_of`: see `rows_of`.
+    found = list(rows.filter(call_id=call_id).order_by()[:MOST])
+    if not found:
+        raise NotFound("Call not found.")
+    row = row_of(found[0], found, now=now)
+    return replace(row, first=row.entries[0])
 
 
 def row_of(first: AuditEntry, entries: Iterable[AuditEntry], *, now: datetime) -> CallRow:

@@ -1,6 +1,7 @@
 """The pages of the log."""
 
 from audit.views.activity import activity, own_entry, platform
+from audit.views.call import bodies_for, call_page
 from audit.views.entry import entry_detail, record_opened
 from audit.views.export import export
 from audit.views.log import entries
@@ -9,6 +10,8 @@ from audit.views.reviews import change_schedule, delete_view, reviews, save_view
 
 __all__ = [
     "activity",
+    "bodies_for",
+    "call_page",
     "change_schedule",
     "delete_view",
     "entries",

@@ -18,7 +18,7 @@ from audit.actions import Action
 from audit.bodies import read_body
 from audit.models import AuditEntry, AuditSeal, PendingSeal
 from audit.services import EntryDraft, record
-from audit.views.parts import around, described, found_by, workspace_of
+from audit.views.parts import around, call_url, described, found_by, workspace_of
 from workspaces.secrets import SecretUnreadable
 
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ def entry_detail(request: WorkspaceRequest, workspace_slug: str, entry_id: UUID)
         "section": "audit",
         "audit_url": audit_url,
         "around_url": around(audit_url, [entry]),
+        "call_url": call_url(audit_url, entry.call_id) if entry.call_id else "",
         "back_url": None,
         "entry": described(entry),
         "facts": facts_of(entry, log_url=audit_url),

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
-from uuid import UUID
 
 from allauth.account.decorators import login_required
 from django.http import HttpResponse
@@ -16,45 +14,15 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_GET
 
 from audit import reports
-from audit.actions import Action, Outcome
-from audit.filters import (
-    CHOICES,
-    DEFAULT_RANGE,
-    ENDED,
-    ENTRIES,
-    FAILED,
-    GROUPS,
-    KEYS,
-    LABELS,
-    NUMBERS,
-    RANGES,
-    REFUSED,
-    SORTS,
-    EntryFilter,
-    read_filter,
-)
+from audit.filters import ENTRIES, SORTS, EntryFilter, read_filter
 from audit.models import SavedView
+from audit.views.filtering import filter_context
 from audit.views.header import header_of, saved_views
 from audit.views.parts import workspace_of
 from audit.views.rows import shown_rows
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
-
-_OUTCOME_LABELS = {
-    Outcome.OK: "Succeeded",
-    Outcome.TOOL_ERROR: "The tool said it failed",
-    Outcome.TRANSPORT_ERROR: "No connection",
-    Outcome.TIMEOUT: "Timeout",
-    Outcome.CANCELLED: "Cancelled",
-    Outcome.OUTCOME_UNKNOWN: "Outcome unknown",
-}
-_OUTCOME_CHOICES = [
-    *((outcome.value, label) for outcome, label in _OUTCOME_LABELS.items()),
-    (REFUSED, "Refused"),
-    (FAILED, "Failed in any way"),
-    (ENDED, "Ended in any way, or refused"),
-]
 
 
 @require_GET
@@ -93,7 +61,7 @@ def entries(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         return render(request, "audit/_entries.html", context)
     overview = reports.overview_of(workspace.pk, rows, wanted, now=now, actor=request.actor)
     context |= header_of(request, wanted.as_query())
-    context |= _filter_context(wanted, workspace.pk, audit_url)
+    context |= filter_context(wanted, workspace.pk, audit_url)
     context |= {
         "can_search": can_search,
         "words_unread": bool(wanted.words) and not can_search,
@@ -101,6 +69,8 @@ def entries(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         "chart": overview.chart.as_json() if overview.chart else None,
         "totals": overview.totals,
         "shows_calls": wanted.shows_calls,
+        "kept": [] if wanted.shows_calls else [("show", ENTRIES)],
+        "can_be_live": wanted.sort == "time" and not wanted.is_ascending and wanted.until is None,
         "show_links": [
             (gettext("Calls"), f"{audit_url}?{wanted.as_query(show='')}", wanted.shows_calls),
             (
@@ -137,107 +107,3 @@ def _page_url(audit_url: str, wanted: EntryFilter, name: str, key: str | None) -
         return None
     query = "&".join(filter(None, [wanted.as_query(), urlencode({name: key})]))
     return f"{audit_url}?{query}"
-
-
-def _filter_context(wanted: EntryFilter, workspace_id: UUID, audit_url: str) -> dict[str, Any]:
-    choices = reports.choices_of(workspace_id, wanted.since)
-    boxes = _boxes(wanted, choices)
-    return {
-        "query": wanted.as_query(),
-        "filters": {**wanted.typed, "range": wanted.range},
-        "since": wanted.since,
-        "until": wanted.until,
-        "filter_text": wanted.text,
-        "filter_text_errors": wanted.text_errors,
-        "filter_errors": [one for one in wanted.errors if one not in wanted.text_errors],
-        "range_choices": [(value, label) for value, (label, _) in RANGES.items()],
-        "chips": _chips(wanted, choices, audit_url),
-        "groups": [(label, [boxes[name] for name in names]) for label, names in GROUPS],
-        "known": _known(choices),
-    }
-
-
-def _boxes(wanted: EntryFilter, choices: reports.Choices) -> dict[str, dict[str, Any]]:
-    """Give the panel's fields by name: a choice, a pair of numbers, or a text."""
-    typed = wanted.typed
-    selects: dict[str, tuple[str, Sequence[tuple[str, str]]]] = {
-        "action": (gettext("Everything"), [(one.value, gettext(one.label)) for one in Action]),
-        "outcome": (gettext("Any"), _OUTCOME_CHOICES),
-        "server": (gettext("Any"), choices.servers),
-        "tool": (gettext("Any"), choices.tools),
-        "user": (gettext("Anybody"), choices.users),
-        **{
-            name: (gettext("Any"), [(value, value) for value in known])
-            for name, (_, _, known) in CHOICES.items()
-        },
-        "sort": ("", [(value, label) for value, (label, _) in SORTS.items()]),
-        "order": (
-            gettext("Newest or greatest first"),
-            [("asc", gettext("Oldest or smallest first"))],
-        ),
-    }
-    boxes: dict[str, dict[str, Any]] = {}
-    for name in (name for _, names in GROUPS for name in names):
-        value = wanted.sort if name == "sort" else typed.get(name, "")
-        box: dict[str, Any] = {"name": name, "label": gettext(LABELS[name]), "value": value}
-        if name in selects:
-            box["empty"], known = selects[name]
-            # What is not among those that occur stays chosen; it would else be lost with the next filter.
-            is_known = not value or any(value == one for one, _ in known)
-            box["choices"] = known if is_known else [*known, (value, value)]
-        elif name in NUMBERS:
-            box["least"], box["most"] = typed[f"{name}_min"], typed[f"{name}_max"]
-        boxes[name] = box
-    return boxes
-
-
-def _chips(wanted: EntryFilter, choices: reports.Choices, audit_url: str) -> list[dict[str, str]]:
-    """Give each filter that is set, in words, with the address without it."""
-    people = dict(choices.users)
-    outcomes = dict(_OUTCOME_CHOICES)
-    actions = {one.value: gettext(one.label) for one in Action}
-    chips = []
-    for name, value in wanted.typed.items():
-        if not value or name in {"order", "show"} or (name == "sort" and value == "time"):
-            continue
-        is_range = name == "range"
-        if (is_range and value in {"custom", DEFAULT_RANGE}) or (
-            name in {"since", "until"} and wanted.range != "custom"
-        ):
-            continue
-        words = {
-            "range": RANGES[wanted.range][0],
-            "user": people.get(value, value),
-            "outcome": outcomes.get(value, value),
-            "action": actions.get(value, value),
-            "sort": SORTS.get(value, (value,))[0].lower(),
-        }.get(name, value)
-        chips.append(
-            {
-                "label": gettext(LABELS[name]),
-                "value": words,
-                "url": f"{audit_url}?{wanted.as_query(**{name: ''})}",
-            }
-        )
-    return chips
-
-
-def _known(choices: reports.Choices) -> dict[str, Any]:
-    """Give what the search field offers: names with a word of help, and the values that occur."""
-    return {
-        "keys": [[name, gettext(key.help)] for name, key in KEYS.items()],
-        "values": {
-            "tool": [value for value, _ in choices.tools],
-            "server": [value for value, _ in choices.servers],
-            "person": [label for _, label in choices.users],
-            "bud": list(choices.buds),
-            "model": list(choices.models),
-            "outcome": [value for value, _ in _OUTCOME_CHOICES],
-            "action": [one.value for one in Action],
-            "since": ["1h", "24h", "7d", "30d"],
-            "sort": list(SORTS),
-            "source": list(CHOICES["source"][2]),
-            "refused": list(CHOICES["refused_by"][2]),
-            "kind": list(CHOICES["kind"][2]),
-        },
-    }

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
+from uuid import UUID
 
 from django.http import Http404
 from django.utils.translation import gettext
@@ -41,6 +42,11 @@ def described(entry: AuditEntry) -> AuditEntry:
 def found_by(log_url: str, **filters: object) -> str:
     """Give the address of everything in the log with these values, whenever it was."""
     return f"{log_url}?{urlencode({'range': 'all', **filters})}"
+
+
+def call_url(log_url: str, call_id: UUID) -> str:
+    """Give the address of a call's page."""
+    return f"{log_url}calls/{call_id}/"
 
 
 def around(log_url: str, entries: Sequence[AuditEntry]) -> str:

@@ -15,15 +15,17 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format
+from django.utils.translation import gettext
 from django.views.decorators.http import require_GET
 
 from audit import reports
-from audit.filters import CHOICES, RANGES, EntryFilter, read_filter
+from audit.filters import RANGES, EntryFilter, read_filter
 from audit.models import SavedView
 from audit.reports import facts, providers
 from audit.reports.report import BY, MOST_TOOLS, Figure, Line, Report, report_of
 from audit.rollups import ERROR
 from audit.rollups.reading import Span
+from audit.views.filtering import filter_context
 from audit.views.header import header_of, saved_views
 from audit.views.parts import described, workspace_of
 from audit.views.rows import spoken_time
@@ -31,7 +33,8 @@ from audit.views.rows import spoken_time
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
 
-_NARROWED_BY = ("server", "tool", "user", "bud", "source", "model")
+_USUAL_RANGE = "7d"
+_NO_FILTER = frozenset({"range", "since", "until", "sort", "order", "show"})
 _STRIP_PIECES = 60
 _FIGURES = (
     ("calls", "Tool calls", "Calls that ended in this time: answered, failed or refused.", "calls"),
@@ -84,8 +87,8 @@ def reports_page(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse
     workspace = workspace_of(request)
     rows = reports.entries_of(workspace.pk, actor=request.actor)
     now = timezone.now()
-    given = {name: request.GET.get(name, "") for name in (*_NARROWED_BY, "since", "until")}
-    wanted = read_filter({**given, "range": request.GET.get("range", "7d")}, now=now)
+    wanted = _filter_of(request.GET.dict(), now)
+    can_search = reports.may_search(request.actor)
     by = request.GET.get("by", "outcome")
     by = by if by in BY else "outcome"
     narrowed = reports.matching(rows, replace(wanted, since=None, until=None), actor=request.actor)
@@ -97,18 +100,11 @@ def reports_page(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse
         "section": "audit",
         "tab": "reports",
         "audit_url": log.url,
-        "page_url": page_url,
         "query": wanted.as_query(by=by if by != "outcome" else ""),
-        "filters": {**wanted.typed, "range": wanted.range},
-        "since": wanted.since,
-        "until": wanted.until,
-        "filter_errors": wanted.errors,
         "is_narrowed": wanted.is_narrowed,
-        "narrowed": [
-            (name, wanted.typed[name], f"{page_url}?{wanted.as_query(**{name: ''})}")
-            for name in _NARROWED_BY
-            if wanted.typed[name]
-        ],
+        "kept": [] if by == "outcome" else [("by", by)],
+        "can_search": can_search,
+        "words_unread": bool(wanted.words) and not can_search,
         "by": by,
         "span": span,
         "is_empty": not any(figure.now for figure in report.figures.values()),
@@ -142,12 +138,24 @@ def reports_page(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse
         "never_used": facts.never_used(workspace.pk, report.used) if not wanted.is_narrowed else [],
         "changes": facts.definition_changes(narrowed, span),
         **_around(workspace.pk, span, log),
-        **_choices(wanted, workspace.pk),
+        **filter_context(wanted, workspace.pk, page_url, usual=_USUAL_RANGE, has_order=False),
+        "range_choices": [(value, label) for value, (label, _) in RANGES.items() if value != "1h"],
         **header_of(request, _query_of_log(span, wanted)),
         "views": saved_views(request, SavedView.Page.REPORTS),
         "view_page": "reports",
     }
     return render(request, "audit/reports.html", context)
+
+
+def _filter_of(given: dict[str, str], now: datetime) -> EntryFilter:
+    """Read the filters of a report, which has no order."""
+    kept = {name: value for name, value in given.items() if name not in {"sort", "order", "show"}}
+    wanted = read_filter({"range": _USUAL_RANGE} | kept, now=now)
+    if wanted.sort == "time":
+        return wanted
+    told = gettext("Leave sort: out. A report has no order.")
+    typed = {**wanted.typed, "sort": ""}
+    return replace(wanted, sort="time", typed=typed, errors=(*wanted.errors, told))
 
 
 class _Log:
@@ -156,7 +164,7 @@ class _Log:
     def __init__(self, url: str, span: Span, wanted: EntryFilter) -> None:
         self.url = url
         self._query = {
-            **{name: wanted.typed[name] for name in _NARROWED_BY},
+            **{name: value for name, value in wanted.typed.items() if name not in _NO_FILTER},
             "range": "custom",
             "since": f"{span.since:%Y-%m-%dT%H:%M}",
             "until": f"{span.until:%Y-%m-%dT%H:%M}",
@@ -278,17 +286,6 @@ def _chart(
         "series": [
             {"key": line.kind, "label": line.label, "values": list(line.values)} for line in lines
         ],
-    }
-
-
-def _choices(wanted: EntryFilter, workspace_id: UUID) -> dict[str, Any]:
-    choices = reports.choices_of(workspace_id, wanted.since)
-    return {
-        "range_choices": [(value, label) for value, (label, _) in RANGES.items() if value != "1h"],
-        "server_choices": choices.servers,
-        "tool_choices": choices.tools,
-        "user_choices": choices.users,
-        "source_choices": [(value, value) for value in CHOICES["source"][2]],
     }
 
 

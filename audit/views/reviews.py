@@ -20,6 +20,7 @@ from audit import exports
 from audit.models import ReportSchedule, SavedView, SignOff
 from audit.reviews import saved_views, scheduled_exports, schedules, signing
 from audit.views.header import header_of
+from audit.views.header import saved_views as saved_views_of
 from audit.views.parts import workspace_of
 from workspaces.errors import Conflict, InvalidInput, NotFound
 from workspaces.models import User
@@ -124,7 +125,7 @@ def schedule_list(request: WorkspaceRequest, workspace_slug: str) -> HttpRespons
     fault = ""
     draft = schedules.ScheduleDraft(
         name=request.POST.get("name", "").replace("\x00", ""),
-        query=request.POST.get("query", request.GET.urlencode()).replace("\x00", ""),
+        query=_query_of(request),
         format=request.POST.get("format", "csv"),
         cadence=request.POST.get("cadence", "weekly"),
         delivery=request.POST.get("delivery", "mail"),
@@ -152,6 +153,7 @@ def schedule_list(request: WorkspaceRequest, workspace_slug: str) -> HttpRespons
         "fault": fault,
         "draft": draft,
         "schedules": [_described(row, people) for row in rows],
+        "views": saved_views_of(request, SavedView.Page.LOG),
         "people": [(pk, user.email, pk in draft.recipients) for pk, user in people.items()],
         "format_choices": [(name, one.label) for name, one in exports.FORMATS.items()],
         "cadence_choices": ReportSchedule.Cadence.choices,
@@ -159,6 +161,17 @@ def schedule_list(request: WorkspaceRequest, workspace_slug: str) -> HttpRespons
         **header_of(request),
     }
     return render(request, "audit/schedules.html", context, status=422 if fault else 200)
+
+
+def _query_of(request: WorkspaceRequest) -> str:
+    """Give the filters of the chosen view, or those that were typed."""
+    chosen = request.POST.get("view", "")
+    if not chosen:
+        return request.POST.get("query", request.GET.urlencode()).replace("\x00", "")
+    views = {str(view.pk): view.query for view in saved_views_of(request, SavedView.Page.LOG)}
+    if chosen not in views:
+        raise NotFound("Saved view not found.")
+    return views[chosen]
 
 
 @require_POST

@@ -15,7 +15,7 @@ from audit import reports
 from audit.actions import Action, Outcome, RefusedBy
 from audit.filters import ENTRIES
 from audit.reports import CallRow, CallState
-from audit.views.parts import around, described, found_by
+from audit.views.parts import around, call_url, described, found_by
 
 if TYPE_CHECKING:
     from audit.models import AuditEntry
@@ -78,6 +78,8 @@ class ShownRow:
     """What else happened then, for those who may see the log."""
     alone: str = ""
     """The entries of the call and no others."""
+    url: str = ""
+    """The page of the call, for those who may see the log; else the row leads to `page_of`."""
 
 
 def shown_rows(
@@ -104,23 +106,25 @@ def _shown(row: CallRow, log_url: str) -> ShownRow:
     if row.state is None:
         title = getattr(entry, "action_label", entry.action)
         return ShownRow(entry=entry, at=entry.created_at, page_of=entry.pk, title=title, took=took)
-    outcome, tone = _outcome_of(row)
+    outcome, tone = outcome_of(row)
     return ShownRow(
         entry=entry,
         at=row.first.created_at,
         page_of=(row.end or row.about).pk,
-        title=_kind_of(row.entries),
+        title=title_of_call(row.entries),
         took=took,
         entries=[described(one) for one in row.entries],
         outcome=outcome,
         tone=tone,
         around=around(log_url, row.entries) if log_url else "",
+        url=call_url(log_url, entry.call_id) if log_url and entry.call_id else "",
         alone=found_by(log_url, call=entry.call_id, show=ENTRIES) if log_url else "",
-        reason=row.reason or (_LAYERS.get(row.end.refused_by, "") if row.end else ""),
+        reason=row.reason or (layer_in_words(row.end.refused_by) if row.end else ""),
     )
 
 
-def _outcome_of(row: CallRow) -> tuple[Words, str]:
+def outcome_of(row: CallRow) -> tuple[Words, str]:
+    """Give where a call stands in words, and their tone."""
     assert row.state is not None
     end = row.end
     if end is not None and end.outcome in _OUTCOMES:
@@ -132,7 +136,13 @@ def _outcome_of(row: CallRow) -> tuple[Words, str]:
     return _STATES[row.state]
 
 
-def _kind_of(entries: Iterable[AuditEntry]) -> Words:
+def layer_in_words(layer: str) -> Words:
+    """Say why a layer refuses; nothing for none."""
+    return _LAYERS.get(layer, "")
+
+
+def title_of_call(entries: Iterable[AuditEntry]) -> Words:
+    """Say what kind of call it is."""
     for entry in entries:
         for begin, title in _KINDS:
             if entry.action.startswith(begin):

@@ -1,6 +1,7 @@
 """The chat for programs: the same services and shapes as the web app's."""
 
 from chat.api.artifacts import ArtifactViewSet
+from chat.api.audit_turns import AuditTurnViewSet
 from chat.api.buds import BudViewSet
 from chat.api.conversations import ConversationViewSet
 from chat.api.inputs import InputRequestViewSet
@@ -20,6 +21,7 @@ routes = [
     ("queued-messages", QueuedMessageViewSet),
     ("artifacts", ArtifactViewSet),
     ("turns", TurnViewSet),
+    ("audit-turns", AuditTurnViewSet),
     ("tool-calls", ToolCallViewSet),
     ("input-requests", InputRequestViewSet),
     ("tool-permissions", ToolPermissionViewSet),

@@ -148,6 +148,10 @@ SAMPLES: dict[str, Sample] = {
     "api:docs": _public,
     "api:audit-entries-list": Sample(),
     "api:audit-entries-detail": Sample(ids=_pk("entry"), writes_on_get=_AUDIT),
+    "api:audit-calls-detail": Sample(
+        ids=lambda side: {"pk": side["entry"].call_id}, writes_on_get=_AUDIT
+    ),
+    "api:audit-turns-detail": Sample(ids=_pk("turn"), writes_on_get=_AUDIT),
     "api:servers-list": Sample(),
     "api:servers-detail": Sample(
         ids=_pk("server"), bodies=(_body(name="=renamed"), _body(workspace="server"))
@@ -361,6 +365,9 @@ SAMPLES: dict[str, Sample] = {
     "audit:proof-export": Sample(ids=_slug, writes_on_get=_AUDIT),
     "audit:verifier": _page,
     "audit:entry": Sample(ids=_in_workspace(entry_id="entry"), writes_on_get=_AUDIT),
+    "audit:call": Sample(
+        ids=lambda side: {**_slug(side), "call_id": side["entry"].call_id}, writes_on_get=_AUDIT
+    ),
     "audit:reports": _page,
     "audit:save_view": Sample(
         ids=_slug, bodies=(_body(page="=log", name="=mine", query="=tool=read"),), reads=False
@@ -504,6 +511,7 @@ SAMPLES: dict[str, Sample] = {
         ids=_in_workspace(instance_id="klavis_instance", rule_id="action_rule"), reads=False
     ),
     "chat:home": Sample(ids=_slug, writes_on_get=_SESSION),
+    "chat:turn": Sample(ids=_in_workspace(turn_id="turn"), writes_on_get=_AUDIT),
     "chat:conversation": Sample(
         ids=_in_workspace(conversation_id="conversation"), writes_on_get=_SESSION
     ),

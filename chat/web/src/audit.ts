@@ -13,6 +13,7 @@ import {
   PointElement,
   Tooltip,
 } from "chart.js";
+import { startLive } from "./audit-live";
 import { type Known, startSearch } from "./audit-search";
 import t from "./texts/pages";
 
@@ -158,3 +159,9 @@ range?.addEventListener("change", (event) => {
 const search = document.querySelector<HTMLInputElement>("[data-filter-text]");
 const known = document.getElementById(search?.dataset.filterText ?? "");
 if (search && known) startSearch(search, JSON.parse(known.textContent ?? "{}") as Known);
+
+const live = document.querySelector<HTMLButtonElement>("[data-live]");
+const list = live && document.querySelector<HTMLElement>(live.dataset.live ?? "");
+// An older page stands still: new rows belong to the first one.
+const isFirstPage = !/[?&](before|after)=/.test(location.search);
+if (live && list && isFirstPage) startLive(live, list);

@@ -1,5 +1,5 @@
 import { useId, useState } from "preact/hooks";
-import { openState, waiting } from "../app";
+import { boot, openState, waiting } from "../app";
 import { FileOfCall } from "../artifacts/button";
 import t from "../texts/calls";
 import common from "../texts/common";
@@ -150,7 +150,12 @@ function Details({ call }: { call: ToolCall }) {
       )}
       <p class="text-xs text-(--quiet)">
         {filled(t.id, { id: <code class="break-all">{call.id}</code> })}{" "}
-        {call.started_at && t.started(clockTime(call.started_at))}
+        {call.started_at && t.started(clockTime(call.started_at))}{" "}
+        {boot.urls.audit && (
+          <a class="link-brand" href={`${boot.urls.audit}calls/${call.id}/`}>
+            {t.inLog}
+          </a>
+        )}
       </p>
     </div>
   );

@@ -36,6 +36,7 @@ const calls = {
   noArguments: "No arguments.",
   proposed: "What the assistant proposed",
   id: "Call {id}",
+  inLog: "Show in the log",
   started: (time: string) => `· started ${time}`,
 
   // -- what a tool does

@@ -9,6 +9,9 @@ const pages = {
   filters: "Filters",
   pause: "Pause",
   resume: "Resume",
+  live: "Live",
+  liveOn: "Live: on",
+  livePaused: "Live: paused while you read",
 
   // -- credentials of a server
   token: "Token",

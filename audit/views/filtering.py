@@ -1,0 +1,166 @@
+"""The filters of a page of the log, as its form shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from django.utils.translation import gettext
+
+from audit import reports
+from audit.actions import Action, Outcome
+from audit.filters import (
+    CHOICES,
+    DEFAULT_RANGE,
+    ENDED,
+    FAILED,
+    GROUPS,
+    KEYS,
+    LABELS,
+    NUMBERS,
+    RANGES,
+    REFUSED,
+    SORTS,
+    EntryFilter,
+)
+
+_ORDER = ("sort", "order")
+_OUTCOME_LABELS = {
+    Outcome.OK: "Succeeded",
+    Outcome.TOOL_ERROR: "The tool said it failed",
+    Outcome.TRANSPORT_ERROR: "No connection",
+    Outcome.TIMEOUT: "Timeout",
+    Outcome.CANCELLED: "Cancelled",
+    Outcome.OUTCOME_UNKNOWN: "Outcome unknown",
+}
+_OUTCOME_CHOICES = [
+    *((outcome.value, label) for outcome, label in _OUTCOME_LABELS.items()),
+    (REFUSED, "Refused"),
+    (FAILED, "Failed in any way"),
+    (ENDED, "Ended in any way, or refused"),
+]
+
+
+def filter_context(
+    wanted: EntryFilter,
+    workspace_id: UUID,
+    page_url: str,
+    *,
+    usual: str = DEFAULT_RANGE,
+    has_order: bool = True,
+) -> dict[str, Any]:
+    """Give what `_filters.html` shows.
+
+    Args:
+        usual: the time that the page is of if none is chosen.
+        has_order: whether people choose an order.
+    """
+    choices = reports.choices_of(workspace_id, wanted.since)
+    boxes = _boxes(wanted, choices)
+    return {
+        "query": wanted.as_query(),
+        "filters": {**wanted.typed, "range": wanted.range},
+        "since": wanted.since,
+        "until": wanted.until,
+        "filter_text": wanted.text,
+        "filter_text_errors": wanted.text_errors,
+        "filter_errors": [one for one in wanted.errors if one not in wanted.text_errors],
+        "range_choices": [(value, label) for value, (label, _) in RANGES.items()],
+        "page_url": page_url,
+        "chips": _chips(wanted, choices, page_url, usual),
+        "groups": [
+            (label, [boxes[name] for name in names])
+            for label, names in GROUPS
+            if has_order or names != _ORDER
+        ],
+        "known": _known(choices),
+    }
+
+
+def _boxes(wanted: EntryFilter, choices: reports.Choices) -> dict[str, dict[str, Any]]:
+    """Give the panel's fields by name: a choice, a pair of numbers, or a text."""
+    typed = wanted.typed
+    selects: dict[str, tuple[str, Sequence[tuple[str, str]]]] = {
+        "action": (gettext("Everything"), [(one.value, gettext(one.label)) for one in Action]),
+        "outcome": (gettext("Any"), _OUTCOME_CHOICES),
+        "server": (gettext("Any"), choices.servers),
+        "tool": (gettext("Any"), choices.tools),
+        "user": (gettext("Anybody"), choices.users),
+        **{
+            name: (gettext("Any"), [(value, value) for value in known])
+            for name, (_, _, known) in CHOICES.items()
+        },
+        "sort": ("", [(value, label) for value, (label, _) in SORTS.items()]),
+        "order": (
+            gettext("Newest or greatest first"),
+            [("asc", gettext("Oldest or smallest first"))],
+        ),
+    }
+    boxes: dict[str, dict[str, Any]] = {}
+    for name in (name for _, names in GROUPS for name in names):
+        value = wanted.sort if name == "sort" else typed.get(name, "")
+        box: dict[str, Any] = {"name": name, "label": gettext(LABELS[name]), "value": value}
+        if name in selects:
+            box["empty"], known = selects[name]
+            # What is not among those that occur stays chosen; it would else be lost with the next filter.
+            is_known = not value or any(value == one for one, _ in known)
+            box["choices"] = known if is_known else [*known, (value, value)]
+        elif name in NUMBERS:
+            box["least"], box["most"] = typed[f"{name}_min"], typed[f"{name}_max"]
+        boxes[name] = box
+    return boxes
+
+
+def _chips(
+    wanted: EntryFilter, choices: reports.Choices, page_url: str, usual: str
+) -> list[dict[str, str]]:
+    """Give each filter that is set, in words, with the address without it."""
+    people = dict(choices.users)
+    outcomes = dict(_OUTCOME_CHOICES)
+    actions = {one.value: gettext(one.label) for one in Action}
+    chips = []
+    for name, value in wanted.typed.items():
+        if not value or name in {"order", "show"} or (name == "sort" and value == "time"):
+            continue
+        is_range = name == "range"
+        if (is_range and value in {"custom", usual}) or (
+            name in {"since", "until"} and wanted.range != "custom"
+        ):
+            continue
+        words = {
+            "range": RANGES[wanted.range][0],
+            "user": people.get(value, value),
+            "outcome": outcomes.get(value, value),
+            "action": actions.get(value, value),
+            "sort": SORTS.get(value, (value,))[0].lower(),
+        }.get(name, value)
+        chips.append(
+            {
+                "label": gettext(LABELS[name]),
+                "value": words,
+                "url": f"{page_url}?{wanted.as_query(**{name: ''})}",
+            }
+        )
+    return chips
+
+
+def _known(choices: reports.Choices) -> dict[str, Any]:
+    """Give what the search field offers: names with a word of help, and the values that occur."""
+    return {
+        "keys": [[name, gettext(key.help)] for name, key in KEYS.items()],
+        "values": {
+            "tool": [value for value, _ in choices.tools],
+            "server": [value for value, _ in choices.servers],
+            "person": [label for _, label in choices.users],
+            "bud": list(choices.buds),
+            "model": list(choices.models),
+            "outcome": [value for value, _ in _OUTCOME_CHOICES],
+            "action": [one.value for one in Action],
+            "since": ["1h", "24h", "7d", "30d"],
+            "sort": list(SORTS),
+            "source": list(CHOICES["source"][2]),
+            "refused": list(CHOICES["refused_by"][2]),
+            "kind": list(CHOICES["kind"][2]),
+        },
+    }

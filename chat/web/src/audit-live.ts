@@ -1,0 +1,71 @@
+/** A list of the log that shows new rows by itself: the newest page, fetched anew while nobody reads further down. */
+import { localTimes } from "./site";
+import t from "./texts/pages";
+
+export const EVERY_MS = 5_000;
+/** Without a touch of the page for so long it rests, so that a forgotten tab asks for nothing. */
+export const RESTS_AFTER_MS = 30 * 60_000;
+const KEY = "trellis:log-is-live";
+
+/** Whether the reader is at something that new rows would take away. */
+export function isReading(list: Element): boolean {
+  return (
+    list.querySelector('[aria-expanded="true"]') !== null ||
+    list.contains(document.activeElement) ||
+    list.getBoundingClientRect().top < 0
+  );
+}
+
+export function startLive(button: HTMLButtonElement, list: HTMLElement): () => void {
+  const label = button.querySelector<HTMLElement>("[data-live-label]");
+  let isOn = false;
+  let touched = Date.now();
+  let asking: AbortController | null = null;
+
+  const show = (state: string) => {
+    button.setAttribute("aria-pressed", String(isOn));
+    button.dataset.state = isOn ? state : "off";
+    if (label) label.textContent = isOn && state === "paused" ? t.livePaused : isOn ? t.liveOn : t.live;
+  };
+
+  const look = async () => {
+    if (!isOn || asking) return;
+    const rests = document.hidden || Date.now() - touched > RESTS_AFTER_MS;
+    if (rests || isReading(list)) return show("paused");
+    asking = new AbortController();
+    try {
+      const signal = AbortSignal.any([asking.signal, AbortSignal.timeout(EVERY_MS * 4)]);
+      const answer = await fetch(location.href, { headers: { "HX-Request": "true" }, signal });
+      if (!answer.ok || answer.redirected) throw new Error(String(answer.status));
+      const rows = await answer.text();
+      if (!isOn) return;
+      if (isReading(list)) return show("paused");
+      const fresh = document.createElement("div");
+      fresh.innerHTML = rows;
+      localTimes(fresh);
+      if (fresh.innerHTML !== list.innerHTML) list.replaceChildren(...fresh.childNodes);
+      show("on");
+    } catch {
+      if (isOn) show("paused");
+    } finally {
+      asking = null;
+    }
+  };
+
+  const turn = (on: boolean) => {
+    isOn = on;
+    sessionStorage.setItem(KEY, on ? "1" : "");
+    if (!on) asking?.abort();
+    show("on");
+    void look();
+  };
+
+  button.hidden = false;
+  button.addEventListener("click", () => turn(!isOn));
+  for (const name of ["pointerdown", "keydown", "scroll"]) {
+    addEventListener(name, () => (touched = Date.now()), { passive: true });
+  }
+  if (sessionStorage.getItem(KEY)) turn(true);
+  const timer = setInterval(look, EVERY_MS);
+  return () => clearInterval(timer);
+}

@@ -1,0 +1,53 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { EVERY_MS, isReading, RESTS_AFTER_MS, startLive } from "../src/audit-live";
+
+const page = `<button data-live="#entries" hidden><span data-live-label></span></button>
+  <div id="entries"><button class="unfold" aria-expanded="false"></button><p>old</p></div>`;
+let stop = () => {};
+const get = (selector: string) => document.querySelector(selector) as HTMLElement;
+const ask = vi.fn(async () => new Response("<p>new</p>"));
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "Date"] });
+  vi.stubGlobal("fetch", ask);
+  ask.mockClear();
+  sessionStorage.clear();
+  document.body.innerHTML = page;
+  stop = startLive(get("[data-live]") as HTMLButtonElement, get("#entries"));
+});
+
+afterEach(() => {
+  stop();
+  vi.useRealTimers();
+});
+
+test("new rows come once it is switched on, and no more once it is off", async () => {
+  const button = get("[data-live]");
+  expect(button.hidden).toBe(false);
+  vi.advanceTimersByTime(EVERY_MS);
+  expect(ask).not.toHaveBeenCalled();
+  button.click();
+  await vi.waitFor(() => expect(get("#entries").textContent).toBe("new"));
+  expect(button.getAttribute("aria-pressed")).toBe("true");
+  button.click();
+  vi.advanceTimersByTime(EVERY_MS * 3);
+  expect(ask).toHaveBeenCalledTimes(1);
+});
+
+test("it stands still while a row is open", () => {
+  get(".unfold").setAttribute("aria-expanded", "true");
+  expect(isReading(get("#entries"))).toBe(true);
+  get("[data-live]").click();
+  vi.advanceTimersByTime(EVERY_MS * 2);
+  expect(ask).not.toHaveBeenCalled();
+  expect(get("[data-live]").textContent).toContain("paused");
+});
+
+test("it rests when nobody touches the page", async () => {
+  get("[data-live]").click();
+  await vi.waitFor(() => expect(get("#entries").textContent).toBe("new"));
+  await vi.advanceTimersByTimeAsync(RESTS_AFTER_MS + EVERY_MS * 2);
+  const asked = ask.mock.calls.length;
+  await vi.advanceTimersByTimeAsync(EVERY_MS * 5);
+  expect(ask.mock.calls.length).toBe(asked);
+});

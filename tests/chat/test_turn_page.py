@@ -1,0 +1,81 @@
+"""The page of one turn: what was asked and sent, and where the time went."""
+
+from __future__ import annotations
+
+import pytest
+from django.utils import timezone
+
+from audit.actions import Action
+from audit.models import AuditEntry
+from chat.models import Conversation
+from chat.services.conversations import erase_conversation
+from chat.services.turn_record import read_turn
+from tests.chat.conftest import Chat
+
+
+def where(chat: Chat, turn_id: object) -> str:
+    return f"/w/{chat.tenant.workspace.slug}/audit/turns/{turn_id}/"
+
+
+def opened(chat: Chat) -> int:
+    rows = AuditEntry.objects.for_workspace(chat.tenant.workspace)
+    return rows.filter(action=Action.BODY_OPENED.value).count()
+
+
+@pytest.mark.both_engines
+def test_a_turn_shows_question_prompt_times_and_calls(chat: Chat) -> None:
+    """REL-444."""
+    chat.model.call(("counting__echo", {"text": "hi"}))
+    chat.model.say("It said hi")
+    turn = chat.ask("Say hi, please")
+    page = chat.tenant.client("auditor").get(where(chat, turn.pk))
+    found = page.context["found"]
+    assert (found.contents.question, found.contents.answer) == ("Say hi, please", "It said hi")
+    sent = chat.model.requests[-1]["messages"]
+    assert [one.role for one in found.contents.prompt] == [one["role"] for one in sent]
+    assert found.contents.prompt[-1].text == sent[-1]["content"]
+    assert [span.kind for span in found.spans] == ["model", "tool", "model"]
+    call = chat.calls()[0]
+    assert f"audit/calls/{call.pk}/" in page.content.decode()
+    assert opened(chat) == 1
+
+
+def test_only_auditors_read_what_was_said_in_others_turns(chat: Chat) -> None:
+    """REL-444, SEC-350: an admin sees times and entries; reading the rest is recorded first."""
+    chat.model.say("A secret answer")
+    turn = chat.ask("A secret question")
+    page = chat.tenant.client("admin").get(where(chat, turn.pk))
+    assert page.status_code == 200
+    assert b"secret" not in page.content
+    assert page.context["found"].spans
+    assert chat.tenant.client("member").get(where(chat, turn.pk)).status_code == 403
+    assert opened(chat) == 0
+    head = {"X-Workspace": chat.tenant.workspace.slug}
+    api = f"/api/audit-turns/{turn.pk}/"
+    assert chat.tenant.client("admin").get(api, headers=head).json()["contents"] is None
+    told = chat.tenant.client("auditor").get(api, headers=head).json()
+    assert told["contents"]["question"] == "A secret question"
+    assert opened(chat) == 1
+
+
+def test_a_deleted_conversation_is_not_read_any_more(chat: Chat) -> None:
+    """SEC-350: of an erased one the log's entries stay."""
+    chat.model.call(("counting__echo", {"text": "hi"}))
+    chat.model.say("A secret answer")
+    turn = chat.ask("A secret question")
+    rows = Conversation.objects.for_workspace(chat.tenant.workspace)
+    rows.filter(pk=chat.conversation.pk).update(deleted_at=timezone.now())
+    client = chat.tenant.client("auditor")
+    page = client.get(where(chat, turn.pk))
+    assert b"secret" not in page.content
+    assert b"The person deleted this conversation" in page.content
+    erase_conversation(conversation=rows.get(pk=chat.conversation.pk), actor=chat.actor)
+    page = client.get(where(chat, turn.pk))
+    assert page.status_code == 200
+    assert b"no longer exists" in page.content
+    found = read_turn(
+        workspace_id=chat.tenant.workspace.pk,
+        turn_id=turn.pk,
+        actor=chat.tenant.actor("auditor"),
+    )
+    assert len(found.entries) == 2
