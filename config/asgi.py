@@ -6,10 +6,10 @@ import asyncio
 import os
 from typing import Any, cast
 
-from django.core.asgi import get_asgi_application
+from config.handler import get_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-_http = get_asgi_application()  # loads the apps, which the imports below need
+_http = get_application()  # loads the apps, which the imports below need
 
 from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402

@@ -9,12 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import brotli  # type: ignore[import-untyped]
+from asgiref.sync import sync_to_async
 from django.conf import settings
 from servestatic.compress import Compressor
 from servestatic.middleware import ServeStaticMiddleware
 from servestatic.storage import CompressedStaticFilesStorage
 
+from workspaces.database import wait_for
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from django.http import HttpRequest
     from django.http.response import HttpResponseBase
     from servestatic.responders import StaticFile
@@ -22,19 +27,29 @@ if TYPE_CHECKING:
 _IMMUTABLE = re.compile(r"^/static/web/.+-[\w-]{8}\.\w+$")
 
 
-class StaticFilesMiddleware(ServeStaticMiddleware):
-    """Serves what is under the static prefix. Files of the web build have a hash in their name and are kept for ever.
+class StaticFilesMiddleware:
+    """Serves what is under the static prefix, and lets everything else pass without changing over to async code."""
+
+    sync_capable = True
+    async_capable = False
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self._get_response = get_response
+        self._files = _Files(sync_to_async(get_response))
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if request.path_info.startswith(self._files.static_prefix):
+            answer: HttpResponseBase = wait_for(self._files, request)
+            return answer
+        return self._get_response(request)
+
+
+class _Files(ServeStaticMiddleware):
+    """Files of the web build have a hash in their name and are kept for ever.
 
     Each request looks at the disk (`SERVESTATIC_AUTOREFRESH`): a file that was rebuilt meanwhile has another length, and
     a browser would wait for the rest of the one that was promised.
     """
-
-    async def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        is_static = request.path_info.startswith(self.static_prefix)
-        answer: HttpResponseBase = await (
-            super().__call__(request) if is_static else self.get_response(request)
-        )
-        return answer
 
     def immutable_file_test(self, path: str, url: str) -> bool:
         return _IMMUTABLE.match(url) is not None

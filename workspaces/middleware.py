@@ -36,6 +36,25 @@ _HEADER = "X-Workspace"
 _ADDRESS = re.compile(r"/w/([-\w]+)/", re.ASCII)
 
 
+class MemberRole(NamedTuple):
+    """What a person's membership says, where it was read beside other rows."""
+
+    role: str | None
+    """None: they are no member."""
+    is_auditor: bool
+
+
+class Entered(NamedTuple):
+    """Where a request goes, and as what."""
+
+    workspace: Workspace | None
+    role: MemberRole | None
+    """None: it was not read beside it."""
+
+
+_NOWHERE = Entered(None, None)
+
+
 class WorkspaceMiddleware:
     """Sets `request.workspace`, `request.actor` and `request.request_id`."""
 
@@ -46,7 +65,8 @@ class WorkspaceMiddleware:
         bound = cast("WorkspaceRequest", request)
         # Given by the request log, which has thrown away what the caller may have sent.
         bound.request_id = request.headers.get("X-Request-ID") or str(uuid7())
-        bind_workspace(bound, _workspace_at(bound))
+        workspace, role = _entered_at(bound)
+        bind_workspace(bound, workspace, known=role)
         response = self.get_response(request)
         response["X-Request-ID"] = bound.request_id
         return response
@@ -69,28 +89,53 @@ class WorkspaceMiddleware:
             request.session[SESSION_KEY] = str(workspace.pk)
 
 
-def _workspace_at(request: WorkspaceRequest) -> Workspace | None:
+def _entered_at(request: WorkspaceRequest) -> Entered:
     """The workspace that the address names, else the person's own choice: also where a page says "not found"."""
     named = _ADDRESS.match(request.path_info)
-    workspace = find_workspace(request, slug=named[1]) if named else None
-    return workspace or find_workspace(request, slug=None)
+    entered = _enter(request, slug=named[1]) if named else _NOWHERE
+    return entered if entered.workspace is not None else _enter(request, slug=None)
 
 
 def find_workspace(request: WorkspaceRequest, *, slug: str | None) -> Workspace | None:
     """The workspace that this request is for, among those the person may enter."""
+    return _enter(request, slug=slug).workspace
+
+
+def _enter(request: WorkspaceRequest, *, slug: str | None) -> Entered:
     user = signed_in_user(request)
     if user is None:
-        return None
-    enterable = enterable_workspaces(user)
+        return _NOWHERE
     slug = slug or request.headers.get(_HEADER)
+    if user.is_superuser:
+        return Entered(_any_workspace(request, enterable_workspaces(user), slug), None)
+    if slug is not None:
+        return _as_entered(_JOINED_BY_SLUG.first(user.pk, slug))
+    stored = _stored_choice(request)
+    found = _JOINED_BY_ID.first(user.pk, stored) if stored is not None else None
+    return _as_entered(found or _FIRST_JOINED.first(user.pk))
+
+
+def _any_workspace(
+    request: WorkspaceRequest, enterable: WorkspaceQuery, slug: str | None
+) -> Workspace | None:
+    """For superusers, who are members of few."""
     if slug is not None:
         return enterable.filter(slug=slug).first()
+    stored = _stored_choice(request)
+    found = enterable.filter(pk=stored).first() if stored is not None else None
+    return found or enterable.first()
+
+
+def _stored_choice(request: WorkspaceRequest) -> UUID | None:
     stored = request.session.get(SESSION_KEY) if hasattr(request, "session") else None
-    if stored is not None:
-        found = enterable.filter(pk=stored).first()
-        if found is not None:
-            return found
-    return enterable.first()
+    return UUID(stored) if stored is not None else None
+
+
+def _as_entered(membership: Membership | None) -> Entered:
+    if membership is None:
+        return _NOWHERE
+    role = MemberRole(membership.role, membership.is_auditor)
+    return Entered(membership.workspace, role)
 
 
 def signed_in_user(request: HttpRequest) -> User | None:
@@ -106,9 +151,17 @@ def enterable_workspaces(user: User) -> WorkspaceQuery:
 
 
 def bind_workspace(
-    request: WorkspaceRequest, workspace: Workspace | None, *, token: ApiToken | None = None
+    request: WorkspaceRequest,
+    workspace: Workspace | None,
+    *,
+    token: ApiToken | None = None,
+    known: MemberRole | None = None,
 ) -> None:
-    """Set the request's workspace, and the actor that follows from it."""
+    """Set the request's workspace, and the actor that follows from it.
+
+    Args:
+        known: what the person's membership says, if it has just been read.
+    """
     request.workspace = workspace
     if workspace is not None:
         structlog.contextvars.bind_contextvars(workspace_id=str(workspace.pk))
@@ -119,15 +172,8 @@ def bind_workspace(
         ip_address=client_address(request),
         request_id=request.request_id,
         token=token,
+        known=known,
     )
-
-
-class MemberRole(NamedTuple):
-    """What a person's membership says, where it was read beside other rows."""
-
-    role: str | None
-    """None: they are no member."""
-    is_auditor: bool
 
 
 def actor_for(
@@ -183,6 +229,21 @@ def _membership(workspace_id: UUID, user_id: UUID) -> Any:
 
 
 _MEMBERSHIP = PreparedRows[Membership](_membership, UUID, UUID)
+
+
+def _of_person(user_id: UUID) -> Any:
+    """Memberships that open a workspace, as `WorkspaceQuery.open_to` has it; with the workspace."""
+    rows = Membership.objects.across_workspaces().filter(user_id=user_id, workspace__is_active=True)
+    return rows.select_related("workspace").order_by("workspace__name", "workspace_id")
+
+
+_FIRST_JOINED = PreparedRows[Membership](lambda user_id: _of_person(user_id)[:1], UUID)
+_JOINED_BY_SLUG = PreparedRows[Membership](
+    lambda user_id, slug: _of_person(user_id).filter(workspace__slug=slug), UUID, str
+)
+_JOINED_BY_ID = PreparedRows[Membership](
+    lambda user_id, workspace_id: _of_person(user_id).filter(workspace_id=workspace_id), UUID, UUID
+)
 
 
 def client_address(request: HttpRequest) -> str | None:

@@ -6,6 +6,8 @@ import hashlib
 import secrets
 from collections.abc import Collection
 from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
@@ -14,6 +16,7 @@ from workspaces.actors import Actor
 from workspaces.changes import record_created, record_deleted
 from workspaces.errors import InvalidInput
 from workspaces.models import ApiToken, Membership, User, Workspace
+from workspaces.prepared import PreparedRows
 from workspaces.secret_memory import remember_secret
 
 PREFIX = "trl_"
@@ -83,24 +86,43 @@ def revoke_token(*, token: ApiToken, actor: Actor) -> None:
     token.delete()
 
 
-def authenticate(plain: str) -> ApiToken | None:
+class LiveToken(NamedTuple):
+    """A token that may be used now, and what its person is in its workspace today."""
+
+    token: ApiToken
+    membership: Membership
+
+
+def authenticate(plain: str) -> LiveToken | None:
     """The live token with that text, its owner still an active member; None otherwise."""
     if not plain.startswith(PREFIX):
         return None
     now = timezone.now()
-    token = (
-        ApiToken.objects.across_workspaces()
-        .select_related("user", "workspace")
-        .filter(token_hash=hash_token(plain), expires_at__gt=now)
-        .filter(user__is_active=True, workspace__is_active=True)
-        .first()
-    )
-    if token is None:
+    token = _OF_HASH.first(hash_token(plain))
+    if token is None or token.expires_at <= now:
         return None
     # Only now: what strangers send must not decide what is masked.
     remember_secret(plain, workspace_id=token.workspace_id)
-    if not Membership.objects.for_workspace(token.workspace).filter(user=token.user).exists():
+    membership = _MEMBERSHIP.first(token.workspace_id, token.user_id)
+    if membership is None:
         return None
     if token.last_used_at is None or now - token.last_used_at > _TOUCH_EVERY:
         ApiToken.objects.for_workspace(token.workspace).filter(pk=token.pk).update(last_used_at=now)
-    return token
+    return LiveToken(token, membership)
+
+
+def _of_hash(token_hash: str) -> Any:
+    rows = ApiToken.objects.across_workspaces().select_related("user", "workspace")
+    return rows.filter(
+        token_hash=token_hash, user__is_active=True, workspace__is_active=True
+    ).order_by()
+
+
+_OF_HASH = PreparedRows[ApiToken](_of_hash, str)
+_MEMBERSHIP = PreparedRows[Membership](
+    lambda workspace_id, user_id: (
+        Membership.objects.for_workspace(workspace_id).filter(user_id=user_id).order_by()
+    ),
+    UUID,
+    UUID,
+)

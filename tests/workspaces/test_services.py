@@ -148,7 +148,8 @@ def test_a_token_is_shown_once_and_ends_when_it_should(tenant: Tenant) -> None:
     assert len(plain) >= 40
     found = authenticate(plain)
     assert found is not None
-    assert found.last_used_at is None or found.pk == token.pk
+    assert found.token.pk == token.pk
+    assert found.membership.role == "member"
     assert authenticate(plain + "x") is None
     tenant.member.is_active = False
     tenant.member.save()

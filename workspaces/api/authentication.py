@@ -13,7 +13,7 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 
 from workspaces.errors import NotFound, NoWorkspace, PermissionDenied
-from workspaces.middleware import bind_workspace
+from workspaces.middleware import MemberRole, bind_workspace
 from workspaces.tokens import authenticate
 
 if TYPE_CHECKING:
@@ -52,14 +52,16 @@ class ApiTokenAuthentication(BaseAuthentication):
         if header is None:
             return None
         scheme, _, plain = str(header).partition(" ")
-        token = (
+        live = (
             authenticate(plain.strip()) if scheme.lower() == "bearer" and _is_plain(plain) else None
         )
-        if token is None:
+        if live is None:
             raise AuthenticationFailed("This token is not valid, or no longer.")
+        token, membership = live
         http_request = cast("WorkspaceRequest", request._request)
         http_request.user = token.user
-        bind_workspace(http_request, token.workspace, token=token)
+        role = MemberRole(membership.role, membership.is_auditor)
+        bind_workspace(http_request, token.workspace, token=token, known=role)
         return token.user, token
 
     def authenticate_header(self, request: Request) -> str:
