@@ -18,7 +18,7 @@ from unfold.widgets import (
     UnfoldBooleanSwitchWidget,
 )
 
-from chat.models import Bud, ModelProvider, ProviderModel
+from chat.models import Bud, ModelProvider, ProviderModel, Turn
 from chat.services.buds import FIELDS, check_bud, create_bud, offered_servers, update_bud
 from chat.services.providers import prepare_provider
 from chat.toolset import resolve_toolset
@@ -306,6 +306,42 @@ class ProviderModelAdmin(WorkspaceModelAdmin):
         form = super().get_form(request, obj, **kwargs)
         form.workspace = getattr(request, "workspace", None)
         return form
+
+
+@admin.register(Turn)
+class RatedAnswerAdmin(WorkspaceModelAdmin):
+    """What people think of answers: how many of which bud and model are good, and why some are not.
+
+    What was asked and answered stays theirs.
+    """
+
+    section = Section.BUDS
+    page_name = _("Ratings of answers")
+    manage_permission = Permission.MANAGE_BUDS
+    ordering = ["-rated_at"]
+    list_display = ["rated_at", "rating", "rating_reason", "bud", "model", "asked_by"]
+    list_filter = ["rating", "rated_at", "model"]
+    list_select_related = ["conversation__bud", "asked_by"]
+    list_display_links = None
+    search_fields = ["rating_reason", "model"]
+    show_full_result_count = False
+    fields = ["rated_at", "rating", "rating_reason", "model"]
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        return super().get_queryset(request).exclude(rating="")
+
+    @admin.display(description=_("Bud"), ordering="conversation__bud__name")
+    def bud(self, turn: Turn) -> str:
+        return turn.conversation.bud.name
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
 
 
 @admin.register(ModelProvider)

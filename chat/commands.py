@@ -10,7 +10,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from chat.values import Remember, Resolution, WhenBusy
+from chat.values import Rating, Remember, Resolution, WhenBusy, Wish
 from mcp_servers.client.inputs import InputAction
 from workspaces.errors import InvalidInput
 
@@ -58,6 +58,16 @@ class FileName(BaseModel):
     """Without it the newest."""
 
 
+class ModelName(BaseModel):
+    """A model of the workspace."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    provider_id: UUID | None
+    """Null: the platform's own."""
+    name: str
+
+
 class Send(_Command):
     """Send a message, which begins a turn."""
 
@@ -89,6 +99,27 @@ class Regenerate(_Command):
     turn_id: UUID
     client_id: str
     """Your own id for the new turn."""
+    wish: Wish = Wish.NONE
+    """How the answer shall differ from the one before."""
+    model: ModelName | None = None
+    """Which model answers, this once."""
+
+
+class Continue(_Command):
+    """Have an answer that was cut off by its length go on."""
+
+    type: Literal["continue"]
+    turn_id: UUID
+
+
+class Rate(_Command):
+    """Say what you think of an answer. Administrators see it, without the answer."""
+
+    type: Literal["rate"]
+    turn_id: UUID
+    rating: Rating
+    """Empty: take it back."""
+    reason: str = ""
 
 
 class ShowBranch(_Command):
@@ -186,6 +217,8 @@ Command = (
     | Send
     | EditMessage
     | Regenerate
+    | Continue
+    | Rate
     | ShowBranch
     | EditQueued
     | RemoveQueued
@@ -204,6 +237,8 @@ COMMANDS: tuple[type[_Command], ...] = (
     Send,
     EditMessage,
     Regenerate,
+    Continue,
+    Rate,
     ShowBranch,
     EditQueued,
     RemoveQueued,

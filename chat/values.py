@@ -206,6 +206,23 @@ class AttachmentStatus(StrEnum):
     FAILED = "failed"
 
 
+class Rating(StrEnum):
+    """What a person thinks of an answer."""
+
+    NONE = ""
+    GOOD = "good"
+    BAD = "bad"
+
+
+class Wish(StrEnum):
+    """How an answer that is written again shall differ from the one before."""
+
+    NONE = ""
+    SHORTER = "shorter"
+    LONGER = "longer"
+    SIMPLER = "simpler"
+
+
 class Decision(StrEnum):
     APPROVED = "approved"
     REFUSED = "refused"

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
 
 
+PERMISSIONS_POLICY = "camera=(), geolocation=(), microphone=(self), payment=(), usb=()"
+"""People may dictate; the browser asks them first."""
 DIAGRAM_POLICY = (
     "sandbox allow-scripts; default-src 'none'; script-src 'nonce-{nonce}'; style-src 'unsafe-inline'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
@@ -100,12 +102,14 @@ def app(
     found = rows.find(conversation_id) if conversation_id is not None else None
     # Of one that is not there the chat itself says so, with all the others at hand.
     is_missing = conversation_id is not None and found is None
-    return render(
+    response = render(
         request,
         "chat/app.html",
         {"boot": _boot(request, conversation_id), "title": str(found) if found else ""},
         status=404 if is_missing else 200,
     )
+    response["Permissions-Policy"] = PERMISSIONS_POLICY
+    return response
 
 
 @require_safe

@@ -114,6 +114,7 @@ def message_json(
         "attachments": [attachment_json(row) for row in attachments],
         "usage": usage_json(message),
         "context_window": message.json_meta.get("context"),
+        "is_cut": bool(message.json_meta.get("is_cut")),
         "is_outline": message.is_outline,
         "created_at": moment(message.created_at),
     }
@@ -213,6 +214,10 @@ def turn_json(turn: Turn) -> dict[str, Any]:
         "created_at": moment(turn.created_at),
         "finished_at": moment(turn.finished_at),
         "usage": usage_json(turn),
+        "model": turn.model or None,
+        "wish": turn.wish or None,
+        "rating": turn.rating or None,
+        "rating_reason": turn.rating_reason,
     }
 
 

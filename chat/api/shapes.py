@@ -19,8 +19,10 @@ from chat.values import (
     Decision,
     MessageRole,
     MessageStatus,
+    Rating,
     ToolCallStatus,
     TurnStatus,
+    Wish,
 )
 from mcp_servers.models import InputRequest, InputStatus
 
@@ -188,6 +190,9 @@ class MessageOutput(serializers.Serializer[Any]):
     attachments = AttachmentOutput(many=True)
     usage = UsageOutput(allow_null=True)
     context_window = ContextOutput(allow_null=True)
+    is_cut = serializers.BooleanField(
+        help_text="The model reached the greatest length of an answer; the turn can be continued."
+    )
     is_outline = serializers.BooleanField(
         help_text="Without its text, since another branch is shown: show its branch to read it."
     )
@@ -214,6 +219,14 @@ class TurnOutput(serializers.Serializer[Turn]):
     created_at = serializers.DateTimeField()
     finished_at = serializers.DateTimeField(allow_null=True)
     usage = UsageOutput(allow_null=True)
+    model = serializers.CharField(allow_null=True, help_text="Which one answered.")
+    wish = serializers.ChoiceField(
+        [wish.value for wish in Wish if wish],
+        allow_null=True,
+        help_text="How this answer was to differ from an earlier one.",
+    )
+    rating = serializers.ChoiceField([one.value for one in Rating if one], allow_null=True)
+    rating_reason = serializers.CharField(allow_blank=True)
 
     def to_representation(self, instance: Turn) -> dict[str, Any]:
         return wire.turn_json(instance)

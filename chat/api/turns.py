@@ -21,8 +21,14 @@ from chat.models import ToolCall, Turn
 from chat.services.approvals import LONGEST_NOTE, decide
 from chat.services.branches import regenerate
 from chat.services.resolutions import resolve_call
-from chat.services.turns import retry_turn, stop_turn
-from chat.values import Decision, Remember, Resolution
+from chat.services.turns import (
+    LONGEST_REASON,
+    continue_turn,
+    rate_turn,
+    retry_turn,
+    stop_turn,
+)
+from chat.values import Decision, Rating, Remember, Resolution, Wish
 from workspaces.api import RetrieveRow, Scopes, WorkspaceViewSet
 from workspaces.scoping import WorkspaceQuerySet
 
@@ -57,6 +63,27 @@ class RegenerateInput(serializers.Serializer[Any]):
     )
 
 
+class ModelInput(serializers.Serializer[Any]):
+    provider_id = serializers.UUIDField(allow_null=True, help_text="Null: the platform's own.")
+    name = serializers.CharField(max_length=200)
+
+
+class RegenerateTurnInput(RegenerateInput):
+    wish = serializers.ChoiceField(
+        [wish.value for wish in Wish if wish],
+        required=False,
+        help_text="How the answer shall differ from this one.",
+    )
+    model = ModelInput(required=False, help_text="Which model answers, this once.")
+
+
+class RatingInput(serializers.Serializer[Any]):
+    rating = serializers.ChoiceField(
+        [one.value for one in Rating if one], allow_null=True, help_text="Null: take it back."
+    )
+    reason = serializers.CharField(max_length=LONGEST_REASON, allow_blank=True, required=False)
+
+
 class ResolutionInput(serializers.Serializer[Any]):
     resolution = serializers.ChoiceField([choice.value for choice in Resolution])
     note = serializers.CharField(max_length=LONGEST_NOTE, allow_blank=True, required=False)
@@ -86,13 +113,37 @@ class TurnViewSet(RetrieveRow, WorkspaceViewSet):
         """Go on with a turn that failed or was stopped."""
         return self.answer(retry_turn(turn=self.get_object(), actor=self.actor))
 
-    @extend_schema(request=RegenerateInput, responses={202: TurnOutput})
+    @extend_schema(request=RegenerateTurnInput, responses={202: TurnOutput})
     @action(detail=True, methods=["post"])
     def regenerate(self, request: Request, pk: str) -> Response:
         """Answer the same question again, on a branch of its own."""
-        values = self.read(RegenerateInput)
-        turn = regenerate(turn=self.get_object(), client_id=values["client_id"], actor=self.actor)
+        values = self.read(RegenerateTurnInput)
+        model = values.get("model")
+        turn = regenerate(
+            turn=self.get_object(),
+            client_id=values["client_id"],
+            wish=Wish(values.get("wish", "")),
+            model=(model["provider_id"], model["name"]) if model else None,
+            actor=self.actor,
+        )
         return self.answer(turn, status=202)
+
+    @extend_schema(request=None, responses={202: TurnOutput})
+    @action(detail=True, methods=["post"], url_path="continue")
+    def go_on(self, request: Request, pk: str) -> Response:
+        """Have an answer that was cut off by its length go on where it ends."""
+        turn = continue_turn(turn=self.get_object(), actor=self.actor)
+        return self.answer(turn, status=202)
+
+    @extend_schema(request=RatingInput, responses=TurnOutput)
+    @action(detail=True, methods=["post"])
+    def rate(self, request: Request, pk: str) -> Response:
+        """Say what you think of an answer. Administrators see it, without the answer."""
+        values = self.read(RatingInput)
+        rating = Rating(values["rating"] or "")
+        reason = values.get("reason", "")
+        turn = self.get_object()
+        return self.answer(rate_turn(turn=turn, rating=rating, reason=reason, actor=self.actor))
 
     @extend_schema(
         request=None,

@@ -53,6 +53,8 @@ class AnsweredStep:
     context_limit: int | None = None
     notice: str = ""
     """What the person should know of how it ended."""
+    is_cut: bool = False
+    """It became as long as the model may write at once; it can go on from there."""
     untrusted_source: str = ""
     """What the model has read from outside, as a clause; empty: nothing."""
     too_long: int = 0

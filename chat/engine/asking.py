@@ -183,7 +183,13 @@ def _finished(task: StepTask, completion: Completion, said: AnsweredStep) -> Ans
         context_used=counted.prompt + counted.completion,
         context_limit=task.facts.context_tokens,
         notice=_notice_of(completion),
+        is_cut=_is_cut(completion),
     )
+
+
+def _is_cut(completion: Completion) -> bool:
+    is_long = completion.finish_reason == finish_reasons.LENGTH
+    return is_long and not completion.calls and completion.text.strip() != ""
 
 
 def _notice_of(completion: Completion) -> str:

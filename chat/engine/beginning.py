@@ -176,14 +176,21 @@ def show_leaf(changes: Changes, message: Message) -> None:
         changes.save_with_number("leaf_id")
 
 
-def answer_again(changes: Changes, *, question: Message, client_id: str, asker: Asker) -> Turn:
-    """Another turn for a message that has been answered: its answer becomes a sibling of the earlier one."""
+def answer_again(
+    changes: Changes, *, question: Message, client_id: str, asker: Asker, **wanted: Any
+) -> Turn:
+    """Another turn for a message that has been answered: its answer becomes a sibling of the earlier one.
+
+    Args:
+        wanted: columns that say how it shall differ.
+    """
     conversation = changes.conversation
     turn = Turn.objects.create(
         workspace_id=conversation.workspace_id,
         conversation=conversation,
         user_message=question,
         client_id=client_id,
+        **wanted,
         **asker.columns(),
     )
     _touch(changes, question, question.text)

@@ -24,9 +24,10 @@ from chat.engine.context_window import (
 from chat.engine.proposals import read_earlier, with_calls
 from chat.engine.reading import attachments_of_conversation, messages_of
 from chat.engine.trust import find_source
+from chat.engine.wishes import GO_ON, with_wish
 from chat.file_kinds import Kind
 from chat.models import Attachment, FileReading, Message, ToolCall, Turn
-from chat.values import AttachmentStatus, BuiltinTool, MessageRole, MessageStatus
+from chat.values import AttachmentStatus, BuiltinTool, MessageRole, MessageStatus, Wish
 from mcp_servers.client.hidden_text import strip_hidden
 
 OLD_ATTACHMENT_CHARACTERS = 4_000
@@ -123,6 +124,7 @@ def history_of(past: Past, turn: Turn, *, attached_characters: int = MOST_ATTACH
     pictures = _pictures(turn.workspace_id, shown)
     questions: list[PastTurn] = []
     steps: list[list[PastStep]] = []
+    before: Message | None = None
     factor = 1.0
     for message in path:
         if message.role == MessageRole.USER:
@@ -133,19 +135,42 @@ def history_of(past: Past, turn: Turn, *, attached_characters: int = MOST_ATTACH
             seen = tuple(pictures[one.pk] for one in mine if one.pk in pictures)
             questions.append(PastTurn(question, pictures=seen))
             steps.append([])
+            before = None
         elif steps and _is_usable(message, turn):
-            steps[-1] += _step(message, calls[message.pk])
+            said = _step(message, calls[message.pk])
+            if before is not None and before.json_meta.get("goes_on") and steps[-1] and said:
+                start = steps[-1].pop()
+                said[0] = replace(said[0], text=start.text + said[0].text)
+            steps[-1] += said
             factor = _factor_of(message) or factor
+            before = message
     failed = [row for row in rows if row.turn_id == turn.pk and row.json_meta.get("too_long")]
+    turns = tuple(
+        replace(question, steps=tuple(answer))
+        for question, answer in zip(questions, steps, strict=True)
+    )
+    turns = with_wish(turns, Wish(turn.wish), _answer_of(rows, turn.revises))
+    if before is not None and before.turn_id == turn.pk and before.json_meta.get("goes_on"):
+        turns = (*turns, PastTurn(GO_ON))
     return History(
         too_long=int(failed[-1].json_meta["too_long"]) if failed else None,
-        turns=tuple(
-            replace(question, steps=tuple(said))
-            for question, said in zip(questions, steps, strict=True)
-        ),
+        turns=turns,
         factor=factor,
         untrusted_source=find_source(path, results, attached),
     )
+
+
+def _answer_of(rows: Iterable[Message], turn_id: UUID | None) -> str:
+    """What the model said in a turn, without its calls; empty: nothing."""
+    said = [
+        row.text
+        for row in rows
+        if turn_id is not None
+        and row.turn_id == turn_id
+        and row.role == MessageRole.ASSISTANT
+        and row.text.strip()
+    ]
+    return "\n\n".join(said)
 
 
 def _has_result(call: ToolCall) -> bool:

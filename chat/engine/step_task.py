@@ -113,7 +113,7 @@ def read_task(lease: Lease, step: int, opened: Message | None = None) -> StepTas
     if not has_permission(context.actor, Permission.USE_CHAT, workspace_id=lease.workspace_id):
         raise PermissionDenied("You no longer have access to this workspace.")
     toolset = resolve_toolset(bud, turn.conversation)
-    provider = provider_of(turn.conversation)
+    provider = provider_of(turn.conversation, turn.chosen_model)
     facts = carried.facts = carried.facts or known_facts(lease.workspace_id, provider)
     prompt = with_instructions(bud.system_prompt, toolset.instructions)
     window = Window(

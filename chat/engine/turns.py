@@ -101,6 +101,8 @@ def _work_of(turn: Turn) -> Work:
         return _first_work(turn)
     if last.status != MessageStatus.COMPLETE:
         return AskModel(last.step)
+    if last.json_meta.get("goes_on"):
+        return AskModel(last.step + 1)
     if not last.json_meta.get("tool_calls"):
         return Complete()
     return work_after(last, ToolCall.objects.for_workspace(turn.workspace_id).filter(message=last))

@@ -8,8 +8,9 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from chat.models.buds import ProviderModel
 from chat.models.conversations import Conversation, Message
-from chat.values import Decision, ToolCallStatus, TurnStatus
+from chat.values import Decision, Rating, ToolCallStatus, TurnStatus, Wish
 from workspaces.actors import Source
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
 from workspaces.secrets import EncryptedTextField
@@ -85,6 +86,33 @@ class Turn(WorkspaceModel):
     cost = models.DecimalField(max_digits=14, decimal_places=6, null=True)
     finished_at = models.DateTimeField(null=True)
 
+    revises = models.UUIDField(null=True, help_text=_("The turn whose answer is written again."))
+    wish = models.CharField(
+        max_length=10,
+        blank=True,
+        default="",
+        db_default="",
+        choices=[(w.value, w.value) for w in Wish],
+        help_text=_("How it shall differ from that one."),
+    )
+    chosen_model = models.ForeignKey(
+        ProviderModel,
+        on_delete=models.SET_NULL,
+        null=True,
+        related_name="+",
+        help_text=_("Answers this once in place of the conversation's."),
+    )
+    rating = models.CharField(
+        _("rating"),
+        max_length=4,
+        blank=True,
+        default="",
+        db_default="",
+        choices=[("", _("None")), (Rating.GOOD.value, _("Good")), (Rating.BAD.value, _("Bad"))],
+    )
+    rating_reason = models.TextField(_("reason"), blank=True, default="", db_default="")
+    rated_at = models.DateTimeField(_("rated"), null=True)
+
     objects = models.Manager.from_queryset(TurnQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
 
     class Meta(WorkspaceModel.Meta):
@@ -97,7 +125,14 @@ class Turn(WorkspaceModel):
             ),
             models.UniqueConstraint(fields=["conversation", "client_id"], name="turn_begun_once"),
         ]
-        indexes = [models.Index(fields=["status", "lease_until"], name="turn_orphans")]
+        indexes = [
+            models.Index(fields=["status", "lease_until"], name="turn_orphans"),
+            models.Index(
+                fields=["workspace", "-rated_at"],
+                condition=~models.Q(rating=""),
+                name="turn_rated",
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"turn {self.pk} ({self.status})"

@@ -17,7 +17,7 @@ import httpx2
 from django.conf import settings
 
 from chat.demo_model.transport import DEMO_ORIGIN, demo_transport
-from chat.models import Bud, Conversation
+from chat.models import Bud, Conversation, ProviderModel
 from chat.providers.base import ModelClient, ProviderSpec
 from chat.providers.errors import ProviderSwitchedOff
 from mcp_servers.client.connections import runtime
@@ -58,15 +58,18 @@ def provider_for(bud: Bud) -> ProviderSpec:
     return spec
 
 
-def provider_of(conversation: Conversation) -> ProviderSpec:
+def provider_of(conversation: Conversation, this_once: ProviderModel | None = None) -> ProviderSpec:
     """Where the model of a conversation is served: the one that its person chose, or the bud's.
 
     Needs the bud's `provider` loaded.
 
+    Args:
+        this_once: the model that one answer was asked of.
+
     Raises:
         ProviderSwitchedOff: as in `provider_for`; no other model stands in for the one that was chosen.
     """
-    return provider_for(_asked(conversation))
+    return provider_for(_asked(conversation, this_once))
 
 
 def known_provider(conversation: Conversation) -> ProviderSpec | None:
@@ -78,9 +81,10 @@ def known_provider(conversation: Conversation) -> ProviderSpec | None:
     return None
 
 
-def _asked(conversation: Conversation) -> Bud:
+def _asked(conversation: Conversation, this_once: ProviderModel | None = None) -> Bud:
     """The bud, or a nameless one with the chosen model: of it nothing else is asked for."""
-    chosen = None if conversation.bud.is_model_fixed else conversation.chosen_model
+    is_fixed = conversation.bud.is_model_fixed
+    chosen = None if is_fixed else this_once or conversation.chosen_model
     return conversation.bud if chosen is None else Bud(provider=chosen.provider, model=chosen.model)
 
 

@@ -15,6 +15,7 @@ from chat.engine.states import ACTIVE_TURNS
 from chat.message_paths import newest_leaf, path_to
 from chat.models import ArtifactVersion, Attachment, Conversation, Message, ToolCall, Turn
 from chat.recording import Changes, changing
+from chat.services.models import find_model
 from chat.services.turns import (
     Queued,
     Sent,
@@ -25,7 +26,7 @@ from chat.services.turns import (
     digest_of,
     find_sent,
 )
-from chat.values import MessageRole, TitleSource, TurnStatus
+from chat.values import MessageRole, TitleSource, TurnStatus, Wish
 from workspaces.actors import Actor
 from workspaces.announcements import Announcement, announce
 from workspaces.errors import Conflict, InvalidInput
@@ -70,13 +71,25 @@ def edit_message(*, message: Message, client_id: str, text: str, actor: Actor) -
         return Sent(written, turn, is_new=True)
 
 
-def regenerate(*, turn: Turn, client_id: str, actor: Actor) -> Turn:
+def regenerate(
+    *,
+    turn: Turn,
+    client_id: str,
+    actor: Actor,
+    wish: Wish = Wish.NONE,
+    model: tuple[UUID | None, str] | None = None,
+) -> Turn:
     """Answer a question again; the new answer is a sibling of the earlier one.
 
     The same `client_id` again gives the same turn.
 
+    Args:
+        wish: how the answer shall differ; the model reads the earlier one with it.
+        model: provider and name of the one that answers, this once.
+
     Raises:
         Conflict: the conversation is still being answered, or the client id stands for something else.
+        InvalidInput: the bud's model is fixed, or there is no such model here.
     """
     require(actor, Permission.USE_CHAT, workspace_id=turn.workspace_id)
     check_client_id(client_id)
@@ -84,12 +97,24 @@ def regenerate(*, turn: Turn, client_id: str, actor: Actor) -> Turn:
         turns = Turn.objects.for_workspace(turn.workspace_id)
         begun = turns.filter(conversation_id=turn.conversation_id, client_id=client_id).first()
         if begun is not None:
-            check_same(str(begun.user_message_id), str(turn.user_message_id))
+            asked = (begun.user_message_id, begun.wish)
+            check_same(str(asked), str((turn.user_message_id, wish.value)))
             return begun
+        chosen = (
+            find_model(bud=changes.conversation.bud, provider_id=model[0], name=model[1])
+            if model
+            else None
+        )
         _must_be_idle(changes)
         question = Message.objects.for_workspace(turn.workspace_id).fetch(turn.user_message_id)
         return answer_again(
-            changes, question=question, client_id=client_id, asker=Asker.from_actor(actor)
+            changes,
+            question=question,
+            client_id=client_id,
+            asker=Asker.from_actor(actor),
+            revises=turn.pk,
+            wish=wish.value,
+            chosen_model=chosen,
         )
 
 
@@ -239,6 +264,10 @@ def _copy_turns(path: Sequence[Message], messages: dict[UUID, Message], new: Con
             cached_tokens=0,
             completion_tokens=0,
             cost=None,
+            revises=None,
+            rating="",
+            rating_reason="",
+            rated_at=None,
         )
     Turn.objects.bulk_create(turns.values())
     answered = {turn.user_message_id: turn for turn in turns.values()}

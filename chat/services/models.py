@@ -74,13 +74,23 @@ def choose_model(*, bud: Bud, provider_id: UUID | None, name: str) -> ProviderMo
     Raises:
         InvalidInput: the bud's model is fixed, or there is no such model here.
     """
+    row = find_model(bud=bud, provider_id=provider_id, name=name)
+    return None if _is_of_bud(bud, provider_id, name) else row
+
+
+def find_model(*, bud: Bud, provider_id: UUID | None, name: str) -> ProviderModel | None:
+    """The row of a model that may answer for this bud; None where it is the bud's own and the only one it may use.
+
+    Raises:
+        InvalidInput: as above.
+    """
     if all(
         (one.provider_id, one.name) != (provider_id, name) for one in models_of(bud.workspace_id)
     ):
         raise InvalidInput(fields={"model": ["There is no such model in this workspace."]})
-    if _is_of_bud(bud, provider_id, name):
-        return None
     if bud.is_model_fixed:
+        if _is_of_bud(bud, provider_id, name):
+            return None
         raise InvalidInput(fields={"model": [f"{bud.name} answers with its own model only."]})
     rows = ProviderModel.objects.for_workspace(bud.workspace_id)
     made = ProviderModel(workspace_id=bud.workspace_id, provider_id=provider_id, model=name)

@@ -17,6 +17,7 @@ from chat.engine.beginning import Asker, Known, begin_turn, path_end
 from chat.engine.endings import end_turn
 from chat.engine.reading import (
     find_active_turn,
+    find_last_answer,
     find_queued_message,
     find_sent_message,
     standing_of,
@@ -26,7 +27,7 @@ from chat.engine.waking import wake
 from chat.models import Conversation, Message, QueuedMessage, Turn
 from chat.providers.errors import ContextTooLong
 from chat.recording import Changes, changing
-from chat.values import TurnStatus, WhenBusy
+from chat.values import Rating, TurnStatus, WhenBusy
 from mcp_servers.client.canonical import JsonValue, canonical_json
 from workspaces.actors import Actor
 from workspaces.database import database_now
@@ -34,6 +35,8 @@ from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 from workspaces.roles import Permission, require
 
 LONGEST_MESSAGE = 100_000
+LONGEST_REASON = 1_000
+"""Of a rating, in characters."""
 MOST_QUEUED = 20
 _CLIENT_ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -253,6 +256,59 @@ def retry_turn(*, turn: Turn, actor: Actor) -> Turn:
         turn.save()
         changes.turn(turn)
         wake(turn)
+    return turn
+
+
+def continue_turn(*, turn: Turn, actor: Actor) -> Turn:
+    """Have an answer that was cut off by its length go on where it ends.
+
+    Raises:
+        Conflict: it was not cut off, or the conversation has gone on since.
+    """
+    require(actor, Permission.USE_CHAT, workspace_id=turn.workspace_id)
+    _require_own(turn, actor)
+    with changing(turn.conversation_id, turn.workspace_id) as changes:
+        turn = Turn.objects.for_workspace(turn.workspace_id).fetch(turn.pk)
+        if active_turn(changes.conversation) is not None or not _is_at_end(turn, changes):
+            raise Conflict("The conversation has gone on since.")
+        last = find_last_answer(turn.workspace_id, turn.pk)
+        is_cut = last is not None and bool(last.json_meta.get("is_cut"))
+        if last is None or not is_cut or turn.status != TurnStatus.COMPLETED:
+            raise Conflict("This answer was not cut off.")
+        last.json_meta = {**last.json_meta, "goes_on": True}
+        last.save(update_fields=["json_meta", "updated_at"])
+        turn.status = TurnStatus.QUEUED.value
+        turn.notice = ""
+        turn.stop_requested_at = turn.finished_at = None
+        turn.work_ms = 0
+        turn.save()
+        changes.turn(turn)
+        wake(turn)
+    return turn
+
+
+def rate_turn(*, turn: Turn, rating: Rating, reason: str = "", actor: Actor) -> Turn:
+    """Keep what the person thinks of an answer, or take it back; administrators see it, without the answer.
+
+    Raises:
+        InvalidInput: the reason is too long, or cannot be stored.
+        Conflict: the answer is not complete.
+    """
+    require(actor, Permission.USE_CHAT, workspace_id=turn.workspace_id)
+    _require_own(turn, actor)
+    if len(reason) > LONGEST_REASON:
+        raise InvalidInput(fields={"reason": [f"At most {LONGEST_REASON} characters."]})
+    if _UNSTORABLE.search(reason):
+        raise InvalidInput(fields={"reason": ["This text holds characters that cannot be stored."]})
+    with changing(turn.conversation_id, turn.workspace_id) as changes:
+        turn = Turn.objects.for_workspace(turn.workspace_id).fetch(turn.pk)
+        if TurnStatus(turn.status) in ACTIVE_TURNS:
+            raise Conflict("Please wait until the answer is complete.")
+        turn.rating = rating.value
+        turn.rating_reason = reason.strip() if rating else ""
+        turn.rated_at = database_now() if rating else None
+        turn.save(update_fields=["rating", "rating_reason", "rated_at", "updated_at"])
+        changes.turn(turn)
     return turn
 
 

@@ -13,7 +13,14 @@ from chat.services.branches import edit_message, regenerate, show_branch
 from chat.services.inputs import answer_input
 from chat.services.queue import edit_queued, remove_queued, send_queued_now
 from chat.services.resolutions import resolve_call
-from chat.services.turns import Queued, retry_turn, send_or_queue, stop_turn
+from chat.services.turns import (
+    Queued,
+    continue_turn,
+    rate_turn,
+    retry_turn,
+    send_or_queue,
+    stop_turn,
+)
 from chat.sockets.door import Door
 from chat.values import Decision, Remember
 
@@ -51,8 +58,26 @@ def _edit_message(door: Door, command: commands.EditMessage) -> Answer:
 
 def _regenerate(door: Door, command: commands.Regenerate) -> Answer:
     turn = door.turn(command.turn_id)
-    begun = regenerate(turn=turn, client_id=command.client_id, actor=door.actor)
+    model = command.model
+    begun = regenerate(
+        turn=turn,
+        client_id=command.client_id,
+        wish=command.wish,
+        model=(model.provider_id, model.name) if model else None,
+        actor=door.actor,
+    )
     return {"turn_id": begun.pk}
+
+
+def _continue(door: Door, command: commands.Continue) -> Answer:
+    continue_turn(turn=door.turn(command.turn_id), actor=door.actor)
+    return {}
+
+
+def _rate(door: Door, command: commands.Rate) -> Answer:
+    turn = door.turn(command.turn_id)
+    rate_turn(turn=turn, rating=command.rating, reason=command.reason, actor=door.actor)
+    return {}
 
 
 def _show_branch(door: Door, command: commands.ShowBranch) -> Answer:
@@ -121,6 +146,8 @@ HANDLERS: Mapping[type[Any], Callable[[Door, Any], Answer]] = {
     commands.Send: _send,
     commands.EditMessage: _edit_message,
     commands.Regenerate: _regenerate,
+    commands.Continue: _continue,
+    commands.Rate: _rate,
     commands.ShowBranch: _show_branch,
     commands.EditQueued: _edit_queued,
     commands.RemoveQueued: _remove_queued,

@@ -276,7 +276,13 @@ SAMPLES: dict[str, Sample] = {
     "api:webhooks-renew-secret": Sample(ids=_pk("webhook"), reads=False),
     "api:webhooks-test": Sample(ids=_pk("webhook"), reads=False),
     "api:webhooks-deliveries": Sample(ids=_pk("webhook")),
-    "api:turns-regenerate": Sample(ids=_pk("turn"), bodies=(_body(client_id="=r"),), reads=False),
+    "api:turns-regenerate": Sample(
+        ids=_pk("turn"),
+        bodies=(_body(client_id="=r"), lambda side: {"client_id": "m", **_model(side)}),
+        reads=False,
+    ),
+    "api:turns-go-on": Sample(ids=_pk("turn"), reads=False),
+    "api:turns-rate": Sample(ids=_pk("turn"), bodies=(_body(rating="=good"),), reads=False),
     "api:turns-events": Sample(ids=_pk("turn")),
     "api:tool-calls-resolve": Sample(
         ids=_pk("call"), bodies=(lambda _: {"resolution": "give_up"},), reads=False

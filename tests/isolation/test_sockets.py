@@ -42,6 +42,8 @@ SAMPLES: Mapping[str, Callable[[Side], dict[str, Any] | None]] = {
         "text": "hello",
     },
     "regenerate": lambda side: {"turn_id": str(side["turn"].pk), "client_id": "c"},
+    "continue": lambda side: {"turn_id": str(side["turn"].pk)},
+    "rate": lambda side: {"turn_id": str(side["turn"].pk), "rating": "good"},
     "show_branch": lambda side: {"message_id": str(side["message"].pk)},
     "edit_queued": lambda side: {"queued_id": str(side["queued"].pk), "text": "hello"},
     "remove_queued": lambda side: {"queued_id": str(side["queued"].pk)},

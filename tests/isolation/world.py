@@ -56,6 +56,7 @@ from chat.values import (
     ArtifactOrigin,
     MessageRole,
     MessageStatus,
+    Rating,
     ToolCallStatus,
     TurnStatus,
     WebhookEvent,
@@ -200,6 +201,9 @@ def make_side(slug: str, text: str) -> Side:
         asked_by=member,
         source=Source.CHAT.value,
         status=TurnStatus.WAITING_FOR_APPROVAL.value,
+        rating=Rating.BAD.value,
+        rating_reason=f"{text} reason",
+        rated_at=soon,
     )
     answer = Message.objects.create(
         workspace=workspace,

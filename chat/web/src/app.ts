@@ -19,8 +19,10 @@ import type {
   InputAction,
   JsonObject,
   Message,
+  Rating,
   Resolution,
   WhenBusy,
+  Wish,
 } from "./wire";
 
 export const boot: Boot = JSON.parse(document.getElementById("boot")?.textContent ?? "null") as Boot;
@@ -418,8 +420,15 @@ export const retryTurn = (turn_id: string): Promise<boolean> =>
 
 export const editMessage = (message_id: string, text: string): Promise<boolean> =>
   command(socket.ask({ type: "edit_message", message_id, client_id: crypto.randomUUID(), text }));
-export const regenerate = (turn_id: string): Promise<boolean> =>
-  command(socket.ask({ type: "regenerate", turn_id, client_id: crypto.randomUUID() }));
+export const regenerate = (
+  turn_id: string,
+  changed: { wish?: Wish; model?: { provider_id: string | null; name: string } } = {},
+): Promise<boolean> =>
+  command(socket.ask({ type: "regenerate", turn_id, client_id: crypto.randomUUID(), ...changed }));
+export const continueTurn = (turn_id: string): Promise<boolean> =>
+  command(socket.ask({ type: "continue", turn_id }));
+export const rateTurn = (turn_id: string, rating: Rating, reason = ""): Promise<boolean> =>
+  command(socket.ask({ type: "rate", turn_id, rating, reason }));
 export const showBranch = (message_id: string): Promise<boolean> =>
   command(socket.ask({ type: "show_branch", message_id }));
 export const editQueued = (queued_id: string, text: string): Promise<boolean> =>

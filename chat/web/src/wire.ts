@@ -9,6 +9,8 @@ export type Command =
   | Send
   | EditMessage
   | Regenerate
+  | Continue
+  | Rate
   | ShowBranch
   | EditQueued
   | RemoveQueued
@@ -144,6 +146,27 @@ export interface Regenerate {
   turn_id: string;
   /** Your own id for the new turn. */
   client_id: string;
+  /** How the answer shall differ from the one before. */
+  wish?: Wish;
+  /** Which model answers, this once. */
+  model?: ModelName | null;
+}
+
+/** Have an answer that was cut off by its length go on. */
+export interface Continue {
+  type: "continue";
+  ref?: string | null;
+  turn_id: string;
+}
+
+/** Say what you think of an answer. Administrators see it, without the answer. */
+export interface Rate {
+  type: "rate";
+  ref?: string | null;
+  turn_id: string;
+  /** Empty: take it back. */
+  rating: Rating;
+  reason?: string;
 }
 
 /** Show the branch that this message is on, and go on from it. */
@@ -760,6 +783,8 @@ export interface Message {
   attachments: Attachment[];
   usage: Usage | null;
   context_window: Context | null;
+  /** The model reached the greatest length of an answer; the turn can be continued. */
+  is_cut: boolean;
   /** Without its text, since another branch is shown: show its branch to read it. */
   is_outline: boolean;
   created_at: string;
@@ -779,6 +804,13 @@ export interface Model {
   prompt_price: string | null;
   /** Per million tokens. */
   completion_price: string | null;
+}
+
+/** A model of the workspace. */
+export interface ModelName {
+  /** Null: the platform's own. */
+  provider_id: string | null;
+  name: string;
 }
 
 export interface NamedFunction {
@@ -853,6 +885,9 @@ export interface QueuedMessage {
   is_next: boolean;
   created_at: string;
 }
+
+/** What a person thinks of an answer. */
+export type Rating = "" | "good" | "bad";
 
 /** How far a person's yes reaches. */
 export type Remember = "" | "conversation" | "everywhere";
@@ -1004,6 +1039,12 @@ export interface Turn {
   created_at: string;
   finished_at: string | null;
   usage: Usage | null;
+  /** Which one answered. */
+  model: string | null;
+  /** How this answer was to differ from an earlier one. */
+  wish: "shorter" | "longer" | "simpler" | null;
+  rating: "good" | "bad" | null;
+  rating_reason: string;
 }
 
 export interface TurnError {
@@ -1048,6 +1089,9 @@ export interface WaitingPlace {
 
 /** What becomes of a message that is sent while a turn runs. */
 export type WhenBusy = "refuse" | "queue" | "interrupt";
+
+/** How an answer that is written again shall differ from the one before. */
+export type Wish = "" | "shorter" | "longer" | "simpler";
 
 export interface WorkspaceLink {
   slug: string;

@@ -37,6 +37,7 @@ export function message(over: Partial<Message> = {}): Message {
     attachments: [],
     usage: null,
     context_window: null,
+    is_cut: false,
     is_outline: false,
     created_at: "2026-11-21T08:00:01Z",
     ...over,
@@ -54,6 +55,10 @@ export function turn(over: Partial<Turn> = {}): Turn {
     created_at: "2026-11-21T08:00:00Z",
     finished_at: null,
     usage: null,
+    model: null,
+    wish: null,
+    rating: null,
+    rating_reason: "",
     ...over,
   };
 }

@@ -1,11 +1,11 @@
 /** Other wordings of a question, other answers to it: moving between them, making more, and going on elsewhere. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { editMessage, forkFrom, openState, regenerate, runningTurn, showBranch } from "../app";
+import { editMessage, openState, runningTurn, showBranch } from "../app";
 import { siblings } from "../store/paths";
 import t from "../texts/chat";
 import common from "../texts/common";
 import { Icon } from "../ui/icon";
-import type { Message, Turn } from "../wire";
+import type { Message } from "../wire";
 
 /** `‹ 2/3 ›`; nothing where there is only one. */
 export function BranchArrows({ message, what }: { message: Message; what: "wording" | "answer" }) {
@@ -95,30 +95,5 @@ export function MessageEditor({ message, onClose }: { message: Message; onClose:
         </button>
       </div>
     </form>
-  );
-}
-
-/** What can be done with an answer that is complete. */
-export function AnswerActions({ turn, last }: { turn: Turn; last: Message | undefined }) {
-  const isBusy = runningTurn.value !== null;
-  return (
-    <>
-      <button
-        type="button"
-        class="copy-button"
-        disabled={isBusy}
-        title={t.answerAgainTitle}
-        onClick={() => regenerate(turn.id)}
-      >
-        <Icon name="refresh" />
-        <span class="max-[30rem]:sr-only">{t.answerAgain}</span>
-      </button>
-      {last && (
-        <button type="button" class="copy-button" title={t.forkTitle} onClick={() => forkFrom(last.id)}>
-          <Icon name="fork" />
-          <span class="max-[30rem]:sr-only">{t.fork}</span>
-        </button>
-      )}
-    </>
   );
 }

@@ -10,6 +10,7 @@ import type { Prompt, WhenBusy } from "../wire";
 import { PickedChips } from "./attachment-chips";
 import { chooser } from "./choice";
 import { ChoiceChip } from "./chooser";
+import { DictateButton } from "./dictate-button";
 import { useDraft } from "./draft";
 import { MissingServer } from "./missing-server";
 import {
@@ -22,6 +23,7 @@ import {
 } from "./prompt-commands";
 import { ResourcePicker } from "./resource-picker";
 import { ServerPicker } from "./server-picker";
+import { canDictate } from "./speech";
 import { chooseFiles, takeFiles, uploadsOf } from "./uploads";
 
 interface ComposerProps {
@@ -186,6 +188,9 @@ export function Composer(props: ComposerProps) {
                 ? t.whileRunning
                 : props.hint}
         </span>
+        {canDictate() && (
+          <DictateButton onHeard={(words) => setText(text ? `${text.trimEnd()} ${words}` : words)} />
+        )}
         {isRunning && (
           <button
             type="button"

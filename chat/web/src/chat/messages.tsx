@@ -11,8 +11,9 @@ import { CopyButton } from "../ui/copy";
 import { Icon } from "../ui/icon";
 import { clockTime } from "../ui/time";
 import type { Message, Turn } from "../wire";
+import { AnswerActions, ContinueButton, CopyAnswer, RatingForm } from "./answer-actions";
 import { AttachmentChips } from "./attachment-chips";
-import { AnswerActions, BranchArrows, MessageEditor } from "./branches";
+import { BranchArrows, MessageEditor } from "./branches";
 import { LooseQuestions } from "./input-card";
 import { OlderMessages } from "./older";
 import { Reasoning } from "./reasoning";
@@ -164,7 +165,9 @@ function Answer({ item }: { item: TimelineItem & { kind: "answer" } }) {
       aria-label={name}
       aria-busy={!isDone}
       data-messages={segments
-        .flatMap((s) => (s.kind === "text" ? [s.message.id] : s.calls.map((call) => call.message_id)))
+        .flatMap((s) =>
+          s.kind === "text" ? [...(s.earlier ?? []), s.message.id] : s.calls.map((call) => call.message_id),
+        )
         .join(" ")}
     >
       <h2 class="sr-only">{t.said(name)}</h2>
@@ -182,11 +185,13 @@ function Answer({ item }: { item: TimelineItem & { kind: "answer" } }) {
         {turn && item.isLast && <LooseQuestions turn={turn} />}
         {item.isThinking && <Thinking />}
         {turn && <TurnEnd turn={turn} canRetry={item.isLast} />}
+        {isDone && turn && item.isLast && last?.is_cut && <ContinueButton turn={turn} />}
+        {isDone && turn && <RatingForm turn={turn} />}
         {isDone && turn && (
-          <div class="message-actions">
+          <div class="message-actions" data-rated={turn.rating ?? undefined}>
             {first && <BranchArrows message={first} what="answer" />}
-            {text && <CopyButton text={() => text} />}
-            <AnswerActions turn={turn} last={last} />
+            {text && <CopyAnswer text={text} />}
+            <AnswerActions turn={turn} last={last} text={text} />
             {turn.usage && (
               <span class="usage-words" title={t.usageTitle}>
                 {usageWords(turn.usage)}

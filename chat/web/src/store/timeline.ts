@@ -4,7 +4,8 @@ import type { ConversationState, Outgoing } from "./conversation";
 import { pathTo } from "./paths";
 
 export type Segment =
-  | { kind: "text"; key: string; message: Message }
+  /** `earlier`: messages that it goes on from, where an answer was cut off. */
+  | { kind: "text"; key: string; message: Message; earlier?: string[] }
   | { kind: "calls"; key: string; calls: ToolCall[] };
 
 export type TimelineItem =
@@ -73,9 +74,16 @@ export function timeline(state: ConversationState): TimelineItem[] {
       continue;
     }
     const item = answer(message.turn_id, message.turn_id ? `turn-${message.turn_id}` : message.id);
+    const before = item.last;
+    const cut = item.segments.at(-1);
     item.first ??= message;
     item.last = message;
-    if (message.text.trim() !== "" || message.reasoning !== "")
+    if (before?.is_cut && cut?.kind === "text" && before.turn_id === message.turn_id) {
+      const text = cut.message.text + message.text;
+      const reasoning = [cut.message.reasoning, message.reasoning].filter(Boolean).join("\n\n");
+      const earlier = [...(cut.earlier ?? []), before.id];
+      item.segments[item.segments.length - 1] = { ...cut, message: { ...message, text, reasoning }, earlier };
+    } else if (message.text.trim() !== "" || message.reasoning !== "")
       item.segments.push({ kind: "text", key: message.id, message });
     const own = calls.get(message.id);
     if (own) {

@@ -31,7 +31,10 @@ import info from "lucide-static/icons/info.svg?raw";
 import key from "lucide-static/icons/key-round.svg?raw";
 import loader from "lucide-static/icons/loader-circle.svg?raw";
 import logOut from "lucide-static/icons/log-out.svg?raw";
+import maximize from "lucide-static/icons/maximize-2.svg?raw";
 import menu from "lucide-static/icons/menu.svg?raw";
+import mic from "lucide-static/icons/mic.svg?raw";
+import minimize from "lucide-static/icons/minimize-2.svg?raw";
 import paperclip from "lucide-static/icons/paperclip.svg?raw";
 import pencil from "lucide-static/icons/pencil.svg?raw";
 import pin from "lucide-static/icons/pin.svg?raw";
@@ -47,10 +50,13 @@ import sprout from "lucide-static/icons/sprout.svg?raw";
 import compose from "lucide-static/icons/square-pen.svg?raw";
 import slash from "lucide-static/icons/square-slash.svg?raw";
 import wrap from "lucide-static/icons/text-wrap.svg?raw";
+import thumbsDown from "lucide-static/icons/thumbs-down.svg?raw";
+import thumbsUp from "lucide-static/icons/thumbs-up.svg?raw";
 import trash from "lucide-static/icons/trash-2.svg?raw";
 import alert from "lucide-static/icons/triangle-alert.svg?raw";
 import upload from "lucide-static/icons/upload.svg?raw";
 import user from "lucide-static/icons/user.svg?raw";
+import volume from "lucide-static/icons/volume-2.svg?raw";
 import wifiOff from "lucide-static/icons/wifi-off.svg?raw";
 import wrench from "lucide-static/icons/wrench.svg?raw";
 import close from "lucide-static/icons/x.svg?raw";
@@ -92,7 +98,10 @@ const ICONS = {
   key,
   loader,
   logOut,
+  maximize,
   menu,
+  mic,
+  minimize,
   paperclip,
   pencil,
   pin,
@@ -106,9 +115,12 @@ const ICONS = {
   slash,
   sparkles,
   sprout,
+  thumbsDown,
+  thumbsUp,
   trash,
   upload,
   user,
+  volume,
   wifiOff,
   wrap,
   wrench,

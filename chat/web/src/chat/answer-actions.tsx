@@ -1,0 +1,237 @@
+/** What can be done with an answer that is complete: copied, heard, rated, written again, gone on from. */
+import { signal } from "@preact/signals";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { continueTurn, forkFrom, rateTurn, regenerate, runningTurn, toast } from "../app";
+import { renderText } from "../markdown/render";
+import t from "../texts/answers";
+import chat from "../texts/chat";
+import common from "../texts/common";
+import { CopyButton, copyText } from "../ui/copy";
+import { Icon } from "../ui/icon";
+import { Menu, MenuButton } from "../ui/menu";
+import type { Message, Rating, Turn, Wish } from "../wire";
+import { answeringBud, loadModels, models } from "./choice";
+import { factsOf } from "./choices";
+import { plainText } from "./plain";
+import { canRead, readAloud, readingAloud, stopReading } from "./speech";
+
+async function copyRich(text: string): Promise<void> {
+  const part = (type: string, content: string) => new Blob([content], { type });
+  const item = new ClipboardItem({
+    "text/html": part("text/html", renderText(text)),
+    "text/plain": part("text/plain", plainText(text)),
+  });
+  try {
+    await navigator.clipboard.write([item]);
+    toast(common.copied, "ok");
+  } catch {
+    toast(common.copyBlocked, "bad");
+  }
+}
+
+export function CopyAnswer({ text }: { text: string }) {
+  const copy = async (words: string) => {
+    if (await copyText(words)) toast(common.copied, "ok");
+  };
+  return (
+    <span class="action-pair">
+      <CopyButton text={() => text} />
+      <Menu label={t.copyAs} buttonClass="copy-button" button={<Icon name="chevronDown" />}>
+        <MenuButton icon="code" onClick={() => void copy(text)}>
+          {t.asMarkdown}
+        </MenuButton>
+        {typeof ClipboardItem !== "undefined" && (
+          <MenuButton icon="fileText" onClick={() => void copyRich(text)}>
+            {t.asRichText}
+          </MenuButton>
+        )}
+        <MenuButton icon="file" onClick={() => void copy(plainText(text))}>
+          {t.asPlainText}
+        </MenuButton>
+      </Menu>
+    </span>
+  );
+}
+
+const WISHES: [Wish & keyof typeof t.wishes, "minimize" | "maximize" | "sprout"][] = [
+  ["shorter", "minimize"],
+  ["longer", "maximize"],
+  ["simpler", "sprout"],
+];
+
+function OtherModels({ turn }: { turn: Turn }) {
+  useEffect(() => {
+    if (!models.value) void loadModels();
+  }, []);
+  if (answeringBud.value?.is_model_fixed) return null;
+  const others = (models.value ?? []).filter((model) => model.name !== turn.model).slice(0, 20);
+  if (others.length === 0) return null;
+  return (
+    <>
+      <p class="menu-heading">{t.withModel}</p>
+      {others.map(({ provider_id, name, provider_name, ...model }) => (
+        <MenuButton
+          key={`${provider_id}/${name}`}
+          icon="sparkles"
+          onClick={() => regenerate(turn.id, { model: { provider_id, name } })}
+        >
+          {name}
+          <span class="block text-xs text-(--quiet)">
+            {[provider_name, ...factsOf({ provider_id, name, provider_name, ...model })].join(" · ")}
+          </span>
+        </MenuButton>
+      ))}
+    </>
+  );
+}
+
+/** The rating whose reason is being written. */
+const reasoned = signal<{ turnId: string; rating: Rating } | null>(null);
+
+function Thumb({ turn, rating }: { turn: Turn; rating: "good" | "bad" }) {
+  const isOn = turn.rating === rating;
+  return (
+    <button
+      type="button"
+      class="copy-button"
+      aria-pressed={isOn}
+      aria-label={t.rate[rating]}
+      title={isOn ? t.takeBack : t.rate[rating]}
+      onClick={async () => {
+        const done = await rateTurn(turn.id, isOn ? "" : rating);
+        if (done) reasoned.value = isOn ? null : { turnId: turn.id, rating };
+      }}
+    >
+      <Icon name={rating === "good" ? "thumbsUp" : "thumbsDown"} />
+    </button>
+  );
+}
+
+/** Why: asked after the rating, which counts without it. */
+export function RatingForm({ turn }: { turn: Turn }) {
+  const wanted = reasoned.value;
+  const field = useRef<HTMLTextAreaElement>(null);
+  const [reason, setReason] = useState("");
+  const isOpen = wanted?.turnId === turn.id;
+  useEffect(() => {
+    if (!isOpen) return;
+    setReason("");
+    field.current?.focus({ preventScroll: true });
+  }, [isOpen, wanted?.rating]);
+  if (!isOpen || !wanted) return null;
+  const close = () => {
+    reasoned.value = null;
+  };
+  const send = async () => {
+    if (reason.trim() === "" || (await rateTurn(turn.id, wanted.rating, reason.trim()))) {
+      close();
+      toast(t.thanks, "ok");
+    }
+  };
+  return (
+    <form
+      class="message-editor"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void send();
+      }}
+    >
+      <label class="text-sm" for={`why-${turn.id}`}>
+        {wanted.rating === "good" ? t.whyGood : t.whyBad}
+      </label>
+      <textarea
+        ref={field}
+        id={`why-${turn.id}`}
+        rows={2}
+        maxLength={1000}
+        value={reason}
+        onInput={(event) => setReason(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key === "Escape") close();
+          else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+            event.preventDefault();
+            void send();
+          }
+        }}
+      />
+      <div class="flex flex-wrap items-center justify-end gap-2">
+        <span class="grow text-xs text-(--quiet)">{t.whoSees}</span>
+        <button type="button" class="btn btn-quiet btn-sm" onClick={close}>
+          {t.noReason}
+        </button>
+        <button type="submit" class="btn btn-primary btn-sm" disabled={reason.trim() === ""}>
+          {t.sendReason}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+export function ContinueButton({ turn }: { turn: Turn }) {
+  return (
+    <p>
+      <button
+        type="button"
+        class="btn btn-sm btn-outline-quiet"
+        disabled={runningTurn.value !== null}
+        onClick={() => continueTurn(turn.id)}
+      >
+        <Icon name="arrowDown" />
+        {t.goOn}
+      </button>
+    </p>
+  );
+}
+
+export function AnswerActions(props: { turn: Turn; last: Message | undefined; text: string }) {
+  const { turn, last, text } = props;
+  const isBusy = runningTurn.value !== null;
+  const isRead = readingAloud.value === turn.id;
+  return (
+    <>
+      <span class="action-pair">
+        <button
+          type="button"
+          class="copy-button"
+          disabled={isBusy}
+          title={chat.answerAgainTitle}
+          onClick={() => regenerate(turn.id)}
+        >
+          <Icon name="refresh" />
+          <span class="max-[40rem]:sr-only">{chat.answerAgain}</span>
+        </button>
+        {!isBusy && (
+          <Menu label={t.answerOtherwise} buttonClass="copy-button" button={<Icon name="chevronDown" />}>
+            {text &&
+              WISHES.map(([wish, icon]) => (
+                <MenuButton key={wish} icon={icon} onClick={() => regenerate(turn.id, { wish })}>
+                  {t.wishes[wish]}
+                </MenuButton>
+              ))}
+            <OtherModels turn={turn} />
+          </Menu>
+        )}
+      </span>
+      {last && (
+        <button type="button" class="copy-button" title={chat.forkTitle} onClick={() => forkFrom(last.id)}>
+          <Icon name="fork" />
+          <span class="max-[40rem]:sr-only">{chat.fork}</span>
+        </button>
+      )}
+      {text && canRead() && (
+        <button
+          type="button"
+          class="copy-button"
+          aria-pressed={isRead}
+          aria-label={isRead ? t.stopReading : t.readAloud}
+          title={isRead ? t.stopReading : t.readAloud}
+          onClick={() => (isRead ? stopReading() : readAloud(turn.id, plainText(text)))}
+        >
+          <Icon name={isRead ? "close" : "volume"} />
+        </button>
+      )}
+      <Thumb turn={turn} rating="good" />
+      <Thumb turn={turn} rating="bad" />
+    </>
+  );
+}

@@ -1,0 +1,86 @@
+/** Reading aloud and dictating with what the browser itself has; where it has nothing, nothing is offered. */
+import { signal } from "@preact/signals";
+
+/** Browsers stop in the middle of long ones. */
+const MOST_AT_ONCE = 220;
+
+/** What is being read aloud, by the id of its turn. */
+export const readingAloud = signal<string | null>(null);
+
+export const canRead = (): boolean => "speechSynthesis" in window && "SpeechSynthesisUtterance" in window;
+
+/** A text in pieces of whole sentences, or of words where a sentence is long. Pure. */
+export function pieces(text: string): string[] {
+  const found: string[] = [];
+  for (const sentence of text.match(/[^.!?\n]+[.!?]*\s*|[.!?\n]+/g) ?? []) {
+    for (const part of sentence.match(new RegExp(`.{1,${MOST_AT_ONCE}}(?:\\s|$)|\\S+`, "g")) ?? []) {
+      if (part.trim() !== "") found.push(part.trim());
+    }
+  }
+  return found;
+}
+
+export function stopReading(): void {
+  readingAloud.value = null;
+  speechSynthesis.cancel();
+}
+
+export function readAloud(id: string, text: string): void {
+  stopReading();
+  const parts = pieces(text);
+  readingAloud.value = id;
+  parts.forEach((part, at) => {
+    const utterance = new SpeechSynthesisUtterance(part);
+    if (at === parts.length - 1) {
+      utterance.onend = () => {
+        if (readingAloud.value === id) readingAloud.value = null;
+      };
+    }
+    utterance.onerror = () => {
+      if (readingAloud.value === id) readingAloud.value = null;
+    };
+    speechSynthesis.speak(utterance);
+  });
+}
+
+interface Recognition {
+  continuous: boolean;
+  lang: string;
+  onresult: ((event: { resultIndex: number; results: ArrayLike<Heard> }) => void) | null;
+  onend: (() => void) | null;
+  onerror: ((event: { error: string }) => void) | null;
+  start: () => void;
+  stop: () => void;
+}
+type Heard = ArrayLike<{ transcript: string }> & { isFinal: boolean };
+type Recognizer = new () => Recognition;
+
+function recognizer(): Recognizer | undefined {
+  const page = window as unknown as Record<string, Recognizer | undefined>;
+  return page.SpeechRecognition ?? page.webkitSpeechRecognition;
+}
+
+export const canDictate = (): boolean => recognizer() !== undefined;
+
+/** Begin to listen; gives what ends it. `heard` gets each sentence, `ended` the reason where it was a failure. */
+export function dictate(heard: (words: string) => void, ended: (problem: string | null) => void): () => void {
+  const Made = recognizer();
+  if (!Made) return () => undefined;
+  const listening = new Made();
+  let problem: string | null = null;
+  listening.continuous = true;
+  listening.lang = navigator.language;
+  listening.onresult = (event) => {
+    for (let at = event.resultIndex; at < event.results.length; at += 1) {
+      const result = event.results[at];
+      const words = result?.isFinal ? result[0]?.transcript.trim() : "";
+      if (words) heard(words);
+    }
+  };
+  listening.onerror = (event) => {
+    problem = event.error;
+  };
+  listening.onend = () => ended(problem);
+  listening.start();
+  return () => listening.stop();
+}
