@@ -6,29 +6,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from django import forms
 from django.contrib import admin
+from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import TabularInline
-from unfold.widgets import (
-    UnfoldAdminCheckboxSelectMultipleWidget,
-    UnfoldAdminPasswordWidget,
-    UnfoldAdminTextareaWidget,
-    UnfoldBooleanSwitchWidget,
-)
+from unfold.widgets import UnfoldAdminPasswordWidget
 
 from chat.models import Bud, ModelProvider, ProviderModel, Turn
-from chat.services.buds import FIELDS, check_bud, create_bud, offered_servers, update_bud
 from chat.services.providers import prepare_provider
-from chat.toolset import resolve_toolset
-from chat.values import ToolExposure
-from mcp_servers.models import McpServer
-from mcp_servers.pages.forms.common import add_domain_error
 from workspaces.admin import WorkspaceModelAdmin
 from workspaces.admin_sections import Section
 from workspaces.changes import record_created, record_deleted, tracked_change
-from workspaces.errors import InvalidInput
 from workspaces.redaction import MASK
 from workspaces.roles import Permission, has_permission
 
@@ -36,148 +27,46 @@ if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
 
 
-class BudForm(forms.ModelForm):
-    """Servers are picked from a list; the finer points of the configuration stay JSON."""
-
-    servers = forms.ModelMultipleChoiceField(
-        queryset=McpServer.unscoped.none(),
-        required=False,
-        widget=UnfoldAdminCheckboxSelectMultipleWidget,
-        label=_("MCP servers"),
-        help_text=_("Whose tools this bud may use."),
-    )
-    tools_on_demand = forms.BooleanField(
-        required=False,
-        widget=UnfoldBooleanSwitchWidget,
-        label=_("Load tools on demand"),
-        help_text=_(
-            "For a bud with many servers: the model is not told of every tool, but looks them up and calls them by"
-            " name. The prompt stays small; policy, approvals and the audit log see the real tool."
-        ),
-    )
-    starter_prompts_text = forms.CharField(
-        required=False,
-        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
-        label=_("Starter prompts"),
-        help_text=_("One a line."),
-    )
-
-    class Meta:
-        model = Bud
-        fields: ClassVar[Any] = [
-            "name",
-            "slug",
-            "avatar",
-            "description",
-            "system_prompt",
-            "provider",
-            "model",
-            "parameters",
-            "mcp_config",
-            "tool_protocol",
-            "makes_artifacts",
-            "takes_all_tools",
-            "is_model_fixed",
-            "is_archived",
-        ]
-
-    workspace_id: Any = None
-    """Set by the admin class."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        if self.workspace_id is not None:
-            offered = offered_servers(self.workspace_id).order_by("name")
-            cast("forms.ModelMultipleChoiceField", self.fields["servers"]).queryset = offered
-        if self.instance._state.adding:
-            self.fields["takes_all_tools"].initial = True
-            self.initial["takes_all_tools"] = True
-        config = self.instance.mcp_config if isinstance(self.instance.mcp_config, dict) else {}
-        self.fields["servers"].initial = config.get("servers", [])
-        is_looked_up = config.get("tool_exposure") == ToolExposure.ON_DEMAND
-        self.fields["tools_on_demand"].initial = is_looked_up
-        prompts = self.instance.starter_prompts
-        if isinstance(prompts, list):
-            self.fields["starter_prompts_text"].initial = "\n".join(map(str, prompts))
-
-    def clean(self) -> dict[str, Any]:
-        cleaned = super().clean() or {}
-        for name in ("parameters", "mcp_config"):
-            if name in cleaned and cleaned[name] is None:  # an empty field
-                cleaned[name] = {}
-        config = cleaned.get("mcp_config")
-        if isinstance(config, dict):
-            chosen = cleaned.get("servers") or []
-            config = {**config, "servers": [str(server.pk) for server in chosen]}
-            config.pop("tool_exposure", None)
-            if cleaned.get("tools_on_demand"):
-                config["tool_exposure"] = ToolExposure.ON_DEMAND.value
-            cleaned["mcp_config"] = config
-        lines = (cleaned.get("starter_prompts_text") or "").splitlines()
-        cleaned["starter_prompts"] = [line.strip() for line in lines if line.strip()]
-        if not self.errors and self.workspace_id is not None:
-            try:
-                check_bud(
-                    workspace_id=self.workspace_id,
-                    bud=None if self.instance._state.adding else self.instance,
-                    **self.values(),
-                )
-            except InvalidInput as error:
-                add_domain_error(self, error)
-        return cleaned
-
-    def values(self) -> dict[str, Any]:
-        """What the form says, as the services take it."""
-        provider = self.cleaned_data.get("provider")
-        given = {name: self.cleaned_data[name] for name in FIELDS if name in self.cleaned_data}
-        return {"values": given, "provider_id": provider.pk if provider else None}
-
-
 @admin.register(Bud)
 class BudAdmin(WorkspaceModelAdmin):
     section = Section.BUDS
-    form = BudForm
     manage_permission = Permission.MANAGE_BUDS
     list_display = ["name", "model_used", "state", "updated_at"]
     list_filter = ["is_archived"]
     list_select_related = ["provider"]
     search_fields = ["name", "slug", "description"]
-    prepopulated_fields: ClassVar[Any] = {"slug": ["name"]}
-    readonly_fields: ClassVar[Any] = ["problems"]
-    fieldsets = [
-        (None, {"fields": ["problems", "name", "slug", "avatar", "description", "is_archived"]}),
-        (_("Instructions"), {"fields": ["system_prompt", "starter_prompts_text"]}),
-        (_("Model"), {"fields": ["provider", "model", "is_model_fixed", "parameters"]}),
-        (
-            _("Tools"),
-            {
-                "fields": [
-                    "takes_all_tools",
-                    "servers",
-                    "tools_on_demand",
-                    "tool_protocol",
-                    "makes_artifacts",
-                    "mcp_config",
-                ]
-            },
-        ),
-    ]
 
-    def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
-        form = super().get_form(request, obj, **kwargs)
+    def get_queryset(self, request: HttpRequest) -> Any:
+        """Without what people only try in the editor, and without others' own."""
+        rows = super().get_queryset(request)
+        return rows.seen_by(rows, request.user.pk).filter(is_draft=False)
+
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        """Open the product's own editor."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
         workspace = cast("WorkspaceRequest", request).workspace
-        return type("BoundBudForm", (form,), {"workspace_id": workspace.pk if workspace else None})
+        assert workspace is not None
+        return redirect("chat:bud_new", workspace_slug=workspace.slug)
 
-    def save_model(self, request: HttpRequest, obj: Bud, form: BudForm, change: bool) -> None:
-        """Save through the service, as the REST interface does."""
-        bound = cast("WorkspaceRequest", request)
-        assert bound.workspace is not None
-        if change:
-            kept = Bud.objects.for_workspace(bound.workspace).fetch(obj.pk)
-            saved = update_bud(bud=kept, actor=bound.actor, has_provider=True, **form.values())
-        else:
-            saved = create_bud(workspace_id=bound.workspace.pk, actor=bound.actor, **form.values())
-        obj.__dict__.update(saved.__dict__)
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: Any = None,
+    ) -> HttpResponse:
+        """Open the product's own editor."""
+        bud = self.get_object(request, object_id)
+        if bud is None or not self.has_view_permission(request, bud):
+            return cast("HttpResponse", super().change_view(request, object_id, form_url))
+        return redirect("chat:bud", workspace_slug=bud.workspace.slug, bud_id=bud.pk)
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        """Refuse: the editor saves through the service."""
+        raise PermissionDenied
 
     @admin.display(description=_("Model"))
     def model_used(self, bud: Bud) -> Promise | str:
@@ -190,11 +79,6 @@ class BudAdmin(WorkspaceModelAdmin):
     def state(self, bud: Bud) -> Promise:
         """In words: a cross under "archived" would read as a failure."""
         return _("archived") if bud.is_archived else _("in use")
-
-    @admin.display(description=_("Problems"), empty_value="None")
-    def problems(self, bud: Bud) -> str:
-        """Why some of its servers or tools cannot be used now."""
-        return "" if bud._state.adding else "\n".join(resolve_toolset(bud, None).notices)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False  # archived instead, so that its conversations stay

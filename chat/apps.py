@@ -42,6 +42,9 @@ class ChatConfig(AppConfig):
                     "takes_all_tools",
                     "is_model_fixed",
                     "is_archived",
+                    "visibility",
+                    "members_may_edit",
+                    "owner",
                 ),
             ),
         )
@@ -74,7 +77,9 @@ def _buds_of(workspace_id: UUID) -> list[BudChoice]:
     from chat.models import Bud
     from mcp_servers.registry.bud_choices import BudChoice
 
-    rows = Bud.objects.for_workspace(workspace_id).filter(is_archived=False).order_by("name")
+    rows = (
+        Bud.objects.for_workspace(workspace_id).shared().filter(is_archived=False).order_by("name")
+    )
     return [
         BudChoice(pk, name, takes_all)
         for pk, name, takes_all in rows.values_list("pk", "name", "takes_all_tools")

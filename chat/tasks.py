@@ -9,7 +9,7 @@ from celery.schedules import crontab
 
 from chat.artifacts import sweeping
 from chat.engine import runner, titles
-from chat.services import approvals, conversations, inputs, resolutions
+from chat.services import approvals, bud_drafts, conversations, inputs, resolutions
 from chat.webhooks import delivery
 from workspaces import restore
 from workspaces.schedules import scheduled
@@ -64,6 +64,13 @@ def sweep_artifacts() -> int:
 def erase_deleted_conversations() -> int:
     """Erase conversations that were deleted long ago."""
     return conversations.erase_deleted()
+
+
+@shared_task
+@scheduled(crontab(minute=41))
+def forget_old_drafts() -> int:
+    """Erase what people tried in the editor of buds a day ago."""
+    return bud_drafts.forget_old_drafts()
 
 
 @shared_task

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from django.urls import path
 
-from chat import turn_page, views
+from chat import bud_pages, turn_page, views
 from chat.artifacts import views as artifacts
 
 app_name = "chat"
+_BUDS = "w/<slug:workspace_slug>/buds/"
+_BUD = f"{_BUDS}<uuid:bud_id>/"
 urlpatterns = [
+    path(_BUDS, bud_pages.bud_list, name="buds"),
+    path(f"{_BUDS}new/", bud_pages.bud_new, name="bud_new"),
+    path(f"{_BUDS}test/", bud_pages.bud_test, name="bud_test"),
+    path(f"{_BUDS}import/", bud_pages.bud_import, name="bud_import"),
+    path(_BUD, bud_pages.bud_editor, name="bud"),
+    path(f"{_BUD}versions/", bud_pages.bud_versions, name="bud_versions"),
+    path(f"{_BUD}versions/<int:number>/restore/", bud_pages.bud_restore, name="bud_restore"),
+    path(f"{_BUD}duplicate/", bud_pages.bud_duplicate, name="bud_duplicate"),
+    path(f"{_BUD}bud.yaml", bud_pages.bud_file, name="bud_file"),
+    path(f"{_BUD}quality/", bud_pages.bud_quality, name="bud_quality"),
     path("w/<slug:workspace_slug>/", views.app, name="home"),
     path("w/<slug:workspace_slug>/diagrams/", views.diagrams, name="diagrams"),
     path("w/<slug:workspace_slug>/audit/turns/<uuid:turn_id>/", turn_page.turn_page, name="turn"),

@@ -6,7 +6,7 @@ import secrets
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from csp.decorators import csp_update
+from csp.decorators import csp_replace, csp_update
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
@@ -46,6 +46,7 @@ class BootWorkspace(TypedDict):
     name: str
     role: str
     is_auditor: bool
+    can_manage_buds: bool
 
 
 class WorkspaceLink(TypedDict):
@@ -61,6 +62,7 @@ class BootUrls(TypedDict):
     audit: str | None
     notices: str | None
     admin: str | None
+    buds: str
     tokens: str
     email: str
     password: str
@@ -99,16 +101,26 @@ def app(
         # The platform's owner may enter every admin, but talks only where they are a member.
         return redirect("workspaces:open_admin", workspace_slug=workspace.slug)
     rows = Conversation.objects.for_workspace(workspace).visible_to(request.user)
-    found = rows.find(conversation_id) if conversation_id is not None else None
+    found = (
+        rows.select_related("bud").find(conversation_id) if conversation_id is not None else None
+    )
     # Of one that is not there the chat itself says so, with all the others at hand.
     is_missing = conversation_id is not None and found is None
+    is_test = found is not None and found.bud.is_draft
     response = render(
         request,
         "chat/app.html",
-        {"boot": _boot(request, conversation_id), "title": str(found) if found else ""},
+        {
+            "boot": _boot(request, conversation_id),
+            "title": str(found) if found else "",
+            "is_test": is_test,
+        },
         status=404 if is_missing else 200,
     )
     response["Permissions-Policy"] = PERMISSIONS_POLICY
+    if is_test:  # it stands beside the editor of its bud
+        response["X-Frame-Options"] = "SAMEORIGIN"
+        csp_replace({"frame-ancestors": ["'self'"]})(lambda _: response)(request)
     return response
 
 
@@ -137,6 +149,9 @@ def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> Boot:
             "name": workspace.name,
             "role": actor.role.value if actor.role else "member",
             "is_auditor": actor.is_auditor,
+            "can_manage_buds": has_permission(
+                actor, Permission.MANAGE_BUDS, workspace_id=workspace.pk
+            ),
         },
         "workspaces": [
             {"slug": other.slug, "name": other.name} for other in enterable_workspaces(user)[:50]
@@ -148,6 +163,7 @@ def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> Boot:
             "audit": reverse("audit:entries", kwargs=slug) if sees_audit else None,
             "notices": reverse("audit:notices", kwargs=slug) if sees_audit else None,
             "admin": reverse("admin:index") if user.is_staff else None,
+            "buds": reverse("chat:buds", kwargs=slug),
             "tokens": reverse("workspaces:tokens"),
             "email": reverse("account_email"),
             "password": reverse("account_change_password"),

@@ -269,8 +269,11 @@ def _steps(workspace: Workspace, actor: Actor) -> list[Step]:
             title=_("Make a bud"),
             text=_("A bud is an assistant: instructions, a model, and the tools it may use."),
             action=_("Make a bud"),
-            url=reverse("admin:chat_bud_add"),
-            is_done=Bud.objects.for_workspace(workspace).filter(is_archived=False).exists(),
+            url=reverse("chat:bud_new", args=[workspace.slug]),
+            is_done=Bud.objects.for_workspace(workspace)
+            .shared()
+            .filter(is_archived=False)
+            .exists(),
         ),
         Step(
             title=_("Invite people"),

@@ -21,7 +21,7 @@ class SpanOutput(serializers.Serializer[Any]):
     """A piece of a turn's time, in milliseconds after the question."""
 
     kind = serializers.ChoiceField(["model", "tool", "wait"])
-    label = serializers.CharField(allow_blank=True)
+    label = serializers.CharField(allow_blank=True)  # type: ignore[assignment]  # a field of that name
     start = serializers.IntegerField()
     length = serializers.IntegerField()
     call_id = serializers.UUIDField(allow_null=True)

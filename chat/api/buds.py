@@ -12,9 +12,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat.api.offers import ServersOutput, servers_json
-from chat.models import Bud
+from chat.models import Bud, BudColour, BudVersion, BudVisibility
 from chat.providers.choosing import model_of
-from chat.services.buds import create_bud, offered_servers, update_bud
+from chat.services.bud_drafts import save_draft, start_test
+from chat.services.bud_quality import quality_of
+from chat.services.bud_versions import duplicate_bud, restore_version
+from chat.services.bud_yaml import LONGEST, apply_bud, write_bud
+from chat.services.buds import create_bud, offered_servers, require_edit, update_bud
 from chat.toolset import resolve_toolset
 from chat.values import ToolProtocol
 from mcp_servers.models import McpServer
@@ -68,6 +72,10 @@ class BudOutput(serializers.ModelSerializer[Bud]):
             "takes_all_tools",
             "is_model_fixed",
             "is_archived",
+            "colour",
+            "visibility",
+            "members_may_edit",
+            "version",
             "created_at",
             "updated_at",
         )
@@ -137,6 +145,76 @@ class BudInput(serializers.Serializer[Any]):
         required=False, help_text="People cannot choose another model in their chats."
     )
     is_archived = serializers.BooleanField(required=False)
+    colour = serializers.ChoiceField(BudColour.choices, required=False)
+    visibility = serializers.ChoiceField(
+        BudVisibility.choices, required=False, help_text="`owner`: only you may use it."
+    )
+    members_may_edit = serializers.BooleanField(required=False)
+    version = serializers.IntegerField(
+        min_value=1,
+        required=False,
+        help_text="The version that you have seen. If the bud has another one by now, the answer is 409 and nothing changes.",
+    )
+
+
+class BudVersionOutput(serializers.ModelSerializer[BudVersion]):
+    """A bud as it was saved once."""
+
+    values = serializers.DictField(read_only=True)
+
+    class Meta:
+        model = BudVersion
+        fields = ("number", "values", "made_by", "note", "created_at")
+        read_only_fields = fields
+
+
+class RestoreVersionInput(serializers.Serializer[Any]):
+    number = serializers.IntegerField(min_value=1)
+    version = serializers.IntegerField(
+        min_value=1, required=False, help_text="The version that you have seen, as in a change."
+    )
+
+
+class BudYaml(serializers.Serializer[Any]):
+    yaml = serializers.CharField(
+        max_length=LONGEST, trim_whitespace=False, help_text="With names instead of ids."
+    )
+
+
+class DraftInput(BudInput):
+    """What a test chat tries."""
+
+    bud_id = serializers.UUIDField(
+        required=False, allow_null=True, help_text="The bud that is edited; null: a new one."
+    )
+
+
+class TestOutput(serializers.Serializer[Any]):
+    conversation_id = serializers.UUIDField()
+
+
+class ToolFaultsOutput(serializers.Serializer[Any]):
+    server = serializers.CharField(allow_blank=True)
+    tool = serializers.CharField(allow_blank=True)
+    calls = serializers.IntegerField()
+    failed = serializers.IntegerField()
+    refused = serializers.IntegerField()
+
+
+class BudQualityOutput(serializers.Serializer[Any]):
+    """Numbers of the last days."""
+
+    days = serializers.IntegerField()
+    turns = serializers.IntegerField()
+    people = serializers.IntegerField()
+    failed = serializers.IntegerField()
+    stopped = serializers.IntegerField()
+    prompt_tokens = serializers.IntegerField()
+    completion_tokens = serializers.IntegerField()
+    cost = serializers.DecimalField(max_digits=20, decimal_places=6, allow_null=True)
+    p50_ms = serializers.IntegerField(allow_null=True)
+    p95_ms = serializers.IntegerField(allow_null=True)
+    tools = ToolFaultsOutput(many=True)
 
 
 class BudFilters(RowFilterSet):
@@ -154,7 +232,8 @@ class BudViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     orderings: ClassVar[Any] = ("name", "-id", "created_at")
 
     def get_queryset(self) -> WorkspaceQuerySet[Any]:
-        return super().get_queryset().select_related("provider")
+        rows = super().get_queryset().select_related("provider")
+        return rows.filter(is_draft=False) if self.action != "retrieve" else rows
 
     def get_serializer_context(self) -> dict[str, Any]:
         context = dict(super().get_serializer_context())
@@ -167,13 +246,15 @@ class BudViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     @action(detail=True, methods=["get"], pagination_class=None)
     def servers(self, request: Request, pk: str) -> Response:
         """The servers that the caller's conversations with this bud would use, and why."""
-        bud = Bud.objects.for_workspace(self.workspace).select_related("workspace").fetch(pk)
+        rows = Bud.objects.for_workspace(self.workspace).visible_to(self.person)
+        bud = rows.select_related("workspace").fetch(pk)
         return Response(servers_json(bud, None, person=self.person, actor=self.actor))
 
     @extend_schema(request=BudInput, responses={201: BudOutput})
     def create(self, request: Request) -> Response:
         """Make a bud."""
         values = self.read(BudInput)
+        values.pop("version", None)
         provider_id = values.pop("provider_id", None)
         bud = create_bud(
             workspace_id=self.workspace.pk, actor=self.actor, values=values, provider_id=provider_id
@@ -187,11 +268,87 @@ class BudViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         values = self.read(BudInput, partial=True)
         has_provider = "provider_id" in values
         provider_id = values.pop("provider_id", None)
+        base_version = values.pop("version", None)
         bud = update_bud(
             bud=bud,
             actor=self.actor,
             values=values,
             provider_id=provider_id,
             has_provider=has_provider,
+            base_version=base_version,
         )
         return self.answer(bud)
+
+    @extend_schema(responses=BudVersionOutput(many=True), filters=False)
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def versions(self, request: Request, pk: str) -> Response:
+        """The last 100 versions, the newest first, for those who may edit the bud."""
+        bud = self._editable()
+        rows = BudVersion.objects.for_workspace(self.workspace).filter(bud=bud)[:100]
+        return Response(BudVersionOutput(rows, many=True).data)
+
+    @extend_schema(request=RestoreVersionInput, responses=BudOutput)
+    @action(detail=True, methods=["post"])
+    def restore(self, request: Request, pk: str) -> Response:
+        """Make an earlier version the newest one."""
+        values = self.read(RestoreVersionInput)
+        bud = restore_version(
+            bud=self._editable(),
+            number=values["number"],
+            actor=self.actor,
+            base_version=values.get("version"),
+        )
+        return self.answer(bud)
+
+    @extend_schema(request=None, responses={201: BudOutput})
+    @action(detail=True, methods=["post"])
+    def duplicate(self, request: Request, pk: str) -> Response:
+        """Make a copy under a free name."""
+        return self.answer(duplicate_bud(bud=self._editable(), actor=self.actor), status=201)
+
+    @extend_schema(responses=BudYaml, filters=False)
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def export(self, request: Request, pk: str) -> Response:
+        """The bud as a YAML file."""
+        return Response({"yaml": write_bud(self._editable())})
+
+    @extend_schema(request=BudYaml, responses={200: BudOutput, 201: BudOutput})
+    @action(detail=False, methods=["post"], url_path="import")
+    def from_file(self, request: Request) -> Response:
+        """Make the bud that a YAML file describes, or change the one of the same slug."""
+        text = self.read(BudYaml)["yaml"]
+        bud, is_new = apply_bud(
+            text, workspace_id=self.workspace.pk, person=self.person, actor=self.actor
+        )
+        return self.answer(bud, status=201 if is_new else 200)
+
+    @extend_schema(responses=BudQualityOutput, filters=False)
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def quality(self, request: Request, pk: str) -> Response:
+        """How the bud did in the last 30 days, for those who may edit it."""
+        found = quality_of(bud=self._editable(), actor=self.actor)
+        return Response(BudQualityOutput(found).data)
+
+    @extend_schema(request=DraftInput, responses={201: TestOutput})
+    @action(detail=False, methods=["post"])
+    def test(self, request: Request) -> Response:
+        """Open a test chat with unsaved values. It is in no list, and is erased after a day."""
+        values = self.read(DraftInput)
+        values.pop("version", None)
+        provider_id, bud_id = values.pop("provider_id", None), values.pop("bud_id", None)
+        bud = self.get_queryset().fetch(bud_id) if bud_id else None
+        draft = save_draft(
+            workspace_id=self.workspace.pk,
+            bud=bud,
+            person=self.person,
+            actor=self.actor,
+            values=values,
+            provider_id=provider_id,
+        )
+        talk = start_test(draft=draft, person=self.person, actor=self.actor)
+        return Response({"conversation_id": talk.pk}, status=201)
+
+    def _editable(self) -> Bud:
+        bud: Bud = self.get_object()
+        require_edit(bud, self.actor)
+        return bud

@@ -136,6 +136,8 @@ class ConversationViewSet(
         active = Turn.unscoped.filter(conversation=OuterRef("pk"), status__in=ACTIVE)
         status = Subquery(active.values("status")[:1])
         rows = super().get_queryset().filter(owner=self._owner())
+        if self.action == "list":
+            rows = rows.filter(bud__is_draft=False)
         return rows.select_related("bud__workspace", "chosen_model").annotate(
             active_turn_status=status
         )
@@ -148,7 +150,11 @@ class ConversationViewSet(
     def create(self, request: Request) -> Response:
         """Open a conversation with a bud."""
         values = self.read(NewConversation)
-        bud = Bud.objects.for_workspace(self.workspace).fetch(values["bud_id"])
+        bud = (
+            Bud.objects.for_workspace(self.workspace)
+            .visible_to(self.person)
+            .fetch(values["bud_id"])
+        )
         conversation = create_conversation(
             bud=bud,
             owner=self.person,
@@ -165,7 +171,8 @@ class ConversationViewSet(
         conversation = self.get_object()
         changes = self.read(ConversationChanges, partial=True)
         if "bud_id" in changes:
-            buds = Bud.objects.for_workspace(self.workspace).select_related("provider")
+            rows = Bud.objects.for_workspace(self.workspace).visible_to(self.person)
+            buds = rows.select_related("provider")
             bud = buds.find(changes.pop("bud_id"))
             if bud is None:
                 raise InvalidInput(fields={"bud_id": ["There is no such bud here."]})

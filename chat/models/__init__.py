@@ -2,7 +2,14 @@
 
 from chat.models.artifacts import Artifact, ArtifactVersion
 from chat.models.attachments import Attachment
-from chat.models.buds import Bud, ModelProvider, ProviderModel
+from chat.models.buds import (
+    Bud,
+    BudColour,
+    BudVersion,
+    BudVisibility,
+    ModelProvider,
+    ProviderModel,
+)
 from chat.models.conversations import Conversation, Message, QueuedMessage
 from chat.models.readings import FileReading
 from chat.models.turns import ToolCall, Turn
@@ -13,6 +20,9 @@ __all__ = [
     "ArtifactVersion",
     "Attachment",
     "Bud",
+    "BudColour",
+    "BudVersion",
+    "BudVisibility",
     "Conversation",
     "FileReading",
     "Message",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxLengthValidator
 from django.db import models
@@ -11,8 +13,11 @@ from django.utils.translation import gettext_lazy as _
 
 from chat.values import McpConfig, ModelParameters, ToolProtocol, parse_value
 from workspaces.errors import InvalidInput
-from workspaces.scoping import WorkspaceModel
+from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
 from workspaces.secrets import EncryptedTextField
+
+if TYPE_CHECKING:
+    from workspaces.models import User
 
 
 class ModelProvider(WorkspaceModel):
@@ -97,6 +102,46 @@ class ProviderModel(WorkspaceModel):
         return self.model
 
 
+class BudColour(models.TextChoices):
+    """What a bud's picture stands on."""
+
+    GREY = "grey", _("Grey")
+    GREEN = "green", _("Green")
+    BLUE = "blue", _("Blue")
+    VIOLET = "violet", _("Violet")
+    PINK = "pink", _("Pink")
+    RED = "red", _("Red")
+    ORANGE = "orange", _("Orange")
+    YELLOW = "yellow", _("Yellow")
+
+
+class BudVisibility(models.TextChoices):
+    """Who may use a bud."""
+
+    WORKSPACE = "workspace", _("Everybody in the workspace")
+    OWNER = "owner", _("Only me")
+
+
+class BudQuerySet(WorkspaceQuerySet["Bud"]):
+    def visible_to(self, user: User) -> BudQuerySet:
+        """Those of the workspace and one's own; of drafts only one's own."""
+        return self.seen_by(super().visible_to(user), user.pk)
+
+    def usable_by(self, user_id: object) -> BudQuerySet:
+        """The same where the workspace is known to be the person's."""
+        return self.seen_by(self, user_id)
+
+    @staticmethod
+    def seen_by(rows: BudQuerySet, user_id: object) -> BudQuerySet:
+        """Leave out what is somebody else's alone."""
+        shared = models.Q(visibility=BudVisibility.WORKSPACE.value, is_draft=False)
+        return rows.filter(shared | models.Q(owner_id=user_id))
+
+    def shared(self) -> BudQuerySet:
+        """Those of the whole workspace."""
+        return self.filter(visibility=BudVisibility.WORKSPACE.value, is_draft=False)
+
+
 class Bud(WorkspaceModel):
     """An assistant: a system prompt, a model, and the tools it may use."""
 
@@ -146,6 +191,46 @@ class Bud(WorkspaceModel):
         ),
     )
     is_archived = models.BooleanField(default=False)
+    colour = models.CharField(
+        max_length=10,
+        choices=BudColour.choices,
+        default=BudColour.GREY.value,
+        db_default=BudColour.GREY.value,
+    )
+    visibility = models.CharField(
+        _("who may use it"),
+        max_length=10,
+        choices=BudVisibility.choices,
+        default=BudVisibility.WORKSPACE.value,
+        db_default=BudVisibility.WORKSPACE.value,
+    )
+    members_may_edit = models.BooleanField(
+        _("members may edit it"),
+        default=False,
+        db_default=False,
+        help_text=_("Every member may change this bud. Otherwise only administrators may."),
+    )
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        editable=False,
+        related_name="+",
+        help_text=_("Who made it, and whose it is if only they may use it."),
+    )
+    version = models.PositiveIntegerField(default=1, db_default=1, editable=False)
+    is_draft = models.BooleanField(
+        default=False,
+        db_default=False,
+        editable=False,
+        help_text=_("What somebody tries in the editor: in no list, and nobody else's."),
+    )
+    draft_of = models.ForeignKey(
+        "self", on_delete=models.CASCADE, null=True, editable=False, related_name="drafts"
+    )
+
+    objects = models.Manager.from_queryset(BudQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
 
     class Meta(WorkspaceModel.Meta):
         ordering = ["name", "id"]
@@ -173,3 +258,20 @@ class Bud(WorkspaceModel):
             raise ValidationError({"starter_prompts": _("A list of texts, please.")})
         if len(prompts) > 12 or any(len(p) > 300 for p in prompts):
             raise ValidationError({"starter_prompts": _("At most 12, of at most 300 characters.")})
+
+
+class BudVersion(WorkspaceModel):
+    """A bud as it was saved once."""
+
+    bud = models.ForeignKey(Bud, on_delete=models.CASCADE, related_name="versions")
+    number = models.PositiveIntegerField()
+    values = models.JSONField(help_text=_("What people set, by the names of the fields."))
+    made_by = models.CharField(max_length=254, help_text=_("Who saved it, as the log names them."))
+    note = models.CharField(max_length=200, blank=True)
+
+    class Meta(WorkspaceModel.Meta):
+        ordering = ["-number"]
+        constraints = [models.UniqueConstraint(fields=["bud", "number"], name="bud_version_once")]
+
+    def __str__(self) -> str:
+        return f"{self.bud_id} {self.number}"

@@ -10,13 +10,13 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from chat.missing_tools import find_faults
-from chat.models import Bud, ModelProvider
+from chat.models import Bud, BudVersion, BudVisibility, ModelProvider
 from mcp_servers.models import McpServer
 from workspaces.actors import Actor
 from workspaces.announcements import Announcement, announce
 from workspaces.changes import record_created, tracked_change
-from workspaces.errors import InvalidInput
-from workspaces.roles import Permission, require
+from workspaces.errors import Conflict, InvalidInput
+from workspaces.roles import Permission, has_permission, require
 from workspaces.scoping import WorkspaceQuerySet
 
 FIELDS = (
@@ -34,12 +34,35 @@ FIELDS = (
     "takes_all_tools",
     "is_model_fixed",
     "is_archived",
+    "colour",
+    "visibility",
+    "members_may_edit",
 )
+
+
+def may_edit(bud: Bud, actor: Actor) -> bool:
+    """Whether somebody may change a bud that they see."""
+    if has_permission(actor, Permission.MANAGE_BUDS, workspace_id=bud.workspace_id):
+        return True
+    return bud.members_may_edit and has_permission(
+        actor, Permission.USE_CHAT, workspace_id=bud.workspace_id
+    )
+
+
+def require_edit(bud: Bud, actor: Actor) -> None:
+    """Raise PermissionDenied for somebody who may not change a bud."""
+    if not may_edit(bud, actor):
+        require(actor, Permission.MANAGE_BUDS, workspace_id=bud.workspace_id)
 
 
 @transaction.atomic
 def create_bud(
-    *, workspace_id: UUID, actor: Actor, values: dict[str, Any], provider_id: UUID | None = None
+    *,
+    workspace_id: UUID,
+    actor: Actor,
+    values: dict[str, Any],
+    provider_id: UUID | None = None,
+    note: str = "",
 ) -> Bud:
     """Make a bud out of checked values (those of FIELDS). It takes all tools, unless the values say otherwise.
 
@@ -47,10 +70,11 @@ def create_bud(
         InvalidInput: a value does not fit, or names a server or provider that is not of here.
     """
     require(actor, Permission.MANAGE_BUDS, workspace_id=workspace_id)
-    bud = Bud(workspace_id=workspace_id, takes_all_tools=True)
-    _assign(bud, values, provider_id)
+    bud = Bud(workspace_id=workspace_id, takes_all_tools=True, owner_id=actor.user_id)
+    assign_values(bud, values, provider_id)
     bud.save(force_insert=True)
     record_created(bud, actor=actor)
+    _keep_version(bud, actor.label, note)
     _announce(bud)
     return bud
 
@@ -63,18 +87,58 @@ def update_bud(
     values: dict[str, Any],
     provider_id: UUID | None = None,
     has_provider: bool = False,
+    base_version: int | None = None,
+    note: str = "",
 ) -> Bud:
     """Change a bud; `has_provider` says whether `provider_id` is meant to be set.
 
+    Args:
+        base_version: the version that the caller has seen; None: whichever it is.
+
     Raises:
         InvalidInput: as in `create_bud`.
+        Conflict: somebody else has saved the bud since that version.
     """
-    require(actor, Permission.MANAGE_BUDS, workspace_id=bud.workspace_id)
-    with tracked_change(bud, actor=actor):
-        _assign(bud, values, provider_id if has_provider else bud.provider_id)
-        bud.save()
-    _announce(bud)
-    return bud
+    rows = Bud.objects.for_workspace(bud.workspace_id).select_for_update(of=("self",))
+    stored: Bud = rows.fetch(bud.pk)
+    require_edit(stored, actor)
+    if base_version is not None and stored.version != base_version:
+        raise Conflict(
+            "Somebody else saved this bud meanwhile. Look at their changes, then save again.",
+            details={"version": stored.version},
+        )
+    before = values_of(stored)
+    with tracked_change(stored, actor=actor):
+        assign_values(stored, values, provider_id if has_provider else stored.provider_id)
+        if stored.visibility != before["visibility"] == BudVisibility.WORKSPACE:
+            stored.owner_id = actor.user_id  # "only me" means whoever says it
+        if values_of(stored) != before:
+            if not stored.versions.exists():  # it is older than versions are
+                _keep_version(stored, "", "", values=before)
+            stored.version += 1
+            _keep_version(stored, actor.label, note)
+        stored.save()
+    _announce(stored)
+    return stored
+
+
+def values_of(bud: Bud) -> dict[str, Any]:
+    """Give what people set of a bud, as its versions keep it."""
+    kept = {name: getattr(bud, name) for name in FIELDS}
+    return {**kept, "provider_id": str(bud.provider_id) if bud.provider_id else None}
+
+
+def _keep_version(
+    bud: Bud, made_by: str, note: str, *, values: dict[str, Any] | None = None
+) -> None:
+    BudVersion.objects.create(
+        workspace_id=bud.workspace_id,
+        bud=bud,
+        number=bud.version,
+        values=values or values_of(bud),
+        made_by=made_by[:254],
+        note=note[:200],
+    )
 
 
 @transaction.atomic
@@ -86,7 +150,8 @@ def put_server_into_buds(*, server: McpServer, bud_ids: Iterable[UUID], actor: A
     """
     require(actor, Permission.MANAGE_BUDS, workspace_id=server.workspace_id)
     wanted = set(bud_ids)
-    rows = Bud.objects.for_workspace(server.workspace_id).filter(pk__in=wanted, is_archived=False)
+    rows = Bud.objects.for_workspace(server.workspace_id).usable_by(actor.user_id)
+    rows = rows.filter(pk__in=wanted, is_archived=False, is_draft=False)
     buds = list(rows.select_for_update(of=("self",)))
     if len(buds) != len(wanted):
         raise InvalidInput(fields={"bud_ids": ["A bud named here is not in this workspace."]})
@@ -94,10 +159,12 @@ def put_server_into_buds(*, server: McpServer, bud_ids: Iterable[UUID], actor: A
         if server.pk in bud.mcp.servers:
             continue
         named = [*(bud.mcp_config.get("servers") or []), str(server.pk)]
-        with tracked_change(bud, actor=actor):
-            bud.mcp_config = {**bud.mcp_config, "servers": named}
-            bud.save(update_fields=["mcp_config", "updated_at"])
-        _announce(bud)
+        update_bud(
+            bud=bud,
+            actor=actor,
+            values={"mcp_config": {**bud.mcp_config, "servers": named}},
+            note=f"Uses {server.name}",
+        )
 
 
 def offered_servers(workspace_id: UUID) -> WorkspaceQuerySet[McpServer]:
@@ -105,19 +172,12 @@ def offered_servers(workspace_id: UUID) -> WorkspaceQuerySet[McpServer]:
     return McpServer.objects.for_workspace(workspace_id).shared()
 
 
-def check_bud(
-    *, workspace_id: UUID, values: dict[str, Any], provider_id: UUID | None, bud: Bud | None = None
-) -> None:
-    """See whether values would be taken, without saving anything.
+def assign_values(bud: Bud, values: dict[str, Any], provider_id: UUID | None) -> None:
+    """Put checked values into a bud, without saving it.
 
     Raises:
         InvalidInput: as in `create_bud`.
     """
-    rows = Bud.objects.for_workspace(workspace_id)
-    _assign(rows.fetch(bud.pk) if bud else Bud(workspace_id=workspace_id), values, provider_id)
-
-
-def _assign(bud: Bud, values: dict[str, Any], provider_id: UUID | None) -> None:
     for name in FIELDS:
         if name in values:
             setattr(bud, name, values[name])

@@ -37,7 +37,11 @@ def models_of(workspace_id: UUID) -> list[ModelChoice]:
     }
     platform = platform_provider()
     wanted = {(pk, row.default_model) for pk, row in providers.items()} | {(None, platform.model)}
-    buds = Bud.objects.for_workspace(workspace_id).filter(is_archived=False).exclude(model="")
+    buds = (
+        Bud.objects.for_workspace(workspace_id)
+        .filter(is_archived=False, is_draft=False)
+        .exclude(model="")
+    )
     wanted |= set(buds.values_list("provider_id", "model"))
     known = {
         (row.provider_id, row.model): row

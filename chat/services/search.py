@@ -73,6 +73,7 @@ def search(*, workspace: Workspace, person: User, query: str) -> list[Hit]:
 
 def _titles(workspace: Workspace, person: User, parts: list[_Part]) -> Iterator[Hit]:
     rows: Any = _own(Conversation.objects.for_workspace(workspace), owner=person, deleted_at=None)
+    rows = rows.filter(bud__is_draft=False)
     for part in parts:
         rows = rows.filter(title__icontains=part.text)
     for row in rows.select_related("bud").order_by("-last_message_at", "-id")[:10]:
@@ -85,7 +86,7 @@ def _files(workspace: Workspace, person: User, parts: list[_Part]) -> Iterator[H
         conversation__owner=person,
         conversation__deleted_at=None,
     )
-    rows = rows.filter(is_deleted=False)
+    rows = rows.filter(is_deleted=False, conversation__bud__is_draft=False)
     for part in parts:
         rows = rows.filter(name__icontains=part.text)
     for row in rows.select_related("conversation__bud").order_by("-id")[:10]:
@@ -104,6 +105,7 @@ def _messages(workspace: Workspace, person: User, parts: list[_Part]) -> Iterato
         conversation__deleted_at=None,
     )
     rows = rows.exclude(status=MessageStatus.STREAMING.value)
+    rows = rows.filter(conversation__bud__is_draft=False)
     if connection.vendor == "postgresql":
         where = "chat_message.status <> 'streaming' AND to_tsvector('simple', chat_message.text) @@ to_tsquery('simple', %s)"
         wanted = " & ".join(_tsquery(parts))

@@ -6,11 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from django.forms.models import model_to_dict
 from django.urls import reverse
 
 from audit.models import AuditEntry, OutsideWrite
-from chat.admin import BudForm
+from chat.bud_form import initial_of
 from chat.models import Bud
 from chat.services.buds import update_bud
 from mcp_servers.models import ApprovalOverride, McpPrompt, McpResource, McpServer, ServerScope
@@ -44,10 +43,13 @@ def bud(tenant: Tenant) -> Bud:
 
 
 def form_data(bud: Bud, **changes: Any) -> dict[str, Any]:
-    values = model_to_dict(bud, fields=BudForm.Meta.fields)
-    values |= {name: json.dumps(values[name]) for name in ("parameters", "mcp_config")}
-    values |= {"provider": "", "starter_prompts_text": "", **changes}
+    values = {**initial_of(bud), **changes}
+    values["mcp_config"] = json.dumps(values["mcp_config"])
     return {name: value for name, value in values.items() if value not in (False, None)}
+
+
+def editor(tenant: Tenant, bud: Bud | None = None) -> str:
+    return f"/w/{tenant.workspace.slug}/buds/{bud.pk if bud else 'new'}/"
 
 
 def change_page(row: Any) -> str:
@@ -55,24 +57,28 @@ def change_page(row: Any) -> str:
     return reverse(f"admin:{name}_change", args=[row.pk])
 
 
-@pytest.mark.parametrize("where", ["servers", "mcp_config"])
+def test_the_admin_opens_the_one_editor(tenant: Tenant, bud: Bud) -> None:
+    """REL-447: for a new bud and for one that is there."""
+    client = tenant.client("admin")
+    assert client.get(change_page(bud)).headers["Location"] == editor(tenant, bud)
+    assert client.get(reverse("admin:chat_bud_add")).headers["Location"] == editor(tenant)
+
+
+@pytest.mark.parametrize("where", ["servers", "available_tools"])
 def test_nobody_puts_another_persons_server_into_a_bud(
     tenant: Tenant, bud: Bud, personal: McpServer, where: str
 ) -> None:
-    """SEC-226: neither by the form's choice nor by its JSON; the form says why."""
+    """SEC-226: neither as a server nor by one of its tools; the form says why."""
     client = tenant.client("admin")
-    page = client.get(change_page(bud)).content.decode()
+    page = client.get(editor(tenant, bud)).content.decode()
     assert str(personal.pk) not in page
     assert "Slack" not in page
-    given: dict[str, Any] = {"servers": [str(personal.pk)]}
-    if where == "mcp_config":
-        given = {"mcp_config": json.dumps({"available_tools": [], "servers": [str(personal.pk)]})}
-    answer = client.post(change_page(bud), form_data(bud, **given))
+    named = str(personal.pk) if where == "servers" else f"{personal.pk}.read"
+    answer = client.post(editor(tenant, bud), form_data(bud, mcp_config={where: [named]}))
     bud.refresh_from_db()
     assert str(personal.pk) not in json.dumps(bud.mcp_config)
-    if where == "servers":
-        assert answer.status_code == 200  # the form again
-        assert "Select a valid choice" in answer.content.decode()
+    assert answer.status_code == 422
+    assert "errorlist" in answer.content.decode()
 
 
 def test_the_rule_is_the_services(tenant: Tenant, bud: Bud, personal: McpServer) -> None:
@@ -94,17 +100,16 @@ def test_a_bud_is_made_and_changed_by_the_form(tenant: Tenant) -> None:
     shared = a_server(tenant, "shared")
     client = tenant.client("admin")
     OutsideWrite.objects.all().delete()
-    draft = Bud(slug="new", name="New", mcp_config={})
-    given = {"servers": [str(shared.pk)], "starter_prompts_text": "Hello\n\nHow are you?"}
-    answer = client.post(
-        reverse("admin:chat_bud_add"), form_data(draft, **given, parameters="", mcp_config="")
-    )
+    draft = Bud(slug="new", name="New", mcp_config={"servers": [str(shared.pk)]})
+    given = {"starter_prompts": "Hello\n\nHow are you?", "base_version": ""}
+    answer = client.post(editor(tenant), form_data(draft, **given))
     assert answer.status_code == 302, answer.content.decode()
     made = Bud.objects.for_workspace(tenant.workspace).get(slug="new")
     assert made.mcp_config == {"servers": [str(shared.pk)]}
     assert made.starter_prompts == ["Hello", "How are you?"]
     assert made.parameters == {}
-    answer = client.post(change_page(made), form_data(made, name="Renamed", servers=[]))
+    changes: dict[str, Any] = {"name": "Renamed", "mcp_config": {"servers": []}}
+    answer = client.post(editor(tenant, made), form_data(made, **changes))
     assert answer.status_code == 302, answer.content.decode()
     made.refresh_from_db()
     assert (made.name, made.mcp_config) == ("Renamed", {"servers": []})
@@ -115,10 +120,10 @@ def test_a_bud_is_made_and_changed_by_the_form(tenant: Tenant) -> None:
 
 def test_a_value_that_does_not_fit_is_told_on_the_form(tenant: Tenant, bud: Bud) -> None:
     """Ours: the service's refusal is a sentence at its field, and no error page."""
-    config = json.dumps({"tool_choice": "whatever"})
-    answer = tenant.client("admin").post(change_page(bud), form_data(bud, mcp_config=config))
-    assert answer.status_code == 200
-    assert "errorlist" in answer.content.decode() or "text-red" in answer.content.decode()
+    config = {"tool_choice": "whatever"}
+    answer = tenant.client("admin").post(editor(tenant, bud), form_data(bud, mcp_config=config))
+    assert answer.status_code == 422
+    assert "errorlist" in answer.content.decode()
 
 
 def test_offers_are_switched_by_their_services(tenant: Tenant) -> None:

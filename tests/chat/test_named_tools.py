@@ -80,7 +80,7 @@ def test_a_bud_that_lost_a_tool_says_so(chat: Chat) -> None:
     client = chat.tenant.client()
     page = client.get(f"/api/buds/{bud.pk}/", headers={"X-Workspace": chat.tenant.workspace.slug})
     assert page.json()["problems"] == [told]
-    form = client.get(f"/admin/chat/bud/{bud.pk}/change/").content.decode()
+    form = client.get(f"/admin/chat/bud/{bud.pk}/change/", follow=True).content.decode()
     assert told in unescape(form)
     update_bud(bud=bud, actor=chat.tenant.actor(), values={"name": "Renamed"})
     with pytest.raises(InvalidInput):

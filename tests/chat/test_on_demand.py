@@ -9,10 +9,9 @@ from typing import Any
 from uuid import NAMESPACE_DNS, UUID, uuid5
 
 import pytest
-from django.forms import model_to_dict
 
 from audit.models import AuditEntry
-from chat.admin import BudForm
+from chat.bud_form import BudEditorForm, initial_of
 from chat.builtin_tools import on_demand
 from chat.engine.requests import is_offered
 from chat.offered_tools import OfferedTool, ServerInstructions
@@ -282,16 +281,11 @@ def test_arguments_may_come_as_text(written: Any) -> None:
 
 @pytest.mark.parametrize("is_looked_up", [True, False])
 def test_an_administrator_switches_it_in_the_form(looking: Chat, is_looked_up: bool) -> None:
-    """Ours: the switch shows how it is, and what the configuration says beside it stays."""
+    """Ours: the editor shows how it is, and what the configuration says beside it stays."""
     bud = looking.bud
-    assert BudForm(instance=bud)["tools_on_demand"].initial is True
-    values = model_to_dict(bud, fields=BudForm.Meta.fields)
-    values |= {name: json.dumps(values[name]) for name in ("parameters", "mcp_config")}
-    form = BudForm(
-        instance=bud,
-        data={**values, **({"tools_on_demand": "on"} if is_looked_up else {})},
-    )
+    assert initial_of(bud)["mcp_config"]["tool_exposure"] == "on_demand"
+    config = {**bud.mcp_config, "tool_exposure": "on_demand" if is_looked_up else "all"}
+    given = {name: value for name, value in initial_of(bud).items() if value is not None}
+    form = BudEditorForm({**given, "mcp_config": json.dumps(config)})
     assert form.is_valid(), form.errors
-    assert form.cleaned_data["mcp_config"].get("tool_exposure") == (
-        "on_demand" if is_looked_up else None
-    )
+    assert form.values()["mcp_config"] == config

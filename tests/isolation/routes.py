@@ -6,6 +6,7 @@ can stand.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -73,6 +74,32 @@ def _mcp_config(side: Side) -> dict[str, Any]:
         "provider_id": str(side["provider"].pk),
         "mcp_config": {"servers": [str(side["server"].pk)]},
     }
+
+
+def _bud_form(side: Side) -> dict[str, Any]:
+    """The editor's form, with a server and a provider of that side."""
+    config = json.dumps({"servers": [str(side["server"].pk)]})
+    return {
+        "name": "A bud",
+        "slug": "a-bud",
+        "avatar": "🌱",
+        "colour": "grey",
+        "tool_protocol": "auto",
+        "visibility": "workspace",
+        "mcp_config": config,
+        "model": f"{side['provider'].pk}|",
+        "bud": str(side["bud"].pk),
+    }
+
+
+def _bud_yaml(side: Side) -> dict[str, Any]:
+    # By its id: what is typed is named in the answer, so a name would be found in it.
+    server = side["server"].pk
+    return {"yaml": f"name: A bud\nslug: a-bud\ntools: {{servers: ['{server}']}}\n"}
+
+
+def _draft(side: Side) -> dict[str, Any]:
+    return {**_mcp_config(side), "bud_id": str(side["bud"].pk)}
 
 
 def _webhook(_side: Side) -> dict[str, Any]:
@@ -253,6 +280,13 @@ SAMPLES: dict[str, Sample] = {
         reads=False,
     ),
     "api:buds-servers": Sample(ids=_pk("bud")),
+    "api:buds-versions": Sample(ids=_pk("bud")),
+    "api:buds-restore": Sample(ids=_pk("bud"), bodies=(lambda _: {"number": 1},), reads=False),
+    "api:buds-duplicate": Sample(ids=_pk("bud"), reads=False),
+    "api:buds-export": Sample(ids=_pk("bud")),
+    "api:buds-quality": Sample(ids=_pk("bud")),
+    "api:buds-from-file": Sample(bodies=(_bud_yaml,), reads=False),
+    "api:buds-test": Sample(bodies=(_draft,), reads=False),
     "api:conversations-artifacts": Sample(ids=_pk("conversation")),
     "api:artifacts-detail": Sample(ids=_pk("artifact"), bodies=(_body(name="=renamed.html"),)),
     "api:artifacts-undelete": Sample(ids=_pk("artifact"), reads=False),
@@ -517,6 +551,22 @@ SAMPLES: dict[str, Sample] = {
         ids=_in_workspace(instance_id="klavis_instance", rule_id="action_rule"), reads=False
     ),
     "chat:home": Sample(ids=_slug, writes_on_get=_SESSION),
+    "chat:buds": _page,
+    "chat:bud_new": Sample(ids=_slug, bodies=(_bud_form,), writes_on_get=_SESSION),
+    "chat:bud_test": Sample(ids=_slug, bodies=(_bud_form,), reads=False),
+    "chat:bud_import": Sample(
+        ids=_slug, bodies=(lambda side: {"text": _bud_yaml(side)["yaml"]},), writes_on_get=_SESSION
+    ),
+    "chat:bud": Sample(
+        ids=_in_workspace(bud_id="bud"), bodies=(_bud_form,), writes_on_get=_SESSION
+    ),
+    "chat:bud_versions": Sample(ids=_in_workspace(bud_id="bud"), writes_on_get=_SESSION),
+    "chat:bud_restore": Sample(
+        ids=lambda side: {**_slug(side), "bud_id": side["bud"].pk, "number": 1}, reads=False
+    ),
+    "chat:bud_duplicate": Sample(ids=_in_workspace(bud_id="bud"), reads=False),
+    "chat:bud_file": Sample(ids=_in_workspace(bud_id="bud"), writes_on_get=_SESSION),
+    "chat:bud_quality": Sample(ids=_in_workspace(bud_id="bud"), writes_on_get=_SESSION),
     "chat:turn": Sample(ids=_in_workspace(turn_id="turn"), writes_on_get=_AUDIT),
     "chat:conversation": Sample(
         ids=_in_workspace(conversation_id="conversation"), writes_on_get=_SESSION

@@ -49,6 +49,7 @@ KEPT = {
     "audit.SignOff": "what happened",
     "audit.SavedView": "filters, which show what the reader may see",
     "mcp_servers.TraceMessage": "what happened",
+    "chat.Bud": "what the person made",
     "chat.Conversation": "what the person made",
     "chat.ArtifactVersion": "what the person made",
 }

@@ -41,6 +41,7 @@ from chat.models import (
     ArtifactVersion,
     Attachment,
     Bud,
+    BudVersion,
     Conversation,
     FileReading,
     Message,
@@ -181,6 +182,14 @@ def make_side(slug: str, text: str) -> Side:
         system_prompt=f"{text} prompt",
         provider=provider,
         mcp_config={"servers": [str(server.pk)]},
+    )
+    BudVersion.objects.create(
+        workspace=workspace,
+        bud=bud,
+        number=1,
+        values={"name": f"{text} earlier name"},
+        made_by=f"{text} maker",
+        note=f"{text} note",
     )
     conversation = Conversation.objects.create(
         workspace=workspace, owner=member, bud=bud, title=f"{text} conversation"

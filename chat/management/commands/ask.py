@@ -93,11 +93,12 @@ def _open(options: dict[str, Any]) -> tuple[Conversation, Actor]:
     workspace = Workspace.objects.filter(slug=options["workspace"], is_active=True).first()
     if workspace is None:
         _bad_arguments(f"There is no workspace “{options['workspace']}”.")
-    bud = Bud.objects.for_workspace(workspace).filter(slug=options["bud"]).first()
-    if bud is None:
-        known = Bud.objects.for_workspace(workspace).values_list("slug", flat=True)
-        _bad_arguments(f"There is no bud “{options['bud']}” here. There are: {', '.join(known)}.")
     user = _find_user(workspace, options["user"])
+    buds = Bud.objects.for_workspace(workspace).usable_by(user.pk).filter(is_draft=False)
+    bud = buds.filter(slug=options["bud"]).first()
+    if bud is None:
+        known = buds.values_list("slug", flat=True)
+        _bad_arguments(f"There is no bud “{options['bud']}” here. There are: {', '.join(known)}.")
     actor = actor_for(user, workspace, source=Source.COMMAND, request_id=str(uuid7()))
     return create_conversation(bud=bud, owner=user, actor=actor), actor
 

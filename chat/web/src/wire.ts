@@ -555,6 +555,7 @@ export interface BootUrls {
   audit: string | null;
   notices: string | null;
   admin: string | null;
+  buds: string;
   tokens: string;
   email: string;
   password: string;
@@ -576,6 +577,7 @@ export interface BootWorkspace {
   name: string;
   role: string;
   is_auditor: boolean;
+  can_manage_buds: boolean;
 }
 
 /** A bud; its servers are those of this workspace that it names. */
@@ -606,6 +608,11 @@ export interface Bud {
   /** People cannot choose another model in their chats with this bud. */
   is_model_fixed: boolean;
   is_archived: boolean;
+  colour: "grey" | "green" | "blue" | "violet" | "pink" | "red" | "orange" | "yellow";
+  visibility: "workspace" | "owner";
+  /** Every member may change this bud. Otherwise only administrators may. */
+  members_may_edit: boolean;
+  version: number;
   created_at: string;
   updated_at: string;
 }

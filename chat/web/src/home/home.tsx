@@ -54,7 +54,7 @@ function BudCard({ bud, isChosen, onChoose }: { bud: Bud; isChosen: boolean; onC
   return (
     <li class="bud-card" data-chosen={isChosen}>
       <button type="button" class="bud-face" aria-pressed={isChosen} onClick={onChoose}>
-        <span class="avatar-tile" aria-hidden="true">
+        <span class="avatar-tile" data-colour={bud.colour} aria-hidden="true">
           {bud.avatar || "🌱"}
         </span>
         <span class="min-w-0 grow text-left">
@@ -64,6 +64,11 @@ function BudCard({ bud, isChosen, onChoose }: { bud: Bud; isChosen: boolean; onC
         {isChosen && <Icon name="check" class="text-(--color-primary)" />}
       </button>
       <ServerLine bud={bud} />
+      {(boot.workspace.can_manage_buds || bud.members_may_edit) && (
+        <a class="bud-edit link-quiet" href={`${boot.urls.buds}${bud.id}/`} aria-label={t.editBud(bud.name)}>
+          {common.edit}
+        </a>
+      )}
       {bud.starter_prompts.length > 0 && (
         <ul class="grid gap-1.5">
           {bud.starter_prompts.slice(0, 3).map((prompt) => (
@@ -111,9 +116,9 @@ function Buds({ chosen, choose }: { chosen: Bud | undefined; choose: (bud: Bud) 
         <Icon name="sprout" />
         <h2>{t.noBuds}</h2>
         <p>{t.noBudsText}</p>
-        {boot.urls.admin && (
-          <a class="btn btn-sm btn-primary" href={boot.urls.admin}>
-            {t.openAdmin}
+        {boot.workspace.can_manage_buds && (
+          <a class="btn btn-sm btn-primary" href={`${boot.urls.buds}new/`}>
+            {t.makeBud}
           </a>
         )}
       </div>

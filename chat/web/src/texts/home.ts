@@ -9,7 +9,8 @@ const home = {
   noBuds: "No buds yet",
   noBudsText:
     "A bud is an assistant with its own instructions and tools. A workspace administrator creates them.",
-  openAdmin: "Open the admin",
+  makeBud: "Make a bud",
+  editBud: (name: string) => `Edit ${name}`,
   noTools: "No tools",
   allTools: "All tools of this workspace",
   serverStatus: {

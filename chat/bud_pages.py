@@ -1,0 +1,373 @@
+"""Pages about buds: the list, the editor with its test chat, versions, files and quality."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from csp.decorators import csp_update
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from audit.views.parts import workspace_of
+from audit.views.rows import spoken_time
+from chat.bud_form import BudEditorForm, initial_of, model_groups
+from chat.models import Bud, BudColour, BudVersion
+from chat.services.bud_drafts import save_draft, start_test
+from chat.services.bud_quality import quality_of
+from chat.services.bud_versions import (
+    changes_between,
+    duplicate_bud,
+    restore_version,
+)
+from chat.services.bud_yaml import LONGEST, apply_bud, write_bud
+from chat.services.buds import (
+    create_bud,
+    may_edit,
+    offered_servers,
+    require_edit,
+    update_bud,
+    values_of,
+)
+from chat.toolset import resolve_toolset
+from mcp_servers.models import McpTool
+from workspaces.errors import Conflict, InvalidInput
+from workspaces.roles import Permission, has_permission, require
+
+if TYPE_CHECKING:
+    from workspaces.middleware import WorkspaceRequest
+    from workspaces.models import Workspace
+
+MOST_VERSIONS: Final = 100
+framed: Any = csp_update({"frame-src": ["'self'"]})
+"""The test chat is a page of our own in a frame."""
+
+
+def _bud_of(request: WorkspaceRequest, bud_id: UUID) -> Bud:
+    """Give a bud that the person may edit; another's is not found."""
+    rows = Bud.objects.for_workspace(workspace_of(request)).visible_to(request.user)
+    bud: Bud = rows.filter(is_draft=False).select_related("provider", "workspace").fetch(bud_id)
+    require_edit(bud, request.actor)
+    return bud
+
+
+def _common(request: WorkspaceRequest, bud: Bud | None = None) -> dict[str, Any]:
+    workspace = workspace_of(request)
+    slug = workspace.slug
+    tabs = []
+    if bud is not None:
+        url = partial(reverse, args=[slug, bud.pk])
+        tabs = [
+            ("edit", _("Editor"), url("chat:bud")),
+            ("versions", _("Versions"), url("chat:bud_versions")),
+            ("quality", _("Quality"), url("chat:bud_quality")),
+        ]
+    return {
+        "section": "buds",
+        "bud": bud,
+        "tabs": tabs,
+        "buds_url": reverse("chat:buds", args=[slug]),
+        "can_make": has_permission(
+            request.actor, Permission.MANAGE_BUDS, workspace_id=workspace.pk
+        ),
+    }
+
+
+@require_GET
+@login_required
+def bud_list(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """The buds that the person may edit."""
+    workspace = workspace_of(request)
+    rows = Bud.objects.for_workspace(workspace).visible_to(request.user).filter(is_draft=False)
+    buds = [
+        one
+        for one in rows.select_related("provider").order_by("is_archived", "name", "id")
+        if may_edit(one, request.actor)
+    ]
+    if not buds:
+        require(request.actor, Permission.MANAGE_BUDS, workspace_id=workspace.pk)
+    return render(request, "chat/buds.html", {**_common(request), "buds": buds})
+
+
+@framed
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def bud_new(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """The editor with a new bud."""
+    workspace = workspace_of(request)
+    require(request.actor, Permission.MANAGE_BUDS, workspace_id=workspace.pk)
+    form = BudEditorForm(request.POST or None, initial=BudEditorForm.defaults)
+    if request.method == "POST" and form.is_valid():
+        try:
+            bud = create_bud(
+                workspace_id=workspace.pk,
+                actor=request.actor,
+                values=form.values(),
+                provider_id=form.provider_id,
+            )
+        except InvalidInput as error:
+            form.add_faults(_faults_of(error))
+        else:
+            messages.success(request, _("%(name)s is ready.") % {"name": bud.name})
+            return redirect("chat:bud", workspace_slug=workspace_slug, bud_id=bud.pk)
+    return _editor(request, form, None)
+
+
+@framed
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def bud_editor(request: WorkspaceRequest, workspace_slug: str, bud_id: UUID) -> HttpResponse:
+    """The editor of a bud. What somebody else saved meanwhile is shown before it is replaced."""
+    bud = _bud_of(request, bud_id)
+    form = BudEditorForm(request.POST or None, initial=initial_of(bud))
+    if request.method != "POST" or not form.is_valid():
+        return _editor(request, form, bud)
+    base = form.cleaned_data["base_version"]
+    try:
+        update_bud(
+            bud=bud,
+            actor=request.actor,
+            values=form.values(),
+            provider_id=form.provider_id,
+            has_provider=True,
+            base_version=base if base is not None else bud.version,
+        )
+    except InvalidInput as error:
+        form.add_faults(_faults_of(error))
+        return _editor(request, form, bud)
+    except Conflict:
+        return _conflict(request, form, _bud_of(request, bud_id), base)
+    messages.success(request, _("Saved. New messages use it from now on."))
+    return redirect("chat:bud", workspace_slug=workspace_slug, bud_id=bud.pk)
+
+
+def _conflict(request: WorkspaceRequest, form: BudEditorForm, bud: Bud, base: int) -> HttpResponse:
+    """Show what the other person changed; saving again takes one's own, and their version is kept."""
+    rows = BudVersion.objects.for_workspace(bud.workspace_id).filter(bud=bud)
+    seen = rows.filter(number=base).first()
+    newest = rows.filter(number=bud.version).first()
+    changed = {
+        "by": newest.made_by if newest else "",
+        "fields": changes_between(seen.values, values_of(bud)) if seen is not None else [],
+    }
+    form.data = {**request.POST.dict(), "base_version": str(bud.version)}
+    return _editor(request, form, bud, changed=changed, status=409)
+
+
+def _editor(
+    request: WorkspaceRequest,
+    form: BudEditorForm,
+    bud: Bud | None,
+    *,
+    changed: dict[str, Any] | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    workspace = workspace_of(request)
+    slug = workspace.slug
+    context = {
+        **_common(request, bud),
+        "tab": "edit",
+        "form": form,
+        "changed": changed,
+        "colours": BudColour.choices,
+        "model_groups": model_groups(workspace.pk, form["model"].value() or "|"),
+        "picker": {
+            "config": _config_of(form),
+            "servers": _servers(workspace),
+        },
+        "problems": resolve_toolset(bud, None).notices if bud is not None else (),
+        "test_url": reverse("chat:bud_test", args=[slug]),
+        "may_manage": has_permission(
+            request.actor, Permission.MANAGE_BUDS, workspace_id=workspace.pk
+        ),
+    }
+    if form.is_bound and not form.is_valid() and status == 200:
+        status = 422
+    return render(request, "chat/bud_editor.html", context, status=status)
+
+
+def _config_of(form: BudEditorForm) -> Any:
+    """Give the tools as they were sent, or as they are stored."""
+    if form.is_bound:
+        return form.cleaned_data.get("mcp_config", {}) if hasattr(form, "cleaned_data") else {}
+    return form.initial.get("mcp_config") or {}
+
+
+def _servers(workspace: Workspace) -> list[dict[str, Any]]:
+    """Give the servers and their tools by name, for the picker."""
+    servers = {
+        row.pk: {"id": str(row.pk), "name": row.name, "tools": []}
+        for row in offered_servers(workspace.pk).order_by("name")
+    }
+    tools = McpTool.objects.for_workspace(workspace).offered().filter(server_id__in=servers)
+    for server_id, name, title, text in tools.order_by("name").values_list(
+        "server_id", "name", "title", "description"
+    ):
+        shown = {"name": name, "title": title or "", "description": (text or "")[:300]}
+        listed: Any = servers[server_id]["tools"]
+        listed.append(shown)
+    return list(servers.values())
+
+
+def _faults_of(error: InvalidInput) -> dict[str, list[str]]:
+    fields = {name: [str(one) for one in told] for name, told in error.fields.items()}
+    return fields or {"": [error.message]}
+
+
+@require_POST
+@login_required
+def bud_test(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """Keep what stands in the editor for the person's test chat, and open one if they ask for it."""
+    workspace = workspace_of(request)
+    form = BudEditorForm(request.POST)
+    if not form.is_valid():
+        return JsonResponse({"errors": form.errors}, status=422)
+    given = request.POST.get("bud", "")
+    bud = _bud_of(request, _uuid(given)) if given else None
+    try:
+        draft = save_draft(
+            workspace_id=workspace.pk,
+            bud=bud,
+            person=request.user,
+            actor=request.actor,
+            values=form.values(),
+            provider_id=form.provider_id,
+        )
+    except InvalidInput as error:
+        return JsonResponse({"errors": _faults_of(error)}, status=422)
+    if "start" not in request.POST:
+        return JsonResponse({"url": None})
+    talk = start_test(draft=draft, person=request.user, actor=request.actor)
+    url = reverse("chat:conversation", args=[workspace_slug, talk.pk])
+    return JsonResponse({"url": f"{url}?test=1"})
+
+
+def _uuid(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError as error:
+        raise InvalidInput(fields={"bud": ["This is no id."]}) from error
+
+
+@require_GET
+@login_required
+def bud_versions(request: WorkspaceRequest, workspace_slug: str, bud_id: UUID) -> HttpResponse:
+    """Who saved what, and the differences."""
+    bud = _bud_of(request, bud_id)
+    versions = list(
+        BudVersion.objects.for_workspace(bud.workspace_id).filter(bud=bud)[: MOST_VERSIONS + 1]
+    )
+    shown = []
+    for place, version in enumerate(versions[:MOST_VERSIONS]):
+        before = versions[place + 1].values if place + 1 < len(versions) else None
+        changes = changes_between(before, version.values) if before is not None else []
+        shown.append({"version": version, "changes": changes})
+    context = {**_common(request, bud), "tab": "versions", "versions": shown}
+    return render(request, "chat/bud_versions.html", context)
+
+
+@require_POST
+@login_required
+def bud_restore(
+    request: WorkspaceRequest, workspace_slug: str, bud_id: UUID, number: int
+) -> HttpResponse:
+    """Make an earlier version the newest one."""
+    bud = _bud_of(request, bud_id)
+    base = request.POST.get("base_version", "")
+    try:
+        restore_version(
+            bud=bud,
+            number=number,
+            actor=request.actor,
+            base_version=int(base) if base.isdecimal() else None,
+        )
+    except InvalidInput as error:
+        told = " ".join(one for some in _faults_of(error).values() for one in some)
+        messages.error(request, told)
+    except Conflict as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, _("Version %(number)s is back.") % {"number": number})
+    return redirect("chat:bud_versions", workspace_slug=workspace_slug, bud_id=bud.pk)
+
+
+@require_POST
+@login_required
+def bud_duplicate(request: WorkspaceRequest, workspace_slug: str, bud_id: UUID) -> HttpResponse:
+    """Make a copy and open it."""
+    try:
+        made = duplicate_bud(bud=_bud_of(request, bud_id), actor=request.actor)
+    except InvalidInput as error:
+        told = " ".join(one for some in _faults_of(error).values() for one in some)
+        messages.error(request, told)
+        return redirect("chat:buds", workspace_slug=workspace_slug)
+    return redirect("chat:bud", workspace_slug=workspace_slug, bud_id=made.pk)
+
+
+@require_GET
+@login_required
+def bud_file(request: WorkspaceRequest, workspace_slug: str, bud_id: UUID) -> HttpResponse:
+    """The bud as YAML."""
+    bud = _bud_of(request, bud_id)
+    response = HttpResponse(write_bud(bud), content_type="application/yaml; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{bud.slug}.yaml"'
+    return response
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def bud_import(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """A bud from YAML: made, or the one of the same short name changed."""
+    workspace = workspace_of(request)
+    require(request.actor, Permission.MANAGE_BUDS, workspace_id=workspace.pk)
+    text, faults = request.POST.get("text", "").replace("\x00", ""), {}
+    upload = request.FILES.get("file")
+    if request.method == "POST":
+        try:
+            if upload is not None:
+                text = _text_of(upload)
+            bud, is_new = apply_bud(
+                text, workspace_id=workspace.pk, person=request.user, actor=request.actor
+            )
+        except InvalidInput as error:
+            faults = _faults_of(error)
+        else:
+            told = _("%(name)s is ready.") if is_new else _("%(name)s was changed by the file.")
+            messages.success(request, told % {"name": bud.name})
+            return redirect("chat:bud", workspace_slug=workspace_slug, bud_id=bud.pk)
+    context = {**_common(request), "text": text, "faults": faults}
+    return render(request, "chat/bud_import.html", context, status=422 if faults else 200)
+
+
+def _text_of(upload: Any) -> str:
+    raw = upload.read(LONGEST * 4 + 1)
+    try:
+        return str(raw.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise InvalidInput(fields={"file": ["This file is not UTF-8 text."]}) from error
+
+
+@require_GET
+@login_required
+def bud_quality(request: WorkspaceRequest, workspace_slug: str, bud_id: UUID) -> HttpResponse:
+    """How a bud did in the last days."""
+    bud = _bud_of(request, bud_id)
+    found = quality_of(bud=bud, actor=request.actor)
+    log_url = ""
+    if has_permission(request.actor, Permission.VIEW_AUDIT, workspace_id=bud.workspace_id):
+        log_url = reverse("audit:entries", args=[workspace_slug])
+    context = {
+        **_common(request, bud),
+        "tab": "quality",
+        "found": found,
+        "p50": spoken_time(found.p50_ms) if found.p50_ms is not None else "–",
+        "p95": spoken_time(found.p95_ms) if found.p95_ms is not None else "–",
+        "log_url": log_url,
+    }
+    return render(request, "chat/bud_quality.html", context)

@@ -1,0 +1,113 @@
+"""Earlier states of a bud: what changed, going back, and a copy."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from chat.models import Bud, BudVersion
+from chat.services.buds import create_bud, require_edit, update_bud, values_of
+from workspaces.actors import Actor
+from workspaces.errors import NotFound
+
+_NAMES: Final = 200
+"""How many free slugs a copy tries."""
+_NOT_COPIED: Final = frozenset({"is_archived", "visibility", "members_may_edit"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldChange:
+    """A field that differs between two versions, as lines: `+` added, `-` removed, a blank kept."""
+
+    field: str
+    lines: tuple[tuple[str, str], ...]
+
+
+def version_of(bud: Bud, number: int) -> BudVersion:
+    """Give one version.
+
+    Raises:
+        NotFound: there is none of that number.
+    """
+    rows = BudVersion.objects.for_workspace(bud.workspace_id).filter(bud=bud, number=number)
+    found: BudVersion | None = rows.first()
+    if found is None:
+        raise NotFound("Version not found.")
+    return found
+
+
+def changes_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[FieldChange]:
+    """Give the fields that differ, each as a diff of lines."""
+    found = []
+    for name in sorted({*before, *after}):
+        old, new = before.get(name), after.get(name)
+        if old != new:
+            lines = difflib.ndiff(_lines(old), _lines(new))
+            told = tuple((line[0], line[2:]) for line in lines if line[0] != "?")
+            found.append(FieldChange(field=name, lines=told))
+    return found
+
+
+def restore_version(*, bud: Bud, number: int, actor: Actor, base_version: int | None) -> Bud:
+    """Make a version the newest one again; those between are kept.
+
+    Raises:
+        NotFound: there is none of that number.
+        InvalidInput: it names a server, tool or provider that no longer exists.
+        Conflict: somebody else has saved the bud since `base_version`.
+    """
+    require_edit(bud, actor)
+    values = dict(version_of(bud, number).values)
+    provider_id = values.pop("provider_id", None)
+    return update_bud(
+        bud=bud,
+        actor=actor,
+        values=values,
+        provider_id=UUID(provider_id) if provider_id else None,
+        has_provider=True,
+        base_version=base_version,
+        note=f"Version {number} restored",
+    )
+
+
+def duplicate_bud(*, bud: Bud, actor: Actor) -> Bud:
+    """Make a bud with the same values under a free name.
+
+    Raises:
+        PermissionDenied: the actor may not make buds.
+        InvalidInput: the bud names what no longer exists.
+    """
+    values = {name: value for name, value in values_of(bud).items() if name not in _NOT_COPIED}
+    provider_id = values.pop("provider_id")
+    values["slug"] = free_slug(bud.workspace_id, bud.slug)
+    values["name"] = f"{bud.name[:90]} (copy)"
+    return create_bud(
+        workspace_id=bud.workspace_id,
+        actor=actor,
+        values=values,
+        provider_id=UUID(provider_id) if provider_id else None,
+        note=f"Copy of {bud.name}",
+    )
+
+
+def free_slug(workspace_id: UUID, wanted: str) -> str:
+    """Give the slug, or the slug with the first free number behind it."""
+    begin = wanted[:50] or "bud"
+    rows = Bud.objects.for_workspace(workspace_id).filter(slug__startswith=begin)
+    taken = set(rows.values_list("slug", flat=True))
+    tried = [wanted, *(f"{begin}-{number}" for number in range(2, _NAMES))]
+    return next(
+        (one for one in tried if one and one not in taken), f"{begin}-{len(taken) + _NAMES}"
+    )
+
+
+def _lines(value: Any) -> list[str]:
+    if value is None:
+        return []
+    if isinstance(value, str):
+        return value.splitlines()
+    return json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True).splitlines()

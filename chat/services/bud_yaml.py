@@ -1,0 +1,277 @@
+"""One bud as a YAML file that people read and keep in a repository: names instead of ids, nothing secret."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Final
+from uuid import UUID
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from chat.models import Bud, BudColour, BudVisibility, ModelProvider
+from chat.services.buds import create_bud, offered_servers, update_bud
+from chat.values import ModelParameters, ToolChoice, ToolExposure, ToolProtocol
+from workspaces.actors import Actor
+from workspaces.errors import InvalidInput
+from workspaces.models import User
+from workspaces.roles import Permission, require
+
+LONGEST: Final = 200_000
+MOST_FAULTS: Final = 20
+
+
+class BudTools(BaseModel):
+    """Which tools a bud uses, by the names of servers and `server.tool`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    all: bool = True
+    servers: Annotated[list[str], Field(max_length=50)] = []
+    only: Annotated[list[str], Field(max_length=1000)] | None = None
+    without: Annotated[list[str], Field(max_length=1000)] = []
+    choice: ToolChoice | None = None
+    choice_every_step: bool = False
+    exposure: ToolExposure = ToolExposure.ALL
+    protocol: ToolProtocol = ToolProtocol.AUTO
+    makes_files: bool = False
+
+
+class BudFile(BaseModel):
+    """A bud. Fields that are left out take their usual value."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Annotated[str, Field(min_length=1, max_length=100)]
+    slug: Annotated[str, Field(min_length=1, max_length=60)]
+    description: Annotated[str, Field(max_length=300)] = ""
+    icon: Annotated[str, Field(max_length=8)] = "🌱"
+    colour: BudColour = BudColour.GREY
+    instructions: Annotated[str, Field(max_length=50_000)] = ""
+    provider: str | None = None
+    model: Annotated[str, Field(max_length=200)] = ""
+    is_model_fixed: bool = False
+    parameters: ModelParameters = ModelParameters()
+    starter_prompts: Annotated[list[str], Field(max_length=12)] = []
+    tools: BudTools = BudTools()
+    visibility: BudVisibility = BudVisibility.WORKSPACE
+    members_may_edit: bool = False
+    is_archived: bool = False
+
+
+def write_bud(bud: Bud) -> str:
+    """Give a bud as YAML. What it names and what no longer exists is left out."""
+    return yaml.dump(
+        bud_document(bud), Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=100
+    )
+
+
+def bud_document(bud: Bud) -> dict[str, Any]:
+    """Give a bud as plain values, in the order of the file."""
+    config = bud.mcp
+    names = {
+        str(pk): name for pk, name in offered_servers(bud.workspace_id).values_list("pk", "name")
+    }
+
+    def named(tools: Iterable[str]) -> list[str]:
+        parts = (tool.partition(".") for tool in tools)
+        return [f"{names[server]}.{tool}" for server, _, tool in parts if server in names]
+
+    whole = BudFile(
+        name=bud.name,
+        slug=bud.slug,
+        description=bud.description,
+        icon=bud.avatar,
+        colour=BudColour(bud.colour),
+        instructions=bud.system_prompt,
+        provider=bud.provider.name if bud.provider else None,
+        model=bud.model,
+        is_model_fixed=bud.is_model_fixed,
+        parameters=bud.model_parameters,
+        starter_prompts=bud.starter_prompts,
+        tools=BudTools(
+            all=bud.takes_all_tools,
+            servers=[names[str(pk)] for pk in config.servers if str(pk) in names],
+            only=None if config.available_tools is None else named(config.available_tools),
+            without=named(config.disabled_tools),
+            choice=config.tool_choice,
+            choice_every_step=config.tool_choice_every_step,
+            exposure=config.tool_exposure,
+            protocol=ToolProtocol(bud.tool_protocol),
+            makes_files=bud.makes_artifacts,
+        ),
+        visibility=BudVisibility(bud.visibility),
+        members_may_edit=bud.members_may_edit,
+        is_archived=bud.is_archived,
+    )
+    return whole.model_dump(mode="json", exclude_none=True)
+
+
+def read_bud(text: str, *, workspace_id: UUID) -> tuple[dict[str, Any], UUID | None]:
+    """Read a bud's file into values and a provider, as the services take them. Nothing is stored.
+
+    Raises:
+        InvalidInput: with what is wrong at which field.
+    """
+    if len(text) > LONGEST:
+        raise InvalidInput(fields={"file": [f"The file can have {LONGEST:,} characters."]})
+    try:
+        document = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" See line {mark.line + 1}." if mark else ""
+        raise InvalidInput(
+            fields={"file": [f"This is no YAML that can be read.{where}"]}
+        ) from error
+    return bud_values(document, workspace_id=workspace_id)
+
+
+def bud_values(document: object, *, workspace_id: UUID) -> tuple[dict[str, Any], UUID | None]:
+    """Give the values of a bud's document, with names found in the workspace.
+
+    Raises:
+        InvalidInput: with what is wrong at which field.
+    """
+    if not isinstance(document, Mapping):
+        raise InvalidInput(fields={"file": ["A bud is a mapping with name, slug and so on."]})
+    try:
+        read = BudFile.model_validate(document)
+    except (ValidationError, RecursionError) as error:
+        raise InvalidInput(fields=_faults(error)) from error
+    faults: dict[str, list[str]] = {}
+    provider_id = None
+    if read.provider is not None:
+        rows = ModelProvider.objects.for_workspace(workspace_id).filter(name=read.provider)
+        provider_id = rows.values_list("pk", flat=True).first()
+        if provider_id is None:
+            faults["provider"] = [f"There is no provider “{read.provider[:100]}” here."]
+    found = _Servers(workspace_id)
+    tools = read.tools
+    config = {
+        "servers": [found.id_of(name, "tools.servers", faults) for name in tools.servers],
+        "disabled_tools": [found.tool(name, "tools.without", faults) for name in tools.without],
+        "tool_choice_every_step": tools.choice_every_step,
+        "tool_exposure": tools.exposure.value,
+    }
+    if tools.only is not None:
+        config["available_tools"] = [found.tool(name, "tools.only", faults) for name in tools.only]
+    if tools.choice is not None:
+        choice = tools.choice
+        config["tool_choice"] = choice if isinstance(choice, str) else choice.model_dump()
+    if faults:
+        raise InvalidInput(fields=faults)
+    values = {
+        "name": read.name,
+        "slug": read.slug,
+        "description": read.description,
+        "avatar": read.icon,
+        "colour": read.colour.value,
+        "system_prompt": read.instructions,
+        "model": read.model,
+        "is_model_fixed": read.is_model_fixed,
+        "parameters": read.parameters.model_dump(exclude_none=True),
+        "starter_prompts": read.starter_prompts,
+        "mcp_config": config,
+        "takes_all_tools": tools.all,
+        "tool_protocol": tools.protocol.value,
+        "makes_artifacts": tools.makes_files,
+        "visibility": read.visibility.value,
+        "members_may_edit": read.members_may_edit,
+        "is_archived": read.is_archived,
+    }
+    return values, provider_id
+
+
+def apply_bud(text: str, *, workspace_id: UUID, person: User, actor: Actor) -> tuple[Bud, bool]:
+    """Make the bud that a file describes, or change the one of the same short name; whether it is new.
+
+    Raises:
+        InvalidInput: with what is wrong at which field; then nothing is changed.
+        PermissionDenied: the actor may not make buds.
+    """
+    require(actor, Permission.MANAGE_BUDS, workspace_id=workspace_id)
+    values, provider_id = read_bud(text, workspace_id=workspace_id)
+    rows = Bud.objects.for_workspace(workspace_id).usable_by(person.pk)
+    bud = rows.filter(is_draft=False, slug=values["slug"]).first()
+    try:
+        if bud is None:
+            made = create_bud(
+                workspace_id=workspace_id,
+                actor=actor,
+                values=values,
+                provider_id=provider_id,
+                note="From a file",
+            )
+            return made, True
+        changed = update_bud(
+            bud=bud,
+            actor=actor,
+            values=values,
+            provider_id=provider_id,
+            has_provider=True,
+            note="From a file",
+        )
+    except InvalidInput as error:
+        raise InvalidInput(fields=_as_in_file(error.fields)) from error
+    return changed, False
+
+
+_IN_FILE: Final = {
+    "avatar": "icon",
+    "system_prompt": "instructions",
+    "mcp_config": "tools",
+    "takes_all_tools": "tools.all",
+    "tool_protocol": "tools.protocol",
+    "makes_artifacts": "tools.makes_files",
+    "provider_id": "provider",
+}
+"""Fields that have another name in the file."""
+
+
+def _as_in_file(fields: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    return {_IN_FILE.get(name, name): told for name, told in fields.items()}
+
+
+class _Servers:
+    """The workspace's shared servers by name; an id means nothing, so none of another workspace can be named."""
+
+    def __init__(self, workspace_id: UUID) -> None:
+        rows = offered_servers(workspace_id).values_list("name", "pk")
+        self._ids = {name: str(pk) for name, pk in rows}
+
+    def id_of(self, name: str, field: str, faults: dict[str, list[str]]) -> str:
+        found = self._ids.get(name, "")
+        if not found and len(faults.setdefault(field, [])) < MOST_FAULTS:
+            faults[field].append(f"There is no server “{name[:100]}” in this workspace.")
+        return found
+
+    def tool(self, name: str, field: str, faults: dict[str, list[str]]) -> str:
+        # A server's name may have a dot in it, so the longest one that fits counts.
+        fits = [one for one in self._ids if name.startswith(f"{one}.")]
+        server = max(fits, key=len, default="")
+        if not server:
+            return self.id_of(name.partition(".")[0], field, faults)
+        return f"{self._ids[server]}.{name[len(server) + 1 :]}"
+
+
+def _faults(error: ValidationError | RecursionError) -> dict[str, list[str]]:
+    if isinstance(error, RecursionError):
+        return {"file": ["This is nested too deeply."]}
+    faults: dict[str, list[str]] = {}
+    for fault in error.errors(include_url=False, include_input=False)[:MOST_FAULTS]:
+        name = ".".join(str(part)[:60] for part in fault["loc"]) or "file"
+        unknown = fault["type"] == "extra_forbidden"
+        faults.setdefault(name, []).append("There is no such field." if unknown else fault["msg"])
+    return faults
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes long texts as blocks, so that people can read and compare them."""
+
+
+def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in value else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+
+_Dumper.add_representer(str, _text)

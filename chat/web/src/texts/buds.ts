@@ -1,0 +1,30 @@
+/** The editor of buds. */
+import { plural } from "./language";
+
+const buds = {
+  tokens: (count: number) => plural(count, { one: "about # token", other: "about # tokens" }),
+  empty: "Nothing yet.",
+  findTools: "Find tools",
+  toolsInUse: (tools: number, servers: number) =>
+    `${plural(tools, { one: "# tool", other: "# tools" })} of ${plural(servers, { one: "# server", other: "# servers" })}`,
+  ofTools: (used: number, all: number) => `${used} of ${plural(all, { one: "# tool", other: "# tools" })}`,
+  notUsed: "not used",
+  useServer: (name: string) => `Use ${name}`,
+  noToolsKnown: "No tool is known yet.",
+  noServers: "This workspace has no servers yet.",
+  nothingFound: "Nothing fits.",
+  advanced: "Advanced",
+  laterTools: "Also use tools that these servers get later",
+  onDemand: "Load tools on demand: the model looks tools up, which keeps prompts small",
+  toolChoice: "Which tools the model calls",
+  choiceAuto: "As it sees fit",
+  choiceRequired: "At least one",
+  choiceNone: "None",
+  choiceTool: (name: string) => `Always ${name}`,
+  everyStep: "In every step, not only in the first",
+  startAgain: "Start again",
+  testFailed: "The test could not be started. Try again.",
+  testFaults: "The draft has faults:",
+};
+
+export default buds;

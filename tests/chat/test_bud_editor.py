@@ -1,0 +1,354 @@
+"""Buds with versions, files, sharing, a test chat and their editor."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from audit.actions import Action
+from audit.models import AuditEntry, OutsideWrite
+from chat.models import Bud, BudVersion, Conversation
+from chat.services.bud_drafts import forget_old_drafts
+from chat.services.bud_versions import duplicate_bud, restore_version
+from chat.services.bud_yaml import apply_bud, write_bud
+from chat.services.buds import create_bud, update_bud
+from tests.chat.conftest import Chat
+from tests.factories import Tenant, TwoTenants
+from workspaces.errors import Conflict, InvalidInput, PermissionDenied
+
+pytestmark = pytest.mark.django_db
+
+
+def make_bud(tenant: Tenant, role: str = "admin", **values: Any) -> Bud:
+    given = {"slug": "writer", "name": "Writer", **values}
+    return create_bud(workspace_id=tenant.workspace.pk, actor=tenant.actor(role), values=given)
+
+
+def editor(tenant: Tenant, bud: Bud | None = None, path: str = "") -> str:
+    where = f"/w/{tenant.workspace.slug}/buds/"
+    return f"{where}{bud.pk}/{path}" if bud else f"{where}{path or 'new/'}"
+
+
+def form_of(**more: Any) -> dict[str, Any]:
+    return {
+        "name": "Writer",
+        "slug": "writer",
+        "avatar": "🌱",
+        "colour": "blue",
+        "tool_protocol": "auto",
+        "visibility": "workspace",
+        "model": "|",
+        "takes_all_tools": "on",
+        "mcp_config": "{}",
+        **more,
+    }
+
+
+def test_every_save_keeps_a_version_and_an_old_one_can_come_back(tenant: Tenant) -> None:
+    """REL-445."""
+    bud = make_bud(tenant, system_prompt="Write.")
+    actor = tenant.actor("admin")
+    bud = update_bud(bud=bud, actor=actor, values={"system_prompt": "Write well."})
+    bud = update_bud(bud=bud, actor=actor, values={"system_prompt": "Write well."})
+    assert bud.version == 2, "nothing changed, so nothing is kept"
+    bud = restore_version(bud=bud, number=1, actor=actor, base_version=2)
+    assert (bud.version, bud.system_prompt) == (3, "Write.")
+    rows = BudVersion.objects.for_workspace(tenant.workspace).filter(bud=bud)
+    assert [row.number for row in rows] == [3, 2, 1]
+    assert {row.made_by for row in rows} == {tenant.admin.email}
+    page = tenant.client("admin").get(editor(tenant, bud, "versions/"))
+    assert "Write well." in page.content.decode()
+
+
+def test_a_bud_from_before_versions_keeps_what_it_was(tenant: Tenant) -> None:
+    """REL-445."""
+    bud = Bud.objects.create(
+        workspace=tenant.workspace, slug="old", name="Old", system_prompt="Before"
+    )
+    update_bud(bud=bud, actor=tenant.actor("admin"), values={"system_prompt": "After"})
+    rows = BudVersion.objects.for_workspace(tenant.workspace).filter(bud=bud)
+    assert [row.values["system_prompt"] for row in rows] == ["After", "Before"]
+
+
+def test_two_people_saving_the_same_bud_lose_nothing(tenant: Tenant) -> None:
+    """REL-446: the second is shown what the first changed, and keeps what they typed."""
+    bud = make_bud(tenant, system_prompt="Write.")
+    update_bud(bud=bud, actor=tenant.actor("owner"), values={"system_prompt": "Owner's words"})
+    client = tenant.client("admin")
+    sent = form_of(base_version="1", system_prompt="Admin's words")
+    answer = client.post(editor(tenant, bud), sent)
+    assert answer.status_code == 409
+    text = answer.content.decode()
+    assert tenant.owner.email in text
+    assert "Owner&#x27;s words" in text
+    assert "Admin&#x27;s words" in text
+    kept = Bud.objects.for_workspace(tenant.workspace).fetch(bud.pk)
+    assert kept.system_prompt == "Owner's words"
+    again = client.post(editor(tenant, bud), {**sent, "base_version": "2"})
+    assert again.status_code == 302
+    head = {"X-Workspace": tenant.workspace.slug}
+    late = client.patch(
+        f"/api/buds/{bud.pk}/",
+        data=json.dumps({"name": "Late", "version": 1}),
+        content_type="application/json",
+        headers=head,
+    )
+    assert late.status_code == 409
+
+
+def test_the_editor_tells_faults_at_the_field_and_keeps_what_was_typed(tenant: Tenant) -> None:
+    """REL-447: a tool that was removed while the editor was open is named."""
+    client = tenant.client("admin")
+    made = client.post(editor(tenant), form_of(system_prompt="Be kind"))
+    assert made.status_code == 302
+    bud = Bud.objects.for_workspace(tenant.workspace).get()
+    assert (bud.system_prompt, bud.colour, bud.takes_all_tools) == ("Be kind", "blue", True)
+    gone = json.dumps({"available_tools": ["notes.gone"]})
+    answer = client.post(
+        editor(tenant, bud), form_of(base_version="1", mcp_config=gone, system_prompt="New words")
+    )
+    assert answer.status_code == 422
+    assert "There is no tool “notes.gone”" in answer.content.decode()
+    assert "New words" in answer.content.decode()
+    for wrong in ({"mcp_config": "[1]"}, {"model": "x|y"}, {"temperature": "9"}, {"colour": "x"}):
+        assert client.post(editor(tenant, bud), form_of(**wrong)).status_code == 422, wrong
+
+
+def test_only_those_who_may_edit_open_the_editor(tenant: Tenant) -> None:
+    """SEC-351."""
+    bud = make_bud(tenant)
+    member = tenant.client("member")
+    for path in ("", "versions/", "quality/", "bud.yaml"):
+        assert member.get(editor(tenant, bud, path)).status_code == 403, path
+    assert member.get(editor(tenant)).status_code == 403
+    assert member.post(editor(tenant, None, "test/"), form_of()).status_code == 403
+    with pytest.raises(PermissionDenied):
+        update_bud(bud=bud, actor=tenant.actor("member"), values={"name": "Mine"})
+    update_bud(bud=bud, actor=tenant.actor("admin"), values={"members_may_edit": True})
+    assert member.get(editor(tenant, bud)).status_code == 200
+    update_bud(bud=bud, actor=tenant.actor("member"), values={"name": "Ours"})
+    with pytest.raises(PermissionDenied):
+        duplicate_bud(bud=bud, actor=tenant.actor("member"))
+
+
+def test_a_bud_of_ones_own_is_nobody_elses(tenant: Tenant) -> None:
+    """SEC-351: neither listed, nor read, nor chatted with, not even by the owner."""
+    bud = make_bud(tenant, visibility="owner")
+    head = {"X-Workspace": tenant.workspace.slug}
+    for role, status in (("admin", 200), ("owner", 404), ("member", 404)):
+        client = tenant.client(role)
+        found = client.get("/api/buds/", headers=head).json()["results"]
+        assert bool(found) is (role == "admin"), role
+        assert client.get(f"/api/buds/{bud.pk}/", headers=head).status_code == status
+        assert client.get(editor(tenant, bud)).status_code == status
+        made = client.post(
+            "/api/conversations/",
+            data=json.dumps({"bud_id": str(bud.pk)}),
+            content_type="application/json",
+            headers=head,
+        )
+        assert made.status_code == (201 if status == 200 else 404)
+
+
+def test_a_copy_has_a_name_of_its_own(tenant: Tenant) -> None:
+    """REL-448."""
+    bud = make_bud(tenant, system_prompt="Write.")
+    made = duplicate_bud(bud=bud, actor=tenant.actor("admin"))
+    other = duplicate_bud(bud=bud, actor=tenant.actor("admin"))
+    assert [made.slug, other.slug] == ["writer-2", "writer-3"]
+    assert (made.name, made.system_prompt, made.version) == ("Writer (copy)", "Write.", 1)
+
+
+def test_a_bud_goes_into_a_file_and_comes_back_the_same(two_workspaces: TwoTenants) -> None:
+    """REL-448: names instead of ids, so it can be taken to another workspace."""
+    tenant, other = two_workspaces.a, two_workspaces.b
+    bud = make_bud(
+        tenant,
+        system_prompt="Write.\nWell.",
+        starter_prompts=["Hello"],
+        parameters={"temperature": 0.5},
+        colour="pink",
+        takes_all_tools=False,
+    )
+    text = write_bud(bud)
+    assert str(bud.pk) not in text
+    there, is_new = apply_bud(
+        text, workspace_id=other.workspace.pk, person=other.admin, actor=other.actor("admin")
+    )
+    assert is_new
+    assert write_bud(there) == text
+    again, is_new = apply_bud(
+        text, workspace_id=other.workspace.pk, person=other.admin, actor=other.actor("admin")
+    )
+    assert (again.pk, is_new, again.version) == (there.pk, False, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        ("name: X\nslug: x\ncolor: red", "color"),
+        ("name: X\nslug: x\ntools: {server: [a]}", "tools.server"),
+        ("name: X\nslug: x\ntools: {servers: [nowhere]}", "tools.servers"),
+        ("name: X\nslug: x\nprovider: nobody", "provider"),
+        ("name: X\nslug: x\nparameters: {temperature: 9}", "parameters.temperature"),
+        ("name: X\nslug: not a slug", "slug"),
+        ("slug: x", "name"),
+        ("- a list", "file"),
+        ("a: [", "file"),
+        ("a: !!python/object:os.system {}", "file"),
+    ],
+)
+def test_a_wrong_file_changes_nothing_and_names_the_field(
+    tenant: Tenant, text: str, field: str
+) -> None:
+    """REL-448."""
+    with pytest.raises(InvalidInput) as raised:
+        apply_bud(
+            text,
+            workspace_id=tenant.workspace.pk,
+            person=tenant.admin,
+            actor=tenant.actor("admin"),
+        )
+    assert field in raised.value.fields
+    assert not Bud.objects.for_workspace(tenant.workspace).exists()
+    page = tenant.client("admin").post(editor(tenant, None, "import/"), {"text": text})
+    assert page.status_code == 422
+    assert field in page.content.decode()
+
+
+def test_names_of_another_workspaces_servers_mean_nothing(two_workspaces: TwoTenants) -> None:
+    """SEC-352."""
+    from mcp_servers.models import McpServer
+
+    tenant, other = two_workspaces.a, two_workspaces.b
+    row = McpServer.objects.create(
+        workspace=other.workspace, name="theirs", transport="streamable_http"
+    )
+    for named in ("theirs", str(row.pk)):
+        with pytest.raises(InvalidInput):
+            apply_bud(
+                f"name: X\nslug: x\ntools: {{servers: ['{named}']}}",
+                workspace_id=tenant.workspace.pk,
+                person=tenant.admin,
+                actor=tenant.actor("admin"),
+            )
+
+
+def test_versions_of_one_number_are_refused(tenant: Tenant) -> None:
+    """REL-446."""
+    bud = make_bud(tenant)
+    update_bud(bud=bud, actor=tenant.actor("admin"), values={"name": "A"}, base_version=1)
+    with pytest.raises(Conflict):
+        update_bud(bud=bud, actor=tenant.actor("admin"), values={"name": "B"}, base_version=1)
+
+
+@pytest.mark.both_engines
+def test_a_test_chat_uses_the_unsaved_draft_and_litters_nothing(chat: Chat) -> None:
+    """REL-449: through the same engine and gate; it is in no list, and goes with the next one."""
+    tenant = chat.tenant
+    client = tenant.client("admin")
+    config = json.dumps({"servers": [str(chat.row.pk)]})
+    sent = form_of(
+        bud=str(chat.bud.pk),
+        slug="bud",
+        model=f"{chat.bud.provider_id}|",
+        mcp_config=config,
+        system_prompt="You are a draft",
+        start="1",
+    )
+    where = editor(tenant, None, "test/")
+    url = client.post(where, sent).json()["url"]
+    draft = Bud.objects.for_workspace(tenant.workspace).get(is_draft=True)
+    talk = Conversation.objects.for_workspace(tenant.workspace).get(bud=draft)
+    assert str(talk.pk) in url
+    frame = client.get(url)
+    assert frame.headers["X-Frame-Options"] == "SAMEORIGIN"
+    assert "frame-ancestors 'self'" in frame.headers["Content-Security-Policy"]
+    actor = tenant.actor("admin")
+    chat.model.call(("counting__echo", {"text": "hi"}))
+    chat.model.say("Tested")
+    tried = Chat(tenant, draft, talk, actor, chat.model, chat.server, chat.row)
+    tried.ask("Try")
+    assert chat.model.requests[0]["messages"][0]["content"] == "You are a draft"
+    assert chat.server.calls == [("echo", {"text": "hi"})]
+    logged = AuditEntry.objects.for_workspace(tenant.workspace)
+    assert logged.filter(action=Action.TOOL_CALL_FINISHED.value, bud_id=draft.pk).exists()
+    kept = Bud.objects.for_workspace(tenant.workspace).fetch(chat.bud.pk)
+    assert (kept.system_prompt, kept.version) == ("", 1)
+    head = {"X-Workspace": tenant.workspace.slug}
+    assert client.get("/api/conversations/", headers=head).json()["results"] == []
+    assert client.get("/api/search/?q=Tested", headers=head).json() == []
+    assert [one["id"] for one in client.get("/api/buds/", headers=head).json()["results"]] == [
+        str(chat.bud.pk)
+    ]
+    assert tenant.client("owner").get(f"/api/buds/{draft.pk}/", headers=head).status_code == 404
+    client.post(where, sent)
+    talks = Conversation.objects.for_workspace(tenant.workspace).filter(bud=draft)
+    assert [one.pk for one in talks] != [talk.pk]
+    assert talks.count() == 1
+    tried.watching.close()
+
+
+@pytest.mark.both_engines
+def test_drafts_are_forgotten_after_a_day(chat: Chat) -> None:
+    """REL-449."""
+    from datetime import timedelta
+
+    from django.utils import timezone
+
+    tenant = chat.tenant
+    sent = form_of(bud=str(chat.bud.pk), model=f"{chat.bud.provider_id}|", start="1")
+    OutsideWrite.objects.all().delete()
+    tenant.client("admin").post(editor(tenant, None, "test/"), sent)
+    assert forget_old_drafts() == 0
+    assert not OutsideWrite.objects.exists(), "the log knows each draft"
+    long_ago = timezone.now() - timedelta(days=2)
+    Bud.objects.for_workspace(tenant.workspace).filter(is_draft=True).update(updated_at=long_ago)
+    rows = Conversation.objects.for_workspace(tenant.workspace).filter(bud__is_draft=True)
+    rows.update(last_message_at=long_ago)
+    OutsideWrite.objects.all().delete()
+    assert forget_old_drafts() == 1
+    assert not OutsideWrite.objects.exists(), "the log knows each draft"
+    assert not Bud.objects.for_workspace(tenant.workspace).filter(is_draft=True).exists()
+
+
+def test_quality_counts_a_buds_turns_and_faulty_tools(chat: Chat) -> None:
+    """REL-450."""
+    chat.model.call(("counting__fail", {"text": "no"}))
+    chat.model.say("It failed")
+    chat.ask()
+    tenant = chat.tenant
+    page = tenant.client("admin").get(editor(tenant, chat.bud, "quality/"))
+    found = page.context["found"]
+    assert (found.turns, found.people, found.failed) == (1, 1, 0)
+    assert [(one.tool, one.failed) for one in found.tools] == [("fail", 1)]
+    head = {"X-Workspace": tenant.workspace.slug}
+    told = tenant.client("admin").get(f"/api/buds/{chat.bud.pk}/quality/", headers=head).json()
+    assert told["tools"][0]["tool"] == "fail"
+
+
+def test_programs_do_what_the_editor_does(tenant: Tenant) -> None:
+    """REL-447, REL-448."""
+    client, head = tenant.client("admin"), {"X-Workspace": tenant.workspace.slug}
+
+    def post(path: str, body: Any) -> Any:
+        return client.post(
+            f"/api/buds/{path}",
+            data=json.dumps(body),
+            content_type="application/json",
+            headers=head,
+        )
+
+    bud = make_bud(tenant)
+    text = client.get(f"/api/buds/{bud.pk}/export/", headers=head).json()["yaml"]
+    changed = post("import/", {"yaml": text.replace("name: Writer", "name: Author")})
+    assert (changed.status_code, changed.json()["version"]) == (200, 2)
+    assert post("import/", {"yaml": "slug: x"}).status_code == 422
+    assert post(f"{bud.pk}/restore/", {"number": 1}).json()["name"] == "Writer"
+    assert post(f"{bud.pk}/restore/", {"number": 1, "version": 1}).status_code == 409
+    assert post(f"{bud.pk}/restore/", {"number": 99}).status_code == 404
+    assert post(f"{bud.pk}/duplicate/", {}).status_code == 201
+    versions = client.get(f"/api/buds/{bud.pk}/versions/", headers=head).json()
+    assert [one["number"] for one in versions] == [3, 2, 1]
