@@ -15,7 +15,7 @@ SQL = Path(__file__).parent.parent / "sql"
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("chat", "0009_keep_deleted_conversations"),
+        ("chat", "0010_rate_and_reword_answers"),
         ("workspaces", "0003_account_addresses"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
