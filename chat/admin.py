@@ -39,7 +39,7 @@ class BudAdmin(WorkspaceModelAdmin):
     def get_queryset(self, request: HttpRequest) -> Any:
         """Without what people only try in the editor, and without others' own."""
         rows = super().get_queryset(request)
-        return rows.seen_by(rows, request.user.pk).filter(is_draft=False)
+        return Bud.objects.seen_by(rows, request.user.pk).filter(is_draft=False)
 
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: Any = None

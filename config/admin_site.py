@@ -118,6 +118,10 @@ def product_pages(workspace: Workspace, actor: Actor) -> dict[Section, list[Page
             Page(_now("Reports"), reverse("audit:reports", args=[workspace.slug])),
             Page(_now("Alerts"), reverse("audit:alerts", args=[workspace.slug])),
         ]
+    if has_permission(actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace.pk):
+        found[Section.RULES] = [
+            Page(_now("Settings as a file"), reverse("workspace_file", args=[workspace.slug]))
+        ]
     if actor.is_superuser:
         found[Section.PLATFORM] = [Page(_now("Audit of the platform"), reverse("audit:platform"))]
     return found

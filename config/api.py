@@ -20,6 +20,7 @@ from rest_framework.routers import SimpleRouter
 
 import audit.api
 import chat.api
+import config.workspace_files.api
 import mcp_servers.pages.api
 from config.errors import RETRY_SECONDS
 from mcp_servers.pages import extensions
@@ -127,7 +128,7 @@ class DocsView(SpectacularSwaggerSplitView):
 def _router() -> SimpleRouter:
     router = SimpleRouter(use_regex_path=False)
     servers: list[tuple[str, Any]] = [*mcp_servers.pages.api.routes, *extensions.api_routes()]
-    for routes in (audit.api.routes, servers, chat.api.routes):
+    for routes in (audit.api.routes, servers, chat.api.routes, config.workspace_files.api.routes):
         for prefix, viewset in routes:
             router.register(prefix, viewset, basename=prefix)
     return router

@@ -19,6 +19,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("accounts/email/", AddressView.as_view(), name="account_email"),  # before allauth's own
     path("accounts/", include("allauth.urls")),
     path("api/", include("config.api")),
+    path("", include("config.workspace_files.urls")),
     path("", include("workspaces.urls")),
     path("", include("audit.urls")),
     path("", include("mcp_servers.pages.urls")),

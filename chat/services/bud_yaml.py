@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Final
 from uuid import UUID
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from chat.models import Bud, BudColour, BudVisibility, ModelProvider
@@ -16,6 +15,7 @@ from workspaces.actors import Actor
 from workspaces.errors import InvalidInput
 from workspaces.models import User
 from workspaces.roles import Permission, require
+from workspaces.yaml_text import read_yaml, write_yaml
 
 LONGEST: Final = 200_000
 MOST_FAULTS: Final = 20
@@ -61,9 +61,7 @@ class BudFile(BaseModel):
 
 def write_bud(bud: Bud) -> str:
     """Give a bud as YAML. What it names and what no longer exists is left out."""
-    return yaml.dump(
-        bud_document(bud), Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=100
-    )
+    return write_yaml(bud_document(bud))
 
 
 def bud_document(bud: Bud) -> dict[str, Any]:
@@ -113,16 +111,7 @@ def read_bud(text: str, *, workspace_id: UUID) -> tuple[dict[str, Any], UUID | N
     Raises:
         InvalidInput: with what is wrong at which field.
     """
-    if len(text) > LONGEST:
-        raise InvalidInput(fields={"file": [f"The file can have {LONGEST:,} characters."]})
-    try:
-        document = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" See line {mark.line + 1}." if mark else ""
-        raise InvalidInput(
-            fields={"file": [f"This is no YAML that can be read.{where}"]}
-        ) from error
+    document = read_yaml(text, longest=LONGEST)
     return bud_values(document, workspace_id=workspace_id)
 
 
@@ -138,6 +127,10 @@ def bud_values(document: object, *, workspace_id: UUID) -> tuple[dict[str, Any],
         read = BudFile.model_validate(document)
     except (ValidationError, RecursionError) as error:
         raise InvalidInput(fields=_faults(error)) from error
+    return _values(read, workspace_id)
+
+
+def _values(read: BudFile, workspace_id: UUID) -> tuple[dict[str, Any], UUID | None]:
     faults: dict[str, list[str]] = {}
     provider_id = None
     if read.provider is not None:
@@ -191,19 +184,43 @@ def apply_bud(text: str, *, workspace_id: UUID, person: User, actor: Actor) -> t
     """
     require(actor, Permission.MANAGE_BUDS, workspace_id=workspace_id)
     values, provider_id = read_bud(text, workspace_id=workspace_id)
-    rows = Bud.objects.for_workspace(workspace_id).usable_by(person.pk)
-    bud = rows.filter(is_draft=False, slug=values["slug"]).first()
+    rows = Bud.objects.for_workspace(workspace_id).usable_by(person.pk).filter(is_draft=False)
+    bud = rows.filter(slug=values["slug"]).first()
+    return _put(bud, values, provider_id, workspace_id, actor), bud is None
+
+
+def put_bud(read: BudFile, *, workspace_id: UUID, actor: Actor) -> Bud:
+    """Make the bud of the workspace that a document describes, or change the one of the same short name.
+
+    Raises:
+        InvalidInput: with what is wrong at which field.
+        PermissionDenied: the actor may not make buds.
+    """
+    rows = Bud.objects.for_workspace(workspace_id).shared().select_related("provider")
+    bud: Bud | None = rows.filter(slug=read.slug).first()
+    if bud is not None and BudFile.model_validate(bud_document(bud)) == read:
+        return bud
+    values, provider_id = _values(read, workspace_id)
+    return _put(bud, values, provider_id, workspace_id, actor)
+
+
+def _put(
+    bud: Bud | None,
+    values: dict[str, Any],
+    provider_id: UUID | None,
+    workspace_id: UUID,
+    actor: Actor,
+) -> Bud:
     try:
         if bud is None:
-            made = create_bud(
+            return create_bud(
                 workspace_id=workspace_id,
                 actor=actor,
                 values=values,
                 provider_id=provider_id,
                 note="From a file",
             )
-            return made, True
-        changed = update_bud(
+        return update_bud(
             bud=bud,
             actor=actor,
             values=values,
@@ -213,7 +230,6 @@ def apply_bud(text: str, *, workspace_id: UUID, person: User, actor: Actor) -> t
         )
     except InvalidInput as error:
         raise InvalidInput(fields=_as_in_file(error.fields)) from error
-    return changed, False
 
 
 _IN_FILE: Final = {
@@ -263,15 +279,3 @@ def _faults(error: ValidationError | RecursionError) -> dict[str, list[str]]:
         unknown = fault["type"] == "extra_forbidden"
         faults.setdefault(name, []).append("There is no such field." if unknown else fault["msg"])
     return faults
-
-
-class _Dumper(yaml.SafeDumper):
-    """Writes long texts as blocks, so that people can read and compare them."""
-
-
-def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in value else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
-
-
-_Dumper.add_representer(str, _text)

@@ -98,6 +98,17 @@ def _bud_yaml(side: Side) -> dict[str, Any]:
     return {"yaml": f"name: A bud\nslug: a-bud\ntools: {{servers: ['{server}']}}\n"}
 
 
+def _workspace_yaml(side: Side) -> dict[str, Any]:
+    server = side["server"].pk
+    text = f"buds: [{{name: A bud, slug: a-bud, tools: {{servers: ['{server}']}}}}]"
+    return {"text": text, "apply": "1"}
+
+
+def _bud_document(side: Side) -> dict[str, Any]:
+    tools = {"servers": [str(side["server"].pk)]}
+    return {"buds": [{"name": "A bud", "slug": "a-bud", "tools": tools}]}
+
+
 def _draft(side: Side) -> dict[str, Any]:
     return {**_mcp_config(side), "bud_id": str(side["bud"].pk)}
 
@@ -257,6 +268,9 @@ SAMPLES: dict[str, Sample] = {
     "api:buds-detail": Sample(ids=_pk("bud"), bodies=(_mcp_config, _body(name="=renamed"))),
     "api:models-list": Sample(),
     "api:waiting-list": Sample(),
+    "workspace_file": Sample(ids=_slug, bodies=(_workspace_yaml,)),
+    "workspace_file_download": Sample(ids=_slug),
+    "api:config-list": Sample(bodies=(_bud_document,)),
     "api:conversations-list": Sample(bodies=(_body(bud_id="bud"), _new_conversation)),
     "api:conversations-detail": Sample(
         ids=_pk("conversation"),

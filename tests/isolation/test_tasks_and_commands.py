@@ -60,6 +60,7 @@ TASKS: Mapping[str, Callable[[Side, Side], tuple[Any, ...]]] = {
 # Command → a call that names one side's workspace and the other's rows; None: it knows no workspace.
 COMMANDS: Mapping[str, Callable[[Side, Side], list[str]] | None] = {
     "ask": lambda a, b: ["--workspace", a.slug, "--bud", b["bud"].slug, "hello"],
+    "apply": None,
     "audit_selfcheck": None,
     "backup": None,
     "bench": None,
@@ -70,6 +71,7 @@ COMMANDS: Mapping[str, Callable[[Side, Side], list[str]] | None] = {
     "count_audit": None,
     "doctor": None,
     "export_audit": None,
+    "export_workspace": None,
     "generate_keys": None,
     "restore": None,
     "rotate_keys": None,

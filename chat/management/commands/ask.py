@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from typing import Any, NoReturn
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandParser
 from uuid_utils.compat import uuid7
 
 from chat.call_accounts import sign_in_json
@@ -28,11 +28,10 @@ from chat.values import Decision, ToolCallStatus, TurnStatus
 from mcp_servers.client.connections import runtime
 from mcp_servers.client.inputs import InputAction, InputKind
 from mcp_servers.models import InputRequest, InputStatus
-from workspaces.actors import Actor, Source
+from workspaces.actors import Actor
+from workspaces.commanding import add_who, bad_arguments, find_person, find_workspace
 from workspaces.database import in_database, wait_for
 from workspaces.errors import DomainError, InvalidInput
-from workspaces.middleware import actor_for
-from workspaces.models import Membership, User, Workspace
 
 _ENDED = {
     TurnStatus.COMPLETED.value,
@@ -49,9 +48,8 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("question")
-        parser.add_argument("--workspace", required=True, help="the workspace's slug")
+        add_who(parser)
         parser.add_argument("--bud", required=True, help="the bud's slug")
-        parser.add_argument("--user", help="e-mail address; default: the workspace's first owner")
         parser.add_argument("--timeout", type=float, default=600.0, help="seconds")
         answer = parser.add_mutually_exclusive_group()
         answer.add_argument("--approve", action="store_true", help="approve every call that asks")
@@ -70,7 +68,7 @@ class Command(BaseCommand):
             finally:
                 runtime.shutdown(2.0)
         except DomainError as error:
-            _bad_arguments(error.message)
+            bad_arguments(error.message)
         except KeyboardInterrupt:
             sys.exit(130)
         if status != TurnStatus.COMPLETED:
@@ -84,35 +82,16 @@ def _json_object(text: str) -> dict[str, Any]:
     return value
 
 
-def _bad_arguments(message: str) -> NoReturn:
-    raise CommandError(message, returncode=2)
-
-
 def _open(options: dict[str, Any]) -> tuple[Conversation, Actor]:
     """A new conversation with the bud, for the person; wrong names end the command."""
-    workspace = Workspace.objects.filter(slug=options["workspace"], is_active=True).first()
-    if workspace is None:
-        _bad_arguments(f"There is no workspace “{options['workspace']}”.")
-    user = _find_user(workspace, options["user"])
+    workspace = find_workspace(options["workspace"])
+    user, actor = find_person(workspace, options["user"])
     buds = Bud.objects.for_workspace(workspace).usable_by(user.pk).filter(is_draft=False)
     bud = buds.filter(slug=options["bud"]).first()
     if bud is None:
         known = buds.values_list("slug", flat=True)
-        _bad_arguments(f"There is no bud “{options['bud']}” here. There are: {', '.join(known)}.")
-    actor = actor_for(user, workspace, source=Source.COMMAND, request_id=str(uuid7()))
+        bad_arguments(f"There is no bud “{options['bud']}” here. There are: {', '.join(known)}.")
     return create_conversation(bud=bud, owner=user, actor=actor), actor
-
-
-def _find_user(workspace: Workspace, email: str | None) -> User:
-    members = Membership.objects.for_workspace(workspace).select_related("user")
-    members = members.filter(user__is_active=True)
-    if email:
-        member = members.filter(user__email__iexact=email).first()
-    else:
-        member = members.filter(role="owner").order_by("created_at").first()
-    if member is None:
-        _bad_arguments(f"{email or 'Nobody who owns it'} is a member of this workspace.")
-    return member.user
 
 
 def _print(line: str) -> None:

@@ -103,7 +103,7 @@ class Entry:
         missing: list[str] = []
 
         def fill(text: str) -> str:
-            return _VARIABLE.sub(lambda match: _value(match, environment, missing), text)
+            return _fill(text, environment, missing)
 
         filled = Entry(
             name=self.name,
@@ -278,6 +278,23 @@ def _text(value: object, what: str) -> str:
     if "\0" in text or len(text) > _MAX_TEXT_LENGTH:
         raise ValueError(f"“{what}” holds a text that cannot be used.")
     return text
+
+
+def fill_text(text: str, environment: Mapping[str, str]) -> str:
+    """Put variables' values into one text.
+
+    Raises:
+        MissingVariable: one has neither a value nor a default.
+    """
+    missing: list[str] = []
+    filled = _fill(text, environment, missing)
+    if missing:
+        raise MissingVariable(missing)
+    return filled
+
+
+def _fill(text: str, environment: Mapping[str, str], missing: list[str]) -> str:
+    return _VARIABLE.sub(lambda match: _value(match, environment, missing), text)
 
 
 def _value(match: re.Match[str], environment: Mapping[str, str], missing: list[str]) -> str:

@@ -1,0 +1,19 @@
+"""A workspace's settings as one YAML file that people keep in a repository, and the way back.
+
+The file says how things are to be: rules, servers, buds, alerts, streams, views and schedules, each under its name. What
+it does not name stays as it is. Secrets are never written; they can be given, and stay where they are left out.
+"""
+
+from config.workspace_files.applying import Applied, apply_file
+from config.workspace_files.exporting import workspace_document, write_workspace
+from config.workspace_files.place import Place
+from config.workspace_files.variables import fill_variables
+
+__all__ = [
+    "Applied",
+    "Place",
+    "apply_file",
+    "fill_variables",
+    "workspace_document",
+    "write_workspace",
+]

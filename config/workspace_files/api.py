@@ -1,0 +1,63 @@
+"""A workspace's settings as one document, over REST."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from config.workspace_files.applying import apply_file
+from config.workspace_files.exporting import workspace_document
+from config.workspace_files.place import Place
+from mcp_servers.models import McpServer
+from workspaces.api import Scopes, WorkspaceViewSet
+from workspaces.errors import InvalidInput
+
+_DRY_RUN = "dry_run"
+
+
+class AppliedOutput(serializers.Serializer[Any]):
+    """What has changed, or with `dry_run` would change."""
+
+    diff = serializers.CharField(
+        allow_blank=True, help_text="Of the document as YAML, before and after; empty: nothing."
+    )
+    notes = serializers.ListField(
+        child=serializers.CharField(), help_text="What you have to know or do besides."
+    )
+
+
+class ConfigViewSet(WorkspaceViewSet):
+    """Rules, servers, buds, alerts, streams, views and schedules of the workspace, without anything secret."""
+
+    model = McpServer
+    scopes = Scopes(read="workspace:write", write="workspace:write")
+    pagination_class = None  # type: ignore[assignment]  # one document
+    serializer_class = AppliedOutput
+    parameters: ClassVar[Mapping[str, Sequence[str]]] = {"create": [_DRY_RUN]}
+
+    @extend_schema(responses={200: serializers.DictField()}, filters=False)
+    def list(self, request: Request) -> Response:
+        """Give the document. Usual values are left out."""
+        return Response(workspace_document(Place(self.workspace, self.actor)))
+
+    @extend_schema(
+        request=serializers.DictField(),
+        responses=AppliedOutput,
+        parameters=[OpenApiParameter(_DRY_RUN, bool, description="Change nothing; only tell.")],
+    )
+    def create(self, request: Request) -> Response:
+        """Make the workspace as the document says. What it does not name stays as it is."""
+        place = Place(self.workspace, self.actor)
+        asked = request.query_params.get(_DRY_RUN, "false").lower()
+        if asked not in ("true", "false"):
+            raise InvalidInput(fields={_DRY_RUN: ["It is true or false."]})
+        applied = apply_file(place, request.data, is_dry_run=asked == "true")
+        return self.answer(applied)
+
+
+routes: list[tuple[str, type[WorkspaceViewSet]]] = [("config", ConfigViewSet)]

@@ -1,0 +1,126 @@
+"""A file put into force: whole or not at all, and a second time without effect."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from chat.services.bud_yaml import put_bud
+from config.workspace_files.exporting import write_workspace
+from config.workspace_files.log import (
+    alert_files,
+    put_alert,
+    put_schedule,
+    put_stream,
+    put_view,
+    schedule_files,
+    stream_files,
+    view_files,
+)
+from config.workspace_files.place import Place, faults_at
+from config.workspace_files.servers import own_servers, put_server, put_tools, server_files
+from config.workspace_files.shapes import ServerFile, WorkspaceFile, read_document
+from mcp_servers.models import McpServer
+from mcp_servers.registry.services import delete_server, refresh_tools, set_workspace_rule
+from workspaces.errors import DomainError
+from workspaces.roles import Permission, require
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What a file has changed, or would change."""
+
+    diff: str
+    """Of the workspace's own file, before and after; empty: nothing."""
+    notes: tuple[str, ...]
+
+
+def apply_file(place: Place, document: object, *, is_dry_run: bool = False) -> Applied:
+    """Make the workspace as the file says. What the file does not name stays.
+
+    New servers are added and looked at first, since buds and approval settings name their tools. If anything is wrong
+    with the rest, they are removed again.
+
+    Raises:
+        InvalidInput: with what is wrong at which field; then nothing is changed.
+        PermissionDenied: the actor does not own the workspace.
+    """
+    require(place.actor, Permission.MANAGE_WORKSPACE, workspace_id=place.pk)
+    wanted = read_document(document)
+    before = write_workspace(place)
+    if is_dry_run:
+        with transaction.atomic():
+            _apply(place, wanted, _add_servers(place, wanted.servers))
+            after = write_workspace(place)
+            transaction.set_rollback(True)
+        return _told(place, before, after)
+    with transaction.atomic():
+        added = _add_servers(place, wanted.servers)
+    for server in added:
+        _look_at(place, server)
+    try:
+        with transaction.atomic():
+            _apply(place, wanted, added)
+    except BaseException:
+        for server in added:
+            delete_server(server=server, actor=place.actor)
+        raise
+    return _told(place, before, write_workspace(place))
+
+
+def _told(place: Place, before: str, after: str) -> Applied:
+    lines = difflib.unified_diff(
+        before.splitlines(), after.splitlines(), "now", "as the file says", lineterm="", n=2
+    )
+    return Applied("\n".join(lines), tuple(place.notes))
+
+
+def _add_servers(place: Place, servers: Sequence[ServerFile]) -> list[McpServer]:
+    known = set(own_servers(place.pk).values_list("name", flat=True))
+    return [put_server(place, one, {}) for one in servers if one.name not in known]
+
+
+def _look_at(place: Place, server: McpServer) -> None:
+    try:
+        report = refresh_tools(server=server, actor=place.actor)
+    except DomainError as error:
+        place.notes.append(f"“{server.name}” could not be looked at: {error.message}")
+        return
+    if not report.ok:
+        place.notes.append(f"“{server.name}” could not be looked at: {report.message}")
+
+
+def _apply(place: Place, wanted: WorkspaceFile, added: Collection[McpServer]) -> None:
+    """Everything in one transaction of the caller's."""
+    for name, is_on in wanted.rules.items():
+        with faults_at(f"rules.{name}", {"rule": ""}):
+            if getattr(place.workspace, name, None) is not is_on:
+                set_workspace_rule(
+                    workspace=place.workspace, rule=name, is_on=is_on, actor=place.actor
+                )
+    servers = {one.name: one for one in server_files(place)}
+    new = {row.name: row for row in added}
+    for server in wanted.servers:
+        row = new.get(server.name) or put_server(place, server, servers)
+        put_tools(place, row, server.tools)
+    for bud in wanted.buds:
+        with faults_at(f"buds.{bud.slug}"):
+            put_bud(bud, workspace_id=place.pk, actor=place.actor)
+    alerts = {one.name: one for one in reversed(alert_files(place))}
+    for alert in wanted.alerts:
+        put_alert(place, alert, alerts)
+    streams = {one.name: one for one in reversed(stream_files(place))}
+    for stream in wanted.streams:
+        put_stream(place, stream, streams)
+    views = {(one.page.value, one.name): one for one in view_files(place)}
+    for view in wanted.views:
+        put_view(place, view, views)
+    schedules = {one.name: one for one in reversed(schedule_files(place))}
+    for schedule in wanted.schedules:
+        put_schedule(place, schedule, schedules)

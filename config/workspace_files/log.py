@@ -1,0 +1,202 @@
+"""What a workspace's file says of its log: alerts, streams, shared views and schedules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django.utils import timezone
+
+from audit.alerts.services import RuleDraft, create_rule, switch_rule, update_rule
+from audit.models import AlertRule, AuditStream, ReportSchedule, SavedView
+from audit.reviews.saved_views import change_view, save_view
+from audit.reviews.schedules import (
+    ScheduleDraft,
+    create_schedule,
+    delete_schedule,
+    pause_schedule,
+    possible_recipients,
+)
+from audit.streams.services import (
+    Start,
+    StreamDraft,
+    create_stream,
+    pause_stream,
+    update_stream,
+)
+from config.workspace_files.place import Place, faults_at
+from config.workspace_files.shapes import AlertFile, ScheduleFile, StreamFile, ViewFile
+from workspaces.errors import InvalidInput
+from workspaces.models import User
+from workspaces.roles import Permission, has_permission
+
+_ALERT = tuple(name for name in AlertFile.model_fields if name != "is_active")
+
+
+def alert_files(place: Place) -> list[AlertFile]:
+    """Every alert rule, by name."""
+    rows = AlertRule.objects.for_workspace(place.pk).order_by("name", "id")
+    return [
+        AlertFile(**{name: getattr(row, name) for name in AlertFile.model_fields}) for row in rows
+    ]
+
+
+def put_alert(place: Place, wanted: AlertFile, present: Mapping[str, AlertFile]) -> None:
+    """Add a rule or change the first one of that name.
+
+    Raises:
+        InvalidInput: with what is wrong at which field.
+    """
+    now = present.get(wanted.name)
+    if wanted == now:
+        return
+    draft = RuleDraft(**wanted.model_dump(mode="json", include=set(_ALERT)))
+    secret = ""
+    with faults_at(f"alerts.{wanted.name}"):
+        if now is None:
+            rule, secret = create_rule(workspace_id=place.pk, actor=place.actor, draft=draft)
+        else:
+            rows = AlertRule.objects.for_workspace(place.pk).filter(name=wanted.name)
+            rule = rows.order_by("id")[0]
+            if any(getattr(wanted, name) != getattr(now, name) for name in _ALERT):
+                secret = update_rule(rule=rule, actor=place.actor, draft=draft)
+        if rule.is_active != wanted.is_active:
+            switch_rule(rule=rule, actor=place.actor, is_active=wanted.is_active)
+    if secret:
+        _tell_secret(place, wanted.name)
+
+
+def stream_files(place: Place) -> list[StreamFile]:
+    """Every stream of the workspace, by name."""
+    names = ("name", "kind", "target", "ca_certificates", "client_certificate", "is_paused")
+    rows = AuditStream.objects.for_workspace(place.pk).order_by("name", "id")
+    return [StreamFile(**{name: getattr(row, name) for name in names}) for row in rows]
+
+
+def put_stream(place: Place, wanted: StreamFile, present: Mapping[str, StreamFile]) -> None:
+    """Add a stream, which begins with what comes from now on, or change the first one of that name.
+
+    Raises:
+        InvalidInput: with what is wrong at which field.
+    """
+    now = present.get(wanted.name)
+    draft = StreamDraft(
+        name=wanted.name,
+        target=wanted.target,
+        headers=wanted.headers,
+        ca_certificates=wanted.ca_certificates,
+        client_certificate=wanted.client_certificate,
+        client_key=wanted.client_key,
+    )
+    with faults_at(f"streams.{wanted.name}"):
+        if now is None:
+            stream, secret = create_stream(
+                workspace_id=place.pk,
+                actor=place.actor,
+                kind=wanted.kind.value,
+                draft=draft,
+                start=Start.NOW,
+            )
+            if secret:
+                _tell_secret(place, wanted.name)
+        else:
+            if wanted.kind is not now.kind:
+                raise InvalidInput(fields={"kind": ["A stream keeps its kind. Name a new one."]})
+            rows = AuditStream.objects.for_workspace(place.pk).filter(name=wanted.name)
+            stream = rows.order_by("id")[0]
+            if wanted.model_copy(update={"is_paused": now.is_paused}) != now:
+                stream = update_stream(stream=stream, actor=place.actor, draft=draft)
+        if stream.is_paused != wanted.is_paused:
+            pause_stream(stream=stream, actor=place.actor, is_paused=wanted.is_paused)
+
+
+def _tell_secret(place: Place, name: str) -> None:
+    place.notes.append(f"“{name}” signs with a new secret. Renew it on its page to see it.")
+
+
+def view_files(place: Place) -> list[ViewFile]:
+    """The views that all readers of the log share; of two with one name, the older one."""
+    if not has_permission(place.actor, Permission.VIEW_AUDIT, workspace_id=place.pk):
+        return []
+    rows = SavedView.objects.for_workspace(place.pk).filter(is_shared=True)
+    found: dict[tuple[str, str], ViewFile] = {}
+    for row in rows.order_by("page", "name", "id"):
+        view = ViewFile(name=row.name, page=SavedView.Page(row.page), query=row.query)
+        found.setdefault((row.page, row.name), view)
+    return list(found.values())
+
+
+def put_view(place: Place, wanted: ViewFile, present: Mapping[tuple[str, str], ViewFile]) -> None:
+    """Add a shared view, or change it.
+
+    Raises:
+        InvalidInput: with what is wrong at which field.
+    """
+    now = present.get((wanted.page, wanted.name))
+    if wanted == now:
+        return
+    with faults_at(f"views.{wanted.name}"):
+        if now is None:
+            save_view(
+                workspace_id=place.pk,
+                actor=place.actor,
+                page=wanted.page,
+                name=wanted.name,
+                query=wanted.query,
+                is_shared=True,
+            )
+            return
+        rows = SavedView.objects.for_workspace(place.pk).filter(is_shared=True)
+        view = rows.filter(page=wanted.page, name=wanted.name).order_by("id")[0]
+        change_view(view=view, actor=place.actor, query=wanted.query)
+
+
+def schedule_files(place: Place) -> list[ScheduleFile]:
+    """Every schedule, with the addresses of who gets it."""
+    if not has_permission(place.actor, Permission.EXPORT_AUDIT, workspace_id=place.pk):
+        return []
+    rows = list(ReportSchedule.objects.for_workspace(place.pk).order_by("name", "id"))
+    people = {pk for row in rows for pk in row.recipients}
+    emails = {
+        str(pk): email
+        for pk, email in User.objects.filter(pk__in=people).values_list("pk", "email")
+    }
+    names = ("name", "query", "format", "cadence", "delivery", "is_active")
+    return [
+        ScheduleFile(
+            **{name: getattr(row, name) for name in names},
+            recipients=sorted(emails[pk] for pk in row.recipients if pk in emails),
+        )
+        for row in rows
+    ]
+
+
+def put_schedule(place: Place, wanted: ScheduleFile, present: Mapping[str, ScheduleFile]) -> None:
+    """Add a schedule, or put another in the place of the first one of that name.
+
+    Raises:
+        InvalidInput: with what is wrong at which field.
+    """
+    now = present.get(wanted.name)
+    if wanted.model_copy(update={"recipients": sorted(wanted.recipients)}) == now:
+        return
+    people = {user.email: str(user.pk) for user in possible_recipients(place.pk)}
+    with faults_at(f"schedules.{wanted.name}"):
+        if strangers := [one for one in wanted.recipients if one not in people]:
+            told = f"“{strangers[0]}” is no member who may export the log."
+            raise InvalidInput(fields={"recipients": [told]})
+        if now is not None:
+            rows = ReportSchedule.objects.for_workspace(place.pk).filter(name=wanted.name)
+            delete_schedule(schedule=rows.order_by("id")[0], actor=place.actor)
+        draft = ScheduleDraft(
+            name=wanted.name,
+            query=wanted.query,
+            format=wanted.format,
+            cadence=wanted.cadence.value,
+            delivery=wanted.delivery.value,
+            recipients=[people[one] for one in wanted.recipients],
+        )
+        made = create_schedule(
+            workspace_id=place.pk, actor=place.actor, draft=draft, now=timezone.now()
+        )
+        if not wanted.is_active:
+            pause_schedule(schedule=made, actor=place.actor, is_paused=True, now=timezone.now())

@@ -1,0 +1,181 @@
+"""What a workspace's file may say. Fields that are left out take their usual value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from audit.models import AlertRule, AuditStream, ReportSchedule, SavedView
+from chat.services.bud_yaml import BudFile
+from mcp_servers.client import transports
+from mcp_servers.client.values import Protocol
+from mcp_servers.models import ApprovalOverride, LogLevel, SamplingPolicy
+from mcp_servers.models.servers import AccountUse, AuthType
+from workspaces.errors import InvalidInput
+
+MOST_FAULTS: Final = 20
+_MOST: Final = 500
+Texts = Annotated[dict[str, str], Field(max_length=100)]
+Line = Annotated[str, Field(max_length=200)]
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class ToolSettings(_Part):
+    """What administrators decide about one tool."""
+
+    is_enabled: bool = True
+    approval: ApprovalOverride = ApprovalOverride.INHERIT
+    cache_seconds: int | None = None
+
+
+class ServerFile(_Part):
+    """A server of the workspace. `auth`, `headers` and `env` are read and never written."""
+
+    name: Name
+    transport: Annotated[str, Field(max_length=20)] = transports.AUTO
+    protocol: Protocol = Protocol.AUTO
+    url: Annotated[str, Field(max_length=4096)] = ""
+    program: Annotated[str, Field(max_length=60)] | None = None
+    parameters: dict[str, JsonValue] = {}
+    auth_type: AuthType = AuthType.NONE
+    auth: Texts | None = None
+    headers: Texts | None = None
+    env: Texts | None = None
+    account_use: AccountUse = AccountUse.USER
+    oauth_scope: Annotated[str, Field(max_length=1000)] = ""
+    connection_config: dict[str, JsonValue] = {}
+    is_active: bool = True
+    is_used_everywhere: bool = True
+    trusts_annotations: bool = False
+    allows_new_tools: bool = False
+    answers_elicitation: bool = True
+    uses_instructions: bool = False
+    sampling: SamplingPolicy = SamplingPolicy.OFF
+    sampling_daily_tokens: Annotated[int, Field(ge=0)] = 20_000
+    sampling_provider: Line | None = None
+    sampling_model: Line = ""
+    roots: Annotated[list[dict[str, str]], Field(max_length=100)] = []
+    log_level: LogLevel | Literal[""] = LogLevel.INFO
+    tools: Annotated[dict[str, ToolSettings], Field(max_length=5_000)] = {}
+
+
+class AlertFile(_Part):
+    """An alert rule."""
+
+    name: Name
+    condition: AlertRule.Condition
+    threshold: int
+    window_minutes: int = 15
+    least_calls: Annotated[int, Field(ge=0, le=100_000)] = 10
+    server_name: Line = ""
+    tool_name: Annotated[str, Field(max_length=256)] = ""
+    remind_hours: Annotated[int, Field(ge=0, le=24 * 30)] = 24
+    tells_bell: bool = True
+    emails: Annotated[list[Line], Field(max_length=100)] = []
+    webhook_url: Annotated[str, Field(max_length=2048)] = ""
+    is_active: bool = True
+
+
+class StreamFile(_Part):
+    """A stream of the log to another system; a new one begins with what comes from now on."""
+
+    name: Annotated[str, Field(min_length=1, max_length=100)]
+    kind: AuditStream.Kind
+    target: Annotated[str, Field(max_length=2048)]
+    headers: Texts | None = None
+    ca_certificates: Annotated[str, Field(max_length=100_000)] = ""
+    client_certificate: Annotated[str, Field(max_length=100_000)] = ""
+    client_key: Annotated[str, Field(max_length=100_000)] | None = None
+    is_paused: bool = False
+
+
+class ViewFile(_Part):
+    """A view of the log that everybody who may read it shares."""
+
+    name: Annotated[str, Field(min_length=1, max_length=80)]
+    page: SavedView.Page = SavedView.Page.LOG
+    query: Annotated[str, Field(max_length=4_000)] = ""
+
+
+class ScheduleFile(_Part):
+    """A file of the log that is made again and again."""
+
+    name: Annotated[str, Field(min_length=1, max_length=80)]
+    query: Annotated[str, Field(max_length=4_000)] = ""
+    format: Annotated[str, Field(max_length=10)] = "csv"
+    cadence: ReportSchedule.Cadence = ReportSchedule.Cadence.WEEKLY
+    delivery: ReportSchedule.Delivery = ReportSchedule.Delivery.MAIL
+    recipients: Annotated[list[Line], Field(max_length=200)] = []
+    """E-mail addresses of members."""
+    is_active: bool = True
+
+
+class WorkspaceFile(_Part):
+    """Everything; each part may be missing."""
+
+    rules: dict[str, bool] = {}
+    servers: Annotated[list[ServerFile], Field(max_length=_MOST)] = []
+    buds: Annotated[list[BudFile], Field(max_length=_MOST)] = []
+    alerts: Annotated[list[AlertFile], Field(max_length=_MOST)] = []
+    streams: Annotated[list[StreamFile], Field(max_length=_MOST)] = []
+    views: Annotated[list[ViewFile], Field(max_length=_MOST)] = []
+    schedules: Annotated[list[ScheduleFile], Field(max_length=_MOST)] = []
+
+
+def read_document(document: object) -> WorkspaceFile:
+    """Check a document of plain values.
+
+    Raises:
+        InvalidInput: with what is wrong at which field.
+    """
+    if not isinstance(document, Mapping):
+        raise InvalidInput(fields={"file": ["The file is a mapping with servers, buds and so on."]})
+    try:
+        read = WorkspaceFile.model_validate(document)
+    except (ValidationError, RecursionError) as error:
+        raise InvalidInput(fields=_faults(error, document)) from error
+    faults: dict[str, list[str]] = {}
+    for part in ("servers", "buds", "alerts", "streams", "schedules"):
+        seen: set[str] = set()
+        for row in getattr(read, part):
+            key = row.slug if part == "buds" else row.name
+            if key in seen:
+                faults[f"{part}.{key}"] = ["This stands in the file twice."]
+            seen.add(key)
+    if faults:
+        raise InvalidInput(fields=faults)
+    return read
+
+
+def _faults(
+    error: ValidationError | RecursionError, document: Mapping[str, Any]
+) -> dict[str, list[str]]:
+    if isinstance(error, RecursionError):
+        return {"file": ["This is nested too deeply."]}
+    faults: dict[str, list[str]] = {}
+    for fault in error.errors(include_url=False, include_input=False)[:MOST_FAULTS]:
+        name = ".".join(_steps(fault["loc"], document)) or "file"
+        unknown = fault["type"] == "extra_forbidden"
+        faults.setdefault(name, []).append("There is no such field." if unknown else fault["msg"])
+    return faults
+
+
+def _steps(place: tuple[int | str, ...], document: object) -> list[str]:
+    """The way to a fault, with names where the file has a list."""
+    steps = []
+    for step in place:
+        name: object = step
+        if isinstance(step, int) and isinstance(document, list) and step < len(document):
+            document = document[step]
+            if isinstance(document, Mapping):
+                name = document.get("slug") or document.get("name") or step
+        elif isinstance(document, Mapping):
+            document = document.get(step)
+        steps.append(str(name)[:60])
+    return steps

@@ -1,0 +1,94 @@
+"""The page of a workspace's file: to download, and to put another into force after a look at what changes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_safe
+
+from config.workspace_files.applying import Applied, apply_file
+from config.workspace_files.exporting import write_workspace
+from config.workspace_files.place import Place
+from workspaces.errors import InvalidInput
+from workspaces.roles import Permission, require
+from workspaces.yaml_text import LONGEST, read_yaml
+
+if TYPE_CHECKING:
+    from workspaces.middleware import WorkspaceRequest
+
+_LONGEST_UPLOAD: Final = 4 * LONGEST
+"""Bytes, in UTF-8."""
+_SIGNS: Final = ("+", "-")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def workspace_file(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """Show what a file would change, and change it when somebody has seen that."""
+    place = _place_of(request)
+    text = request.POST.get("text", "").replace("\x00", "")
+    faults: dict[str, list[str]] = {}
+    applied: Applied | None = None
+    if request.method == "POST":
+        is_sure = "apply" in request.POST
+        try:
+            upload = request.FILES.get("file")
+            if upload is not None:
+                text = _text_of(upload)
+            applied = apply_file(place, read_yaml(text), is_dry_run=not is_sure)
+        except InvalidInput as error:
+            faults = {**error.fields} or {"": [error.message]}
+        else:
+            if is_sure:
+                for note in applied.notes:
+                    messages.warning(request, note)
+                messages.success(request, _("The workspace is as the file says now."))
+                return redirect("workspace_file", workspace_slug=workspace_slug)
+    context: dict[str, Any] = {
+        "section": "",
+        "text": text,
+        "faults": faults,
+        "applied": applied,
+        "lines": _lines_of(applied.diff) if applied else [],
+    }
+    return render(request, "config/workspace_file.html", context, status=422 if faults else 200)
+
+
+@require_safe
+@login_required
+def download(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """Give the workspace's file."""
+    response = HttpResponse(
+        write_workspace(_place_of(request)), content_type="application/yaml; charset=utf-8"
+    )
+    response["Content-Disposition"] = f'attachment; filename="{workspace_slug}.yaml"'
+    response["Cache-Control"] = "private, no-store"
+    return response
+
+
+def _place_of(request: WorkspaceRequest) -> Place:
+    if request.workspace is None:
+        raise Http404
+    require(request.actor, Permission.MANAGE_WORKSPACE, workspace_id=request.workspace.pk)
+    return Place(request.workspace, request.actor)
+
+
+def _text_of(upload: Any) -> str:
+    try:
+        return str(upload.read(_LONGEST_UPLOAD + 1).decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise InvalidInput(fields={"file": ["This file is not UTF-8 text."]}) from error
+
+
+def _lines_of(diff: str) -> list[tuple[str, str]]:
+    """Each line with its sign, without the head that names two files."""
+    lines = diff.splitlines()[2:]
+    return [
+        (line[:1] if line.startswith(_SIGNS) else "", "…" if line.startswith("@@") else line[1:])
+        for line in lines
+    ]

@@ -1,0 +1,275 @@
+"""A workspace as a file in a repository: written, applied, and refused whole."""
+
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from audit.alerts.services import RuleDraft, create_rule
+from audit.models import AlertRule, AuditEntry, AuditStream, ReportSchedule, SavedView
+from audit.reviews.saved_views import save_view
+from chat.models import Bud
+from chat.services.buds import create_bud
+from config.workspace_files import Place, apply_file, workspace_document, write_workspace
+from mcp_servers.models import ApprovalOverride, McpServer, McpTool
+from mcp_servers.registry import services
+from tests.factories import CANARY, Tenant, TwoTenants, make_tenant
+from tests.mcp_servers.factories import (
+    demo_server,
+    http_server,
+    looked_at,
+    stored_tool,
+    tool_of,
+    zoo_program,
+)
+from workspaces.errors import InvalidInput, PermissionDenied
+from workspaces.models import Membership
+from workspaces.yaml_text import read_yaml
+
+pytestmark = pytest.mark.django_db
+
+
+def place_of(tenant: Tenant, role: str = "owner") -> Place:
+    Membership.objects.for_workspace(tenant.workspace).filter(role="owner").update(is_auditor=True)
+    return Place(tenant.workspace, tenant.actor(role))
+
+
+def furnished(tenant: Tenant) -> Place:
+    """A workspace with one of everything that a file has."""
+    place = place_of(tenant)
+    owner = place.actor
+    server = looked_at(tenant, demo_server(tenant, "time", parameters={"timezone": "UTC"}))
+    tool = tool_of(server, "get_current_time")
+    services.set_approval_override(tool=tool, override=ApprovalOverride.CONFIRM, actor=owner)
+    config = {"servers": [str(server.pk)], "available_tools": [f"{server.pk}.get_current_time"]}
+    values = {"slug": "clock", "name": "Clock", "system_prompt": "Two\nlines", "mcp_config": config}
+    create_bud(workspace_id=place.pk, actor=owner, values=values)
+    draft = RuleDraft(name="Slow", condition="timeout", threshold=3, window_minutes=20)
+    create_rule(workspace_id=place.pk, actor=owner, draft=draft)
+    query = "q=outcome%3Afailed"
+    save_view(
+        workspace_id=place.pk, actor=owner, page="log", name="Failures", query=query, is_shared=True
+    )
+    more = {
+        "streams": [{"name": "SIEM", "kind": "webhook", "target": "https://siem.example.org/in"}],
+        "schedules": [{"name": "Weekly", "delivery": "storage", "query": "outcome:failed"}],
+    }
+    apply_file(place, more)
+    return place
+
+
+def test_a_workspace_goes_into_a_file_and_comes_back_the_same(two_workspaces: TwoTenants) -> None:
+    """REL-460: also into an empty one, whose new servers are looked at so that their tools can be named."""
+    written = write_workspace(furnished(two_workspaces.a))
+    empty = place_of(two_workspaces.b)
+    applied = apply_file(empty, read_yaml(written))
+    assert write_workspace(empty) == written
+    assert "+- name: time" in applied.diff
+    tool = tool_of(McpServer.objects.for_workspace(empty.pk).get(), "get_current_time")
+    assert tool.approval_override == ApprovalOverride.CONFIRM
+    for kind in (Bud, AlertRule, AuditStream, SavedView, ReportSchedule):
+        assert kind.objects.for_workspace(empty.pk).count() == 1, kind
+
+
+def test_what_is_so_already_is_not_touched(tenant: Tenant) -> None:
+    """REL-460: a second time changes nothing, and enters nothing into the log."""
+    place = furnished(tenant)
+    entries = AuditEntry.objects.for_workspace(place.pk).count()
+    applied = apply_file(place, read_yaml(write_workspace(place)))
+    assert applied.diff == ""
+    assert AuditEntry.objects.for_workspace(place.pk).count() == entries
+
+
+def test_a_dry_run_tells_what_would_change_and_changes_nothing(tenant: Tenant) -> None:
+    """REL-461."""
+    place = furnished(tenant)
+    document = workspace_document(place)
+    document["rules"]["approves_new_tools"] = True
+    document["buds"][0]["name"] = "Watch"
+    document["servers"].append({"name": "far", "url": "https://far.example.org/mcp"})
+    before, entries = write_workspace(place), AuditEntry.objects.for_workspace(place.pk).count()
+    told = apply_file(place, document, is_dry_run=True).diff
+    assert "+  approves_new_tools: true" in told
+    assert "-- name: Clock" in told
+    assert "+- name: Watch" in told
+    assert "+  url: https://far.example.org/mcp" in told
+    assert write_workspace(place) == before
+    assert AuditEntry.objects.for_workspace(place.pk).count() == entries
+
+
+@pytest.mark.parametrize(
+    ("document", "field", "told"),
+    [
+        ({"servers": [{"name": "x", "colour": "red"}]}, "servers.x.colour", "no such field"),
+        ({"dogs": []}, "dogs", "no such field"),
+        ({"rules": {"is_free": True}}, "rules.is_free", "no such rule"),
+        ({"servers": [{"name": "x", "url": "ftp://x"}]}, "servers.x.url", ""),
+        ({"servers": [{"name": "x", "program": "rm"}]}, "servers.x.program", "not on offer"),
+        ({"servers": [{"name": "x"}, {"name": "x"}]}, "servers.x", "twice"),
+        ({"buds": [{"name": "B", "slug": "b", "tools": {"servers": ["none"]}}]}, "", "no server"),
+        ({"buds": [{"name": "B", "slug": "b", "provider": "none"}]}, "buds.b.provider", ""),
+        ({"alerts": [{"name": "A", "condition": "timeout", "threshold": 0}]}, "", "number"),
+        ({"streams": [{"name": "S", "kind": "webhook", "target": "x"}]}, "streams.S.target", ""),
+        ({"schedules": [{"name": "S", "recipients": ["who@x.org"]}]}, "", "no member"),
+        ([], "file", "mapping"),
+    ],
+)
+def test_a_fault_is_told_at_its_field_and_nothing_is_half_applied(
+    tenant: Tenant, document: Any, field: str, told: str
+) -> None:
+    """REL-462: a new server of the same file is gone again, too."""
+    place = place_of(tenant)
+    before = write_workspace(place)
+    if isinstance(document, dict):
+        good = {"name": "good", "url": "https://127.0.0.1:9443/mcp"}
+        document = {**document, "servers": [good, *document.get("servers", [])]}
+    with pytest.raises(InvalidInput) as refused:
+        apply_file(place, document)
+    [(name, texts), *_] = refused.value.fields.items()
+    assert name.startswith(field)
+    assert told in " ".join(texts)
+    assert write_workspace(place) == before
+
+
+def test_texts_that_unfold_or_are_no_yaml_are_refused() -> None:
+    """REL-462."""
+    bomb = "a: &a [x]\n" + "".join(f"b{n}: [*a, *a]\n" for n in range(3))
+    for text in (bomb, "a: [", "\x00", "!!python/object:os.system x", "a: " + "[" * 5_000):
+        with pytest.raises(InvalidInput) as refused:
+            read_yaml(text)
+        assert "YAML" in refused.value.fields["file"][0]
+
+
+def test_secrets_are_never_written_and_stay_where_they_are_left_out(tenant: Tenant) -> None:
+    """SEC-360: of servers, of addresses, of streams and alerts; given ones are stored."""
+    place = place_of(tenant)
+    url = f"https://far.example.org/mcp?api_key=9f{CANARY}8e7d6c5b"
+    server = http_server(
+        tenant, url, name="far", auth_type="bearer", auth={"token": f"{CANARY}-token"}
+    )
+    written = write_workspace(place)
+    assert CANARY not in written
+    document = read_yaml(written)
+    document["servers"][0]["is_active"] = False
+    apply_file(place, document)
+    server.refresh_from_db()
+    assert not server.is_active
+    assert server.url == url
+    assert server.auth_config is not None
+    assert server.auth_config.reveal_json("a test")["token"] == f"{CANARY}-token"
+    document["servers"][0]["auth"] = {"token": "another"}
+    assert "another" not in apply_file(place, document).diff
+    server.refresh_from_db()
+    assert server.auth_config is not None
+    assert server.auth_config.reveal_json("a test")["token"] == "another"
+    # Elsewhere the masked address says nothing of where to go.
+    with pytest.raises(InvalidInput) as refused:
+        apply_file(place_of(make_tenant("other")), read_yaml(written))
+    assert "servers.far.url" in refused.value.fields
+
+
+def test_only_owners_write_and_apply(two_workspaces: TwoTenants) -> None:
+    """SEC-361: and the log's parts only for those who may read it."""
+    for role in ("admin", "member", "auditor"):
+        place = Place(two_workspaces.a.workspace, two_workspaces.a.actor(role))
+        with pytest.raises(PermissionDenied):
+            write_workspace(place)
+        with pytest.raises(PermissionDenied):
+            apply_file(place, {})
+        client = two_workspaces.a.client(role)
+        assert client.get("/api/config/").status_code == 403
+        assert client.post("/api/config/", {}, content_type="application/json").status_code == 403
+    foreign = Place(two_workspaces.b.workspace, two_workspaces.a.actor("owner"))
+    with pytest.raises(PermissionDenied):
+        write_workspace(foreign)
+
+
+def test_ids_of_another_workspace_mean_nothing(two_workspaces: TwoTenants) -> None:
+    """SEC-361."""
+    other = http_server(two_workspaces.b, "https://far.example.org/mcp", name="far")
+    stored_tool(other)
+    for name in (str(other.pk), "far"):
+        bud = {"name": "B", "slug": "b", "tools": {"servers": [name], "only": [f"{name}.echo"]}}
+        with pytest.raises(InvalidInput):
+            apply_file(place_of(two_workspaces.a), {"buds": [bud]})
+    assert McpTool.objects.for_workspace(two_workspaces.a.workspace).count() == 0
+
+
+def test_the_rest_twin_speaks_the_same_document(tenant: Tenant) -> None:
+    """REL-463."""
+    furnished(tenant)
+    client = tenant.client("owner")
+    document = client.get("/api/config/").json()
+    document["rules"]["approves_new_tools"] = True
+    sent = {"data": document, "content_type": "application/json"}
+    told = client.post("/api/config/?dry_run=true", **sent).json()
+    assert "approves_new_tools: true" in told["diff"]
+    assert not client.get("/api/config/").json()["rules"]["approves_new_tools"]
+    assert client.post("/api/config/", **sent).json() == told
+    assert client.get("/api/config/").json()["rules"]["approves_new_tools"]
+    assert client.post("/api/config/?dry_run=maybe", **sent).status_code == 422
+    faulty = {"servers": [{"name": "x", "colour": "red"}]}
+    answer = client.post("/api/config/", faulty, content_type="application/json")
+    assert answer.status_code == 422
+    assert "servers.x.colour" in answer.content.decode()
+
+
+def test_people_see_what_would_change_before_they_apply_it(tenant: Tenant) -> None:
+    """REL-463: on a page that the admin leads to."""
+    furnished(tenant)
+    client = tenant.client("owner")
+    home = f"/w/{tenant.workspace.slug}/file/"
+    assert home in client.get("/admin/").content.decode()
+    written = client.get(f"{home}download/")
+    assert written.headers["Content-Disposition"].endswith('.yaml"')
+    text = written.content.decode().replace("approves_new_tools: false", "approves_new_tools: true")
+    told = client.post(home, {"text": text}).content.decode()
+    assert "approves_new_tools: true" in told
+    assert 'name="apply"' in told
+    assert written.content == client.get(f"{home}download/").content
+    applied = client.post(home, {"text": text, "apply": "1"}, follow=True).content.decode()
+    assert "The workspace is as the file says now." in applied
+    assert client.get(f"{home}download/").content.decode() == text
+    assert "Nothing: the workspace is as" in client.post(home, {"text": text}).content.decode()
+    faulty = client.post(home, {"text": "dogs: []"})
+    assert faulty.status_code == 422
+    assert "There is no such field." in faulty.content.decode()
+    assert tenant.client("admin").get(home).status_code == 403
+
+
+def test_the_commands_write_print_and_refuse(
+    tenant: Tenant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-463: secrets come from the environment, and a refusal has an exit status of its own."""
+    place = place_of(tenant)
+    zoo_program()
+    path, slug = tmp_path / "workspace.yaml", tenant.workspace.slug
+    path.write_text(
+        "servers:\n- {name: zoo, transport: stdio, program: zoo, parameters: {mode: plain},"
+        " env: {ZOO_TOKEN: '${OUR_TOKEN}'}}\n"
+    )
+    with pytest.raises(CommandError, match="OUR_TOKEN is not set") as refused:
+        call_command("apply", path, workspace=slug)
+    assert refused.value.returncode == 2
+    monkeypatch.setenv("OUR_TOKEN", "open sesame")
+    out = StringIO()
+    call_command("apply", path, workspace=slug, dry_run=True, stdout=out)
+    assert "+- name: zoo" in out.getvalue()
+    assert not McpServer.objects.for_workspace(place.pk).exists()
+    call_command("apply", path, workspace=slug, stdout=out)
+    server = McpServer.objects.for_workspace(place.pk).get()
+    assert server.env is not None
+    assert server.env.reveal_json("a test") == {"ZOO_TOKEN": "open sesame"}
+    assert "sesame" not in out.getvalue()
+    call_command("export_workspace", path, workspace=slug)
+    assert "program: zoo" in path.read_text()
+    assert "sesame" not in path.read_text()
+    with pytest.raises(CommandError, match="cannot be read"):
+        call_command("apply", tmp_path / "none.yaml", workspace=slug)
+    with pytest.raises(CommandError, match="no workspace"):
+        call_command("export_workspace", workspace="none")
