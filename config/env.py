@@ -13,6 +13,7 @@ import re
 import sys
 from dataclasses import dataclass, field
 from email.utils import parseaddr
+from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -62,6 +63,7 @@ def _reject_weak(text: str) -> None:
         )
 
 
+@lru_cache(maxsize=8)  # asked for with each entry of the log
 def _decode_key(text: str) -> bytes:
     """Decode one base64 key (standard or URL-safe alphabet) and check that it is 256 random-looking bits."""
     try:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Generic, TypeVar
+from uuid import UUID
 
 from django.db import DEFAULT_DB_ALIAS, connections, models
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -24,8 +25,9 @@ _PLAIN_VALUES = frozenset({str, int, bool, type(None)})
 class _Column:
     field: Field[Any, Any]
     name: str
-    is_plain: bool
-    keeps_none: bool
+    as_is: frozenset[type]
+    """Kinds of values that every driver takes as they are."""
+    is_uuid: bool
     is_made: bool
     """The field itself makes the value when a row is saved."""
     has_placeholder: bool
@@ -80,11 +82,13 @@ class PreparedInsert(Generic[_Row]):
             value = (
                 column.field.pre_save(row, True) if column.is_made else getattr(row, column.name)
             )
-            if hasattr(value, "resolve_expression"):  # the database is to make it
-                models.Model.save(row, force_insert=True)
-                return
-            is_ready = value is None and column.keeps_none
-            if not is_ready and not (column.is_plain and type(value) in _PLAIN_VALUES):
+            kind = type(value)
+            if kind is UUID and column.is_uuid:
+                value = value if connection.features.has_native_uuid_field else value.hex
+            elif kind not in column.as_is:
+                if hasattr(value, "resolve_expression"):  # the database is to make it
+                    models.Model.save(row, force_insert=True)
+                    return
                 value = column.field.get_db_prep_save(value, connection)
             if column.has_placeholder:
                 field: Any = column.field  # few kinds of fields have this method
@@ -118,13 +122,18 @@ class PreparedInsert(Generic[_Row]):
 
 
 def _column(field: Field[Any, Any]) -> _Column:
+    is_plain = (
+        isinstance(field, _PLAIN_FIELDS)
+        and type(field).get_db_prep_save is Field.get_db_prep_save
+        and type(field).get_db_prep_value is Field.get_db_prep_value
+    )
+    keeps_none = type(field).__module__.startswith("django.db.models.")
+    target: Any = field.target_field if isinstance(field, models.ForeignKey) else field
     return _Column(
         field=field,
         name=field.attname,
-        is_plain=isinstance(field, _PLAIN_FIELDS)
-        and type(field).get_db_prep_save is Field.get_db_prep_save
-        and type(field).get_db_prep_value is Field.get_db_prep_value,
-        keeps_none=type(field).__module__.startswith("django.db.models."),
+        as_is=_PLAIN_VALUES if is_plain else frozenset({type(None)} if keeps_none else ()),
+        is_uuid=keeps_none and type(target) is models.UUIDField,
         is_made=type(field).pre_save is not Field.pre_save,
         has_placeholder=hasattr(field, "get_placeholder"),
     )

@@ -124,6 +124,8 @@ def read_body(entry: AuditEntry) -> StoredBody | None:
 
 def clean(text: str) -> str:
     """The text without what a database or a terminal would choke on."""
+    if text.isprintable():  # nearly every one is
+        return text
     return "".join(c if c in "\n\t" or c.isprintable() else "\ufffd" for c in text)
 
 
