@@ -279,7 +279,7 @@ def _steps(workspace: Workspace, actor: Actor) -> list[Step]:
             title=_("Invite people"),
             text=_("They get a link by mail and choose a password themselves."),
             action=_("Invite somebody"),
-            url=reverse("admin:workspaces_invitation_add"),
+            url=reverse("workspaces:invite", args=[workspace.slug]),
             is_done=Membership.objects.for_workspace(workspace).order_by()[:2].count() > 1
             or Invitation.objects.for_workspace(workspace).exists(),
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from workspaces import views
+from workspaces import people, views
 
 app_name = "workspaces"
 urlpatterns = [
@@ -15,5 +15,11 @@ urlpatterns = [
     path("invitations/<str:token>/", views.open_invitation, name="invitation"),
     path("account/tokens/", views.tokens, name="tokens"),
     path("account/tokens/<uuid:token_id>/revoke/", views.revoke, name="revoke_token"),
+    path("w/<slug:workspace_slug>/people/invite/", people.invite, name="invite"),
+    path(
+        "w/<slug:workspace_slug>/people/invitations/<uuid:invitation_id>/<slug:verb>/",
+        people.change_invitation,
+        name="invitation_change",
+    ),
     path("w/<slug:workspace_slug>/admin/", views.open_admin, name="open_admin"),
 ]

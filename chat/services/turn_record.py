@@ -15,7 +15,7 @@ from audit.services import EntryDraft, record
 from chat.engine.context_window import Window, fit
 from chat.engine.history import history_of, read_past
 from chat.engine.prompting import native_messages, with_instructions
-from chat.models import Message, ToolCall, Turn
+from chat.models import BudVersion, Message, ToolCall, Turn
 from chat.providers.choosing import provider_of
 from chat.providers.known_models import known_facts
 from chat.toolset import resolve_toolset
@@ -168,12 +168,12 @@ def _contents_of(turn: Turn) -> Contents:
         answer=answer,
         prompt=shown[::-1],
         left_out=len(messages) - len(shown),
-        is_bud_changed=turn.conversation.bud.updated_at > turn.created_at,
+        is_bud_changed=_instructions_of(turn)[1],
     )
 
 
 def prompt_of(turn: Turn) -> list[SentMessage]:
-    """Build a turn's prompt again from what is stored: what was said then, with today's instructions."""
+    """Build a turn's prompt again from what is stored: what was said, and the bud's instructions of then."""
     bud, conversation = turn.conversation.bud, turn.conversation
     toolset = resolve_toolset(bud, conversation)
     facts = known_facts(turn.workspace_id, provider_of(conversation))
@@ -184,8 +184,19 @@ def prompt_of(turn: Turn) -> list[SentMessage]:
     )
     history = history_of(read_past(turn), turn, attached_characters=window.attached_characters)
     fitted = fit(history.turns, window, fixed=0)
-    prompt = with_instructions(bud.system_prompt, toolset.instructions)
+    prompt = with_instructions(_instructions_of(turn)[0], toolset.instructions)
     return [_sent(message) for message in native_messages(prompt, fitted.turns, {})]
+
+
+def _instructions_of(turn: Turn) -> tuple[str, bool]:
+    """Give a bud's instructions at the time of a turn, and whether they may have been others."""
+    bud = turn.conversation.bud
+    versions = BudVersion.objects.for_workspace(turn.workspace_id).filter(bud=bud)
+    # The first one that is kept is as the bud was before it was first changed.
+    then = versions.filter(created_at__lte=turn.created_at).first() or versions.last()
+    if then is None:
+        return bud.system_prompt, bud.updated_at > turn.created_at
+    return str(then.values.get("system_prompt", "")), False
 
 
 def _sent(message: Mapping[str, Any]) -> SentMessage:

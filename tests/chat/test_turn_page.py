@@ -8,6 +8,7 @@ from django.utils import timezone
 from audit.actions import Action
 from audit.models import AuditEntry
 from chat.models import Conversation
+from chat.services.buds import update_bud
 from chat.services.conversations import erase_conversation
 from chat.services.turn_record import read_turn
 from tests.chat.conftest import Chat
@@ -38,6 +39,19 @@ def test_a_turn_shows_question_prompt_times_and_calls(chat: Chat) -> None:
     call = chat.calls()[0]
     assert f"audit/calls/{call.pk}/" in page.content.decode()
     assert opened(chat) == 1
+
+
+def test_the_prompt_has_the_instructions_of_then(chat: Chat) -> None:
+    """REL-444: as the bud's versions keep them."""
+    actor = chat.tenant.actor("admin")
+    bud = update_bud(bud=chat.bud, actor=actor, values={"system_prompt": "Be kind"})
+    chat.model.say("Hello")
+    turn = chat.ask()
+    update_bud(bud=bud, actor=actor, values={"system_prompt": "Be strict"})
+    page = chat.tenant.client("auditor").get(where(chat, turn.pk))
+    contents = page.context["found"].contents
+    assert contents.prompt[0].text == "Be kind"
+    assert not contents.is_bud_changed
 
 
 def test_only_auditors_read_what_was_said_in_others_turns(chat: Chat) -> None:

@@ -565,6 +565,20 @@ SAMPLES: dict[str, Sample] = {
         ids=_in_workspace(instance_id="klavis_instance", rule_id="action_rule"), reads=False
     ),
     "chat:home": Sample(ids=_slug, writes_on_get=_SESSION),
+    "workspaces:invite": Sample(
+        ids=_slug, bodies=(lambda _: {"people": "new@example.org", "role": "member"},)
+    ),
+    "workspaces:invitation_change": Sample(
+        ids=lambda side: {
+            **_slug(side),
+            "invitation_id": side["invitation"].pk,
+            "verb": "resend",
+        },
+        reads=False,
+    ),
+    "api:invitations-list": Sample(bodies=(lambda _: {"people": [{"email": "new@example.org"}]},)),
+    "api:invitations-detail": Sample(ids=_pk("invitation")),
+    "api:invitations-resend": Sample(ids=_pk("invitation"), reads=False),
     "chat:buds": _page,
     "chat:bud_new": Sample(ids=_slug, bodies=(_bud_form,), writes_on_get=_SESSION),
     "chat:bud_test": Sample(ids=_slug, bodies=(_bud_form,), reads=False),

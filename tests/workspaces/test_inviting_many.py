@@ -1,0 +1,145 @@
+"""Inviting many people at once, sending again, and the same over REST."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.test import override_settings
+
+from tests.factories import Tenant, TwoTenants
+from workspaces.actors import Role
+from workspaces.errors import InvalidInput
+from workspaces.inviting import MOST, Invitee, read_invitees
+from workspaces.models import Invitation
+
+pytestmark = pytest.mark.django_db
+
+
+def page(tenant: Tenant) -> str:
+    return f"/w/{tenant.workspace.slug}/people/invite/"
+
+
+def invited(tenant: Tenant) -> list[tuple[str, str]]:
+    rows = Invitation.objects.for_workspace(tenant.workspace).filter(revoked_at=None)
+    return sorted(rows.values_list("email", "role"))
+
+
+def test_a_list_names_addresses_and_other_roles() -> None:
+    """REL-451: a line each, or CSV with a heading, also as spreadsheets write it."""
+    text = 'E-mail;Role\nAda@example.org\n\n"bob@example.org";admin\n'
+    assert read_invitees(text, role=Role.MEMBER) == [
+        Invitee(line=2, email="ada@example.org", role=Role.MEMBER),
+        Invitee(line=4, email="bob@example.org", role=Role.ADMIN),
+    ]
+
+
+def test_many_are_invited_with_a_link_each(tenant: Tenant) -> None:
+    """REL-451."""
+    client = tenant.client("admin")
+    answer = client.post(
+        page(tenant), {"people": "ada@example.org\nbob@example.org, admin", "role": "member"}
+    )
+    assert answer.status_code in {200, 302}
+    assert invited(tenant) == [("ada@example.org", "member"), ("bob@example.org", "admin")]
+    links = [one.link for one in answer.context["links"]] if answer.status_code == 200 else []
+    assert len(links) + len(mail.outbox) == 2
+    assert len(set(links)) == len(links)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("ada@example.org\nnonsense", "line 2"),
+        ("ada@example.org\nADA@example.org", "line 2"),
+        ("ada@example.org, king", "line 1"),
+        ("ada@example.org, member, more", "line 1"),
+        ("{member}", "line 1"),
+        ("\n\n", "people"),
+        ("\n".join(f"p{n}@example.org" for n in range(10_000)), "people"),
+        ('"ada@example.org', "people"),
+    ],
+)
+def test_one_faulty_line_invites_nobody(tenant: Tenant, text: str, place: str) -> None:
+    """REL-451: each fault is told with its line, and what was typed stays."""
+    text = text.format(member=tenant.member.email)
+    answer = tenant.client("admin").post(page(tenant), {"people": text, "role": "member"})
+    assert answer.status_code == 422
+    assert place in answer.context["faults"]
+    assert invited(tenant) == []
+    assert answer.context["text"] == text
+
+
+def test_more_than_the_limit_are_refused_by_number(tenant: Tenant) -> None:
+    """REL-451."""
+    head = {"X-Workspace": tenant.workspace.slug}
+    people = [{"email": f"p{n}@example.org"} for n in range(MOST + 1)]
+    answer = tenant.client("admin").post(
+        "/api/invitations/",
+        data=json.dumps({"people": people}),
+        content_type="application/json",
+        headers=head,
+    )
+    assert answer.status_code == 422
+    assert invited(tenant) == []
+
+
+def test_nobody_invites_above_themselves(tenant: Tenant) -> None:
+    """SEC-353: a list with one role too high invites nobody, and a member opens no page."""
+    text = "ada@example.org\nbob@example.org, owner"
+    answer = tenant.client("admin").post(page(tenant), {"people": text, "role": "member"})
+    assert answer.status_code == 422
+    assert invited(tenant) == []
+    assert tenant.client("member").get(page(tenant)).status_code == 403
+
+
+def test_sending_again_ends_the_old_link(two_workspaces: TwoTenants) -> None:
+    """REL-451, SEC-353: only of one's own workspace."""
+    tenant, other = two_workspaces.a, two_workspaces.b
+    client = tenant.client("admin")
+    client.post(page(tenant), {"people": "ada@example.org", "role": "member"})
+    old = Invitation.objects.for_workspace(tenant.workspace).get()
+    where = f"/w/{tenant.workspace.slug}/people/invitations/{old.pk}/resend/"
+    assert client.post(where).status_code == 302
+    rows = Invitation.objects.for_workspace(tenant.workspace)
+    assert rows.filter(revoked_at=None).exclude(pk=old.pk).count() == 1
+    assert rows.get(pk=old.pk).revoked_at is not None
+    foreign = f"/w/{other.workspace.slug}/people/invitations/{old.pk}/resend/"
+    assert other.client("admin").post(foreign).status_code == 404
+
+
+@override_settings(EMAIL_BACKEND="django.core.mail.backends.locmem.EmailBackend")
+def test_programs_invite_send_again_and_revoke(tenant: Tenant) -> None:
+    """REL-451."""
+    client, head = tenant.client("admin"), {"X-Workspace": tenant.workspace.slug}
+
+    def post(path: str, body: Any = None) -> Any:
+        return client.post(
+            f"/api/invitations/{path}",
+            data=json.dumps(body or {}),
+            content_type="application/json",
+            headers=head,
+        )
+
+    made = post("", {"people": [{"email": "Ada@example.org", "role": "admin"}]})
+    assert made.status_code == 201
+    [sent] = made.json()
+    assert (sent["invitation"]["email"], sent["fault"]) == ("ada@example.org", "")
+    pk = sent["invitation"]["id"]
+    [again] = post(f"{pk}/resend/").json()
+    assert again["invitation"]["id"] != pk
+    gone = client.delete(f"/api/invitations/{again['invitation']['id']}/", headers=head)
+    assert gone.status_code == 204
+    assert invited(tenant) == []
+    listed = client.get("/api/invitations/", headers=head).json()["results"]
+    assert len(listed) == 2
+    assert tenant.client("member").get("/api/invitations/", headers=head).status_code == 403
+
+
+def test_a_role_that_is_none_is_refused_at_its_field() -> None:
+    """REL-451."""
+    with pytest.raises(InvalidInput) as raised:
+        read_invitees("ada@example.org, boss", role=Role.MEMBER)
+    assert "member" in raised.value.fields["line 1"][0]
