@@ -214,6 +214,29 @@ class Rating(StrEnum):
     BAD = "bad"
 
 
+class FolderColour(StrEnum):
+    """The charts' colours, which stay apart for most kinds of colour blindness."""
+
+    GREEN = "green"
+    BLUE = "blue"
+    YELLOW = "yellow"
+    RED = "red"
+    PURPLE = "purple"
+    TEAL = "teal"
+    LIME = "lime"
+    PINK = "pink"
+
+
+class BulkChange(StrEnum):
+    """What is done with several conversations at once."""
+
+    ARCHIVE = "archive"
+    UNARCHIVE = "unarchive"
+    MOVE = "move"
+    DELETE = "delete"
+    RESTORE = "restore"
+
+
 class Wish(StrEnum):
     """How an answer that is written again shall differ from the one before."""
 

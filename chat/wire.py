@@ -49,6 +49,7 @@ def conversation_json(conversation: Conversation, *, turn_status: str | None) ->
         "title": conversation.title,
         "bud": bud_brief(conversation.bud),
         "chosen_model": chosen_model_json(conversation),
+        "folder_id": _id(conversation.folder_id),
         "is_pinned": conversation.is_pinned,
         "is_archived": conversation.is_archived,
         "deleted_at": moment(conversation.deleted_at),

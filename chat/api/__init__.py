@@ -4,6 +4,7 @@ from chat.api.artifacts import ArtifactViewSet
 from chat.api.audit_turns import AuditTurnViewSet
 from chat.api.buds import BudViewSet
 from chat.api.conversations import ConversationViewSet
+from chat.api.folders import FolderViewSet
 from chat.api.inputs import InputRequestViewSet
 from chat.api.messages import MessageViewSet, QueuedMessageViewSet
 from chat.api.models import ModelViewSet
@@ -17,6 +18,7 @@ routes = [
     ("buds", BudViewSet),
     ("models", ModelViewSet),
     ("conversations", ConversationViewSet),
+    ("folders", FolderViewSet),
     ("messages", MessageViewSet),
     ("queued-messages", QueuedMessageViewSet),
     ("artifacts", ArtifactViewSet),

@@ -23,6 +23,7 @@ from chat.models import Bud, Conversation, Message, Turn
 from chat.models.turns import ACTIVE
 from chat.services.conversations import (
     active_status,
+    change_conversations,
     create_conversation,
     delete_conversation,
     erase_conversation,
@@ -31,11 +32,14 @@ from chat.services.conversations import (
 )
 from chat.services.exports import ExportFormat, export_conversation
 from chat.services.turns import send_or_queue
-from chat.values import WhenBusy
+from chat.values import BulkChange, WhenBusy
 from chat.wire import attachments_of
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
 from workspaces.errors import InvalidInput
 from workspaces.scoping import WorkspaceQuerySet
+
+MOST_AT_ONCE = 100
+"""Conversations of one change."""
 
 
 class ModelInput(serializers.Serializer[Any]):
@@ -61,11 +65,24 @@ class ConversationChanges(serializers.Serializer[Any]):
     is_pinned = serializers.BooleanField(required=False)
     is_archived = serializers.BooleanField(required=False)
     mcp_config_overrides = serializers.DictField(required=False)
+    folder_id = serializers.UUIDField(
+        required=False, allow_null=True, help_text="Null: in no folder."
+    )
     bud_id = serializers.UUIDField(
         required=False, help_text="Who answers from now on, with its own model."
     )
     model = ModelInput(
         required=False, allow_null=True, help_text="Answers from now on; null: the bud's own."
+    )
+
+
+class BulkInput(serializers.Serializer[Any]):
+    ids = serializers.ListField(
+        child=serializers.UUIDField(), min_length=1, max_length=MOST_AT_ONCE
+    )
+    change = serializers.ChoiceField([change.value for change in BulkChange])
+    folder_id = serializers.UUIDField(
+        required=False, allow_null=True, help_text="Of `move`; null: into no folder."
     )
 
 
@@ -119,6 +136,7 @@ class ConversationFilters(RowFilterSet):
     search = django_filters.CharFilter(field_name="title", lookup_expr="icontains")
     archived = django_filters.BooleanFilter(field_name="is_archived")
     bud = django_filters.UUIDFilter(field_name="bud_id")
+    folder = django_filters.UUIDFilter(field_name="folder_id")
 
 
 class ConversationViewSet(
@@ -186,6 +204,21 @@ class ConversationViewSet(
         """Delete a conversation. `restore` brings it back within some days; then it is erased."""
         delete_conversation(conversation=self.get_object(), actor=self.actor)
         return Response(status=204)
+
+    @extend_schema(request=BulkInput, responses=ConversationOutput(many=True), filters=False)
+    @action(detail=False, methods=["post"], pagination_class=None)
+    def bulk(self, request: Request) -> Response:
+        """Archive, unarchive, move, delete or restore up to 100 conversations. If one is not there, nothing is changed."""
+        values = self.read(BulkInput)
+        rows = change_conversations(
+            ids=values["ids"],
+            change=BulkChange(values["change"]),
+            folder_id=values.get("folder_id"),
+            workspace=self.workspace,
+            person=self.person,
+            actor=self.actor,
+        )
+        return Response(ConversationOutput(rows, many=True).data)
 
     @extend_schema(responses=ConversationOutput(many=True), filters=False)
     @action(detail=False, methods=["get"], pagination_class=None)

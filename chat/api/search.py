@@ -11,6 +11,7 @@ from rest_framework.response import Response
 
 from chat.models import Conversation
 from chat.services.search import LONGEST_QUERY, Hit, search
+from chat.services.search_filters import HELP
 from workspaces.api import Scopes, WorkspaceViewSet
 
 
@@ -62,7 +63,12 @@ class SearchViewSet(WorkspaceViewSet):
                 "q",
                 str,
                 required=True,
-                description=f"Words, found by their beginning, and phrases in quotation marks; up to {LONGEST_QUERY} characters.",
+                description=(
+                    f"Words, found by their beginning, and phrases in quotation marks; up to {LONGEST_QUERY} characters."
+                    " Filters narrow them: "
+                    + "; ".join(f"`{name}:` {about}" for name, about in HELP.items())
+                    + ". Days are those of UTC."
+                ),
             )
         ],
         responses=FoundOutput(many=True),

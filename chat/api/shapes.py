@@ -74,6 +74,7 @@ class ConversationOutput(serializers.Serializer[Conversation]):
     chosen_model = ChosenModelOutput(
         allow_null=True, help_text="Answers in place of the bud's own model."
     )
+    folder_id = serializers.UUIDField(allow_null=True)
     is_pinned = serializers.BooleanField()
     is_archived = serializers.BooleanField()
     deleted_at = serializers.DateTimeField(allow_null=True)

@@ -9,6 +9,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from chat.models.buds import Bud, ProviderModel
+from chat.models.folders import Folder
 from chat.values import (
     McpConfigOverrides,
     MessageRole,
@@ -91,6 +92,9 @@ class Conversation(WorkspaceModel):
         editable=False,
         related_name="+",
         help_text=_("Answers in place of the bud's own, as long as the bud lets people choose."),
+    )
+    folder = models.ForeignKey(
+        Folder, on_delete=models.SET_NULL, null=True, editable=False, related_name="+"
     )
     is_pinned = models.BooleanField(default=False)
     is_archived = models.BooleanField(default=False)

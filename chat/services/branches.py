@@ -190,6 +190,7 @@ def _fork(
         forked_from=old.pk,
         mcp_config_overrides=old.mcp_config_overrides,
         chosen_model_id=old.chosen_model_id,
+        folder_id=old.folder_id,
         has_files=old.has_files,
     )
     messages = _copy_path(path, new)

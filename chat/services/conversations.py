@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
@@ -14,13 +16,13 @@ from django.db import IntegrityError, transaction
 from chat.artifacts.services import forget_contents
 from chat.engine import runner
 from chat.engine.endings import end_turn
-from chat.models import Bud, Conversation, QueuedMessage, Turn
+from chat.models import Bud, Conversation, Folder, QueuedMessage, Turn
 from chat.models.turns import ACTIVE
 from chat.recording import Changes, changing
 from chat.services.buds import check_servers
 from chat.services.models import choose_model
 from chat.services.turns import check_client_id, check_same, digest_of
-from chat.values import McpConfigOverrides, TitleSource, TurnStatus, parse_value
+from chat.values import BulkChange, McpConfigOverrides, TitleSource, TurnStatus, parse_value
 from mcp_servers.client.inputs import InputKind
 from mcp_servers.models import InputRequest, InputStatus, McpServer, ToolPermission
 from mcp_servers.registry import elicitation
@@ -29,7 +31,7 @@ from workspaces.actors import Actor, Source
 from workspaces.announcements import Announcement, announce
 from workspaces.database import database_now
 from workspaces.errors import Conflict, DomainError, InvalidInput, NotFound
-from workspaces.models import User
+from workspaces.models import User, Workspace
 from workspaces.roles import Permission, require
 
 logger = logging.getLogger(__name__)
@@ -118,10 +120,11 @@ def update_conversation(
 
     Args:
         bud: who answers from now on. It answers with its own model, unless one is chosen with it.
-        more: `model`, the provider and name of the model that answers from now on; None: the bud's own.
+        more: `model`, the provider and name of the model that answers from now on; None: the bud's own. `folder_id`,
+            where it is sorted into; None: no folder.
 
     Raises:
-        InvalidInput: the bud is archived, or there is no such server or model.
+        InvalidInput: the bud is archived, or there is no such server, model or folder.
         Conflict: another bud or model is chosen while an answer is being written.
     """
     require(actor, Permission.USE_CHAT, workspace_id=conversation.workspace_id)
@@ -136,6 +139,8 @@ def update_conversation(
             row.is_archived = is_archived
         if mcp_config_overrides is not None:
             _set_overrides(row, mcp_config_overrides)
+        if "folder_id" in more:
+            row.folder = find_folder(row, more["folder_id"])
         status = active_status(row)
         if bud is not None or "model" in more:
             _set_bud_and_model(row, bud, more)
@@ -148,6 +153,7 @@ def update_conversation(
                 "is_pinned",
                 "is_archived",
                 "mcp_config_overrides",
+                "folder",
                 "bud",
                 "chosen_model",
                 "updated_at",
@@ -155,6 +161,60 @@ def update_conversation(
         )
         changes.conversation_row(turn_status=status)
     return row
+
+
+def find_folder(row: Conversation, folder_id: UUID | None) -> Folder | None:
+    """A folder of the conversation's owner; None: none is wanted.
+
+    Raises:
+        InvalidInput: there is no such folder.
+    """
+    if folder_id is None:
+        return None
+    mine = Folder.objects.for_workspace(row.workspace_id).filter(owner_id=row.owner_id)
+    folder: Folder | None = mine.find(folder_id)
+    if folder is None:
+        raise InvalidInput(fields={"folder_id": ["You have no such folder."]})
+    return folder
+
+
+def change_conversations(
+    *,
+    ids: Sequence[UUID],
+    change: BulkChange,
+    workspace: Workspace,
+    person: User,
+    actor: Actor,
+    folder_id: UUID | None = None,
+) -> list[Conversation]:
+    """Do one thing with several of a person's conversations, each in a transaction of its own.
+
+    Raises:
+        InvalidInput: one of them, or the folder, is not there; then nothing is changed.
+    """
+    require(actor, Permission.USE_CHAT, workspace_id=workspace.pk)
+    rows = Conversation.objects.for_workspace(workspace)
+    is_restored = change is BulkChange.RESTORE
+    mine = rows.deleted_by(person) if is_restored else rows.filter(owner=person, deleted_at=None)
+    found = {row.pk: row for row in mine.filter(pk__in=ids).select_related("bud", "chosen_model")}
+    if len(found) != len(set(ids)):
+        raise InvalidInput(fields={"ids": ["One of these conversations is not there any more."]})
+    if change is BulkChange.MOVE and found:
+        find_folder(next(iter(found.values())), folder_id)
+    changed = []
+    for pk in dict.fromkeys(ids):
+        row = found[pk]
+        if change is BulkChange.DELETE:
+            delete_conversation(conversation=row, actor=actor)
+        elif is_restored:
+            row = restore_conversation(conversation=row, actor=actor)
+        elif change is BulkChange.MOVE:
+            row = update_conversation(conversation=row, actor=actor, folder_id=folder_id)
+        else:
+            is_archived = change is BulkChange.ARCHIVE
+            row = update_conversation(conversation=row, actor=actor, is_archived=is_archived)
+        changed.append(row)
+    return changed
 
 
 def _set_overrides(row: Conversation, given: dict[str, Any]) -> None:

@@ -1,7 +1,7 @@
 """Search in a person's own conversations: titles, what was said, and names of files.
 
 Words are found by their beginning, phrases in quotation marks as they stand. On PostgreSQL an index of words finds them,
-on SQLite FTS5 (`chat/sql/message_search`).
+on SQLite FTS5 (`chat/sql/message_search`). Filters narrow what is looked through (`search_filters`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import connection
+from django.db.models import Exists, OuterRef, Q
 
-from chat.models import Artifact, Conversation, Message
+from chat.models import Artifact, Attachment, Conversation, Message, ToolCall
+from chat.services.search_filters import Filters, read_filters
 from chat.values import MessageStatus
 from mcp_servers.client.hidden_text import show_hidden
 from workspaces.errors import InvalidInput
@@ -54,42 +56,59 @@ def search(*, workspace: Workspace, person: User, query: str) -> list[Hit]:
 
     A conversation in which a message was found is not found by its title once more.
 
+    Filters without words find conversations, with `has:file` files, and with `tool:` the answers that called it.
+
     Raises:
-        InvalidInput: the query is too long.
+        InvalidInput: the query is too long, or a filter of it cannot be read.
     """
     if len(query) > LONGEST_QUERY:
         raise InvalidInput(fields={"q": [f"At most {LONGEST_QUERY} characters."]})
+    filters, words = read_filters(query, workspace=workspace, person=person)
     parts = [
-        _Part(phrase or word, bool(phrase)) for phrase, word in _PARTS.findall(query)[:MOST_WORDS]
+        _Part(phrase or word, bool(phrase)) for phrase, word in _PARTS.findall(words)[:MOST_WORDS]
     ]
     parts = [part for part in parts if re.search(r"\w", part.text)]
-    if not parts:
+    if not parts and not filters:
         return []
-    said = list(_messages(workspace, person, parts))
+    said = list(_messages(workspace, person, parts, filters)) if parts or filters.tool else []
     told = {hit.conversation.pk for hit in said}
-    titled = [hit for hit in _titles(workspace, person, parts) if hit.conversation.pk not in told]
-    return [*titled, *_files(workspace, person, parts), *said][: 2 * MOST_HITS]
+    titles = _titles(workspace, person, parts, filters)
+    titled = [hit for hit in titles if hit.conversation.pk not in told]
+    # A file belongs to no call.
+    files = [] if filters.tool or not (parts or filters.has_file) else _files
+    found = list(files(workspace, person, parts, filters)) if files else []
+    return [*titled, *found, *said][: 2 * MOST_HITS]
 
 
-def _titles(workspace: Workspace, person: User, parts: list[_Part]) -> Iterator[Hit]:
+def _titles(
+    workspace: Workspace, person: User, parts: list[_Part], filters: Filters
+) -> Iterator[Hit]:
     rows: Any = _own(Conversation.objects.for_workspace(workspace), owner=person, deleted_at=None)
-    rows = rows.filter(bud__is_draft=False)
+    rows = _narrowed(rows, filters, conversation="", at="last_message_at")
     for part in parts:
         rows = rows.filter(title__icontains=part.text)
-    for row in rows.select_related("bud").order_by("-last_message_at", "-id")[:10]:
+    if filters.has_file:
+        rows = rows.filter(has_files=True)
+    if filters.tool:
+        rows = rows.filter(Exists(_calls(workspace, filters, turn__conversation=OuterRef("pk"))))
+    most = 10 if parts else MOST_HITS
+    for row in rows.select_related("bud").order_by("-last_message_at", "-id")[:most]:
         yield Hit(conversation=row, excerpt=_excerpt(row.title, parts), at=row.last_message_at)
 
 
-def _files(workspace: Workspace, person: User, parts: list[_Part]) -> Iterator[Hit]:
+def _files(
+    workspace: Workspace, person: User, parts: list[_Part], filters: Filters
+) -> Iterator[Hit]:
     rows: Any = _own(
         Artifact.objects.for_workspace(workspace),
         conversation__owner=person,
         conversation__deleted_at=None,
     )
-    rows = rows.filter(is_deleted=False, conversation__bud__is_draft=False)
+    rows = _narrowed(rows.filter(is_deleted=False), filters, at="updated_at")
     for part in parts:
         rows = rows.filter(name__icontains=part.text)
-    for row in rows.select_related("conversation__bud").order_by("-id")[:10]:
+    most = 10 if parts else MOST_HITS
+    for row in rows.select_related("conversation__bud").order_by("-id")[:most]:
         yield Hit(
             conversation=row.conversation,
             excerpt=_excerpt(row.name, parts),
@@ -98,21 +117,30 @@ def _files(workspace: Workspace, person: User, parts: list[_Part]) -> Iterator[H
         )
 
 
-def _messages(workspace: Workspace, person: User, parts: list[_Part]) -> Iterator[Hit]:
+def _messages(
+    workspace: Workspace, person: User, parts: list[_Part], filters: Filters
+) -> Iterator[Hit]:
     rows: Any = _own(
         Message.objects.for_workspace(workspace),
         conversation__owner=person,
         conversation__deleted_at=None,
     )
-    rows = rows.exclude(status=MessageStatus.STREAMING.value)
-    rows = rows.filter(conversation__bud__is_draft=False)
-    if connection.vendor == "postgresql":
+    rows = _narrowed(rows.exclude(status=MessageStatus.STREAMING.value), filters, at="created_at")
+    if filters.has_file:
+        attached = Attachment.objects.for_workspace(workspace).filter(version__isnull=False)
+        rows = rows.filter(Exists(attached.filter(message=OuterRef("pk"))))
+    if filters.tool:
+        rows = rows.filter(Exists(_calls(workspace, filters, message=OuterRef("pk"))))
+    if not parts:
+        wanted = ""
+    elif connection.vendor == "postgresql":
         where = "chat_message.status <> 'streaming' AND to_tsvector('simple', chat_message.text) @@ to_tsquery('simple', %s)"
         wanted = " & ".join(_tsquery(parts))
     else:
         where = "chat_message.rowid IN (SELECT rowid FROM chat_message_words WHERE chat_message_words MATCH %s)"
         wanted = " ".join(_fts5(parts))
-    rows = rows.extra(where=[where], params=[wanted])  # noqa: S610  the query is a parameter
+    if parts:
+        rows = rows.extra(where=[where], params=[wanted])  # noqa: S610  the query is a parameter
     found = rows.select_related("conversation__bud").order_by("-id")
     for row in found.only("text", "created_at", "workspace_id", "conversation")[:MOST_HITS]:
         yield Hit(
@@ -121,6 +149,33 @@ def _messages(workspace: Workspace, person: User, parts: list[_Part]) -> Iterato
             at=row.created_at,
             message_id=row.pk,
         )
+
+
+def _narrowed(rows: Any, filters: Filters, *, at: str, conversation: str = "conversation__") -> Any:
+    """Rows of the wanted conversations and times; what was only tried in a bud's editor is not among them."""
+    wanted: dict[str, Any] = {f"{conversation}bud__is_draft": False}
+    if filters.bud_id is not None:
+        wanted[f"{conversation}bud_id"] = filters.bud_id
+    if filters.folder_id is not None:
+        wanted[f"{conversation}folder_id"] = filters.folder_id
+    if filters.is_archived:
+        wanted[f"{conversation}is_archived"] = True
+    if filters.is_pinned:
+        wanted[f"{conversation}is_pinned"] = True
+    if filters.before is not None:
+        wanted[f"{at}__lt"] = filters.before
+    if filters.after is not None:
+        wanted[f"{at}__gte"] = filters.after
+    return rows.filter(**wanted)
+
+
+def _calls(workspace: Workspace, filters: Filters, **of: Any) -> Any:
+    """Calls of the wanted tool, by its name alone or with its server's."""
+    server, dot, tool = filters.tool.rpartition(".")
+    named = Q(tool_name__iexact=filters.tool) | Q(builtin__iexact=filters.tool)
+    if dot:
+        named |= Q(server_name__iexact=server, tool_name__iexact=tool)
+    return ToolCall.objects.for_workspace(workspace).filter(named, **of)
 
 
 def _own(rows: Any, **owner: User | None) -> Any:
@@ -144,7 +199,8 @@ def _fts5(parts: Iterable[_Part]) -> Iterator[str]:
 def _excerpt(text: str, parts: list[_Part]) -> tuple[tuple[str, bool], ...]:
     """The text around the first match, cut into pieces."""
     flat = " ".join(show_hidden(text).split())
-    pattern = re.compile("|".join(re.escape(" ".join(part.text.split())) for part in parts), re.I)
+    wanted = "|".join(re.escape(" ".join(part.text.split())) for part in parts)
+    pattern = re.compile(wanted or r"(?!)", re.I)  # without words nothing is marked
     first = pattern.search(flat)
     at = first.start() if first else 0
     start = flat.rfind(" ", 0, at - _AROUND) + 1 if at > _AROUND else 0

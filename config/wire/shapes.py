@@ -23,6 +23,7 @@ _REST_OF_THE_WEB_APP: Final = (
     "ResourceOutput",
     "OlderOutput",
     "FoundOutput",
+    "FolderOutput",
     "PromptOutput",
     "FilledPromptOutput",
     "ServersOutput",

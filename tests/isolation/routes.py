@@ -274,7 +274,13 @@ SAMPLES: dict[str, Sample] = {
     "api:conversations-list": Sample(bodies=(_body(bud_id="bud"), _new_conversation)),
     "api:conversations-detail": Sample(
         ids=_pk("conversation"),
-        bodies=(_body(title="=renamed"), _overrides, _body(bud_id="bud"), _model),
+        bodies=(
+            _body(title="=renamed"),
+            _overrides,
+            _body(bud_id="bud"),
+            _model,
+            _body(folder_id="folder"),
+        ),
     ),
     "api:conversations-messages": Sample(
         ids=_pk("conversation"), bodies=(_body(client_id="=c", text="=hello"),)
@@ -324,6 +330,19 @@ SAMPLES: dict[str, Sample] = {
     "api:webhooks-renew-secret": Sample(ids=_pk("webhook"), reads=False),
     "api:webhooks-test": Sample(ids=_pk("webhook"), reads=False),
     "api:webhooks-deliveries": Sample(ids=_pk("webhook")),
+    "api:folders-list": Sample(bodies=(_body(name="=plans"),)),
+    "api:folders-detail": Sample(ids=_pk("folder"), bodies=(_body(name="=plans"),)),
+    "api:conversations-bulk": Sample(
+        bodies=(
+            lambda side: {"ids": [str(side["conversation"].pk)], "change": "archive"},
+            lambda side: {
+                "ids": [str(side["conversation"].pk)],
+                "change": "move",
+                "folder_id": str(side["folder"].pk),
+            },
+        ),
+        reads=False,
+    ),
     "api:turns-regenerate": Sample(
         ids=_pk("turn"),
         bodies=(_body(client_id="=r"), lambda side: {"client_id": "m", **_model(side)}),

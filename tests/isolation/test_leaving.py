@@ -51,6 +51,7 @@ KEPT = {
     "mcp_servers.TraceMessage": "what happened",
     "chat.Bud": "what the person made",
     "chat.Conversation": "what the person made",
+    "chat.Folder": "what the person made",
     "chat.ArtifactVersion": "what the person made",
 }
 _PERSON = re.compile(r"(user|owner|person|actor|requester|approver|made_by|asked_by|signed_by)_id")

@@ -44,6 +44,7 @@ from chat.models import (
     BudVersion,
     Conversation,
     FileReading,
+    Folder,
     Message,
     ModelProvider,
     ProviderModel,
@@ -191,8 +192,9 @@ def make_side(slug: str, text: str) -> Side:
         made_by=f"{text} maker",
         note=f"{text} note",
     )
+    folder = Folder.objects.create(workspace=workspace, owner=member, name=f"{text} folder")
     conversation = Conversation.objects.create(
-        workspace=workspace, owner=member, bud=bud, title=f"{text} conversation"
+        workspace=workspace, owner=member, bud=bud, title=f"{text} conversation", folder=folder
     )
     message = Message.objects.create(
         workspace=workspace,
@@ -574,6 +576,7 @@ def make_side(slug: str, text: str) -> Side:
             "webhook": webhook,
             "delivery": delivery,
             "bud": bud,
+            "folder": folder,
             "conversation": conversation,
             "message": message,
             "turn": turn,

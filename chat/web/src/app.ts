@@ -41,7 +41,7 @@ export const toasts = signal<Toast[]>([]);
 let toastCounter = 0;
 
 /** How long one can take back what was archived or deleted. */
-const UNDO_MS = 30_000;
+export const UNDO_MS = 30_000;
 
 export function toast(
   text: string,
@@ -108,6 +108,8 @@ export const list = signal<Conversation[] | null>(null);
 export const listProblem = signal<string | null>(null);
 export const listNext = signal<string | null>(null);
 export const showsArchived = signal(false);
+/** The folder whose chats are listed; null: all. */
+export const openFolder = signal<string | null>(null);
 
 export async function loadBuds(): Promise<void> {
   try {
@@ -127,7 +129,7 @@ export async function loadList(): Promise<void> {
   listRequest += 1;
   const mine = listRequest;
   try {
-    const page = await api.conversations({ archived: showsArchived.value });
+    const page = await api.conversations({ archived: showsArchived.value, folder: openFolder.value });
     if (mine !== listRequest) return;
     batch(() => {
       list.value = page.results;
@@ -156,6 +158,16 @@ export async function loadMore(): Promise<void> {
 export function setShowsArchived(value: boolean): void {
   batch(() => {
     showsArchived.value = value;
+    openFolder.value = null;
+    list.value = null;
+  });
+  void loadList();
+}
+
+export function setOpenFolder(id: string | null): void {
+  batch(() => {
+    openFolder.value = id;
+    showsArchived.value = false;
     list.value = null;
   });
   void loadList();
@@ -179,7 +191,9 @@ export function placeInList(row: Conversation): void {
       list.value?.find((other) => other.id === row.id),
     );
   });
-  list.value = row.is_archived === showsArchived.value ? [row, ...others] : others;
+  const isListed =
+    row.is_archived === showsArchived.value && (!openFolder.value || row.folder_id === openFolder.value);
+  list.value = isListed ? [row, ...others] : others;
 }
 
 export async function refreshConversation(id: string): Promise<void> {
@@ -190,14 +204,14 @@ export async function refreshConversation(id: string): Promise<void> {
   }
 }
 
-function forget(id: string): void {
+export function forget(id: string): void {
   if (list.value) list.value = list.value.filter((row) => row.id !== id);
   if (place.value === id) go(home, { replace: true });
 }
 
 export async function changeConversation(
   id: string,
-  change: Partial<Pick<Conversation, "title" | "is_pinned" | "is_archived">>,
+  change: Partial<Pick<Conversation, "title" | "is_pinned" | "is_archived" | "folder_id">>,
 ): Promise<void> {
   try {
     placeInList(await api.changeConversation(id, change));

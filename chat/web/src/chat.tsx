@@ -6,19 +6,28 @@ import { DropArea } from "./artifacts/button";
 import { FilesSide } from "./artifacts/side";
 import { chooser } from "./chat/choice";
 import { ChooserDialog } from "./chat/chooser";
-import { ConversationView } from "./chat/conversation";
 import { Home } from "./home/home";
 import { HelpDialog, installShortcuts, isHelpOpen, isSearchOpen } from "./shortcuts";
 import { ConversationDialogs } from "./sidebar/row";
-import { SearchDialog } from "./sidebar/search";
 import { Sidebar } from "./sidebar/sidebar";
 import t from "./texts/shell";
 import { ConnectionBanner } from "./ui/banner";
+import { later } from "./ui/later";
 import { askBeforeLeaving, LeavingDialog } from "./ui/leaving";
 import { Toasts } from "./ui/toasts";
-import { WaitingDialog } from "./waiting/dialog";
 import { isWaitingOpen } from "./waiting/state";
 import { watchWaiting } from "./waiting/watch";
+
+const loadConversation = () => import("./chat/conversation").then((module) => module.ConversationView);
+const ConversationView = later(loadConversation);
+// Whoever moves or types is about to open one.
+if (place.value) void loadConversation();
+else
+  for (const sign of ["pointermove", "pointerdown", "keydown"])
+    addEventListener(sign, loadConversation, { once: true });
+
+const WaitingDialog = later(() => import("./waiting/dialog").then((module) => module.WaitingDialog));
+const SearchDialog = later(() => import("./sidebar/search").then((module) => module.SearchDialog));
 
 function App() {
   const id = place.value;

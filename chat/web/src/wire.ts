@@ -664,6 +664,7 @@ export interface Conversation {
   bud: BudBrief;
   /** Answers in place of the bud's own model. */
   chosen_model: ChosenModel | null;
+  folder_id: string | null;
   is_pinned: boolean;
   is_archived: boolean;
   deleted_at: string | null;
@@ -709,6 +710,13 @@ export interface FilledPrompt {
   description: string;
   messages: PromptMessage[];
   warnings: string[];
+}
+
+/** A folder; `GET /api/conversations/?folder=` lists what is in it. */
+export interface Folder {
+  id: string;
+  name: string;
+  colour: "green" | "blue" | "yellow" | "red" | "purple" | "teal" | "lime" | "pink";
 }
 
 /** A place where something was found: in a message, in a file's name, or in a conversation's title. */

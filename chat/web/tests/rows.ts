@@ -9,6 +9,7 @@ export function conversation(over: Partial<Conversation> = {}): Conversation {
     title: "Orders",
     chosen_model: null,
     bud: { id: "b1", slug: "clerk", name: "Clerk", avatar: "🌿" },
+    folder_id: null,
     is_pinned: false,
     is_archived: false,
     deleted_at: null,

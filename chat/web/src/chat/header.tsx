@@ -3,7 +3,7 @@ import { isSidebarOpen } from "../app";
 import home from "../texts/home";
 import shell from "../texts/shell";
 import { Icon } from "../ui/icon";
-import { WaitingButton } from "../waiting/dialog";
+import { WaitingButton } from "../waiting/button";
 
 export function DemoLabel() {
   return (

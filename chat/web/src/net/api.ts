@@ -5,6 +5,7 @@ import type {
   ChosenModel,
   Conversation,
   FilledPrompt,
+  Folder,
   Found,
   McpConfigOverrides,
   Model,
@@ -66,6 +67,9 @@ export interface ConversationChoice {
   mcp_config_overrides: McpConfigOverrides;
 }
 
+export type BulkChange = "archive" | "unarchive" | "move" | "delete" | "restore";
+export type FolderColour = Folder["colour"];
+
 export interface Suggestion {
   kind: "prompt" | "resource";
   /** The prompt or the template. */
@@ -77,7 +81,17 @@ export interface Suggestion {
 
 export interface Api {
   buds(): Promise<Bud[]>;
-  conversations(query?: { search?: string; archived?: boolean; page?: string }): Promise<Page<Conversation>>;
+  conversations(query?: {
+    archived?: boolean;
+    folder?: string | null;
+    page?: string;
+  }): Promise<Page<Conversation>>;
+  /** One thing done with several conversations. */
+  bulk(ids: readonly string[], change: BulkChange, folderId?: string | null): Promise<Conversation[]>;
+  folders(): Promise<Folder[]>;
+  createFolder(name: string, colour: FolderColour): Promise<Folder>;
+  changeFolder(id: string, change: Partial<Pick<Folder, "name" | "colour">>): Promise<Folder>;
+  deleteFolder(id: string): Promise<void>;
   conversation(id: string): Promise<Conversation>;
   startConversation(budId: string, key: string, choice: Partial<ConversationChoice>): Promise<Conversation>;
   models(): Promise<Model[]>;
@@ -92,7 +106,7 @@ export interface Api {
   fork(messageId: string, clientId: string): Promise<Conversation>;
   changeConversation(
     id: string,
-    change: Partial<Pick<Conversation, "title" | "is_pinned" | "is_archived">> & {
+    change: Partial<Pick<Conversation, "title" | "is_pinned" | "is_archived" | "folder_id">> & {
       mcp_config_overrides?: McpConfigOverrides;
       bud_id?: string;
       model?: ChosenModel | null;
@@ -154,13 +168,23 @@ export function createApi(base: string, csrfToken: string, workspaceSlug: string
 
   return {
     buds: () => all<Bud>("buds/"),
-    conversations({ search, archived, page } = {}) {
+    conversations({ archived, folder, page } = {}) {
       if (page) return call("GET", pathOf(page));
       const query = new URLSearchParams();
-      if (search) query.set("search", search);
+      if (folder) query.set("folder", folder);
       query.set("archived", archived ? "true" : "false");
       return call("GET", `conversations/?${query}`);
     },
+    bulk: (ids, change, folderId = null) =>
+      call("POST", "conversations/bulk/", {
+        ids,
+        change,
+        ...(change === "move" && { folder_id: folderId }),
+      }),
+    folders: () => all<Folder>("folders/"),
+    createFolder: (name, colour) => call("POST", "folders/", { name, colour }),
+    changeFolder: (id, change) => call("PATCH", `folders/${id}/`, change),
+    deleteFolder: (id) => call("DELETE", `folders/${id}/`),
     conversation: (id) => call("GET", `conversations/${id}/`),
     startConversation: (budId, key, choice) =>
       call("POST", "conversations/", { bud_id: budId, ...choice }, { "Idempotency-Key": key }),

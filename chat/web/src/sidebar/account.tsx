@@ -6,9 +6,9 @@ import t from "../texts/shell";
 import waiting from "../texts/waiting";
 import { applyTheme, savedTheme, type Theme } from "../theme";
 import { Icon } from "../ui/icon";
+import { later } from "../ui/later";
 import { Menu, MenuButton, MenuLink } from "../ui/menu";
 import { isWaitingOpen } from "../waiting/state";
-import { PermissionsDialog } from "./permissions";
 
 function ThemeChoice() {
   const [theme, setTheme] = useState<Theme>(savedTheme());
@@ -26,6 +26,8 @@ function ThemeChoice() {
     </div>
   );
 }
+
+const PermissionsDialog = later(() => import("./permissions").then((module) => module.PermissionsDialog));
 
 export function WorkspaceSwitcher() {
   const { workspace, workspaces } = boot;

@@ -6,15 +6,19 @@ import {
   deleteConversation,
   downloadConversation,
   go,
+  openFolder,
   place,
 } from "../app";
 import common from "../texts/common";
+import folderTexts from "../texts/folders";
 import { filled } from "../texts/language";
 import t from "../texts/shell";
 import { Dialog } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import { Menu, MenuButton } from "../ui/menu";
 import type { Conversation } from "../wire";
+import { askWhere, Dot, folders } from "./folders";
+import { select, selected } from "./selecting";
 
 type Task = { kind: "rename" | "delete"; row: Conversation };
 export const task = signal<Task | null>(null);
@@ -42,6 +46,14 @@ export function ConversationMenu({ row, isQuiet = false }: { row: Conversation; 
       >
         {row.is_archived ? t.unarchive : t.archive}
       </MenuButton>
+      <MenuButton icon="folder" onClick={() => askWhere([row])}>
+        {folderTexts.moveOne}
+      </MenuButton>
+      {isQuiet && (
+        <MenuButton icon="listChecks" onClick={() => select(row.id)}>
+          {folderTexts.select}
+        </MenuButton>
+      )}
       <MenuButton icon="download" onClick={() => downloadConversation(row.id)}>
         {t.download}
       </MenuButton>
@@ -59,6 +71,23 @@ function setTask(next: Task): void {
 
 export function ConversationRow({ row }: { row: Conversation }) {
   const isHere = place.value === row.id;
+  const folder = openFolder.value ? undefined : folders.value.find((one) => one.id === row.folder_id);
+  if (selected.value) {
+    const title = row.title || common.newChat;
+    return (
+      <li class="chat-row">
+        <label class="chat-row-link">
+          <input
+            type="checkbox"
+            aria-label={folderTexts.selectChat(title)}
+            checked={selected.value.has(row.id)}
+            onChange={() => select(row.id)}
+          />
+          <span class="truncate grow">{title}</span>
+        </label>
+      </li>
+    );
+  }
   return (
     <li class="chat-row" data-here={isHere}>
       <a
@@ -71,6 +100,7 @@ export function ConversationRow({ row }: { row: Conversation }) {
           go(conversationPath(row.id));
         }}
       >
+        {folder && <Dot colour={folder.colour} />}
         <span class="truncate grow" title={row.title}>
           {row.title || common.newChat}
         </span>

@@ -1,12 +1,15 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { api, conversationPath, go, messageOf, reveal } from "../app";
+import { api, buds, conversationPath, go, messageOf, reveal } from "../app";
 import { openPanel } from "../artifacts/state";
+import { type Offer, offersFor, termAt } from "../audit-search";
 import common from "../texts/common";
 import t from "../texts/shell";
 import { Dialog } from "../ui/dialog";
+import { Icon } from "../ui/icon";
 import { SearchField } from "../ui/search-field";
 import { clockTime } from "../ui/time";
 import type { Conversation, Found } from "../wire";
+import { folders, loadFolders } from "./folders";
 
 const asFound = (row: Conversation): Found => ({
   conversation_id: row.id,
@@ -18,6 +21,35 @@ const asFound = (row: Conversation): Found => ({
   excerpt: [],
   at: row.updated_at,
 });
+
+/** The word at the end of the query: there people type. */
+const termOf = (query: string): string => query.slice(termAt(query, query.length).from);
+
+/** Filters and values that the end of the query may become. */
+function offersOf(query: string): Offer[] {
+  if (termOf(query).length < 2) return [];
+  const known = {
+    keys: Object.entries(t.filters),
+    values: {
+      from: (buds.value ?? []).map((bud) => bud.name),
+      in: folders.value.map((folder) => folder.name),
+      has: ["file"],
+      is: ["archived", "pinned"],
+    },
+  };
+  const isOpen = termOf(query).includes(":");
+  const low = termOf(query).toLowerCase();
+  const offers = offersFor(query, query.length, known);
+  return isOpen ? offers : offers.filter((offer) => offer.text.startsWith(low));
+}
+
+const asOffer = (name: string): Offer => ({
+  text: name,
+  help: "",
+  value: `${name}:`,
+  caret: name.length + 1,
+});
+const offerKey = (offer: Offer): string => `offer-${offer.text.replace(/\W+/g, "-")}`;
 const keyOf = (row: Found): string => `found-${row.message_id ?? row.artifact_id ?? row.conversation_id}`;
 
 function Excerpt({ row }: { row: Found }) {
@@ -35,12 +67,16 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
   const [query, setQuery] = useState("");
   const [rows, setRows] = useState<Found[] | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
-  const [at, setAt] = useState(0);
+  const [chosenAt, setAt] = useState<number | null>(null);
   const latest = useRef(0);
+  const offers = offersOf(query);
+  const isFilter = termOf(query).includes(":");
+  useEffect(() => void loadFolders(), []);
 
   useEffect(() => {
     latest.current += 1;
     const mine = latest.current;
+    if (isFilter && offers.length > 0) return; // it is still being typed
     const timer = setTimeout(
       async () => {
         try {
@@ -51,9 +87,11 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
           if (mine !== latest.current) return;
           setRows(found);
           setProblem(null);
-          setAt(0);
+          setAt(null);
         } catch (error) {
-          if (mine === latest.current) setProblem(messageOf(error));
+          if (mine !== latest.current) return;
+          setProblem(messageOf(error).replace(/^q: /, "")); // it stands at the field
+          setRows([]);
         }
       },
       query ? 180 : 0,
@@ -69,6 +107,13 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
     if (row.artifact_id) openPanel(row.artifact_id);
   };
   const found = rows ?? [];
+  // A word that begins as a filter does is more likely a word.
+  const at = chosenAt ?? (isFilter || found.length === 0 ? 0 : offers.length);
+  const complete = (offer: Offer) => {
+    setQuery(offer.value);
+    setAt(null);
+    document.querySelector<HTMLInputElement>(".search-input")?.focus();
+  };
   return (
     <Dialog title={t.searchTitle} isBare onClose={onClose}>
       <SearchField
@@ -76,27 +121,63 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
         placeholder={t.searchPlaceholder}
         value={query}
         list="search-results"
-        rows={found.map(keyOf)}
+        rows={[...offers.map(offerKey), ...found.map(keyOf)]}
         at={at}
-        onInput={setQuery}
+        onInput={(text) => {
+          setQuery(text);
+          setAt(null);
+        }}
         onMark={setAt}
-        onChoose={() => open(found[at])}
+        onChoose={() => {
+          const offer = offers[at];
+          if (offer) complete(offer);
+          else open(found[at - offers.length]);
+        }}
         onClose={onClose}
       />
       <div class="search-results" tabIndex={0} role="region" aria-label={t.results}>
-        {problem && <p class="p-4 text-sm">{problem}</p>}
+        {problem && (
+          <p class="p-4 text-sm" role="alert">
+            {problem}
+          </p>
+        )}
+        {query === "" && (
+          <p class="search-hints">
+            <span>{t.filterBy}</span>
+            {Object.keys(t.filters).map((name) => (
+              <button key={name} type="button" class="kbd-key" onClick={() => complete(asOffer(name))}>
+                {name}:
+              </button>
+            ))}
+          </p>
+        )}
         {!problem && rows && found.length === 0 && (
           <p class="p-6 text-center text-sm text-(--quiet)">{query ? t.nothingFound(query) : t.noChats}</p>
         )}
         <div id="search-results" role="listbox" aria-label={t.chats}>
+          {offers.map((offer, i) => (
+            <div
+              key={offerKey(offer)}
+              id={offerKey(offer)}
+              class="search-row"
+              role="option"
+              aria-selected={i === at}
+              onMouseEnter={() => setAt(i)}
+              onClick={() => complete(offer)}
+            >
+              <Icon name="search" />
+              <code>{offer.text}</code>
+              <span class="grow truncate text-xs text-(--quiet)">{offer.help}</span>
+            </div>
+          ))}
           {found.map((row, i) => (
             <div
               key={keyOf(row)}
               id={keyOf(row)}
               class="search-row"
               role="option"
-              aria-selected={i === at}
-              onMouseEnter={() => setAt(i)}
+              aria-selected={i + offers.length === at}
+              onMouseEnter={() => setAt(i + offers.length)}
               onClick={() => open(row)}
             >
               <span aria-hidden="true">{row.avatar || "🌱"}</span>

@@ -7,19 +7,25 @@ import {
   listProblem,
   loadList,
   loadMore,
+  openFolder,
   setShowsArchived,
   showsArchived,
 } from "../app";
 import { isSearchOpen, newChat } from "../shortcuts";
 import common from "../texts/common";
+import folderTexts from "../texts/folders";
 import t from "../texts/shell";
 import { Icon } from "../ui/icon";
+import { later } from "../ui/later";
 import { useNow } from "../ui/time";
 import { UserMenu, WorkspaceSwitcher } from "./account";
 import { Bell } from "./bell";
-import { DeletedDialog } from "./deleted";
+import { FolderDialogs, FolderList } from "./folders";
 import { groupByDay } from "./groups";
 import { ConversationRow } from "./row";
+import { SelectionBar } from "./selecting";
+
+const DeletedDialog = later(() => import("./deleted").then((module) => module.DeletedDialog));
 
 function ConversationList() {
   const now = useNow(60_000);
@@ -45,7 +51,8 @@ function ConversationList() {
     );
   }
   if (rows.length === 0) {
-    return <p class="sidebar-note">{showsArchived.value ? t.archiveEmpty : t.chatsEmpty}</p>;
+    const text = openFolder.value ? folderTexts.folderEmpty : t.chatsEmpty;
+    return <p class="sidebar-note">{showsArchived.value ? t.archiveEmpty : text}</p>;
   }
   return (
     <>
@@ -132,8 +139,11 @@ export function Sidebar() {
               </button>
             </div>
           )}
+          <SelectionBar />
+          {!showsArchived.value && <FolderList />}
           <ConversationList />
         </div>
+        <FolderDialogs />
         {showsDeleted && <DeletedDialog onClose={() => setShowsDeleted(false)} />}
         <div class="sidebar-foot">
           <button

@@ -25,10 +25,12 @@ import fileImage from "lucide-static/icons/file-image.svg?raw";
 import fileTable from "lucide-static/icons/file-spreadsheet.svg?raw";
 import fileText from "lucide-static/icons/file-text.svg?raw";
 import files from "lucide-static/icons/files.svg?raw";
+import folder from "lucide-static/icons/folder.svg?raw";
 import fork from "lucide-static/icons/git-fork.svg?raw";
 import hand from "lucide-static/icons/hand.svg?raw";
 import info from "lucide-static/icons/info.svg?raw";
 import key from "lucide-static/icons/key-round.svg?raw";
+import listChecks from "lucide-static/icons/list-checks.svg?raw";
 import loader from "lucide-static/icons/loader-circle.svg?raw";
 import logOut from "lucide-static/icons/log-out.svg?raw";
 import maximize from "lucide-static/icons/maximize-2.svg?raw";
@@ -92,10 +94,12 @@ const ICONS = {
   fileTable,
   fileText,
   files,
+  folder,
   fork,
   hand,
   info,
   key,
+  listChecks,
   loader,
   logOut,
   maximize,

@@ -5,34 +5,10 @@ import { InputCard } from "../chat/input-card";
 import common from "../texts/common";
 import t from "../texts/waiting";
 import { Dialog } from "../ui/dialog";
-import { Icon } from "../ui/icon";
 import { DecideAll } from "./decide-all";
 import { canNotify, isBlocked, isNotifying, setNotifying } from "./notify";
-import { isWaitingOpen, loadWaiting, waitingCount, waitingItems } from "./state";
+import { loadWaiting, waitingItems } from "./state";
 import { approvalsOf, idOf, type Step, stepsOf } from "./steps";
-
-/** How much waits, and the way there; nothing where nothing does. */
-export function WaitingButton({ class: more = "" }: { class?: string }) {
-  const count = waitingCount.value;
-  if (count === 0) return null;
-  return (
-    <button
-      type="button"
-      class={`btn btn-sm btn-outline-quiet waiting-button ${more}`}
-      aria-haspopup="dialog"
-      aria-label={t.open(count)}
-      title={t.open(count)}
-      onClick={() => {
-        isWaitingOpen.value = true;
-      }}
-    >
-      <Icon name="hand" />
-      <span class="bell-number" aria-hidden="true">
-        {count}
-      </span>
-    </button>
-  );
-}
 
 function StepOf({ step, onClose }: { step: Step; onClose: () => void }) {
   const title = step.conversation.title || common.newChat;

@@ -1,0 +1,68 @@
+"""A person's folders."""
+
+from __future__ import annotations
+
+from typing import Final
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+
+from chat.models import Folder
+from chat.values import FolderColour
+from workspaces.actors import Actor
+from workspaces.errors import Conflict, InvalidInput
+from workspaces.models import User
+from workspaces.roles import Permission, require
+
+MOST_FOLDERS: Final = 100
+LONGEST_NAME: Final = 60
+
+
+def create_folder(
+    *, workspace_id: UUID, owner: User, actor: Actor, name: str, colour: str = FolderColour.GREEN
+) -> Folder:
+    """Make a folder.
+
+    Raises:
+        InvalidInput: no name, or one that is taken.
+        Conflict: there are too many.
+    """
+    require(actor, Permission.USE_CHAT, workspace_id=workspace_id)
+    mine = Folder.objects.for_workspace(workspace_id).filter(owner=owner)
+    if mine.count() >= MOST_FOLDERS:
+        raise Conflict(f"You have {MOST_FOLDERS} folders already.")
+    folder = Folder(workspace_id=workspace_id, owner=owner, colour=FolderColour(colour).value)
+    return _save(folder, name)
+
+
+def update_folder(
+    *, folder: Folder, actor: Actor, name: str | None = None, colour: str | None = None
+) -> Folder:
+    """Rename a folder, or give it another colour; None leaves a value as it is.
+
+    Raises:
+        InvalidInput: as above.
+    """
+    require(actor, Permission.USE_CHAT, workspace_id=folder.workspace_id)
+    if colour is not None:
+        folder.colour = FolderColour(colour).value
+    return _save(folder, folder.name if name is None else name)
+
+
+def delete_folder(*, folder: Folder, actor: Actor) -> None:
+    """Delete a folder; its conversations stay, in no folder."""
+    require(actor, Permission.USE_CHAT, workspace_id=folder.workspace_id)
+    folder.delete()
+
+
+def _save(folder: Folder, name: str) -> Folder:
+    folder.name = " ".join(name.split())[:LONGEST_NAME]
+    if not folder.name or '"' in folder.name or "\x00" in folder.name:
+        raise InvalidInput(fields={"name": ["Give it a name without quotation marks."]})
+    try:
+        with transaction.atomic():
+            folder.save()
+    except IntegrityError as error:
+        taken = "You have a folder of this name already."
+        raise InvalidInput(fields={"name": [taken]}) from error
+    return folder

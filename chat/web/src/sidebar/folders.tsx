@@ -1,0 +1,315 @@
+/** Folders: one level, each with a colour. A click lists what is in one; the menu of a chat moves it. */
+import { signal } from "@preact/signals";
+import { useEffect, useRef, useState } from "preact/hooks";
+import {
+  api,
+  changeConversation,
+  list,
+  loadList,
+  messageOf,
+  openFolder,
+  setOpenFolder,
+  toast,
+  UNDO_MS,
+} from "../app";
+import type { FolderColour } from "../net/api";
+import common from "../texts/common";
+import t from "../texts/folders";
+import shell from "../texts/shell";
+import { Dialog } from "../ui/dialog";
+import { Icon } from "../ui/icon";
+import { Menu, MenuButton } from "../ui/menu";
+import type { Conversation, Folder } from "../wire";
+import { moveSelected } from "./selecting";
+
+const COLOURS = ["green", "blue", "yellow", "red", "purple", "teal", "lime", "pink"] as const;
+
+export const folders = signal<Folder[]>([]);
+
+export async function loadFolders(): Promise<void> {
+  try {
+    folders.value = await api.folders();
+  } catch {
+    // The list of chats says what is wrong with the connection.
+  }
+}
+
+const byName = (a: Folder, b: Folder): number => a.name.localeCompare(b.name);
+
+function place(folder: Folder): void {
+  folders.value = [...folders.value.filter((one) => one.id !== folder.id), folder].sort(byName);
+}
+
+type Wanted =
+  | { kind: "new" }
+  | { kind: "change" | "delete"; folder: Folder }
+  | { kind: "move"; rows: Conversation[] };
+const wanted = signal<Wanted | null>(null);
+
+export function askWhere(rows: Conversation[]): void {
+  wanted.value = { kind: "move", rows };
+}
+
+/** Move chats, with a way back. */
+async function move(rows: Conversation[], folderId: string | null): Promise<void> {
+  const [only] = rows;
+  if (!only) return;
+  if (rows.length > 1) return moveSelected(rows, folderId);
+  await changeConversation(only.id, { folder_id: folderId });
+  const run = () => void changeConversation(only.id, { folder_id: only.folder_id });
+  toast(t.moved(1), "ok", { label: shell.undo, run }, UNDO_MS);
+}
+
+export function Dot({ colour }: { colour: FolderColour }) {
+  return <span class="folder-dot" data-colour={colour} aria-hidden="true" />;
+}
+
+export function FolderList() {
+  useEffect(() => void loadFolders(), []);
+  return (
+    <section aria-label={t.folders}>
+      <div class="folders-head">
+        <h2 class="sidebar-heading">{t.folders}</h2>
+        <button
+          type="button"
+          class="btn btn-xs btn-square btn-quiet"
+          aria-label={t.newFolder}
+          title={t.newFolder}
+          onClick={() => {
+            wanted.value = { kind: "new" };
+          }}
+        >
+          <Icon name="plus" />
+        </button>
+      </div>
+      <ul>
+        {folders.value.map((folder) => (
+          <li key={folder.id} class="chat-row" data-here={openFolder.value === folder.id}>
+            <button
+              type="button"
+              class="chat-row-link"
+              aria-pressed={openFolder.value === folder.id}
+              onClick={() => setOpenFolder(openFolder.value === folder.id ? null : folder.id)}
+            >
+              <Dot colour={folder.colour} />
+              <span class="truncate grow text-left">{folder.name}</span>
+            </button>
+            <Menu
+              label={shell.moreFor(folder.name)}
+              buttonClass="chat-row-more"
+              button={<Icon name="ellipsis" />}
+              align="end"
+            >
+              <MenuButton
+                icon="pencil"
+                onClick={() => {
+                  wanted.value = { kind: "change", folder };
+                }}
+              >
+                {t.change}
+              </MenuButton>
+              <MenuButton
+                icon="trash"
+                tone="bad"
+                onClick={() => {
+                  wanted.value = { kind: "delete", folder };
+                }}
+              >
+                {shell.delete}
+              </MenuButton>
+            </Menu>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+export function FolderDialogs() {
+  const task = wanted.value;
+  const close = () => {
+    wanted.value = null;
+  };
+  if (!task) return null;
+  if (task.kind === "move") return <MoveDialog rows={task.rows} onClose={close} />;
+  if (task.kind === "delete") return <DeleteDialog folder={task.folder} onClose={close} />;
+  return <FolderDialog folder={task.kind === "change" ? task.folder : undefined} onClose={close} />;
+}
+
+function Colours({ value, onChange }: { value: FolderColour; onChange: (colour: FolderColour) => void }) {
+  return (
+    <fieldset class="folder-colours">
+      <legend>{t.colour}</legend>
+      {COLOURS.map((colour) => (
+        <label key={colour} title={t.colours[colour]}>
+          <input
+            type="radio"
+            name="folder-colour"
+            class="sr-only"
+            checked={value === colour}
+            onChange={() => onChange(colour)}
+          />
+          <Dot colour={colour} />
+          <span class="sr-only">{t.colours[colour]}</span>
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+function FolderDialog({ folder, onClose }: { folder: Folder | undefined; onClose: () => void }) {
+  const input = useRef<HTMLInputElement>(null);
+  const [colour, setColour] = useState<FolderColour>(folder?.colour ?? "green");
+  const [problem, setProblem] = useState("");
+  const save = async () => {
+    const name = input.current?.value.trim() ?? "";
+    if (!name) return;
+    try {
+      place(await (folder ? api.changeFolder(folder.id, { name, colour }) : api.createFolder(name, colour)));
+      onClose();
+    } catch (error) {
+      setProblem(messageOf(error));
+    }
+  };
+  return (
+    <Dialog title={folder ? t.changeFolder : t.newFolder} onClose={onClose}>
+      <form
+        class="grid gap-4 p-5 pt-3"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void save();
+        }}
+      >
+        <div class="field">
+          <label for="folder-name">{t.name}</label>
+          <input
+            ref={input}
+            id="folder-name"
+            defaultValue={folder?.name ?? ""}
+            maxLength={60}
+            required
+            autofocus
+          />
+          {problem && (
+            <p class="field-error" role="alert">
+              {problem}
+            </p>
+          )}
+        </div>
+        <Colours value={colour} onChange={setColour} />
+        <div class="flex justify-end gap-2">
+          <button type="button" class="btn btn-outline-quiet" onClick={onClose}>
+            {common.cancel}
+          </button>
+          <button type="submit" class="btn btn-primary">
+            {common.save}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+function DeleteDialog({ folder, onClose }: { folder: Folder; onClose: () => void }) {
+  const remove = async () => {
+    onClose();
+    try {
+      await api.deleteFolder(folder.id);
+      folders.value = folders.value.filter((one) => one.id !== folder.id);
+      if (openFolder.value === folder.id) setOpenFolder(null);
+      else void loadList();
+    } catch (error) {
+      toast(messageOf(error), "bad");
+    }
+  };
+  return (
+    <Dialog title={t.deleteTitle} onClose={onClose}>
+      <div class="grid gap-4 p-5 pt-3">
+        <p class="break-words">{t.deleteText(folder.name)}</p>
+        <div class="flex justify-end gap-2">
+          <button type="button" class="btn btn-outline-quiet" autofocus onClick={onClose}>
+            {common.cancel}
+          </button>
+          <button type="button" class="btn btn-error" onClick={() => void remove()}>
+            {shell.delete}
+          </button>
+        </div>
+      </div>
+    </Dialog>
+  );
+}
+
+function MoveDialog({ rows, onClose }: { rows: Conversation[]; onClose: () => void }) {
+  const [name, setName] = useState("");
+  const [problem, setProblem] = useState("");
+  const go = (folderId: string | null) => {
+    onClose();
+    void move(rows, folderId);
+  };
+  const make = async () => {
+    try {
+      const folder = await api.createFolder(
+        name.trim(),
+        COLOURS[folders.value.length % COLOURS.length] ?? "green",
+      );
+      place(folder);
+      go(folder.id);
+    } catch (error) {
+      setProblem(messageOf(error));
+    }
+  };
+  const isIn = rows.some((row) => row.folder_id !== null);
+  return (
+    <Dialog title={t.moveTitle(rows.length)} onClose={onClose}>
+      <div class="grid gap-3 p-5 pt-3">
+        <ul class="grid gap-1">
+          {folders.value.map((folder) => (
+            <li key={folder.id}>
+              <button type="button" class="menu-item" onClick={() => go(folder.id)}>
+                <Dot colour={folder.colour} />
+                <span class="grow truncate">{folder.name}</span>
+              </button>
+            </li>
+          ))}
+          {isIn && (
+            <li>
+              <button type="button" class="menu-item" onClick={() => go(null)}>
+                <Icon name="close" />
+                <span class="grow">{t.noFolder}</span>
+              </button>
+            </li>
+          )}
+        </ul>
+        <form
+          class="flex flex-wrap items-end gap-2"
+          onSubmit={(event) => {
+            event.preventDefault();
+            if (name.trim()) void make();
+          }}
+        >
+          <div class="field grow">
+            <label for="folder-new">{t.newFolder}</label>
+            <input
+              id="folder-new"
+              maxLength={60}
+              value={name}
+              onInput={(event) => setName(event.currentTarget.value)}
+            />
+            {problem && (
+              <p class="field-error" role="alert">
+                {problem}
+              </p>
+            )}
+          </div>
+          <button type="submit" class="btn btn-primary" disabled={!name.trim()}>
+            {t.makeAndMove}
+          </button>
+        </form>
+      </div>
+    </Dialog>
+  );
+}
+
+/** The rows of the list with these ids. */
+export const rowsOf = (ids: ReadonlySet<string>): Conversation[] =>
+  (list.value ?? []).filter((row) => ids.has(row.id));

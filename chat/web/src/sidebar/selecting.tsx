@@ -1,0 +1,139 @@
+/** Several chats chosen in the list, and what can be done with all of them. */
+import { signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { api, forget, list, messageOf, placeInList, showsArchived, toast, UNDO_MS } from "../app";
+import common from "../texts/common";
+import t from "../texts/folders";
+import shell from "../texts/shell";
+import { Icon } from "../ui/icon";
+import type { Conversation } from "../wire";
+import { askWhere, rowsOf } from "./folders";
+
+const MOST = 100;
+
+/** Null: nothing is being chosen. */
+export const selected = signal<ReadonlySet<string> | null>(null);
+
+export function select(id: string): void {
+  const ids = new Set(selected.value);
+  if (!ids.delete(id)) {
+    if (ids.size >= MOST) return toast(t.mostSelected(MOST), "info");
+    ids.add(id);
+  }
+  selected.value = ids;
+}
+
+function stopSelecting(): void {
+  selected.value = null;
+}
+
+const WAY_BACK = { archive: "unarchive", unarchive: "archive", delete: "restore" } as const;
+
+async function change(ids: string[], what: keyof typeof WAY_BACK | "restore"): Promise<boolean> {
+  try {
+    const rows = await api.bulk(ids, what);
+    if (what === "delete") ids.forEach(forget);
+    else rows.forEach(placeInList);
+    return true;
+  } catch (error) {
+    toast(messageOf(error), "bad");
+    return false;
+  }
+}
+
+async function changeSelected(what: keyof typeof WAY_BACK): Promise<void> {
+  const ids = [...(selected.value ?? [])];
+  if (ids.length === 0 || !(await change(ids, what))) return;
+  stopSelecting();
+  const run = () => void change(ids, WAY_BACK[what]);
+  toast(t.done[what](ids.length), "ok", { label: shell.undo, run }, UNDO_MS);
+}
+
+/** Move chats; undone, each goes back to where it was. */
+export async function moveSelected(rows: Conversation[], folderId: string | null): Promise<void> {
+  const put = async (some: Conversation[], into: string | null) => {
+    try {
+      (
+        await api.bulk(
+          some.map((row) => row.id),
+          "move",
+          into,
+        )
+      ).forEach(placeInList);
+      return true;
+    } catch (error) {
+      toast(messageOf(error), "bad");
+      return false;
+    }
+  };
+  if (!(await put(rows, folderId))) return;
+  stopSelecting();
+  const run = () => {
+    for (const [before, some] of Map.groupBy(rows, (row) => row.folder_id)) void put(some, before);
+  };
+  toast(t.moved(rows.length), "ok", { label: shell.undo, run }, UNDO_MS);
+}
+
+export function SelectionBar() {
+  const ids = selected.value;
+  useEffect(() => {
+    if (!ids) return;
+    const stop = (event: KeyboardEvent) => {
+      if (event.key === "Escape" && !document.querySelector("dialog[open]")) stopSelecting();
+    };
+    addEventListener("keydown", stop);
+    return () => removeEventListener("keydown", stop);
+  }, [ids !== null]);
+  if (!ids) return null;
+  const isEmpty = ids.size === 0;
+  const isArchive = showsArchived.value;
+  const shown = (list.value ?? []).slice(0, MOST).map((row) => row.id);
+  return (
+    <div class="selection-bar" role="toolbar" aria-label={t.selection}>
+      <span class="grow" aria-live="polite">
+        {t.selected(ids.size)}
+      </span>
+      <button
+        type="button"
+        class="btn btn-xs btn-quiet"
+        onClick={() => {
+          selected.value = new Set(shown);
+        }}
+      >
+        {t.all}
+      </button>
+      <button type="button" class="btn btn-xs btn-quiet" onClick={stopSelecting}>
+        {common.cancel}
+      </button>
+      <div class="selection-tools">
+        <button
+          type="button"
+          class="btn btn-xs btn-outline-quiet"
+          disabled={isEmpty}
+          onClick={() => void changeSelected(isArchive ? "unarchive" : "archive")}
+        >
+          <Icon name={isArchive ? "archiveRestore" : "archive"} />
+          {isArchive ? shell.unarchive : shell.archive}
+        </button>
+        <button
+          type="button"
+          class="btn btn-xs btn-outline-quiet"
+          disabled={isEmpty}
+          onClick={() => askWhere(rowsOf(ids))}
+        >
+          <Icon name="folder" />
+          {t.move}
+        </button>
+        <button
+          type="button"
+          class="btn btn-xs btn-outline-quiet"
+          disabled={isEmpty}
+          onClick={() => void changeSelected("delete")}
+        >
+          <Icon name="trash" />
+          {shell.delete}
+        </button>
+      </div>
+    </div>
+  );
+}

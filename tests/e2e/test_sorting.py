@@ -1,0 +1,44 @@
+"""Chats in folders, several at once, and searches narrowed by filters, as people do it."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page, expect
+
+from tests.e2e.people import MEMBER, enter, expect_idle, open_chat
+
+
+def test_chats_are_sorted_selected_and_found_by_filters(page: Page) -> None:
+    """REL-427, REL-428, REL-429: a folder, a move, an archive of several and its undo, a filter and its typo."""
+    enter(page, MEMBER)
+    open_chat(page, "Clock", "What time is it in Madrid?")
+    expect_idle(page)
+    page.get_by_role("button", name="New folder").click()
+    dialog = page.get_by_role("dialog", name="New folder")
+    dialog.get_by_label("Name").fill("Far away")
+    dialog.get_by_role("button", name="Save").click()
+    row = page.locator("#sidebar li.chat-row", has_text="Madrid").first
+    row.hover()
+    row.get_by_role("button").click()
+    page.get_by_role("button", name="Move to folder…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Far away").click()
+    expect(row.locator(".folder-dot")).to_be_visible()
+
+    page.keyboard.press("Control+K")
+    field = page.get_by_role("combobox", name="Search chats")
+    field.press_sequentially("madrid in:")
+    page.keyboard.press("Enter")
+    expect(field).to_have_value('madrid in:"Far away" ')
+    expect(page.get_by_role("option").first).to_contain_text("Madrid")
+    field.press_sequentially("iss:archived")
+    expect(page.get_by_role("alert")).to_contain_text("Did you mean “is”?")
+    page.keyboard.press("Escape")
+
+    row.hover()
+    row.get_by_role("button").click()
+    page.get_by_role("button", name="Select", exact=True).click()
+    bar = page.get_by_role("toolbar", name="Selected chats")
+    expect(bar).to_contain_text("1 selected")
+    bar.get_by_role("button", name="Archive").click()
+    expect(page.locator("#sidebar li.chat-row", has_text="Madrid")).to_have_count(0)
+    page.get_by_role("button", name="Undo").last.click()
+    expect(page.locator("#sidebar li.chat-row", has_text="Madrid").first).to_be_visible()
