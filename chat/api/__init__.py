@@ -4,6 +4,7 @@ from chat.api.artifacts import ArtifactViewSet
 from chat.api.audit_turns import AuditTurnViewSet
 from chat.api.buds import BudViewSet
 from chat.api.conversations import ConversationViewSet
+from chat.api.drafts import DraftViewSet
 from chat.api.folders import FolderViewSet
 from chat.api.inputs import InputRequestViewSet
 from chat.api.messages import MessageViewSet, QueuedMessageViewSet
@@ -19,6 +20,7 @@ routes = [
     ("models", ModelViewSet),
     ("conversations", ConversationViewSet),
     ("folders", FolderViewSet),
+    ("drafts", DraftViewSet),
     ("messages", MessageViewSet),
     ("queued-messages", QueuedMessageViewSet),
     ("artifacts", ArtifactViewSet),

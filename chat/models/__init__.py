@@ -11,6 +11,7 @@ from chat.models.buds import (
     ProviderModel,
 )
 from chat.models.conversations import Conversation, Message, QueuedMessage
+from chat.models.drafts import Draft
 from chat.models.folders import Folder
 from chat.models.readings import FileReading
 from chat.models.turns import ToolCall, Turn
@@ -25,6 +26,7 @@ __all__ = [
     "BudVersion",
     "BudVisibility",
     "Conversation",
+    "Draft",
     "FileReading",
     "Folder",
     "Message",

@@ -75,8 +75,8 @@ def search(*, workspace: Workspace, person: User, query: str) -> list[Hit]:
     titles = _titles(workspace, person, parts, filters)
     titled = [hit for hit in titles if hit.conversation.pk not in told]
     # A file belongs to no call.
-    files = [] if filters.tool or not (parts or filters.has_file) else _files
-    found = list(files(workspace, person, parts, filters)) if files else []
+    wants_files = not filters.tool and bool(parts or filters.has_file)
+    found = list(_files(workspace, person, parts, filters)) if wants_files else []
     return [*titled, *found, *said][: 2 * MOST_HITS]
 
 

@@ -24,6 +24,7 @@ _REST_OF_THE_WEB_APP: Final = (
     "OlderOutput",
     "FoundOutput",
     "FolderOutput",
+    "DraftOutput",
     "PromptOutput",
     "FilledPromptOutput",
     "ServersOutput",

@@ -332,6 +332,15 @@ SAMPLES: dict[str, Sample] = {
     "api:webhooks-deliveries": Sample(ids=_pk("webhook")),
     "api:folders-list": Sample(bodies=(_body(name="=plans"),)),
     "api:folders-detail": Sample(ids=_pk("folder"), bodies=(_body(name="=plans"),)),
+    "api:drafts-list": Sample(
+        bodies=(
+            lambda side: {
+                "conversation_id": str(side["conversation"].pk),
+                "text": "x",
+                "written_at": "2026-11-22T00:00:00Z",
+            },
+        )
+    ),
     "api:conversations-bulk": Sample(
         bodies=(
             lambda side: {"ids": [str(side["conversation"].pk)], "change": "archive"},

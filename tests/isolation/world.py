@@ -43,6 +43,7 @@ from chat.models import (
     Bud,
     BudVersion,
     Conversation,
+    Draft,
     FileReading,
     Folder,
     Message,
@@ -195,6 +196,13 @@ def make_side(slug: str, text: str) -> Side:
     folder = Folder.objects.create(workspace=workspace, owner=member, name=f"{text} folder")
     conversation = Conversation.objects.create(
         workspace=workspace, owner=member, bud=bud, title=f"{text} conversation", folder=folder
+    )
+    draft = Draft.objects.create(
+        workspace=workspace,
+        owner=member,
+        conversation=conversation,
+        text=f"{text} draft",
+        written_at=soon,
     )
     message = Message.objects.create(
         workspace=workspace,
@@ -577,6 +585,7 @@ def make_side(slug: str, text: str) -> Side:
             "delivery": delivery,
             "bud": bud,
             "folder": folder,
+            "draft": draft,
             "conversation": conversation,
             "message": message,
             "turn": turn,

@@ -6,6 +6,7 @@ import { DropArea } from "./artifacts/button";
 import { FilesSide } from "./artifacts/side";
 import { chooser } from "./chat/choice";
 import { ChooserDialog } from "./chat/chooser";
+import { followDrafts } from "./chat/draft";
 import { Home } from "./home/home";
 import { HelpDialog, installShortcuts, isHelpOpen, isSearchOpen } from "./shortcuts";
 import { ConversationDialogs } from "./sidebar/row";
@@ -79,6 +80,7 @@ if (root) {
   root.replaceChildren();
   installShortcuts();
   askBeforeLeaving();
+  followDrafts();
   render(<App />, root);
   watchWaiting();
   startApp();

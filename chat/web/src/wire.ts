@@ -682,6 +682,13 @@ export interface ConversationRef {
   title: string;
 }
 
+/** What stands in a message field. */
+export interface Draft {
+  conversation_id: string | null;
+  text: string;
+  written_at: string;
+}
+
 /** A server that is considered for a conversation, and why it is or is not used. */
 export interface EffectiveServer {
   id: string;

@@ -1,8 +1,14 @@
 import { signal } from "@preact/signals";
 import { useCallback, useEffect, useState } from "preact/hooks";
-import { boot } from "../app";
+import { api, boot } from "../app";
+import type { Draft } from "../wire";
 
+const PAUSE_MS = 1_200;
+const HOME = "home";
+
+/** In this browser: the text, and when it was written. It is kept at once, and on the server after a pause. */
 const keyOf = (name: string): string => `trellis.draft.${boot.user.id}.${boot.workspace.slug}.${name}`;
+const timeKeyOf = (name: string): string => `${keyOf(name)}.at`;
 
 function read(name: string): string {
   try {
@@ -12,11 +18,20 @@ function read(name: string): string {
   }
 }
 
+function writtenAt(name: string): number {
+  try {
+    return Number(localStorage.getItem(timeKeyOf(name)) ?? 0);
+  } catch {
+    return 0;
+  }
+}
+
 /** Counts the drafts that were written from outside of their field. */
 const written = signal(0);
 
-function write(name: string, text: string): void {
+function write(name: string, text: string, at: number): void {
   try {
+    localStorage.setItem(timeKeyOf(name), String(at));
     if (text === "") localStorage.removeItem(keyOf(name));
     else localStorage.setItem(keyOf(name), text);
   } catch {
@@ -24,24 +39,81 @@ function write(name: string, text: string): void {
   }
 }
 
+const timers = new Map<string, ReturnType<typeof setTimeout>>();
+
+async function send(name: string): Promise<void> {
+  timers.delete(name);
+  const written_at = new Date(writtenAt(name)).toISOString();
+  try {
+    await api.keepDraft({ conversation_id: name === HOME ? null : name, text: read(name), written_at });
+  } catch {
+    // It is still here, and goes with the next change.
+  }
+}
+
+function change(name: string, text: string): void {
+  write(name, text, Date.now());
+  clearTimeout(timers.get(name));
+  timers.set(
+    name,
+    setTimeout(() => void send(name), PAUSE_MS),
+  );
+}
+
+/** What was written elsewhere and later than here. Pure. */
+export function newer(drafts: readonly Draft[], at: (name: string) => number): [string, string, number][] {
+  return drafts
+    .map(
+      (one) =>
+        [one.conversation_id ?? HOME, one.text, Date.parse(one.written_at)] as [string, string, number],
+    )
+    .filter(([name, , time]) => time > at(name));
+}
+
+/** Take what was written on other devices. */
+export async function loadDrafts(): Promise<void> {
+  try {
+    const drafts = await api.drafts();
+    const found = newer(drafts, writtenAt).filter(([name]) => !timers.has(name));
+    for (const { conversation_id, written_at } of drafts) {
+      const name = conversation_id ?? HOME;
+      // This page was closed before it could say so.
+      if (writtenAt(name) > Date.parse(written_at) && !timers.has(name)) void send(name);
+    }
+    for (const [name, text, time] of found) write(name, text, time);
+    if (found.length > 0) written.value += 1;
+  } catch {
+    // What this browser has is there.
+  }
+}
+
+/** Whenever somebody comes back to the page. */
+export function followDrafts(): void {
+  void loadDrafts();
+  document.addEventListener("visibilitychange", () => {
+    if (document.visibilityState === "visible") void loadDrafts();
+    else for (const name of [...timers.keys()]) void send(name);
+  });
+}
+
 /** Put a text into a composer, whether or not it is on the page. */
 export function keepDraft(name: string, text: string): void {
-  write(name, text);
+  change(name, text);
   written.value += 1;
 }
 
-/** What somebody was writing, kept in this browser until it is sent. */
+/** What somebody was writing, kept until it is sent. */
 export function useDraft(name: string): [string, (text: string) => void] {
   const [text, setText] = useState(() => read(name));
   const count = written.value;
   // Read anew also when it was written from outside.
   useEffect(() => setText(read(name)), [name, count]);
-  const change = useCallback(
+  const put = useCallback(
     (next: string) => {
       setText(next);
-      write(name, next);
+      change(name, next);
     },
     [name],
   );
-  return [text, change];
+  return [text, put];
 }

@@ -4,6 +4,7 @@ import type {
   Bud,
   ChosenModel,
   Conversation,
+  Draft,
   FilledPrompt,
   Folder,
   Found,
@@ -88,6 +89,9 @@ export interface Api {
   }): Promise<Page<Conversation>>;
   /** One thing done with several conversations. */
   bulk(ids: readonly string[], change: BulkChange, folderId?: string | null): Promise<Conversation[]>;
+  drafts(): Promise<Draft[]>;
+  /** Gives what is kept: a newer one of another device stays. */
+  keepDraft(draft: Draft): Promise<Draft>;
   folders(): Promise<Folder[]>;
   createFolder(name: string, colour: FolderColour): Promise<Folder>;
   changeFolder(id: string, change: Partial<Pick<Folder, "name" | "colour">>): Promise<Folder>;
@@ -181,6 +185,8 @@ export function createApi(base: string, csrfToken: string, workspaceSlug: string
         change,
         ...(change === "move" && { folder_id: folderId }),
       }),
+    drafts: () => call("GET", "drafts/"),
+    keepDraft: (draft) => call("POST", "drafts/", draft),
     folders: () => all<Folder>("folders/"),
     createFolder: (name, colour) => call("POST", "folders/", { name, colour }),
     changeFolder: (id, change) => call("PATCH", `folders/${id}/`, change),

@@ -1,0 +1,53 @@
+"""Drafts that follow a person from device to device."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
+
+from chat.models import Conversation, Draft
+from chat.services.turns import check_text
+from workspaces.actors import Actor
+from workspaces.database import database_now
+from workspaces.models import User, Workspace
+from workspaces.roles import Permission, require
+
+
+def keep_draft(
+    *,
+    workspace: Workspace,
+    owner: User,
+    actor: Actor,
+    conversation_id: UUID | None,
+    text: str,
+    written_at: datetime,
+) -> Draft:
+    """Keep what stands in a message field; the last writer wins by time. Gives what is kept, which may be newer.
+
+    Args:
+        text: empty where it was sent or removed.
+        written_at: by the device's clock; a time to come counts as now.
+
+    Raises:
+        NotFound: the conversation is not there.
+        InvalidInput: the text is too long, or cannot be stored.
+    """
+    require(actor, Permission.USE_CHAT, workspace_id=workspace.pk)
+    check_text(text, may_be_empty=True)
+    if conversation_id is not None:
+        Conversation.objects.for_workspace(workspace).filter(owner=owner, deleted_at=None).fetch(
+            conversation_id
+        )
+    written_at = min(written_at, database_now())
+    mine = Draft.objects.for_workspace(workspace).filter(owner=owner)
+    place = {"conversation_id": conversation_id}
+    values = {"workspace_id": workspace.pk, "owner": owner, **place}
+    with transaction.atomic():
+        # Two devices may keep the first one at the same moment.
+        new = Draft(**values, text=text, written_at=written_at)
+        Draft.objects.bulk_create([new], ignore_conflicts=True)
+        mine.filter(**place, written_at__lte=written_at).update(text=text, written_at=written_at)
+    kept: Draft = mine.get(**place)
+    return kept
