@@ -18,6 +18,8 @@ from django.db.models.sql import InsertQuery
 _Row = TypeVar("_Row", bound=models.Model)
 _PLAIN_FIELDS = (models.CharField, models.TextField, models.IntegerField, models.BooleanField)
 _PLAIN_VALUES = frozenset({str, int, bool, type(None)})
+_NONE: frozenset[type] = frozenset({type(None)})
+_NOTHING: frozenset[type] = frozenset()
 """Which of these fields' values every driver takes as they are. Not their subclasses, such as choices."""
 
 
@@ -132,7 +134,7 @@ def _column(field: Field[Any, Any]) -> _Column:
     return _Column(
         field=field,
         name=field.attname,
-        as_is=_PLAIN_VALUES if is_plain else frozenset({type(None)} if keeps_none else ()),
+        as_is=_PLAIN_VALUES if is_plain else _NONE if keeps_none else _NOTHING,
         is_uuid=keeps_none and type(target) is models.UUIDField,
         is_made=type(field).pre_save is not Field.pre_save,
         has_placeholder=hasattr(field, "get_placeholder"),

@@ -218,7 +218,7 @@ class ConversationViewSet(
             person=self.person,
             actor=self.actor,
         )
-        return Response(ConversationOutput(rows, many=True).data)
+        return Response(self.get_serializer(rows, many=True).data)
 
     @extend_schema(responses=ConversationOutput(many=True), filters=False)
     @action(detail=False, methods=["get"], pagination_class=None)

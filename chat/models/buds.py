@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -122,6 +122,9 @@ class BudVisibility(models.TextChoices):
     OWNER = "owner", _("Only me")
 
 
+_Rows = TypeVar("_Rows", bound="models.QuerySet[Any, Any]")
+
+
 class BudQuerySet(WorkspaceQuerySet["Bud"]):
     def visible_to(self, user: User) -> BudQuerySet:
         """Those of the workspace and one's own; of drafts only one's own."""
@@ -132,7 +135,7 @@ class BudQuerySet(WorkspaceQuerySet["Bud"]):
         return self.seen_by(self, user_id)
 
     @staticmethod
-    def seen_by(rows: BudQuerySet, user_id: object) -> BudQuerySet:
+    def seen_by(rows: _Rows, user_id: object) -> _Rows:
         """Leave out what is somebody else's alone."""
         shared = models.Q(visibility=BudVisibility.WORKSPACE.value, is_draft=False)
         return rows.filter(shared | models.Q(owner_id=user_id))

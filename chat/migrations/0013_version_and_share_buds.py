@@ -15,7 +15,7 @@ SQL = Path(__file__).parent.parent / "sql"
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("chat", "0010_rate_and_reword_answers"),
+        ("chat", "0012_keep_drafts"),
         ("workspaces", "0003_account_addresses"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
