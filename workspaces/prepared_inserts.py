@@ -17,7 +17,7 @@ from django.db.models.sql import InsertQuery
 
 _Row = TypeVar("_Row", bound=models.Model)
 _PLAIN_FIELDS = (models.CharField, models.TextField, models.IntegerField, models.BooleanField)
-_PLAIN_VALUES = frozenset({str, int, bool, type(None)})
+_PLAIN_VALUES: frozenset[type] = frozenset({str, int, bool, type(None)})
 _NONE: frozenset[type] = frozenset({type(None)})
 _NOTHING: frozenset[type] = frozenset()
 """Which of these fields' values every driver takes as they are. Not their subclasses, such as choices."""
