@@ -17,6 +17,7 @@ from uuid_utils.compat import uuid7
 from bench.capacity import RATE, streams_on_a_core
 from bench.ground import PEERS, Ground
 from bench.idle import memory_per_connection, memory_per_socket
+from bench.over_http import first_token_of_many, rest_calls
 from bench.results import Row, part
 from bench.serving import serving
 from bench.turn_cost import turns
@@ -258,6 +259,8 @@ async def measure_all(ground: Ground) -> list[Row]:
     rows += [*await turns(ground), cpu, *await tool_calls(ground), await cpu_of_a_call(ground)]
     rows.append(await memory_per_connection(ground))
     with serving("config.asgi:application") as server:
+        rows += await rest_calls(ground, server)
+        rows += await first_token_of_many(ground, server)
         rows.append(await memory_per_socket(ground, server))
         # One core, wholly busy with what the bare client spends on each token.
         floor = 1000 / cpu.floor / RATE

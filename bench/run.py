@@ -73,6 +73,7 @@ def prepare(folder: str, database_url: str | None) -> None:
         "TRELLIS_PUBLIC_ORIGINS": "http://localhost:8000",
         "TRELLIS_ALLOWED_NETWORKS": "127.0.0.0/8",
         "TRELLIS_OLLAMA_URL": "off",
+        "TRELLIS_API_RATE": "1000000/min",
         "LOG_LEVEL": "ERROR",
     }
     import django
@@ -114,7 +115,10 @@ def _running(command: list[str], port: int) -> Iterator[None]:
         yield
     finally:
         process.terminate()
-        process.wait(10)
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:  # somebody's stream is still open
+            process.kill()
 
 
 if __name__ == "__main__":

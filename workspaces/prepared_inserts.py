@@ -18,9 +18,9 @@ from django.db.models.sql import InsertQuery
 _Row = TypeVar("_Row", bound=models.Model)
 _PLAIN_FIELDS = (models.CharField, models.TextField, models.IntegerField, models.BooleanField)
 _PLAIN_VALUES: frozenset[type] = frozenset({str, int, bool, type(None)})
+"""Which of these fields' values every driver takes as they are. Not their subclasses, such as choices."""
 _NONE: frozenset[type] = frozenset({type(None)})
 _NOTHING: frozenset[type] = frozenset()
-"""Which of these fields' values every driver takes as they are. Not their subclasses, such as choices."""
 
 
 @dataclass(frozen=True, slots=True)
