@@ -78,6 +78,21 @@ def make_ground(*, model_url: str, tools_url: str, gateway_url: str | None) -> G
     )
 
 
+def add_servers(ground: Ground, count: int) -> None:
+    """So many more servers, each with a connection and a check of its own; the bud may use all of them."""
+    for number in range(count):
+        draft = ServerDraft(
+            name=f"echo {number}",
+            transport=transports.STREAMABLE_HTTP,
+            url=ground.tools_url,
+            trusts_annotations=True,
+        )
+        workspace_id = ground.tool.workspace_id
+        _looked_at(
+            add_server(workspace_id=workspace_id, draft=draft, actor=ground.actor), ground.actor
+        )
+
+
 def _looked_at(server: McpServer, actor: Actor) -> McpTool:
     """The tool of a server that has been looked at and accepted."""
     report = test_connection(server=server, actor=actor)

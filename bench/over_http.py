@@ -6,10 +6,12 @@ import asyncio
 import os
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from functools import partial
+from itertools import cycle
 from pathlib import Path
+from uuid import UUID
 
 import httpx2
 from django.utils import timezone
@@ -34,10 +36,12 @@ _WARM = 10
 
 
 class Caller:
-    """A program with a token, which calls the tool over REST."""
+    """A program with a token, which calls tools over REST, each in its turn."""
 
-    def __init__(self, ground: Ground, server: Server, token: str) -> None:
-        self._address = f"http://127.0.0.1:{server.port}/api/tools/{ground.tool.pk}/test/"
+    def __init__(self, server: Server, token: str, tools: Sequence[UUID]) -> None:
+        self._addresses = cycle(
+            f"http://127.0.0.1:{server.port}/api/tools/{tool}/test/" for tool in tools
+        )
         limits = httpx2.Limits(max_connections=SIDE_BY_SIDE)
         self._client = httpx2.AsyncClient(
             headers={"Authorization": f"Bearer {token}", "Host": "localhost:8000"},
@@ -50,7 +54,8 @@ class Caller:
         """Call so often, one after another."""
         for _ in range(count):
             body = {"arguments": {"text": "hello"}, "confirm": False}
-            self.statuses[(await self._client.post(self._address, json=body)).status_code] += 1
+            answer = await self._client.post(next(self._addresses), json=body)
+            self.statuses[answer.status_code] += 1
 
     async def close(self) -> None:
         """Close its connections."""
@@ -59,7 +64,8 @@ class Caller:
 
 async def rest_calls(ground: Ground, server: Server) -> list[Row]:
     """Calls over REST, authenticated, gated and logged, beside a held session of the SDK."""
-    caller = Caller(ground, server, await in_database(_token_of, ground))
+    token = await in_database(token_of, ground)
+    caller = Caller(server, token, [ground.tool.pk])
     bare, ours = [], []
     cpu = {"bare": 0.0, "ours": 0.0}
     async with Client(ground.tools_url) as session:
@@ -133,7 +139,8 @@ async def first_token_of_many(ground: Ground, server: Server) -> list[Row]:
     ]
 
 
-def _token_of(ground: Ground) -> str:
+def token_of(ground: Ground) -> str:
+    """A token that may call tools."""
     _, token = issue_token(
         workspace=ground.bud.workspace,
         user=ground.user,

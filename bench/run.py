@@ -28,7 +28,7 @@ def main() -> int:
         peer("model") as model_port,
         peer("tools") as tools_port,
         _gateway(folder, f"http://127.0.0.1:{tools_port}/mcp") as gateway_url,
-        _database() as database_url,
+        own_or_none() as database_url,
     ):
         prepare(folder, database_url)
         from bench.ground import make_ground
@@ -42,8 +42,7 @@ def main() -> int:
         )
         rows = asyncio.run(measure_all(ground))
         runtime.shutdown(2.0)
-    forms = "PostgreSQL" if database_url else "SQLite"
-    forms += " and Redis" if os.environ.get("REDIS_URL") else ""
+    forms = forms_of(database_url)
     sys.stdout.write(f"{platform.machine()}, {os.cpu_count()} cores, {forms}\n")
     for row in rows:
         sys.stdout.write(f"{row.as_text()}\n")
@@ -52,7 +51,13 @@ def main() -> int:
     return 0
 
 
-def _database() -> AbstractContextManager[str | None]:
+def forms_of(database_url: str | None) -> str:
+    """What is measured on, as the tables call it."""
+    name = "PostgreSQL" if database_url else "SQLite"
+    return f"{name} and Redis" if os.environ.get("REDIS_URL") else name
+
+
+def own_or_none() -> AbstractContextManager[str | None]:
     """PostgreSQL where one is given, else SQLite in the folder."""
     url = os.environ.get("TEST_DATABASE_URL")
     return own_database(url) if url else nullcontext()
