@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 from allauth.account.adapter import get_adapter
 from allauth.account.forms import AddEmailForm, ResetPasswordForm, SignupForm
@@ -14,10 +14,11 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from workspaces.actors import Actor
 from workspaces.email_addresses import is_address_of, is_taken
 from workspaces.errors import InvalidInput
 from workspaces.models import User
-from workspaces.tokens import SCOPES
+from workspaces.tokens import scopes_for
 
 LIFETIMES = [("7", "7 days"), ("30", "30 days"), ("90", "90 days"), ("365", "1 year")]
 
@@ -26,10 +27,13 @@ class TokenForm(forms.Form):
     """What a person says when making an API token."""
 
     name = forms.CharField(max_length=100)
-    scopes = forms.MultipleChoiceField(
-        choices=list(SCOPES.items()), widget=forms.CheckboxSelectMultiple
-    )
+    scopes = forms.MultipleChoiceField(widget=forms.CheckboxSelectMultiple, initial=["chat"])
     days = forms.ChoiceField(choices=LIFETIMES, initial="90", label=_("Expires after"))
+
+    def __init__(self, *args: Any, actor: Actor, **kwargs: Any) -> None:
+        """Offer what the person may do themselves."""
+        super().__init__(*args, **kwargs)
+        cast(forms.MultipleChoiceField, self.fields["scopes"]).choices = scopes_for(actor)
 
     def expires_at(self) -> Any:
         """The moment that the chosen lifetime ends."""

@@ -72,6 +72,11 @@ def permissions_of(actor: Actor) -> frozenset[Permission]:
     return granted
 
 
+def scopes_of(actor: Actor) -> frozenset[str]:
+    """The scopes of tokens that stand for what the actor may do."""
+    return frozenset(_SCOPE_OF[permission] for permission in permissions_of(actor))
+
+
 def has_permission(
     actor: Actor, permission: Permission, *, workspace_id: UUID | None = None
 ) -> bool:

@@ -17,6 +17,7 @@ from workspaces.changes import record_created, record_deleted
 from workspaces.errors import InvalidInput
 from workspaces.models import ApiToken, Membership, User, Workspace
 from workspaces.prepared import PreparedRows
+from workspaces.roles import scopes_of
 from workspaces.secret_memory import remember_secret
 
 PREFIX = "trl_"
@@ -29,8 +30,16 @@ SCOPES: dict[str, str] = {
     "workspace:write": "Change the workspace",
     "audit:read": "Read the audit log",
 }
+_OF_EVERYONE = frozenset({"chat", "servers:read", "servers:write"})
+"""Members see the workspace's servers, and have servers of their own."""
 LONGEST_LIFE = timedelta(days=366)
 _TOUCH_EVERY = timedelta(minutes=1)
+
+
+def scopes_for(actor: Actor) -> list[tuple[str, str]]:
+    """The scopes, with what each allows, that a token of this person could make use of."""
+    useful = _OF_EVERYONE | scopes_of(actor)
+    return [(scope, about) for scope, about in SCOPES.items() if scope in useful]
 
 
 def hash_token(plain: str) -> str:

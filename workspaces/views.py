@@ -107,7 +107,7 @@ def tokens(request: WorkspaceRequest) -> HttpResponse:
     """The person's API tokens in this workspace; make one, which is shown once."""
     if request.workspace is None:
         return redirect("workspaces:index")
-    form = TokenForm(request.POST or None)
+    form = TokenForm(request.POST or None, actor=request.actor)
     plain = None
     if request.method == "POST" and form.is_valid():
         try:
@@ -119,7 +119,7 @@ def tokens(request: WorkspaceRequest) -> HttpResponse:
                 expires_at=form.expires_at(),
                 actor=request.actor,
             )
-            form = TokenForm()
+            form = TokenForm(actor=request.actor)
         except DomainError as error:
             form.add_error(None, error.message)
     mine = ApiToken.objects.for_workspace(request.workspace).visible_to(request.user)

@@ -210,7 +210,7 @@ class ConversationViewSet(
     def bulk(self, request: Request) -> Response:
         """Archive, unarchive, move, delete or restore up to 100 conversations. If one is not there, nothing is changed."""
         values = self.read(BulkInput)
-        rows = change_conversations(
+        rows: Any = change_conversations(
             ids=values["ids"],
             change=BulkChange(values["change"]),
             folder_id=values.get("folder_id"),
