@@ -10,7 +10,9 @@ from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.functional import Promise
+from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import TabularInline
 from unfold.widgets import UnfoldAdminPasswordWidget
@@ -24,6 +26,7 @@ from workspaces.redaction import MASK
 from workspaces.roles import Permission, has_permission
 
 if TYPE_CHECKING:
+    from chat.models.buds import BudQuerySet
     from workspaces.middleware import WorkspaceRequest
 
 
@@ -38,8 +41,8 @@ class BudAdmin(WorkspaceModelAdmin):
 
     def get_queryset(self, request: HttpRequest) -> Any:
         """Without what people only try in the editor, and without others' own."""
-        rows = super().get_queryset(request)
-        return Bud.objects.seen_by(rows, request.user.pk).filter(is_draft=False)
+        rows = cast("BudQuerySet", super().get_queryset(request))
+        return rows.usable_by(request.user.pk).filter(is_draft=False)
 
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: Any = None
@@ -234,14 +237,32 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
     form = ModelProviderForm
     manage_permission = Permission.MANAGE_BUDS
     ordering = ["name"]
-    list_display = ["name", "base_url", "default_model", "has_key", "is_active"]
+    list_display = ["name", "base_url", "default_model", "key_state", "is_active", "test"]
+    list_select_related = ["workspace"]
     search_fields = ["name"]
     fields = ["name", "base_url", "default_model", "new_api_key", "is_active"]
     inlines = [ProviderModelInline]
 
-    @admin.display(description=_("Key"), boolean=True)
-    def has_key(self, provider: ModelProvider) -> bool:
-        return bool(provider.api_key)
+    @admin.display(description=_("Key"))
+    def key_state(self, provider: ModelProvider) -> Promise:
+        """In words: a cross would read as a failure."""
+        return _("stored") if provider.api_key else _("none")
+
+    @admin.display(description=_("Connection"))
+    def test(self, provider: ModelProvider) -> str:
+        """The way to the page that tests it and lists its models."""
+        url = reverse("chat:provider", args=[provider.workspace.slug, provider.pk])
+        return format_html('<a href="{}">{}</a>', url, _("Test and list models"))
+
+    def response_add(
+        self, request: HttpRequest, obj: ModelProvider, *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """Go on with the test of the connection."""
+        if "_continue" in request.POST or "_addanother" in request.POST:
+            return super().response_add(request, obj, *args, **kwargs)
+        workspace = cast("WorkspaceRequest", request).workspace
+        assert workspace is not None
+        return redirect("chat:provider", workspace_slug=workspace.slug, provider_id=obj.pk)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         prepare_provider(obj, has_new_key=bool(form.cleaned_data.get("new_api_key")))

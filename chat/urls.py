@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from django.urls import path
 
-from chat import bud_pages, turn_page, views
+from chat import bud_pages, provider_pages, turn_page, views
 from chat.artifacts import views as artifacts
 
 app_name = "chat"
 _BUDS = "w/<slug:workspace_slug>/buds/"
 _BUD = f"{_BUDS}<uuid:bud_id>/"
 urlpatterns = [
+    path(
+        "w/<slug:workspace_slug>/providers/<uuid:provider_id>/",
+        provider_pages.provider_page,
+        name="provider",
+    ),
     path(_BUDS, bud_pages.bud_list, name="buds"),
     path(f"{_BUDS}new/", bud_pages.bud_new, name="bud_new"),
     path(f"{_BUDS}test/", bud_pages.bud_test, name="bud_test"),

@@ -10,6 +10,7 @@ from chat.api.inputs import InputRequestViewSet
 from chat.api.messages import MessageViewSet, QueuedMessageViewSet
 from chat.api.models import ModelViewSet
 from chat.api.permissions import ToolPermissionViewSet
+from chat.api.providers import ProviderViewSet
 from chat.api.search import SearchViewSet
 from chat.api.turns import ToolCallViewSet, TurnViewSet
 from chat.api.waiting import WaitingViewSet
@@ -18,6 +19,7 @@ from chat.api.webhooks import WebhookViewSet
 routes = [
     ("buds", BudViewSet),
     ("models", ModelViewSet),
+    ("providers", ProviderViewSet),
     ("conversations", ConversationViewSet),
     ("folders", FolderViewSet),
     ("drafts", DraftViewSet),

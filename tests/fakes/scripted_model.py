@@ -60,7 +60,15 @@ class ScriptedModel:
         """Set when a caller hung up in the middle of an answer."""
         self._script: deque[Answer] = deque()
         self._holds: set[threading.Event] = set()
-        app = Starlette(routes=[Route("/v1/chat/completions", self._complete, methods=["POST"])])
+        self.models: Any = {"data": []}
+        """What the endpoint says of its models; a text is sent as it is."""
+        self.models_status = 200
+        app = Starlette(
+            routes=[
+                Route("/v1/chat/completions", self._complete, methods=["POST"]),
+                Route("/v1/models", self._models),
+            ]
+        )
         self._listening = Listening(app)
         self.base_url = f"{self._listening.origin}/v1"
 
@@ -113,6 +121,10 @@ class ScriptedModel:
         """Answer with an error."""
         kind = {"content-type": "application/json", **headers}
         self.give(Answer([body], status=status, headers=kind))
+
+    async def _models(self, _request: Request) -> Response:
+        body = self.models if isinstance(self.models, str) else json.dumps(self.models)
+        return Response(body, status_code=self.models_status, media_type="application/json")
 
     async def _complete(self, request: Request) -> Response:
         self.requests.append(await request.json())

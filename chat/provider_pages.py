@@ -1,0 +1,75 @@
+"""The page of a model provider: does it answer, and which models does it have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from audit.views.parts import workspace_of
+from chat.models import ModelProvider, ProviderModel
+from chat.providers.errors import ProviderError
+from chat.services.provider_check import check_provider, keep_facts
+from workspaces.errors import InvalidInput
+from workspaces.roles import Permission, require
+
+if TYPE_CHECKING:
+    from workspaces.middleware import WorkspaceRequest
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def provider_page(
+    request: WorkspaceRequest, workspace_slug: str, provider_id: UUID
+) -> HttpResponse:
+    """Test a provider's connection, and keep what it says of its models."""
+    workspace = workspace_of(request)
+    require(request.actor, Permission.MANAGE_BUDS, workspace_id=workspace.pk)
+    provider: ModelProvider = ModelProvider.objects.for_workspace(workspace).fetch(provider_id)
+    listing, fault, status = None, "", 200
+    if request.method == "POST":
+        try:
+            listing = check_provider(provider=provider, actor=request.actor)
+            if "keep" in request.POST:
+                number = keep_facts(
+                    provider=provider,
+                    names=request.POST.getlist("models"),
+                    listing=listing,
+                    actor=request.actor,
+                )
+                messages.success(
+                    request, _("Kept. New models in the table: %(number)s.") % {"number": number}
+                )
+                return redirect(
+                    "chat:provider", workspace_slug=workspace_slug, provider_id=provider.pk
+                )
+        except ProviderError as error:
+            fault = error.message
+        except InvalidInput as error:
+            fault, status = error.message, 422
+    rows = ProviderModel.objects.for_workspace(workspace).filter(provider=provider)
+    kept = {row.model: row for row in rows}
+    context: dict[str, Any] = {
+        "section": "models",
+        "provider": provider,
+        "has_key": bool(provider.api_key),
+        "fault": fault,
+        "listing": listing,
+        "models": [
+            {"model": one, "is_kept": one.name in kept}
+            for one in (listing.models if listing else ())
+        ],
+        "has_default": listing is None
+        or any(one.name == provider.default_model for one in listing.models),
+        "kept": list(kept.values()),
+        "edit_url": reverse("admin:chat_modelprovider_change", args=[provider.pk]),
+        "list_url": reverse("admin:chat_modelprovider_changelist"),
+    }
+    return render(request, "chat/provider.html", context, status=status)

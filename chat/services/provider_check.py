@@ -1,0 +1,79 @@
+"""Trying a model provider: whether it answers, which models it has, and keeping what it says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from django.db import transaction
+
+from chat.models import ModelProvider, ProviderModel
+from chat.providers.base import ProviderSpec
+from chat.providers.listing import TOTAL_SECONDS, ListedModel, Listing, list_models
+from mcp_servers.client.connections import runtime
+from workspaces.actors import Actor
+from workspaces.changes import record_created, tracked_change
+from workspaces.errors import InvalidInput
+from workspaces.roles import Permission, require
+
+_FACTS: Final = ("context_tokens", "sees_pictures", "prompt_price", "completion_price")
+
+
+def check_provider(*, provider: ModelProvider, actor: Actor) -> Listing:
+    """Ask a provider for its models with the stored key.
+
+    Raises:
+        PermissionDenied: the actor may not manage models.
+        ProviderError: why it did not work, in words.
+    """
+    require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
+    spec = ProviderSpec(
+        name=provider.name,
+        base_url=provider.base_url,
+        model=provider.default_model,
+        api_key=provider.api_key or None,
+        provider_id=provider.pk,
+    )
+    return runtime.run_sync(list_models(spec), timeout_seconds=TOTAL_SECONDS + 5)
+
+
+def keep_facts(
+    *, provider: ModelProvider, names: Iterable[str], listing: Listing, actor: Actor
+) -> int:
+    """Keep what a provider says of some of its models. What an administrator has entered stays; how many are new.
+
+    Raises:
+        PermissionDenied: the actor may not manage models.
+        InvalidInput: the provider has no such model.
+    """
+    require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
+    known = {one.name: one for one in listing.models}
+    wanted = list(dict.fromkeys(names))
+    if not wanted:
+        raise InvalidInput(fields={"models": ["Choose at least one model."]})
+    if gone := [name for name in wanted if name not in known]:
+        told = f"The provider has no model “{gone[0][:100]}” any more."
+        raise InvalidInput(fields={"models": [told]})
+    rows = ProviderModel.objects.for_workspace(provider.workspace_id).filter(provider=provider)
+    with transaction.atomic():
+        stored = {row.model: row for row in rows.filter(model__in=wanted).select_for_update()}
+        for name in wanted:
+            _keep(stored.get(name), known[name], provider, actor)
+    return len(set(wanted) - set(stored))
+
+
+def _keep(
+    row: ProviderModel | None, told: ListedModel, provider: ModelProvider, actor: Actor
+) -> None:
+    given = {name: getattr(told, name) for name in _FACTS}
+    if row is None:
+        made: ProviderModel = ProviderModel.objects.create(
+            workspace_id=provider.workspace_id, provider=provider, model=told.name, **given
+        )
+        record_created(made, actor=actor)
+        return
+    with tracked_change(row, actor=actor):
+        for name, value in given.items():
+            if getattr(row, name) is None:
+                setattr(row, name, value)
+        row.save()
