@@ -212,6 +212,8 @@ class BudQualityOutput(serializers.Serializer[Any]):
     prompt_tokens = serializers.IntegerField()
     completion_tokens = serializers.IntegerField()
     cost = serializers.DecimalField(max_digits=20, decimal_places=6, allow_null=True)
+    liked = serializers.IntegerField()
+    disliked = serializers.IntegerField()
     p50_ms = serializers.IntegerField(allow_null=True)
     p95_ms = serializers.IntegerField(allow_null=True)
     tools = ToolFaultsOutput(many=True)

@@ -14,7 +14,7 @@ from audit.actions import Action, Outcome
 from audit.models import AuditEntry
 from chat.models import Bud, Turn
 from chat.services.buds import require_edit
-from chat.values import TurnStatus
+from chat.values import Rating, TurnStatus
 from workspaces.actors import Actor
 
 DAYS: Final = 30
@@ -46,6 +46,9 @@ class BudQuality:
     prompt_tokens: int
     completion_tokens: int
     cost: Decimal | None
+    liked: int
+    """Answers that people rated as good."""
+    disliked: int
     p50_ms: int | None
     """Half of the answers took no longer, waits left out."""
     p95_ms: int | None
@@ -72,6 +75,8 @@ def quality_of(*, bud: Bud, actor: Actor) -> BudQuality:
         prompt_tokens=Sum("prompt_tokens"),
         completion_tokens=Sum("completion_tokens"),
         cost=Sum("cost"),
+        liked=Count("pk", filter=Q(rating=Rating.GOOD.value)),
+        disliked=Count("pk", filter=Q(rating=Rating.BAD.value)),
     )
     done = turns.filter(status=TurnStatus.COMPLETED.value).order_by("-id")
     times = sorted(done.values_list("work_ms", flat=True)[:MOST_TIMES])
@@ -84,6 +89,8 @@ def quality_of(*, bud: Bud, actor: Actor) -> BudQuality:
         prompt_tokens=sums["prompt_tokens"] or 0,
         completion_tokens=sums["completion_tokens"] or 0,
         cost=sums["cost"],
+        liked=sums["liked"],
+        disliked=sums["disliked"],
         p50_ms=_share(times, 0.5),
         p95_ms=_share(times, 0.95),
         tools=_faults(bud, since),

@@ -14,6 +14,8 @@ from chat.services.bud_drafts import forget_old_drafts
 from chat.services.bud_versions import duplicate_bud, restore_version
 from chat.services.bud_yaml import apply_bud, write_bud
 from chat.services.buds import create_bud, update_bud
+from chat.services.turns import rate_turn
+from chat.values import Rating
 from tests.chat.conftest import Chat
 from tests.factories import Tenant, TwoTenants
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
@@ -318,11 +320,12 @@ def test_quality_counts_a_buds_turns_and_faulty_tools(chat: Chat) -> None:
     """REL-450."""
     chat.model.call(("counting__fail", {"text": "no"}))
     chat.model.say("It failed")
-    chat.ask()
+    rate_turn(turn=chat.ask(), rating=Rating.BAD, actor=chat.actor)
     tenant = chat.tenant
     page = tenant.client("admin").get(editor(tenant, chat.bud, "quality/"))
     found = page.context["found"]
     assert (found.turns, found.people, found.failed) == (1, 1, 0)
+    assert (found.liked, found.disliked) == (0, 1)
     assert [(one.tool, one.failed) for one in found.tools] == [("fail", 1)]
     head = {"X-Workspace": tenant.workspace.slug}
     told = tenant.client("admin").get(f"/api/buds/{chat.bud.pk}/quality/", headers=head).json()
