@@ -27,6 +27,7 @@ pytestmark = pytest.mark.django_db
                 "buds:write",
                 "servers:read",
                 "servers:write",
+                "members:write",
                 "workspace:write",
                 "audit:read",
             ],
