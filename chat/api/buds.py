@@ -181,7 +181,7 @@ class BudYaml(serializers.Serializer[Any]):
     )
 
 
-class DraftInput(BudInput):
+class BudTestInput(BudInput):
     """What a test chat tries."""
 
     bud_id = serializers.UUIDField(
@@ -189,7 +189,7 @@ class DraftInput(BudInput):
     )
 
 
-class TestOutput(serializers.Serializer[Any]):
+class BudTestOutput(serializers.Serializer[Any]):
     conversation_id = serializers.UUIDField()
 
 
@@ -331,11 +331,11 @@ class BudViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         found = quality_of(bud=self._editable(), actor=self.actor)
         return Response(BudQualityOutput(found).data)
 
-    @extend_schema(request=DraftInput, responses={201: TestOutput})
+    @extend_schema(request=BudTestInput, responses={201: BudTestOutput})
     @action(detail=False, methods=["post"])
     def test(self, request: Request) -> Response:
         """Open a test chat with unsaved values. It is in no list, and is erased after a day."""
-        values = self.read(DraftInput)
+        values = self.read(BudTestInput)
         values.pop("version", None)
         provider_id, bud_id = values.pop("provider_id", None), values.pop("bud_id", None)
         bud = self.get_queryset().fetch(bud_id) if bud_id else None
