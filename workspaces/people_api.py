@@ -50,7 +50,7 @@ class InvitationsInput(serializers.Serializer[Any]):
     people = InviteeInput(many=True, help_text=f"Up to {MOST}. All of them are invited, or nobody.")
 
 
-class SentOutput(serializers.Serializer[Any]):
+class InvitedOutput(serializers.Serializer[Any]):
     """What became of an invitation."""
 
     invitation = InvitationOutput()
@@ -78,7 +78,7 @@ class InvitationViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
             require(self.actor, Permission.MANAGE_MEMBERS, workspace_id=self.workspace.pk)
         return rows.select_related("workspace")
 
-    @extend_schema(request=InvitationsInput, responses={201: SentOutput(many=True)})
+    @extend_schema(request=InvitationsInput, responses={201: InvitedOutput(many=True)})
     def create(self, request: Request) -> Response:
         """Invite people."""
         given = self.read(InvitationsInput)["people"]
@@ -94,7 +94,7 @@ class InvitationViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         made = invite_many(workspace=self.workspace, people=people, actor=self.actor)
         return self._told(mail_many(made, actor=self.actor))
 
-    @extend_schema(request=None, responses={201: SentOutput(many=True)})
+    @extend_schema(request=None, responses={201: InvitedOutput(many=True)})
     @action(detail=True, methods=["post"], pagination_class=None)
     def resend(self, request: Request, pk: str) -> Response:
         """Send a new link; the old one ends."""
@@ -109,7 +109,7 @@ class InvitationViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
 
     @staticmethod
     def _told(sent: list[Sent]) -> Response:
-        return Response(SentOutput(sent, many=True).data, status=201)
+        return Response(InvitedOutput(sent, many=True).data, status=201)
 
 
 routes = [("invitations", InvitationViewSet)]

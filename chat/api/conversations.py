@@ -17,7 +17,7 @@ from rest_framework.response import Response
 
 from chat.api.artifacts import ArtifactsOfConversation
 from chat.api.offers import OffersOfConversation
-from chat.api.shapes import ConversationOutput, MessageOutput, SentOutput, sent_json
+from chat.api.shapes import ConversationOutput, MessageOutput, ModelInput, SentOutput, sent_json
 from chat.engine.attaching import LONGEST_URI, FileRef, Ref, ResourceRef
 from chat.models import Bud, Conversation, Message, Turn
 from chat.models.turns import ACTIVE
@@ -40,13 +40,6 @@ from workspaces.scoping import WorkspaceQuerySet
 
 MOST_AT_ONCE = 100
 """Conversations of one change."""
-
-
-class ModelInput(serializers.Serializer[Any]):
-    """One of the workspace's models, as `GET /api/models/` lists them."""
-
-    provider_id = serializers.UUIDField(allow_null=True)
-    name = serializers.CharField(max_length=200)
 
 
 class NewConversation(serializers.Serializer[Any]):

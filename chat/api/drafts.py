@@ -52,7 +52,7 @@ class DraftViewSet(WorkspaceViewSet):
         rows = rows.filter(owner=self.person)[:MOST_DRAFTS]
         return Response(DraftOutput(rows, many=True).data)
 
-    @extend_schema(request=DraftInput, responses=DraftOutput)
+    @extend_schema(request=DraftInput, responses={200: DraftOutput})
     def create(self, request: Request) -> Response:
         """Keep a draft. The answer is what is kept: a newer one stays."""
         values = self.read(DraftInput)

@@ -67,6 +67,13 @@ class ChosenModelOutput(serializers.Serializer[Any]):
     name = serializers.CharField()
 
 
+class ModelInput(serializers.Serializer[Any]):
+    """One of the workspace's models, as `GET /api/models/` lists them."""
+
+    provider_id = serializers.UUIDField(allow_null=True, help_text="Null: the platform's own.")
+    name = serializers.CharField(max_length=200)
+
+
 class ConversationOutput(serializers.Serializer[Conversation]):
     id = serializers.UUIDField()
     title = serializers.CharField(allow_blank=True)

@@ -13,7 +13,7 @@ from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from chat.api.shapes import ToolCallOutput, TurnOutput
+from chat.api.shapes import ModelInput, ToolCallOutput, TurnOutput
 from chat.feed.access import may_follow
 from chat.feed.streaming import check_room, follow_turn
 from chat.feed.telling import Position
@@ -61,11 +61,6 @@ class RegenerateInput(serializers.Serializer[Any]):
     client_id = serializers.CharField(
         max_length=64, help_text="Your own id: the same one again answers nothing twice."
     )
-
-
-class ModelInput(serializers.Serializer[Any]):
-    provider_id = serializers.UUIDField(allow_null=True, help_text="Null: the platform's own.")
-    name = serializers.CharField(max_length=200)
 
 
 class RegenerateTurnInput(RegenerateInput):

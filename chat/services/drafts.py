@@ -11,6 +11,7 @@ from chat.models import Conversation, Draft
 from chat.services.turns import check_text
 from workspaces.actors import Actor
 from workspaces.database import database_now
+from workspaces.errors import InvalidInput
 from workspaces.models import User, Workspace
 from workspaces.roles import Permission, require
 
@@ -31,15 +32,13 @@ def keep_draft(
         written_at: by the device's clock; a time to come counts as now.
 
     Raises:
-        NotFound: the conversation is not there.
-        InvalidInput: the text is too long, or cannot be stored.
+        InvalidInput: the conversation is not there, or the text is too long or cannot be stored.
     """
     require(actor, Permission.USE_CHAT, workspace_id=workspace.pk)
     check_text(text, may_be_empty=True)
-    if conversation_id is not None:
-        Conversation.objects.for_workspace(workspace).filter(owner=owner, deleted_at=None).fetch(
-            conversation_id
-        )
+    chats = Conversation.objects.for_workspace(workspace).filter(owner=owner, deleted_at=None)
+    if conversation_id is not None and chats.find(conversation_id) is None:
+        raise InvalidInput(fields={"conversation_id": ["There is no such conversation."]})
     written_at = min(written_at, database_now())
     mine = Draft.objects.for_workspace(workspace).filter(owner=owner)
     place = {"conversation_id": conversation_id}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -40,14 +41,14 @@ class ConfigViewSet(WorkspaceViewSet):
     serializer_class = AppliedOutput
     parameters: ClassVar[Mapping[str, Sequence[str]]] = {"create": [_DRY_RUN]}
 
-    @extend_schema(responses={200: serializers.DictField()}, filters=False)
+    @extend_schema(responses=OpenApiTypes.OBJECT, filters=False)
     def list(self, request: Request) -> Response:
         """Give the document. Usual values are left out."""
         return Response(workspace_document(Place(self.workspace, self.actor)))
 
     @extend_schema(
-        request=serializers.DictField(),
-        responses=AppliedOutput,
+        request=OpenApiTypes.OBJECT,
+        responses={200: AppliedOutput},
         parameters=[OpenApiParameter(_DRY_RUN, bool, description="Change nothing; only tell.")],
     )
     def create(self, request: Request) -> Response:

@@ -14,7 +14,7 @@ from chat.services.drafts import keep_draft
 from tests.chat.test_search import talk
 from tests.factories import Tenant, make_tenant
 from workspaces.database import database_now
-from workspaces.errors import InvalidInput, NotFound
+from workspaces.errors import InvalidInput
 
 pytestmark = pytest.mark.both_engines
 
@@ -50,7 +50,7 @@ def test_the_last_writer_wins_by_time(tenant: Tenant) -> None:
     for text in ("x" * 100_001, "\x00"):
         with pytest.raises(InvalidInput):
             keep(tenant, text, now)
-    with pytest.raises(NotFound):
+    with pytest.raises(InvalidInput):
         keep(tenant, "x", now, uuid4())
 
 
@@ -75,7 +75,7 @@ def test_drafts_are_their_writers_and_go_with_their_conversation(tenant: Tenant)
     other = tenant.client("admin").post(
         "/api/drafts/", body, content_type="application/json", headers=header
     )
-    assert other.status_code == 404
+    assert other.status_code == 422
     delete_conversation(conversation=conversation, actor=tenant.actor("member"))
     assert told("member") == []
     conversation.refresh_from_db()
