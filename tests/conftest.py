@@ -70,8 +70,7 @@ def _make_environment() -> None:
 
 _make_environment()
 django.setup()  # the factories below are models' builders, and are imported before pytest-django's turn
-# The middleware for static files only knows async, so every request of a test client would cross threads for it, and
-# each client would look at thousands of files. The journeys see them served.
+# With the middleware for static files, each test client would look at thousands of files. The journeys see them served.
 settings.MIDDLEWARE = [name for name in settings.MIDDLEWARE if "StaticFiles" not in name]
 # What a power cut leaves has a test of its own; the others need not wait for the disk.
 if "DATABASE_URL" not in os.environ:

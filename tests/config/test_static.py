@@ -20,6 +20,7 @@ from pytest_django.fixtures import Settings
 from config.middleware import CompressionMiddleware
 from tests.factories import Tenant
 
+pytestmark = pytest.mark.django_db  # a request gives its thread's connection back before it waits
 TEXT = b"const words = 1;\n" * 400
 
 
@@ -33,7 +34,7 @@ def built(tmp_path: Path, settings: Settings) -> Iterator[Path]:
     settings.STATICFILES_DIRS = [("web", dist)]
     settings.STATIC_ROOT = tmp_path / "collected"
     settings.SERVESTATIC_USE_FINDERS = True
-    # The other tests go without it: it is async, and their clients are not.
+    # The other tests go without it: each of their clients would look at thousands of files.
     settings.MIDDLEWARE = ["config.static.StaticFilesMiddleware", *settings.MIDDLEWARE]
     finders.get_finder.cache_clear()  # type: ignore[attr-defined]  # cached, which the stubs do not say
     yield dist

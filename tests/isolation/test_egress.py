@@ -37,6 +37,7 @@ ALLOWED = {
     "mcp_servers/klavis/rest_transport.py": "speaks over the client it is given",
     "mcp_servers/client/transports/websocket.py": "speaks over the client it is given",
     "chat/providers/openai_compatible.py": "drives the client it is given",
+    "chat/providers/listing.py": "asks a provider for its models with the egress client",
     "chat/providers/choosing.py": "asks the egress client whether a local model answers",
     "chat/webhooks/delivery.py": "names the client that it posts with",
     "workspaces/webhooks.py": "posts with the egress client",

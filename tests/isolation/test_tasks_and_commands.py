@@ -76,6 +76,7 @@ COMMANDS: Mapping[str, Callable[[Side, Side], list[str]] | None] = {
     "restore": None,
     "rotate_keys": None,
     "seed_demo": None,
+    "soak": None,
     "up": None,
     "verify_audit": None,
     "write_configuration_docs": None,
