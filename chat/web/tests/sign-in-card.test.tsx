@@ -28,6 +28,8 @@ beforeAll(async () => {
   };
   document.body.innerHTML = `<script type="application/json" id="boot">${JSON.stringify(boot)}</script><div id="at"></div><textarea id="composer-text"></textarea>`;
   Element.prototype.scrollIntoView = () => {};
+  // Tests of other files may have loaded the card with the real window.
+  vi.resetModules();
   cards = await import("../src/chat/input-card");
 });
 
