@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar
 
 import yaml
+from pydantic import BaseModel, ValidationError
 
 from workspaces.errors import InvalidInput
 
 LONGEST: Final = 2_000_000
 """Characters of one text."""
 _WIDTH: Final = 100
+_MOST_FAULTS: Final = 20
+_Shape = TypeVar("_Shape", bound=BaseModel)
 
 
 class _Loader(yaml.SafeLoader):
@@ -57,3 +61,43 @@ def read_yaml(text: str, *, longest: int = LONGEST) -> Any:
 def write_yaml(document: Any) -> str:
     """Write plain values in their own order."""
     return yaml.dump(document, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=_WIDTH)
+
+
+def check_shape(shape: type[_Shape], document: object, *, what: str) -> _Shape:
+    """Check a document of plain values.
+
+    Args:
+        what: told where it is no mapping.
+
+    Raises:
+        InvalidInput: with what is wrong at which field; lists name what they hold.
+    """
+    if not isinstance(document, Mapping):
+        raise InvalidInput(fields={"file": [what]})
+    try:
+        return shape.model_validate(document)
+    except RecursionError as error:
+        raise InvalidInput(fields={"file": ["This is nested too deeply."]}) from error
+    except ValidationError as error:
+        faults: dict[str, list[str]] = {}
+        for fault in error.errors(include_url=False, include_input=False)[:_MOST_FAULTS]:
+            is_unknown = fault["type"] == "extra_forbidden"
+            told = "There is no such field." if is_unknown else fault["msg"]
+            name = ".".join(_steps(fault["loc"], document)) or "file"
+            faults.setdefault(name, []).append(told)
+        raise InvalidInput(fields=faults) from error
+
+
+def _steps(place: tuple[int | str, ...], document: object) -> list[str]:
+    """The way to a fault, with names where the document has a list."""
+    steps = []
+    for step in place:
+        name: object = step
+        if isinstance(step, int) and isinstance(document, list) and step < len(document):
+            document = document[step]
+            if isinstance(document, Mapping):
+                name = document.get("slug") or document.get("name") or step
+        elif isinstance(document, Mapping):
+            document = document.get(step)
+        steps.append(str(name)[:60])
+    return steps

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Final
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from chat.models import Bud, BudColour, BudVisibility, ModelProvider
 from chat.services.buds import create_bud, offered_servers, update_bud
@@ -15,7 +15,7 @@ from workspaces.actors import Actor
 from workspaces.errors import InvalidInput
 from workspaces.models import User
 from workspaces.roles import Permission, require
-from workspaces.yaml_text import read_yaml, write_yaml
+from workspaces.yaml_text import check_shape, read_yaml, write_yaml
 
 LONGEST: Final = 200_000
 MOST_FAULTS: Final = 20
@@ -121,12 +121,8 @@ def bud_values(document: object, *, workspace_id: UUID) -> tuple[dict[str, Any],
     Raises:
         InvalidInput: with what is wrong at which field.
     """
-    if not isinstance(document, Mapping):
-        raise InvalidInput(fields={"file": ["A bud is a mapping with name, slug and so on."]})
-    try:
-        read = BudFile.model_validate(document)
-    except (ValidationError, RecursionError) as error:
-        raise InvalidInput(fields=_faults(error)) from error
+    what = "A bud is a mapping with name, slug and so on."
+    read = check_shape(BudFile, document, what=what)
     return _values(read, workspace_id)
 
 
@@ -268,14 +264,3 @@ class _Servers:
         if not server:
             return self.id_of(name.partition(".")[0], field, faults)
         return f"{self._ids[server]}.{name[len(server) + 1 :]}"
-
-
-def _faults(error: ValidationError | RecursionError) -> dict[str, list[str]]:
-    if isinstance(error, RecursionError):
-        return {"file": ["This is nested too deeply."]}
-    faults: dict[str, list[str]] = {}
-    for fault in error.errors(include_url=False, include_input=False)[:MOST_FAULTS]:
-        name = ".".join(str(part)[:60] for part in fault["loc"]) or "file"
-        unknown = fault["type"] == "extra_forbidden"
-        faults.setdefault(name, []).append("There is no such field." if unknown else fault["msg"])
-    return faults

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from audit.models import AlertRule, AuditStream, ReportSchedule, SavedView
 from chat.services.bud_yaml import BudFile
@@ -14,8 +13,8 @@ from mcp_servers.client.values import Protocol
 from mcp_servers.models import ApprovalOverride, LogLevel, SamplingPolicy
 from mcp_servers.models.servers import AccountUse, AuthType
 from workspaces.errors import InvalidInput
+from workspaces.yaml_text import check_shape
 
-MOST_FAULTS: Final = 20
 _MOST: Final = 500
 Texts = Annotated[dict[str, str], Field(max_length=100)]
 Line = Annotated[str, Field(max_length=200)]
@@ -134,12 +133,8 @@ def read_document(document: object) -> WorkspaceFile:
     Raises:
         InvalidInput: with what is wrong at which field.
     """
-    if not isinstance(document, Mapping):
-        raise InvalidInput(fields={"file": ["The file is a mapping with servers, buds and so on."]})
-    try:
-        read = WorkspaceFile.model_validate(document)
-    except (ValidationError, RecursionError) as error:
-        raise InvalidInput(fields=_faults(error, document)) from error
+    what = "The file is a mapping with servers, buds and so on."
+    read = check_shape(WorkspaceFile, document, what=what)
     faults: dict[str, list[str]] = {}
     for part in ("servers", "buds", "alerts", "streams", "schedules"):
         seen: set[str] = set()
@@ -151,31 +146,3 @@ def read_document(document: object) -> WorkspaceFile:
     if faults:
         raise InvalidInput(fields=faults)
     return read
-
-
-def _faults(
-    error: ValidationError | RecursionError, document: Mapping[str, Any]
-) -> dict[str, list[str]]:
-    if isinstance(error, RecursionError):
-        return {"file": ["This is nested too deeply."]}
-    faults: dict[str, list[str]] = {}
-    for fault in error.errors(include_url=False, include_input=False)[:MOST_FAULTS]:
-        name = ".".join(_steps(fault["loc"], document)) or "file"
-        unknown = fault["type"] == "extra_forbidden"
-        faults.setdefault(name, []).append("There is no such field." if unknown else fault["msg"])
-    return faults
-
-
-def _steps(place: tuple[int | str, ...], document: object) -> list[str]:
-    """The way to a fault, with names where the file has a list."""
-    steps = []
-    for step in place:
-        name: object = step
-        if isinstance(step, int) and isinstance(document, list) and step < len(document):
-            document = document[step]
-            if isinstance(document, Mapping):
-                name = document.get("slug") or document.get("name") or step
-        elif isinstance(document, Mapping):
-            document = document.get(step)
-        steps.append(str(name)[:60])
-    return steps
