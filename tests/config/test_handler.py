@@ -16,9 +16,11 @@ from django.urls import path
 
 from config.handler import MOST_IDLE, Handler, Lanes
 from tests.factories import Tenant
+from tests.patience import PATIENCE
 
 _seen: list[str] = []
 _go_on = threading.Event()
+_arrived = threading.Semaphore(0)
 
 
 def look(_request: HttpRequest) -> HttpResponse:
@@ -27,7 +29,8 @@ def look(_request: HttpRequest) -> HttpResponse:
 
 
 def wait(_request: HttpRequest) -> HttpResponse:
-    _go_on.wait(10)
+    _arrived.release()
+    _go_on.wait(PATIENCE)
     return HttpResponse("waited")
 
 
@@ -80,6 +83,13 @@ async def _ask(handler: Handler, address: str) -> int:
     return int(answers[0]["status"])
 
 
+async def _rested(handler: Handler) -> None:
+    """Wait until the thread has nothing left to do, and so is given back."""
+    async with asyncio.timeout(PATIENCE):
+        while not handler._lanes._idle:
+            await asyncio.sleep(0.001)
+
+
 @override_settings(**_OURS)
 async def test_a_request_stays_in_one_thread_and_the_next_takes_it_over() -> None:
     """REL-411: middleware and view; a thread of its own would cost each request a connection of its own."""
@@ -87,7 +97,7 @@ async def test_a_request_stays_in_one_thread_and_the_next_takes_it_over() -> Non
     _seen.clear()
     for _ in range(3):
         assert await _ask(handler, "/look/") == 200
-        await asyncio.sleep(0.05)  # it is given back when it has nothing left to do
+        await _rested(handler)
     assert len(_seen) == 9
     assert len(set(_seen)) == 1
 
@@ -98,8 +108,9 @@ async def test_requests_side_by_side_do_not_wait_for_each_other() -> None:
     handler = Handler()
     _go_on.clear()
     waiting = [asyncio.ensure_future(_ask(handler, "/wait/")) for _ in range(MOST_IDLE + 4)]
-    await asyncio.sleep(0.2)
-    async with asyncio.timeout(5):
+    for _ in waiting:
+        assert await asyncio.to_thread(_arrived.acquire, timeout=PATIENCE)
+    async with asyncio.timeout(PATIENCE):
         assert await _ask(handler, "/look/") == 200
     _go_on.set()
     assert await asyncio.gather(*waiting) == [200] * (MOST_IDLE + 4)
