@@ -56,9 +56,11 @@ def delete_folder(*, folder: Folder, actor: Actor) -> None:
 
 
 def _save(folder: Folder, name: str) -> Folder:
-    folder.name = " ".join(name.split())[:LONGEST_NAME]
-    if not folder.name or '"' in folder.name or "\x00" in folder.name:
-        raise InvalidInput(fields={"name": ["Give it a name without quotation marks."]})
+    folder.name = " ".join(name.split())
+    is_plain = '"' not in folder.name and "\x00" not in folder.name
+    if not is_plain or not 0 < len(folder.name) <= LONGEST_NAME:
+        told = f"Give it a name of at most {LONGEST_NAME} characters, without quotation marks."
+        raise InvalidInput(fields={"name": [told]})
     try:
         with transaction.atomic():
             folder.save()
