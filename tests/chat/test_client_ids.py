@@ -19,6 +19,7 @@ from chat.services.turns import Queued, Sent, send_or_queue
 from chat.values import WhenBusy
 from tests.chat.conftest import Chat
 from tests.chat.test_consumers import opened
+from tests.patience import PATIENCE
 from workspaces.errors import Conflict
 
 
@@ -63,7 +64,7 @@ def test_of_two_texts_at_once_one_is_stored_and_the_other_refused(chat: Chat) ->
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(PATIENCE)
     chat.watching.turn("completed")
     assert sorted(stored + refused) == ["one", "two"]
     assert len(stored) == 1

@@ -166,7 +166,7 @@ def test_two_senders_send_an_event_once(chat: Chat, program: Program, secret: st
     for sender in senders:
         sender.start()
     for sender in senders:
-        sender.join(20)
+        sender.join(PATIENCE)
     assert len(program.heard) == 1
     rows = WebhookDelivery.objects.for_workspace(chat.tenant.workspace)
     rows.update(status="waiting")  # as a process leaves it that dies before it notes the answer
@@ -306,7 +306,7 @@ def test_a_program_that_hangs_holds_up_nobody(
     finally:
         hanging.let_go.set()
         if sender.ident is not None:
-            sender.join(20)
+            sender.join(PATIENCE)
         hanging.stop()
 
 

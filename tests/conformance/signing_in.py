@@ -28,6 +28,7 @@ from mcp_servers.registry import services
 from mcp_servers.registry.services import ServerDraft
 from mcp_servers.registry.services.sign_ins import FinishedSignIn, finish_sign_in
 from tests.conformance.connecting import calls_for
+from tests.patience import PATIENCE
 from workspaces.actors import Actor, Source
 from workspaces.errors import DomainError
 from workspaces.middleware import actor_for
@@ -121,7 +122,7 @@ def _signing_in_when_asked(server: McpServer, actor: Actor, say: Say) -> Iterato
         yield
     finally:
         is_over.set()
-        thread.join(30)
+        thread.join(PATIENCE)
 
 
 def _decline(row: InputRequest, actor: Actor) -> None:

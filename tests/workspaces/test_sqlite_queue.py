@@ -70,4 +70,4 @@ def test_nobody_waits_for_a_writer_that_is_gone(way: object) -> None:
     begun = time.monotonic()
     with transaction.atomic():
         Workspace.objects.create(name="next", slug="next")
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 15

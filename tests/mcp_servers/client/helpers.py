@@ -24,6 +24,7 @@ from mcp_servers.client.inputs import (
 from mcp_servers.client.spec import ConnectionSpec
 from mcp_servers.client.transports.targets import HttpSpec, StdioSpec
 from mcp_servers.client.values import Progress
+from tests.patience import PATIENCE
 from workspaces import outbound
 
 ANY_SCHEME = (*outbound.HTTP_SCHEMES, *outbound.WEBSOCKET_SCHEMES)
@@ -78,7 +79,7 @@ async def send(
     return await calls.send_call(
         spec,
         permit,
-        limits=limits or within(15),
+        limits=limits or within(PATIENCE),
         listener=listener,
         answers=answers,
         as_task=as_task,

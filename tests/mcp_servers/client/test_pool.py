@@ -70,7 +70,10 @@ def within(seconds: float) -> CallLimits:
 
 
 async def call(
-    spec: ConnectionSpec, name: str, arguments: dict[str, Any] | None = None, timeout: float = 10
+    spec: ConnectionSpec,
+    name: str,
+    arguments: dict[str, Any] | None = None,
+    timeout: float = PATIENCE,
 ) -> Any:
     permit = calls.mint_permit(
         call_id=uuid4(),
@@ -112,8 +115,8 @@ async def test_calls_share_a_connection_and_do_not_wait_for_each_other(
     spec = spec_for(counting.url, protocol=era)
     await call(spec, "echo", {"text": "warm"})
     started = time.monotonic()
-    await asyncio.gather(*(call(spec, "slow", {"seconds": 0.6}) for _ in range(6)))
-    assert time.monotonic() - started < 1.8
+    await asyncio.gather(*(call(spec, "slow", {"seconds": 1}) for _ in range(12)))
+    assert time.monotonic() - started < 8
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -165,14 +168,14 @@ async def test_a_permit_is_for_one_call(counting: CountingServer) -> None:
     permit = calls.mint_permit(
         call_id=uuid4(), server_id=spec.server_id, tool_name="echo", arguments=b'{"text":"a"}'
     )
-    await calls.send_call(spec, permit, limits=within(5))
+    await calls.send_call(spec, permit, limits=within(PATIENCE))
     with pytest.raises(PermitRefused):
-        await calls.send_call(spec, permit, limits=within(5))
+        await calls.send_call(spec, permit, limits=within(PATIENCE))
     foreign = calls.mint_permit(
         call_id=uuid4(), server_id=uuid4(), tool_name="echo", arguments=b'{"text":"a"}'
     )
     with pytest.raises(PermitRefused):
-        await calls.send_call(spec, foreign, limits=within(5))
+        await calls.send_call(spec, foreign, limits=within(PATIENCE))
     assert counting.names() == ["echo"]
 
 
@@ -405,7 +408,7 @@ async def test_a_hang_in_initialize_or_list_ends(raw: Any, monkeypatch: pytest.M
         started = time.monotonic()
         with pytest.raises(ConnectionFailed):
             await runtime.run(pool.list_tools(spec))
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 20
 
 
 def test_the_pauses_double_up_to_sixteen_seconds() -> None:
@@ -529,7 +532,7 @@ async def test_slots_are_shared_fairly() -> None:
     order: list[str] = []
 
     async def use(group: str) -> None:
-        async with slots.slot(group, wait_seconds=10):
+        async with slots.slot(group, wait_seconds=PATIENCE):
             order.append(group)
             await asyncio.sleep(0.001)
 
@@ -542,11 +545,11 @@ async def test_slots_are_shared_fairly() -> None:
 async def test_waiting_for_a_slot_ends() -> None:
     """REL-37: bounded and typed, and the slot is not lost."""
     slots = FairSlots(1)
-    async with slots.slot("anna", wait_seconds=1):
+    async with slots.slot("anna", wait_seconds=PATIENCE):
         with pytest.raises(Busy):
             async with slots.slot("ben", wait_seconds=0.05):
                 pass
-    await slots.take("cleo", wait_seconds=5)
+    await slots.take("cleo", wait_seconds=PATIENCE)
     slots.give_back()
     async with slots.slot("ben", wait_seconds=0.05):
         pass
@@ -557,11 +560,11 @@ async def test_a_slot_given_back_before_it_came_is_free_again() -> None:
     slots = FairSlots(1)
 
     async def wait() -> None:
-        async with slots.slot("ben", wait_seconds=5):
+        async with slots.slot("ben", wait_seconds=PATIENCE):
             pass
 
     for gives_back_first in (False, True):
-        await slots.take("anna", wait_seconds=1)
+        await slots.take("anna", wait_seconds=PATIENCE)
         waiting = asyncio.create_task(wait())
         await asyncio.sleep(0.05)
         if gives_back_first:
@@ -583,7 +586,7 @@ async def test_slots_serve_every_loop() -> None:
 
     def work(number: int) -> None:
         async def use() -> None:
-            async with slots.slot(str(number), wait_seconds=10):
+            async with slots.slot(str(number), wait_seconds=PATIENCE):
                 await asyncio.sleep(0.01)
                 done.append(number)
 

@@ -118,10 +118,10 @@ async def test_server_everything(servers: Installed, tmp_path: Path, way: str) -
         assert "m-1" in answered.content[0].text
         assert "file:///work" in await text_of(send(spec, "get-roots-list"))
 
-        read = await calls.read_resource(spec, ARCHITECTURE, limits=within(10))
+        read = await calls.read_resource(spec, ARCHITECTURE, limits=within(PATIENCE))
         assert "everything" in str(read).lower()
         prompt: Any = await calls.get_prompt(
-            spec, "args-prompt", {"city": "Bern"}, limits=within(10)
+            spec, "args-prompt", {"city": "Bern"}, limits=within(PATIENCE)
         )
         assert "Bern" in prompt.messages[0].content.text
         found = await completion.complete(
@@ -136,12 +136,16 @@ async def test_a_tool_that_must_run_as_a_task(servers: Installed, tmp_path: Path
     with everything(servers, way, tmp_path / "home") as spec:
         arguments = {"topic": "bees", "ambiguous": True}
         started = await send(
-            spec, "simulate-research-query", arguments, as_task=True, limits=within(20, 60)
+            spec,
+            "simulate-research-query",
+            arguments,
+            as_task=True,
+            limits=within(PATIENCE, PATIENCE),
         )
         assert isinstance(started, TaskStarted)
         person = Person(content={"interpretation": "academic"})
         result = await calls.follow_task(
-            spec, started.task_id, limits=within(20, 60), listener=person
+            spec, started.task_id, limits=within(PATIENCE, PATIENCE), listener=person
         )
         assert "academic" in str(result.content[0])
         assert [asked.kind for asked in person.asked] == [InputKind.FORM]
@@ -268,7 +272,7 @@ async def test_server_fetch(servers: Installed, tmp_path: Path) -> None:
         url = f"http://127.0.0.1:{port}/"
         text = await text_of(send(spec, "fetch", {"url": url}))
         assert "a page of our own" in text
-        prompt: Any = await calls.get_prompt(spec, "fetch", {"url": url}, limits=within(20))
+        prompt: Any = await calls.get_prompt(spec, "fetch", {"url": url}, limits=within(PATIENCE))
         assert "a page of our own" in prompt.messages[0].content.text
 
 

@@ -17,6 +17,7 @@ from mcp_servers.client.values import Protocol
 from tests.fakes.mcp_server import raw_tool
 from tests.fakes.task_server import FORM, TaskServer
 from tests.mcp_servers.client.helpers import Person, send, spec_for, text_of, within
+from tests.patience import PATIENCE
 
 WORKING = {"status": "working", "statusMessage": "half way"}
 BOTH = pytest.mark.parametrize("is_modern", [False, True], ids=["2025-11-25", "extension"])
@@ -47,11 +48,11 @@ def done(is_modern: bool) -> dict[str, Any]:
 async def test_a_task_is_started_followed_and_fetched(serve: Any, is_modern: bool) -> None:
     """MCP 2025-11-25, Tasks; extension Tasks: from the handle to the result, with word of how it goes."""
     _, spec = serve(WORKING, WORKING, done(is_modern), is_modern=is_modern)
-    started = await send(spec, "work", as_task=True, limits=within(5, 60))
+    started = await send(spec, "work", as_task=True, limits=within(60, 60))
     assert isinstance(started, TaskStarted)
     assert (started.task_id, started.poll_seconds, started.ttl_seconds) == ("task-1", 0.3, 60.0)
     person = Person()
-    result = calls.follow_task(spec, "task-1", limits=within(5), listener=person)
+    result = calls.follow_task(spec, "task-1", limits=within(PATIENCE), listener=person)
     assert await text_of(result) == "the result"
     assert [one.message for one in person.progress] == ["half way"]
 
@@ -85,17 +86,17 @@ async def test_other_ends_of_a_task_are_typed(serve: Any, is_modern: bool) -> No
     """Cancelled, failed, unknown: each of its own kind."""
     _, spec = serve({"status": "cancelled"}, is_modern=is_modern)
     with pytest.raises(CallFailed) as caught:
-        await calls.follow_task(spec, "task-1", limits=within(5))
+        await calls.follow_task(spec, "task-1", limits=within(PATIENCE))
     assert caught.value.kind == "task_cancelled"
 
     failed = {"status": "failed", "error": {"code": -32603, "message": "the disk is full"}}
     _, spec = serve(failed, is_modern=is_modern)
     with pytest.raises(RpcError) as told:
-        await calls.follow_task(spec, "task-1", limits=within(5))
+        await calls.follow_task(spec, "task-1", limits=within(PATIENCE))
     assert told.value.message == "the disk is full"
 
     with pytest.raises(CallFailed) as caught:
-        await calls.follow_task(spec, "task-of-another", limits=within(5))
+        await calls.follow_task(spec, "task-of-another", limits=within(PATIENCE))
     assert caught.value.kind == "task_gone"
     with pytest.raises(CallFailed) as caught:
         await calls.cancel_task(spec, "task-of-another")
@@ -117,7 +118,7 @@ async def test_a_task_without_end_is_left(serve: Any, is_modern: bool) -> None:
     started = time.monotonic()
     with pytest.raises(TimeoutError):
         await calls.follow_task(spec, "task-1", limits=within(0.6, 1.5))
-    assert 1.2 < time.monotonic() - started < 3
+    assert 1.2 < time.monotonic() - started < 15
     assert server.methods().count("tasks/get") <= 9
 
 
@@ -144,6 +145,6 @@ async def test_an_older_task_that_wants_input_is_fetched_at_once(serve: Any) -> 
     """MCP 2025-11-25, Tasks: the questions come while its result is waited for."""
     server, spec = serve({"status": "input_required"}, is_modern=False)
     person = Person(InputAction.DECLINE)
-    result = await calls.follow_task(spec, "task-1", limits=within(5), listener=person)
+    result = await calls.follow_task(spec, "task-1", limits=within(PATIENCE), listener=person)
     assert isinstance(result, mcp_types.CallToolResult)
     assert server.methods().count("tasks/result") == 1

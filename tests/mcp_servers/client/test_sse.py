@@ -114,7 +114,7 @@ async def test_a_refused_message_fails_its_call_at_once(serve: Any, status: int,
     spec = sse_spec(server.url)
     await runtime.run(pool.list_tools(spec))
     with pytest.raises(CallFailed) as caught:
-        await send(spec, "echo", limits=within(5))
+        await send(spec, "echo", limits=within(PATIENCE))
     assert (caught.value.kind, caught.value.http_status) == (kind, status)
     server.on_post.clear()
     assert await text_of(send(spec, "echo", {"text": "x"})) == '{"text": "x"}'
@@ -130,7 +130,7 @@ async def test_a_stream_that_ends_fails_what_waits(serve: Any) -> None:
     server = serve(on_post={"tools/call": hang_up})
     spec = sse_spec(server.url)
     with pytest.raises(CallFailed) as caught:
-        await send(spec, "echo", limits=within(5))
+        await send(spec, "echo", limits=within(PATIENCE))
     assert caught.value.kind == "broken"
     server.on_post.clear()
     assert await text_of(send(spec, "echo", {"text": "x"})) == '{"text": "x"}'
@@ -146,7 +146,7 @@ async def test_an_event_without_end_is_not_kept(serve: Any) -> None:
 
     server = serve(on_post={"tools/call": flood})
     with pytest.raises(CallFailed) as caught:
-        await send(sse_spec(server.url), "echo", limits=within(20))
+        await send(sse_spec(server.url), "echo", limits=within(PATIENCE))
     assert caught.value.kind == "broken"
 
 
@@ -163,7 +163,7 @@ async def test_odd_events_harm_nobody_else(serve: Any) -> None:
     server = serve(on_post={"tools/call": odd})
     spec = sse_spec(server.url)
     with pytest.raises(CallFailed) as caught:
-        await send(spec, "echo", limits=within(5))
+        await send(spec, "echo", limits=within(PATIENCE))
     assert caught.value.kind == "unreadable"
     server.on_post.clear()
     assert await text_of(send(spec, "echo", {"text": "x"})) == '{"text": "x"}'

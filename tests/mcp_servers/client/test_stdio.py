@@ -49,7 +49,7 @@ def connection(target: StdioSpec, **fields: Any) -> ConnectionSpec:
 
 
 async def call(
-    spec: ConnectionSpec, arguments: dict[str, Any] | None = None, timeout: float = 15
+    spec: ConnectionSpec, arguments: dict[str, Any] | None = None, timeout: float = PATIENCE
 ) -> str:
     permit = calls.mint_permit(
         call_id=uuid4(),
@@ -206,7 +206,7 @@ async def test_a_silent_program_is_given_up(tmp_path: Path) -> None:
     with pytest.raises(ConnectionFailed) as caught:
         await runtime.run(pool.list_tools(spec))
     assert caught.value.kind == "timeout"
-    assert time.monotonic() - started < 6
+    assert time.monotonic() - started < 30
 
 
 async def test_a_death_in_a_call_ends_that_call_and_the_next_one_works(tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ async def test_a_death_in_a_call_ends_that_call_and_the_next_one_works(tmp_path:
         with pytest.raises(CallFailed) as caught:
             await call(spec)
         assert caught.value.kind == "broken"
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 30
 
 
 async def test_a_program_that_ignores_signals_is_killed(tmp_path: Path) -> None:

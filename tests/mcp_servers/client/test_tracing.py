@@ -75,7 +75,7 @@ async def test_each_message_is_noted_on_each_transport(
         arguments=b'{"count":2,"seconds":0.05}',
         user_id=user_id,
     )
-    await calls.send_call(spec, permit, limits=within(10), listener=Person())
+    await calls.send_call(spec, permit, limits=within(PATIENCE), listener=Person())
     records = await traced.settle()
     mine = [record for record in records if record.call_id == call_id]
     assert {record.user_id for record in mine} == {user_id}
@@ -200,11 +200,11 @@ async def test_what_is_said_during_a_call_is_of_the_call(traced: Traced) -> None
             )
             for user_id in people
         ]
-        first = asyncio.create_task(calls.send_call(spec, permits[0], limits=within(3)))
+        first = asyncio.create_task(calls.send_call(spec, permits[0], limits=within(5)))
         async with asyncio.timeout(PATIENCE):
             while not [one for one in traced.records if one.method == "notifications/message"]:
                 await asyncio.sleep(0.02)
-        second = asyncio.create_task(calls.send_call(spec, permits[1], limits=within(3)))
+        second = asyncio.create_task(calls.send_call(spec, permits[1], limits=within(5)))
         await asyncio.gather(first, second, return_exceptions=True)
     finally:
         server.stop()
@@ -297,9 +297,9 @@ async def test_a_large_message_is_cut(traced: Traced) -> None:
 async def test_many_parts_are_cut_too(traced: Traced) -> None:
     """A message of a million parts is not walked through."""
     value = {"result": {"content": [{"type": "text", "text": str(n)} for n in range(300_000)]}}
-    started = time.perf_counter()
+    started = time.process_time()
     body, _ = tracing.cut(value)
-    assert time.perf_counter() - started < 0.2
+    assert time.process_time() - started < 1
     assert "more left out" in json.dumps(body)
 
 

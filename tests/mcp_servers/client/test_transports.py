@@ -37,9 +37,9 @@ async def test_everything_works_over_each_transport(
     assert listing.facts.instructions == "Be kind."
 
     assert await text_of(send(spec, "echo", {"text": "hällo"})) == "hällo"
-    read = await calls.read_resource(spec, "memo://note", limits=within(5))
+    read = await calls.read_resource(spec, "memo://note", limits=within(PATIENCE))
     assert read.contents[0].text == "the note"  # type: ignore[union-attr]
-    prompt = await calls.get_prompt(spec, "greet", {"name": "Anna"}, limits=within(5))
+    prompt = await calls.get_prompt(spec, "greet", {"name": "Anna"}, limits=within(PATIENCE))
     assert "Anna" in prompt.messages[0].content.text  # type: ignore[union-attr]
     suggested = await completion.complete(
         spec, ref="prompt", name="greet", argument="name", value="ann"
@@ -74,5 +74,5 @@ async def test_calls_overlap_on_each_transport(everywhere: Everywhere, transport
     await text_of(send(spec, "echo", {"text": "warm"}))
     loop = asyncio.get_running_loop()
     started = loop.time()
-    await asyncio.gather(*(send(spec, "silent", {"seconds": 0.5}) for _ in range(6)))
-    assert loop.time() - started < 1.8
+    await asyncio.gather(*(send(spec, "silent", {"seconds": 1}) for _ in range(12)))
+    assert loop.time() - started < 8

@@ -155,7 +155,7 @@ async def test_a_message_too_large_ends_the_connection_and_no_more(serve: Any) -
     server = serve(flood)
     spec = socket_spec(server.url)
     with pytest.raises(CallFailed) as caught:
-        await send(spec, "echo", limits=within(15))
+        await send(spec, "echo", limits=within(PATIENCE))
     assert caught.value.kind == "broken"
     server.on_call = None
     assert await text_of(send(spec, "echo")) == "done"
@@ -181,7 +181,7 @@ async def test_a_socket_that_closes_fails_what_waits(serve: Any) -> None:
 
     server = serve(hang_up)
     spec = socket_spec(server.url)
-    calls = [asyncio.create_task(send(spec, "echo", limits=within(5))) for _ in range(3)]
+    calls = [asyncio.create_task(send(spec, "echo", limits=within(PATIENCE))) for _ in range(3)]
     results = await asyncio.gather(*calls, return_exceptions=True)
     assert all(isinstance(result, CallFailed) for result in results), results
     server.on_call = None
@@ -208,6 +208,6 @@ async def test_a_peer_that_stops_reading_is_left(
         started = time.monotonic()
         await runtime.run(pool.drop(spec.server_id))
         assert owner.done()
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 60
     finally:
         is_released.set()

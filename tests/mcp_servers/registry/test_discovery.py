@@ -166,9 +166,9 @@ async def test_five_thousand_tools_do_not_stop_the_loops(tenant: Tenant) -> None
     assert report.ok
     assert report.tool_count == MAX_TOOLS
     assert "left out" in report.message
-    assert ours.worst_seconds < 0.1
+    assert ours.worst_seconds < 0.2
     # The SDK parses the whole list in one go on the connections' loop, where nobody but other calls waits.
-    assert connections.worst_seconds < 0.5
+    assert connections.worst_seconds < 1.5
 
 
 def test_a_renamed_tool_rests_and_says_what_it_was(tenant: Tenant, server: McpServer) -> None:
