@@ -29,14 +29,14 @@ def trigger_statements(connection: BaseDatabaseWrapper) -> list[str]:
     return [statement.replace("{sealed_columns}", sealed) for statement in statements]
 
 
-def create_triggers(_apps: object, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    """Make all triggers; for a migration's ``RunPython``."""
+def create_triggers(schema_editor: BaseDatabaseSchemaEditor) -> None:
+    """Make all triggers; for a migration's ``OnDatabase``."""
     for statement in trigger_statements(schema_editor.connection):
         schema_editor.execute(statement)
 
 
-def remove_triggers(_apps: object, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    """Take the triggers away until the same migration makes them again; for a migration's ``RunPython``."""
+def remove_triggers(schema_editor: BaseDatabaseSchemaEditor) -> None:
+    """Take the triggers away until the same migration makes them again; for a migration's ``OnDatabase``."""
     is_sqlite = schema_editor.connection.vendor == "sqlite"
     for statement in read_statements(SQL, "append_only", schema_editor.connection.vendor):
         words = statement.split()

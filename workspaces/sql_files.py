@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from django.db import migrations
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+
+from workspaces.migration_operations import OnDatabase
 
 
 def read_statements(folder: Path, name: str, vendor: str) -> list[str]:
@@ -20,11 +21,11 @@ def read_statements(folder: Path, name: str, vendor: str) -> list[str]:
     return [text for block in "\n".join(lines).split("\n\n") if (text := block.strip())]
 
 
-def run_sql_file(folder: Path, name: str) -> migrations.RunPython:
-    """Make a migration's operation that runs one file. It cannot be undone: the tables themselves go."""
+def run_sql_file(folder: Path, name: str) -> OnDatabase:
+    """Make a migration's operation that runs one file."""
 
-    def run(_apps: object, schema_editor: BaseDatabaseSchemaEditor) -> None:
+    def run(schema_editor: BaseDatabaseSchemaEditor) -> None:
         for statement in read_statements(folder, name, schema_editor.connection.vendor):
             schema_editor.execute(statement)
 
-    return migrations.RunPython(run, migrations.RunPython.noop)
+    return OnDatabase(run)

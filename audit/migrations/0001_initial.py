@@ -13,6 +13,7 @@ from django.db import migrations, models
 import audit.models.entries
 import workspaces.secrets
 from audit.append_only import create_triggers
+from workspaces.migration_operations import OnDatabase, tables_together
 from workspaces.sql_files import run_sql_file
 
 SQL = Path(__file__).parent.parent / "sql"
@@ -1315,5 +1316,6 @@ class Migration(migrations.Migration):
         ),
         run_sql_file(SQL, "tenant_references"),
         run_sql_file(SQL, "search"),
-        migrations.RunPython(create_triggers, migrations.RunPython.noop),
+        OnDatabase(create_triggers),
     ]
+    operations = tables_together(operations)

@@ -3,12 +3,13 @@
 from django.db import migrations, models
 
 from audit.append_only import create_triggers, remove_triggers
+from workspaces.migration_operations import OnDatabase
 
 
 class Migration(migrations.Migration):
     dependencies = [("audit", "0001_initial")]
     operations = [
-        migrations.RunPython(remove_triggers, migrations.RunPython.noop),
+        OnDatabase(remove_triggers),
         migrations.AddField(
             model_name="auditentry",
             name="mark",
@@ -18,5 +19,5 @@ class Migration(migrations.Migration):
                 null=True,
             ),
         ),
-        migrations.RunPython(create_triggers, migrations.RunPython.noop),
+        OnDatabase(create_triggers),
     ]

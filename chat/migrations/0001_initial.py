@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db import migrations, models
 
 import workspaces.secrets
+from workspaces.migration_operations import tables_together
 from workspaces.sql_files import run_sql_file
 
 SQL = Path(__file__).parent.parent / "sql"
@@ -1279,3 +1280,4 @@ class Migration(migrations.Migration):
         ),
         run_sql_file(SQL, "tenant_references"),
     ]
+    operations = tables_together(operations)

@@ -6,6 +6,7 @@ import django.db.models.deletion
 import django.db.models.manager
 from django.db import migrations, models
 
+from workspaces.migration_operations import Together
 from workspaces.sql_files import run_sql_file
 
 SQL = Path(__file__).parent / "sql"
@@ -99,7 +100,7 @@ class Migration(migrations.Migration):
         ),
         migrations.RunSQL(COPY, COPY_BACK),
         migrations.RemoveIndex(model_name="mcpserver", name="mcp_server_due_for_check"),
-        *(migrations.RemoveField("mcpserver", name) for name in MOVED),
+        Together([migrations.RemoveField("mcpserver", name) for name in MOVED]),
         migrations.AddIndex(
             model_name="serverstate",
             index=models.Index(fields=["next_check_at"], name="mcp_server_due_for_check"),

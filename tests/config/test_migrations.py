@@ -57,10 +57,10 @@ def test_a_migration_can_take_the_log_s_triggers_away_and_make_them_again(
     before = guarded()
     made = sum("CREATE TRIGGER" in statement for statement in trigger_statements(connection))
     with connection.schema_editor() as editor:
-        remove_triggers(None, editor)
+        remove_triggers(editor)
     assert len(before - guarded()) == made
     with connection.schema_editor() as editor:
-        create_triggers(None, editor)
+        create_triggers(editor)
     assert guarded() == before
 
 

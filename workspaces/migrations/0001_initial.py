@@ -7,6 +7,8 @@ import uuid_utils.compat
 from django.conf import settings
 from django.db import migrations, models
 
+from workspaces.migration_operations import tables_together
+
 
 def make_installation(apps, schema_editor):
     apps.get_model("workspaces", "Installation").objects.create(id=uuid_utils.compat.uuid7())
@@ -406,3 +408,4 @@ class Migration(migrations.Migration):
         ),
         migrations.RunPython(make_installation, migrations.RunPython.noop),
     ]
+    operations = tables_together(operations)
