@@ -153,6 +153,8 @@ def _checks() -> list[Stage]:
     audit = (str(BIN / "pip-audit"), "--disable-pip", "--require-hashes", "--progress-spinner=off")
     commands: dict[str, Sequence[str]] = {
         "mypy": [str(BIN / "mypy")],
+        # One process imports and compiles every module, instead of each of those that run the tests.
+        "collection": [*PYTEST, "tests", "--collect-only", "-qq"],
         "web checks": [npm, "run", "--silent", "--prefix", str(WEB), "check"],
         "web tests": [npm, "run", "--silent", "--prefix", str(WEB), "test"],
         "ruff": [str(BIN / "ruff"), "check", "."],

@@ -13,6 +13,7 @@ from django.db import close_old_connections, transaction
 from django.test import Client
 from django.utils import timezone
 
+from tests.extent import IS_FULL
 from tests.factories import CANARY
 from tests.isolation.world import World
 from workspaces.tokens import SCOPES, issue_token
@@ -21,7 +22,8 @@ from workspaces.tokens import SCOPES, issue_token
 TALKING = ("/test/", "/refresh/", "/connect/", "/read_content/", "/fill/")
 PARTS = 6
 """How many tests the operations are dealt out to, so that processes can share them."""
-EXAMPLES = 15
+EXAMPLES = 15 if IS_FULL else 8
+"""Of each operation."""
 
 
 @pytest.fixture

@@ -25,7 +25,6 @@ def test_what_only_wavers_does_not_grow() -> None:
     assert not slope.grows(0)
 
 
-@pytest.mark.timeout(180)
 def test_a_short_soak_says_what_it_saw() -> None:
     """REL-412: the same that runs for an hour. In so short a time threads still begin, so a slope proves nothing."""
     done = subprocess.run(
@@ -36,7 +35,7 @@ def test_a_short_soak_says_what_it_saw() -> None:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=170,
+        timeout=600,
         check=False,
     )
     assert " 0 failed, " in done.stdout, done.stdout + done.stderr

@@ -19,6 +19,7 @@ from django.test import Client
 from config.bootstrap import VENV, child_environment
 from config.env import ROOT, Environment
 from tests.deploy.packages import DEPLOY, OURS, command_of, services
+from tests.extent import IS_FULL
 
 CHART = DEPLOY / "helm" / "trellis"
 KUBERNETES = "1.29"
@@ -145,7 +146,7 @@ def test_the_image_is_not_root_and_says_how_it_is() -> None:
     assert not set(_ignored()) & {"config", "chat", "audit", "mcp_servers", "workspaces", "deploy"}
 
 
-@pytest.mark.skipif("TRELLIS_FULL" not in os.environ, reason="runs with test --full")
+@pytest.mark.skipif(not IS_FULL, reason="runs with test --full")
 def test_every_step_of_the_image_works_in_a_clean_folder(tmp_path: Path) -> None:
     """REL-395: without a container engine: the files that are copied, then each RUN of the first stage."""
     app = tmp_path / "app"

@@ -285,13 +285,14 @@ HOSTILE: dict[str, Any] = {
 )
 @pytest.mark.parametrize("role", ROLES)
 def test_server_owned_fields_cannot_be_set(world: World, name: str, role: str) -> None:
-    """SEC-24: all of them in one PATCH and one by one; rejected or without effect."""
+    """SEC-24: all of them in one PATCH, and one by one for who may most; rejected or without effect."""
     sample = SAMPLES[name]
     url = address(name, sample, world.a)
     client = world.a.client(role, raise_request_exception=False)
     before = owned_by_server(world.a)
+    one_by_one = [{key: value} for key, value in HOSTILE.items()] if role == MOST else []
     for method in ("PATCH", "PUT"):
-        for body in (HOSTILE, *({key: value} for key, value in HOSTILE.items())):
+        for body in (HOSTILE, *one_by_one):
             status = call(client, method, url, body, name).status_code
             assert status < 500
             if status == NOT_TAKEN:
