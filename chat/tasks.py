@@ -9,6 +9,7 @@ from celery.schedules import crontab
 
 from chat.artifacts import sweeping
 from chat.engine import runner, titles
+from chat.reminders import finding, mailing
 from chat.services import approvals, bud_drafts, conversations, inputs, resolutions
 from chat.webhooks import delivery
 from workspaces import restore
@@ -43,6 +44,22 @@ def deliver_webhooks() -> None:
 def trim_deliveries() -> None:
     """Forget what was sent a week ago."""
     delivery.trim_deliveries()
+
+
+@shared_task(ignore_result=True)
+@scheduled(60)
+def remind_by_mail() -> None:
+    """Mail people what waits for them; not after a restore, before somebody has looked at it."""
+    if not restore.is_unconfirmed():
+        finding.find_reminders()
+        mailing.deliver_due()
+
+
+@shared_task(ignore_result=True)
+@scheduled(crontab(minute=43))
+def trim_reminders() -> None:
+    """Forget reminders of a week ago."""
+    mailing.trim_reminders()
 
 
 @shared_task

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from chat import bud_pages, provider_pages, turn_page, views
+from chat import bud_pages, provider_pages, reminder_page, turn_page, views
 from chat.artifacts import views as artifacts
 
 app_name = "chat"
@@ -16,6 +16,7 @@ urlpatterns = [
         provider_pages.provider_page,
         name="provider",
     ),
+    path("w/<slug:workspace_slug>/reminders/", reminder_page.reminders, name="reminders"),
     path(_BUDS, bud_pages.bud_list, name="buds"),
     path(f"{_BUDS}new/", bud_pages.bud_new, name="bud_new"),
     path(f"{_BUDS}test/", bud_pages.bud_test, name="bud_test"),

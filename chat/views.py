@@ -64,6 +64,7 @@ class BootUrls(TypedDict):
     admin: str | None
     buds: str
     tokens: str
+    reminders: str
     email: str
     password: str
     activity: str
@@ -165,6 +166,7 @@ def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> Boot:
             "admin": reverse("admin:index") if user.is_staff else None,
             "buds": reverse("chat:buds", kwargs=slug),
             "tokens": reverse("workspaces:tokens"),
+            "reminders": reverse("chat:reminders", kwargs=slug),
             "email": reverse("account_email"),
             "password": reverse("account_change_password"),
             "activity": reverse("audit:activity", kwargs=slug),

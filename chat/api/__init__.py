@@ -11,6 +11,7 @@ from chat.api.messages import MessageViewSet, QueuedMessageViewSet
 from chat.api.models import ModelViewSet
 from chat.api.permissions import ToolPermissionViewSet
 from chat.api.providers import ProviderViewSet
+from chat.api.reminders import ReminderViewSet
 from chat.api.search import SearchViewSet
 from chat.api.turns import ToolCallViewSet, TurnViewSet
 from chat.api.waiting import WaitingViewSet
@@ -23,6 +24,7 @@ routes = [
     ("conversations", ConversationViewSet),
     ("folders", FolderViewSet),
     ("drafts", DraftViewSet),
+    ("reminders", ReminderViewSet),
     ("messages", MessageViewSet),
     ("queued-messages", QueuedMessageViewSet),
     ("artifacts", ArtifactViewSet),

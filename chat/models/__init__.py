@@ -14,6 +14,7 @@ from chat.models.conversations import Conversation, Message, QueuedMessage
 from chat.models.drafts import Draft
 from chat.models.folders import Folder
 from chat.models.readings import FileReading
+from chat.models.reminders import ReminderChoice, ReminderMail
 from chat.models.turns import ToolCall, Turn
 from chat.models.webhooks import WebhookDelivery, WebhookEndpoint
 
@@ -33,6 +34,8 @@ __all__ = [
     "ModelProvider",
     "ProviderModel",
     "QueuedMessage",
+    "ReminderChoice",
+    "ReminderMail",
     "ToolCall",
     "Turn",
     "WebhookDelivery",

@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 from chat.engine import runner
 from chat.engine.endings import end_turn
 from chat.engine.states import ACTIVE_TURNS
-from chat.models import QueuedMessage, Turn
+from chat.models import QueuedMessage, ReminderChoice, ReminderMail, Turn
 from chat.models.turns import ACTIVE
 from chat.recording import changing
 from chat.values import TurnStatus
@@ -38,6 +38,8 @@ def _membership_changed(sender: type[Membership], change: ConfigurationChange, *
         return
     workspace_id, user_id = parted
     QueuedMessage.objects.for_workspace(workspace_id).filter(asked_by_id=user_id).delete()
+    for model in (ReminderChoice, ReminderMail):
+        model.objects.for_workspace(workspace_id).filter(owner_id=user_id).delete()
     turns = Turn.objects.for_workspace(workspace_id).filter(asked_by_id=user_id, status__in=ACTIVE)
     found = list(turns.values_list("pk", "conversation_id"))
     # From here on whoever takes one of them ends it, even if this process dies before it has.

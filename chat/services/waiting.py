@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from django.db.models import Q
@@ -25,6 +26,13 @@ class Waiting:
     """Where it stands. Calls of the same message are one step of the answer."""
     tool_call: ToolCall | None = None
     input_request: InputRequest | None = None
+
+    @property
+    def since(self) -> datetime:
+        """Since when it waits."""
+        row = self.tool_call or self.input_request
+        assert row is not None
+        return row.created_at
 
 
 def waiting_for(*, workspace: Workspace, person: User) -> list[Waiting]:
@@ -72,10 +80,10 @@ def waiting_for(*, workspace: Workspace, person: User) -> list[Waiting]:
         for request in asked
         if request.conversation_id in of_questions
     ]
-    return sorted(found, key=_since)[:MOST_WAITING]
+    return sorted(found, key=_order)[:MOST_WAITING]
 
 
-def _since(one: Waiting) -> tuple[object, object]:
+def _order(one: Waiting) -> tuple[datetime, UUID]:
     row = one.tool_call or one.input_request
     assert row is not None
-    return row.created_at, row.pk
+    return one.since, row.pk

@@ -332,6 +332,7 @@ SAMPLES: dict[str, Sample] = {
     "api:webhooks-deliveries": Sample(ids=_pk("webhook")),
     "api:folders-list": Sample(bodies=(_body(name="=plans"),)),
     "api:folders-detail": Sample(ids=_pk("folder"), bodies=(_body(name="=plans"),)),
+    "api:reminders-list": Sample(bodies=(lambda _: {"mail_after": 15, "time_zone": "UTC"},)),
     "api:drafts-list": Sample(
         bodies=(
             lambda side: {
@@ -612,6 +613,11 @@ SAMPLES: dict[str, Sample] = {
     "api:providers-detail": Sample(ids=_pk("provider")),
     "api:providers-check": Sample(ids=_pk("provider"), reads=False),
     "chat:buds": _page,
+    "chat:reminders": Sample(
+        ids=_slug,
+        bodies=(lambda _: {"mail_after": "15", "time_zone": "UTC"},),
+        writes_on_get=_SESSION,
+    ),
     "chat:bud_new": Sample(ids=_slug, bodies=(_bud_form,), writes_on_get=_SESSION),
     "chat:bud_test": Sample(ids=_slug, bodies=(_bud_form,), reads=False),
     "chat:bud_import": Sample(

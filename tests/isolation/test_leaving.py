@@ -37,6 +37,8 @@ LIVE: dict[str, Q] = {
     "mcp_servers.OAuthAttempt": Q(),
     "mcp_servers.ToolSighting": Q(),
     "chat.QueuedMessage": Q(),
+    "chat.ReminderChoice": Q(),
+    "chat.ReminderMail": Q(status="waiting"),
     "chat.Turn": Q(status__in=ACTIVE),
     "chat.ToolCall": Q(
         status__in=["queued", "running", "waiting_for_approval", "waiting_for_input"]

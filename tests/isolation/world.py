@@ -50,6 +50,8 @@ from chat.models import (
     ModelProvider,
     ProviderModel,
     QueuedMessage,
+    ReminderChoice,
+    ReminderMail,
     ToolCall,
     Turn,
     WebhookDelivery,
@@ -203,6 +205,17 @@ def make_side(slug: str, text: str) -> Side:
         conversation=conversation,
         text=f"{text} draft",
         written_at=soon,
+    )
+    reminders = ReminderChoice.objects.create(
+        workspace=workspace, owner=member, time_zone=f"{text} zone"
+    )
+    reminder = ReminderMail.objects.create(
+        workspace=workspace,
+        owner=member,
+        since=soon,
+        until=soon,
+        next_attempt_at=soon,
+        last_error=f"{text} reminder error",
     )
     message = Message.objects.create(
         workspace=workspace,
@@ -586,6 +599,8 @@ def make_side(slug: str, text: str) -> Side:
             "bud": bud,
             "folder": folder,
             "draft": draft,
+            "reminders": reminders,
+            "reminder": reminder,
             "conversation": conversation,
             "message": message,
             "turn": turn,

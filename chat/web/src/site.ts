@@ -159,6 +159,10 @@ export function relativeTimes(root: ParentNode = document): void {
   }
 }
 
+/** The browser's time zone, for whoever has chosen none. */
+const zone = document.querySelector<HTMLInputElement>('[data-time-zone="guess"] input[name="time_zone"]');
+if (zone) zone.value = Intl.DateTimeFormat().resolvedOptions().timeZone || zone.value;
+
 onSignedIn(({ name, ok }) => {
   if (ok) notify(t.connected(name), "ok");
   // Who is connected to what is all that such a page shows.

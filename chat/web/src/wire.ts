@@ -557,6 +557,7 @@ export interface BootUrls {
   admin: string | null;
   buds: string;
   tokens: string;
+  reminders: string;
   email: string;
   password: string;
   activity: string;

@@ -123,6 +123,9 @@ export function UserMenu() {
         <MenuLink icon="pencil" href={urls.password}>
           {t.password}
         </MenuLink>
+        <MenuLink icon="bell" href={urls.reminders}>
+          {t.reminders}
+        </MenuLink>
         <MenuLink icon="settings" href={urls.tokens}>
           {t.tokens}
         </MenuLink>

@@ -85,6 +85,7 @@ const shell = {
   email: "E-mail address",
   password: "Change password",
   tokens: "API tokens",
+  reminders: "Reminders",
   signOut: "Sign out",
   theme: "Theme",
   themes: { system: "System", light: "Light", dark: "Dark" },

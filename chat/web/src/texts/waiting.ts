@@ -15,6 +15,7 @@ const waiting = {
   // -- notifications of the browser
   tellMe: "Notify me while Trellis is in the background",
   tellMeAbout: "When something waits for you, or an answer is finished.",
+  byMail: "By mail, and quiet hours",
   blocked: "Your browser blocks notifications of this site. Allow them in its settings.",
   approvalWaits: (tool: string) => `Waiting for your approval: ${tool}`,
   questionWaits: (server: string) => `${server} has a question for you`,

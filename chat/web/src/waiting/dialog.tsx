@@ -1,5 +1,5 @@
 import { useEffect } from "preact/hooks";
-import { conversationPath, go, reveal } from "../app";
+import { boot, conversationPath, go, reveal } from "../app";
 import { ApprovalCard } from "../chat/approval-card";
 import { InputCard } from "../chat/input-card";
 import common from "../texts/common";
@@ -52,21 +52,26 @@ export function WaitingDialog({ onClose }: { onClose: () => void }) {
         {steps.map((step) => (
           <StepOf key={step.key} step={step} onClose={onClose} />
         ))}
-        {canNotify && (
-          <div class="field border-t border-(--line) pt-4">
-            <label class="check">
-              <input
-                type="checkbox"
-                class="toggle toggle-sm toggle-primary"
-                role="switch"
-                checked={isNotifying.value}
-                onChange={(event) => void setNotifying(event.currentTarget.checked)}
-              />
-              <span>{t.tellMe}</span>
-            </label>
-            <p class="help">{isBlocked() ? t.blocked : t.tellMeAbout}</p>
-          </div>
-        )}
+        <div class="field border-t border-(--line) pt-4">
+          {canNotify && (
+            <>
+              <label class="check">
+                <input
+                  type="checkbox"
+                  class="toggle toggle-sm toggle-primary"
+                  role="switch"
+                  checked={isNotifying.value}
+                  onChange={(event) => void setNotifying(event.currentTarget.checked)}
+                />
+                <span>{t.tellMe}</span>
+              </label>
+              <p class="help">{isBlocked() ? t.blocked : t.tellMeAbout}</p>
+            </>
+          )}
+          <a class="link-brand justify-self-start text-sm" href={boot.urls.reminders}>
+            {t.byMail}
+          </a>
+        </div>
       </div>
     </Dialog>
   );

@@ -1,0 +1,51 @@
+"""How the caller is reminded by mail, over REST."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from chat.models import ReminderChoice
+from chat.reminders.choices import ReminderDraft, choice_of, choose
+from workspaces.api import Scopes, WorkspaceViewSet
+
+
+class Reminders(serializers.Serializer[Any]):
+    """When the caller is mailed what waits for them."""
+
+    mail_after = serializers.ChoiceField(
+        choices=ReminderChoice.After.choices, help_text="Minutes; 0: never."
+    )
+    quiet_from = serializers.TimeField(
+        allow_null=True, default=None, help_text="No mails from then on, by the caller's clock."
+    )
+    quiet_to = serializers.TimeField(allow_null=True, default=None)
+    time_zone = serializers.CharField(
+        max_length=64, default="UTC", help_text="Of the IANA database, such as Europe/Zurich."
+    )
+
+
+class ReminderViewSet(WorkspaceViewSet):
+    """The caller's own choice."""
+
+    model = ReminderChoice
+    scopes = Scopes(read="chat", write="chat")
+    serializer_class = Reminders
+    pagination_class = None  # type: ignore[assignment]  # as the framework means it
+    parameters: ClassVar[Any] = {}
+
+    @extend_schema(responses=Reminders, filters=False, operation_id="reminders_retrieve")
+    def list(self, request: Request) -> Response:
+        """What holds: the caller's choice, or the usual one."""
+        return Response(Reminders(choice_of(workspace=self.workspace, person=self.person)).data)
+
+    @extend_schema(request=Reminders, responses={200: Reminders})
+    def create(self, request: Request) -> Response:
+        """Keep a choice in place of the one before."""
+        draft = ReminderDraft(**self.read(Reminders))
+        kept = choose(workspace=self.workspace, person=self.person, draft=draft, actor=self.actor)
+        return Response(Reminders(kept).data)

@@ -1,0 +1,76 @@
+"""Mails that remind people of what waits for them, and what they chose about those."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from workspaces.outbox import Delivery
+from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
+
+if TYPE_CHECKING:
+    from workspaces.models import User
+
+
+class ReminderChoiceQuerySet(WorkspaceQuerySet["ReminderChoice"]):
+    def visible_to(self, user: User) -> ReminderChoiceQuerySet:
+        """A choice is its person's alone."""
+        return super().visible_to(user).filter(owner=user)
+
+
+class ReminderChoice(WorkspaceModel):
+    """How one person wants to be reminded in one workspace. Who never chose has no row until the first mail."""
+
+    class After(models.IntegerChoices):
+        """Minutes that something waits before a mail is sent."""
+
+        NEVER = 0, _("Never")
+        FIVE_MINUTES = 5, _("After 5 minutes")
+        QUARTER = 15, _("After 15 minutes")
+        HOUR = 60, _("After an hour")
+        FOUR_HOURS = 240, _("After 4 hours")
+        DAY = 1440, _("After a day")
+
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", editable=False
+    )
+    mail_after = models.PositiveSmallIntegerField(
+        _("mail me"), choices=After.choices, default=After.HOUR
+    )
+    quiet_from = models.TimeField(_("quiet from"), null=True, blank=True)
+    quiet_to = models.TimeField(_("quiet to"), null=True, blank=True)
+    time_zone = models.CharField(_("time zone"), max_length=64, default="UTC")
+    told_until = models.DateTimeField(
+        null=True, editable=False, help_text=_("What began to wait before that was mailed.")
+    )
+
+    objects = models.Manager.from_queryset(ReminderChoiceQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
+
+    class Meta(WorkspaceModel.Meta):
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(fields=["workspace", "owner"], name="reminder_choice_once")
+        ]
+
+    def __str__(self) -> str:
+        return str(self.After(self.mail_after).label)
+
+
+class ReminderMail(Delivery):
+    """A mail on its way. What it lists is read when it is sent, so it never names what no longer waits."""
+
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", editable=False
+    )
+    since = models.DateTimeField(help_text=_("It lists what began to wait after that …"))
+    until = models.DateTimeField(help_text=_("… and no later than that."))
+
+    class Meta(Delivery.Meta):
+        abstract = False
+        indexes = [models.Index(fields=["status", "next_attempt_at"], name="reminder_due")]
+
+    def __str__(self) -> str:
+        return str(self.pk)

@@ -1,0 +1,226 @@
+"""Mails about what waits for people."""
+
+from __future__ import annotations
+
+import smtplib
+from datetime import UTC, datetime, time, timedelta
+from typing import Any
+
+import pytest
+from django.conf import settings as django_settings
+from django.core import mail
+from django.core.mail import EmailMultiAlternatives
+from pytest_django import Settings
+
+from chat.models import ReminderChoice, ReminderMail, ToolCall
+from chat.reminders import finding, mailing
+from chat.reminders.choices import ReminderDraft, choice_of, choose, is_quiet
+from chat.services.approvals import decide
+from chat.tasks import remind_by_mail
+from chat.values import Decision
+from tests.chat.conftest import Chat
+from tests.chat.test_approvals import waiting_call
+from tests.factories import Tenant
+from workspaces.database import database_now
+from workspaces.errors import InvalidInput, PermissionDenied
+from workspaces.models import Membership, User
+
+After = ReminderChoice.After
+
+
+@pytest.fixture(autouse=True)
+def mails_are_sent(settings: Settings) -> None:
+    settings.TRELLIS = django_settings.TRELLIS.model_copy(update={"email_host": "mail.example"})
+
+
+def person_of(chat: Chat) -> User:
+    """Whose conversation it is; their address is known to be theirs."""
+    owner = User.objects.get(pk=chat.conversation.owner_id)
+    User.objects.filter(pk=owner.pk).update(is_address_confirmed=True)
+    return owner
+
+
+def waits_since(chat: Chat, minutes: int) -> ToolCall:
+    """A call that has waited for the person's approval for so long."""
+    call = waiting_call(chat)
+    since = database_now() - timedelta(minutes=minutes)
+    ToolCall.objects.for_workspace(chat.tenant.workspace).filter(pk=call.pk).update(
+        created_at=since
+    )
+    return call
+
+
+def chosen(tenant: Tenant, person: User, **values: Any) -> ReminderChoice:
+    actor = tenant.actor(next(role for role, one in tenant.people.items() if one.pk == person.pk))
+    draft = ReminderDraft(**{"mail_after": After.HOUR, **values})
+    return choose(workspace=tenant.workspace, person=person, draft=draft, actor=actor)
+
+
+def test_a_mail_tells_once_what_has_waited(chat: Chat) -> None:
+    """REL-550: after the chosen time, with a link to the chat and nothing of the call."""
+    person = person_of(chat)
+    chosen(chat.tenant, person, mail_after=After.QUARTER)
+    waits_since(chat, 14)
+    remind_by_mail()
+    assert mail.outbox == []
+    rows = ToolCall.objects.for_workspace(chat.tenant.workspace)
+    rows.update(created_at=database_now() - timedelta(minutes=16))
+    remind_by_mail()
+    (sent,) = mail.outbox
+    assert isinstance(sent, EmailMultiAlternatives)
+    assert sent.to == [person.email]
+    assert sent.subject == f"Something waits for you in {chat.tenant.workspace.name}"
+    assert f"/c/{chat.conversation.pk}/" in str(sent.body)
+    assert "/reminders/" in str(sent.body)
+    assert "the world" not in str(sent.body), "an argument of the call"
+    assert sent.extra_headers["Auto-Submitted"] == "auto-generated"
+    remind_by_mail()
+    assert len(mail.outbox) == 1
+
+
+def test_who_never_chose_is_mailed_after_an_hour(chat: Chat) -> None:
+    """REL-550: and who chose never, not at all."""
+    person = person_of(chat)
+    waits_since(chat, 61)
+    assert choice_of(workspace=chat.tenant.workspace, person=person).mail_after == After.HOUR
+    assert finding.find_reminders() == 1
+    ReminderChoice.objects.for_workspace(chat.tenant.workspace).update(told_until=None)
+    chosen(chat.tenant, person, mail_after=After.NEVER)
+    assert finding.find_reminders() == 0
+
+
+def test_what_was_decided_meanwhile_is_not_mailed(chat: Chat) -> None:
+    """REL-550: the mail is written when it is sent."""
+    person_of(chat)
+    call = waits_since(chat, 61)
+    assert finding.find_reminders() == 1
+    chat.model.say("gone")
+    decide(call=call, decision=Decision.REFUSED, actor=chat.actor)
+    chat.watching.turn("completed")
+    assert mailing.deliver_due() == 1
+    assert mail.outbox == []
+    assert ReminderMail.objects.across_workspaces().get().status == "delivered"
+
+
+@pytest.mark.parametrize("reason", ["address", "member", "server"])
+def test_nobody_else_is_mailed(chat: Chat, settings: Settings, reason: str) -> None:
+    """SEC-395: no address that nobody confirmed, nobody who left, nothing without a mail server."""
+    person = person_of(chat)
+    waits_since(chat, 61)
+    if reason == "address":
+        User.objects.filter(pk=person.pk).update(is_address_confirmed=False)
+    elif reason == "member":
+        Membership.objects.for_workspace(chat.tenant.workspace).filter(user=person).delete()
+    else:
+        settings.TRELLIS = settings.TRELLIS.model_copy(update={"email_host": None})
+    remind_by_mail()
+    assert mail.outbox == []
+
+
+def test_a_mail_that_is_not_taken_is_sent_again(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-550: from the outbox, with its own id."""
+    person_of(chat)
+    waits_since(chat, 61)
+
+    def refuse(self: EmailMultiAlternatives, fail_silently: bool = False) -> int:
+        raise smtplib.SMTPServerDisconnected("gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(EmailMultiAlternatives, "send", refuse)
+        remind_by_mail()
+    row = ReminderMail.objects.across_workspaces().get()
+    assert (row.status, row.attempts) == ("waiting", 1)
+    assert row.last_error == "The mail could not be handed over."
+    ReminderMail.objects.across_workspaces().update(next_attempt_at=database_now())
+    remind_by_mail()
+    (sent,) = mail.outbox
+    assert str(row.pk) in sent.extra_headers["Message-ID"]
+
+
+def test_quiet_hours_put_mails_off(chat: Chat) -> None:
+    """REL-551: by the person's clock; what came meanwhile is mailed after them."""
+    person = person_of(chat)
+    waits_since(chat, 61)
+    now = database_now()
+    chosen(
+        chat.tenant,
+        person,
+        quiet_from=(now - timedelta(hours=1)).time(),
+        quiet_to=(now + timedelta(hours=1)).time(),
+    )
+    assert finding.find_reminders() == 0
+    chosen(chat.tenant, person)
+    assert finding.find_reminders() == 1
+
+
+def test_quiet_hours_go_past_midnight_and_follow_the_time_zone(tenant: Tenant) -> None:
+    """REL-551: 22:00 to 07:00 in Zurich, summer and winter."""
+    choice = ReminderChoice(quiet_from=time(22), quiet_to=time(7), time_zone="Europe/Zurich")
+    for hour, is_in_winter, is_in_summer in [
+        (4, True, True),
+        (5, True, False),
+        (6, False, False),
+        (20, False, True),
+        (21, True, True),
+    ]:
+        assert is_quiet(choice, datetime(2026, 1, 15, hour, 30, tzinfo=UTC)) is is_in_winter, hour
+        assert is_quiet(choice, datetime(2026, 7, 15, hour, 30, tzinfo=UTC)) is is_in_summer, hour
+
+
+def test_a_choice_is_checked_and_ones_own(tenant: Tenant) -> None:
+    """REL-551, SEC-395: faults stand at their fields, and nobody chooses for somebody else."""
+    faults: list[tuple[dict[str, Any], str]] = [
+        ({"mail_after": 7}, "mail_after"),
+        ({"time_zone": "Middle/Earth"}, "time_zone"),
+        ({"quiet_from": time(22)}, "quiet_to"),
+        ({"quiet_to": time(22)}, "quiet_from"),
+        ({"quiet_from": time(22), "quiet_to": time(22)}, "quiet_to"),
+    ]
+    for wrong, field in faults:
+        with pytest.raises(InvalidInput) as caught:
+            chosen(tenant, tenant.member, **wrong)
+        assert set(caught.value.fields) == {field}
+    with pytest.raises(PermissionDenied):
+        choose(
+            workspace=tenant.workspace,
+            person=tenant.member,
+            draft=ReminderDraft(mail_after=After.DAY),
+            actor=tenant.actor("owner"),
+        )
+
+
+def test_the_page_keeps_a_choice(tenant: Tenant) -> None:
+    """REL-551: faults at their fields, and what was typed stays."""
+    client = tenant.client("member")
+    url = f"/w/{tenant.workspace.slug}/reminders/"
+    assert 'data-time-zone="guess"' in client.get(url).content.decode()
+    body = {"mail_after": "15", "quiet_from": "22:00", "quiet_to": "", "time_zone": "Europe/Zurich"}
+    refused = client.post(url, body)
+    assert refused.status_code == 422
+    assert "Quiet hours need a beginning and an end." in refused.content.decode()
+    assert client.post(url, {**body, "quiet_to": "07:00"}).status_code == 302
+    choice = choice_of(workspace=tenant.workspace, person=tenant.member)
+    assert (choice.mail_after, choice.quiet_to) == (15, time(7))
+    page = client.get(url).content.decode()
+    assert 'value="07:00"' in page
+    assert 'data-time-zone="kept"' in page
+
+
+def test_programs_keep_a_choice(tenant: Tenant) -> None:
+    """REL-551: over REST, with the same checks."""
+    client = tenant.client("member")
+    header = {"X-Workspace": tenant.workspace.slug}
+    kept = client.get("/api/reminders/", headers=header).json()
+    assert kept == {"mail_after": 60, "quiet_from": None, "quiet_to": None, "time_zone": "UTC"}
+    body = {"mail_after": 5, "quiet_from": "22:00", "quiet_to": "07:00", "time_zone": "Asia/Tokyo"}
+    told = client.post("/api/reminders/", body, content_type="application/json", headers=header)
+    assert told.status_code == 200
+    assert client.get("/api/reminders/", headers=header).json()["time_zone"] == "Asia/Tokyo"
+    for wrong in ({"mail_after": 7}, {**body, "quiet_to": None}, {**body, "time_zone": "x"}):
+        refused = client.post(
+            "/api/reminders/", wrong, content_type="application/json", headers=header
+        )
+        assert refused.status_code in {400, 422}, refused.content
+        assert refused.json()["errors"][0]["attr"] in wrong
