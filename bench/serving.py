@@ -45,6 +45,7 @@ class Server:
 class Seat:
     """A person with a session and a conversation."""
 
+    person: User
     cookie: str
     slug: str
     conversation_id: str
@@ -105,8 +106,12 @@ def make_seats(ground: Ground, count: int) -> list[Seat]:
         session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[0]
         session[HASH_SESSION_KEY] = person.get_session_auth_hash()
         session.create()
-        actor = actor_for(person, workspace, source=Source.COMMAND)
-        conversation = create_conversation(bud=ground.bud, owner=person, actor=actor)
         cookie = f"{settings.SESSION_COOKIE_NAME}={session.session_key}"
-        seats.append(Seat(cookie, workspace.slug, str(conversation.pk)))
+        seats.append(Seat(person, cookie, workspace.slug, begin_chat(ground, person)))
     return seats
+
+
+def begin_chat(ground: Ground, person: User) -> str:
+    """A new conversation of theirs: its id."""
+    actor = actor_for(person, ground.bud.workspace, source=Source.COMMAND)
+    return str(create_conversation(bud=ground.bud, owner=person, actor=actor).pk)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import math
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -114,9 +115,18 @@ class Soak:
         self.calls = caller.statuses[200]
         self.failed += sum(caller.statuses.values()) - self.calls
 
-    async def person(self, seat: Seat) -> None:
-        """One of them, who comes back in a new page now and then."""
-        while time.monotonic() < self._until:
+    async def person(self, first: Seat) -> None:
+        """One of them, who comes back in a new page now and then: by turns for their long chat and for a new one."""
+        from bench.serving import begin_chat
+        from workspaces.database import in_database
+
+        for page in itertools.count():
+            if time.monotonic() >= self._until:
+                break
+            seat = first
+            if page % 2:
+                new = await in_database(begin_chat, self._ground, first.person)
+                seat = replace(first, conversation_id=new)
             socket = await seat.sit_down(self._server.port)
             try:
                 for _ in range(_TURNS_A_PAGE):

@@ -33,6 +33,7 @@ BOTH_ENGINES: Final = (
     "tests/audit/test_rollups.py",
     "tests/bench/test_invented_log.py",
     "tests/bench/test_search.py",
+    "tests/chat/test_long_history.py",
     "tests/chat/test_streaming_text.py",
     "tests/chat/test_price_of_a_turn.py",
     "tests/chat/test_statements.py",

@@ -43,11 +43,13 @@ class PreparedRows(Generic[_Row]):
 
     Args:
         build: makes the queryset from a value of each kind; called once for each kind of database.
-        kinds: UUID or str.
+        kinds: UUID, str or int.
     """
 
     def __init__(
-        self, build: Callable[..., models.QuerySet[_Row, Any]], *kinds: type[UUID] | type[str]
+        self,
+        build: Callable[..., models.QuerySet[_Row, Any]],
+        *kinds: type[UUID] | type[str] | type[int],
     ) -> None:
         self._build = build
         self._kinds = kinds
@@ -57,25 +59,25 @@ class PreparedRows(Generic[_Row]):
         self._model: type[_Row]
         self._lock = threading.Lock()
 
-    def all(self, *values: UUID | str) -> list[_Row]:
+    def all(self, *values: UUID | str | int) -> list[_Row]:
         """The rows; inside a transaction, if the queryset locks them."""
         statement = self._statement()
         return [self._instance(statement, list(row)) for row in self._fetch(statement, values)]
 
-    def first(self, *values: UUID | str) -> _Row | None:
+    def first(self, *values: UUID | str | int) -> _Row | None:
         """The first row, of a queryset that asks for few."""
         return next(iter(self.all(*values)), None)
 
-    def all_values(self, *values: UUID | str) -> list[tuple[Any, ...]]:
+    def all_values(self, *values: UUID | str | int) -> list[tuple[Any, ...]]:
         """The columns of the rows, as the driver gives them."""
         return self._fetch(self._statement(), values)
 
-    def first_values(self, *values: UUID | str) -> tuple[Any, ...] | None:
+    def first_values(self, *values: UUID | str | int) -> tuple[Any, ...] | None:
         """The columns of the first row, as the driver gives them."""
         return next(iter(self._fetch(self._statement(), values)), None)
 
     def _fetch(
-        self, statement: _Statement, values: tuple[UUID | str, ...]
+        self, statement: _Statement, values: tuple[UUID | str | int, ...]
     ) -> list[tuple[Any, ...]]:
         assert len(values) == len(self._kinds)
         params = list(statement.params)
@@ -121,8 +123,8 @@ class PreparedRows(Generic[_Row]):
         shape = _shape_of(compiler) if gives_instances else None
         return _Statement(sql, tuple(params), tuple(places), shape)
 
-    def _as_param(self, value: UUID | str) -> Any:
-        if isinstance(value, str):
+    def _as_param(self, value: UUID | str | int) -> Any:
+        if isinstance(value, str | int):
             return value
         return self._uuid.get_db_prep_value(value, connection)
 
@@ -146,7 +148,9 @@ def _shape_of(compiler: Any) -> _Shape:
     )
 
 
-def _mark(kind: type[UUID] | type[str], number: int) -> UUID | str:
+def _mark(kind: type[UUID] | type[str] | type[int], number: int) -> UUID | str | int:
     """A value that no query holds by itself."""
     mark = UUID(int=2**127 + number)
+    if kind is int:
+        return 2**62 + number
     return mark if kind is UUID else f"value {mark}"

@@ -57,5 +57,7 @@ class AnsweredStep:
     """It became as long as the model may write at once; it can go on from there."""
     untrusted_source: str = ""
     """What the model has read from outside, as a clause; empty: nothing."""
+    noted: Mapping[str, Any] = field(default_factory=dict)
+    """What its row keeps of a path that the model's window does not hold."""
     too_long: int = 0
     """The model could not read this much, as it was estimated."""

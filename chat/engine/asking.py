@@ -62,6 +62,7 @@ class _Attempt:
             work_ms=int((time.monotonic() - self.started) * 1000),
             model=task.provider.model,
             untrusted_source=task.untrusted_source,
+            noted=task.noted,
         )
 
 

@@ -79,10 +79,7 @@ async def _call_one(
     lease: Lease, call_id: UUID, caller: TurnCaller, results: IdenticalResults
 ) -> None:
     """One call through the gate; whatever comes of it is committed."""
-    begun = _begin_at_once(lease, caller)
-    if begun is None:
-        begun = await in_database(_begin, lease, call_id, caller)
-    call, task, request = begun
+    call, task, request = await _begin(lease, call_id, caller)
     is_known = call.tool_id is not None or bool(call.builtin)
     if not is_known:
         await in_database(calls.refuse_call, lease, call_id, message="This tool is not available.")
@@ -132,10 +129,31 @@ async def _store_answer(lease: Lease) -> None:
         await asyncio.shield(in_database(steps.store_answer, lease))
 
 
+async def _begin(
+    lease: Lease, call_id: UUID, caller: TurnCaller
+) -> tuple[ToolCall, TurnContext, ToolCallRequest | None]:
+    """What the call needs, with the request if it is a server's."""
+    if _looks_further_back(lease):
+        begun = await in_database(_begin_at_once, lease, caller)
+    else:
+        begun = _begin_at_once(lease, caller)
+    if begun is None:
+        begun = await in_database(_begin_from_rows, lease, call_id, caller)
+    return begun
+
+
+def _looks_further_back(lease: Lease) -> bool:
+    """Whether what the person has named or approved is to be looked for in what was not read for the model."""
+    unstored, past = lease.carried.unstored, lease.carried.past
+    if unstored is None or past is None:
+        return False
+    return unstored.context.turn.has_read_untrusted and not past.is_all
+
+
 def _begin_at_once(
     lease: Lease, caller: TurnCaller
 ) -> tuple[ToolCall, TurnContext, ToolCallRequest | None] | None:
-    """The same as _begin() for the call of an answer that is stored with it; None: the rows have to be read."""
+    """The same for the call of an answer that is stored with it; None: the rows have to be read."""
     unstored, past = lease.carried.unstored, lease.carried.past
     # A token may have been revoked meanwhile; whether the person is still a member, the gate asks.
     if unstored is None or past is None or unstored.context.turn.token_id is not None:
@@ -145,10 +163,10 @@ def _begin_at_once(
     return call, task, request_to_send(call, task.turn, task.bud, task.actor, past=past)
 
 
-def _begin(
+def _begin_from_rows(
     lease: Lease, call_id: UUID, caller: TurnCaller
 ) -> tuple[ToolCall, TurnContext, ToolCallRequest | None]:
-    """What the call needs, with the request if it is a server's.
+    """The same for any other.
 
     One that goes on, or that is no server's, is marked as running already here.
     """

@@ -39,15 +39,41 @@ class EarlierCalls:
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
-    """A conversation's rows, as far as a model reads them."""
+class Before:
+    """What the unread beginning of a path holds."""
 
-    messages: Sequence[Message]
-    """All of them in order."""
+    questions: int
+    factor: float
+    """Real tokens for each estimated one, as its newest counted answer shows."""
+    untrusted_source: str
+    """Its newest words from outside, as a clause; empty: there are none."""
+    is_final: bool
+    """Whether that stays so: no server's own word of today was taken for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """The newest part of a turn's path, as far as its model reads it."""
+
+    path: Sequence[Message]
+    """In order; ends with what the turn has said so far."""
+    beside: Sequence[Message]
+    """Others of the turn, and of the one that it revises."""
     calls: Sequence[ToolCall]
     attachments: Sequence[Attachment]
     earlier: EarlierCalls
     """Of the turn that reads them."""
+    older_id: UUID | None = None
+    """The message above the part, for which there is no room; None: nothing is older."""
+    before: Before | None = None
+    """What that and all above it hold."""
+
+    @property
+    def is_all(self) -> bool:
+        """Whether the conversation holds nothing else, also on no other path."""
+        return self.older_id is None and (
+            not self.path or self.path[-1].order_key == len(self.path)
+        )
 
 
 @dataclass(frozen=True, slots=True)

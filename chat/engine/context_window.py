@@ -22,7 +22,7 @@ _SHORTER_NOW = (16_000, 4_000, 500)
 _BYTES_A_TOKEN = 3.3
 _AROUND_MESSAGE = 4
 _AROUND_CALL = 12
-_LEAST_FACTOR, _MOST_FACTOR = 0.75, 3.0
+LEAST_FACTOR, _MOST_FACTOR = 0.75, 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +114,12 @@ class Window:
     too_long: int | None = None
     """What it could not read last, as it was estimated."""
 
+    def least_characters(self, fixed: int) -> int:
+        """So many characters fill it in any case, whatever the provider will have counted."""
+        most = replace(self, factor=LEAST_FACTOR, is_halved=False).budget(0)
+        # A tenth more, and the question of a turn that is not read whole.
+        return max(0, math.ceil((most - fixed) * _BYTES_A_TOKEN * 1.1)) + 2_000
+
     @property
     def attached_characters(self) -> int:
         """How much of what is attached to a question is sent as it is: a third of what the model reads."""
@@ -140,36 +146,57 @@ def measured_factor(estimated: int, counted: int) -> float:
     """How far the estimate of a request was off; within bounds, for some servers leave out what they had cached."""
     if estimated <= 0 or counted <= 0:
         return 1.0
-    return min(_MOST_FACTOR, max(_LEAST_FACTOR, counted / estimated))
+    return min(_MOST_FACTOR, max(LEAST_FACTOR, counted / estimated))
 
 
-def fit(turns: Sequence[PastTurn], window: Window, *, fixed: int = 0) -> Fitted:
-    """As much of the turns as fits beside `fixed` tokens of prompt and tools; the last one always stays."""
+def fills(turns: Sequence[PastTurn], window: Window, *, fixed: int = 0) -> bool:
+    """Whether these turns leave no room for anything older, however much they are shortened."""
+    *earlier, last = turns
+    least = sum(
+        min(_size(turn), *(_size(_shortened(turn, limit)) for limit in _SHORTER))
+        for turn in earlier
+    )
+    return fixed + least + _size(last) > replace(window, is_halved=False).budget(0)
+
+
+def fit(
+    turns: Sequence[PastTurn], window: Window, *, fixed: int = 0, questions_before: int = 0
+) -> Fitted:
+    """As much of the turns as fits beside `fixed` tokens of prompt and tools; the last one always stays.
+
+    Args:
+        questions_before: how many older questions there are, for which no room is left in any case.
+    """
     sizes = [_size(turn) for turn in turns]
-    room = window.budget(fixed + sum(sizes)) - fixed
+    total = sum(sizes)
+    room = window.budget(fixed + total) - fixed
     kept = list(turns)
     before = len(kept) - 1
 
     def shorten_results(index: int, limit: int) -> None:
+        nonlocal total
         kept[index] = _shortened(turns[index], limit)
+        total -= sizes[index]
         sizes[index] = _size(kept[index])
+        total += sizes[index]
 
     for limit in _SHORTER:
         for index in range(before):
-            if sum(sizes) > room:
+            if total > room:
                 shorten_results(index, limit)
     left_out = 0
-    while left_out < before and sum(sizes[left_out:]) > room:
+    while left_out < before and total > room:
+        total -= sizes[left_out]
         left_out += 1
     for limit in _SHORTER_NOW:
-        if kept and sum(sizes[left_out:]) > room:
+        if kept and total > room:
             shorten_results(before, limit)
     return Fitted(
         turns=tuple(kept[left_out:]),
-        tokens=math.ceil((fixed + sum(sizes[left_out:])) * window.factor),
-        estimated=fixed + sum(sizes[left_out:]),
+        tokens=math.ceil((fixed + total) * window.factor),
+        estimated=fixed + total,
         limit=window.context_tokens,
-        left_out=left_out,
+        left_out=questions_before + left_out,
         shortened=sum(
             _count_changed(turn, other)
             for turn, other in zip(kept[left_out:], turns[left_out:], strict=True)

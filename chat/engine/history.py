@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
-from django.db.models import Q
-
 from chat.documents.pictures import tokens_of
-from chat.engine.carried import EarlierCalls, Past
+from chat.engine.carried import Before, EarlierCalls, Past
 from chat.engine.context_window import (
+    LEAST_FACTOR,
     MOST_ATTACHED,
     PastCall,
     PastPicture,
     PastStep,
     PastTurn,
+    Window,
+    fills,
     measured_factor,
     shorten,
 )
+from chat.engine.past import messages_up_to, newest_messages, parts_up_to, with_belongings
 from chat.engine.proposals import read_earlier, with_calls
-from chat.engine.reading import attachments_of_conversation, messages_of
-from chat.engine.trust import find_source
+from chat.engine.trust import Source, find_source
 from chat.engine.wishes import GO_ON, with_wish
 from chat.file_kinds import Kind
 from chat.models import Attachment, FileReading, Message, ToolCall, Turn
@@ -32,22 +33,12 @@ from mcp_servers.client.hidden_text import strip_hidden
 
 OLD_ATTACHMENT_CHARACTERS = 4_000
 """Attachments of earlier questions are shortened to this."""
-_OF_SOURCES = (
-    "annotations",
-    "arguments",
-    "builtin",
-    "server_id",
-    "server_name",
-    "tool_name",
-    "artifact",
-    "approval_rule",
-    "approval_id",
-    "decision",
-)
 MOST_CHARACTERS = 60_000
 """Of one result."""
 MOST_PICTURES = 8
 """The newest ones of a conversation; each costs about as much as two pages of text."""
+
+_OfMessage = TypeVar("_OfMessage", ToolCall, Attachment)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,71 +53,150 @@ class History:
     """The newest words from outside among it, as a clause for people; empty: there are none."""
     too_long: int | None = None
     """How much was sent when the model could not read it all, as it was estimated."""
+    questions_before: int = 0
+    """Older ones, which the window cannot hold."""
+    noted: Mapping[str, Any] = field(default_factory=dict)
+    """What the answer's row keeps of a path that was not read whole, so that nobody has to look through it again."""
 
 
-def read_past(turn: Turn, *, step: int = 0, has_attachments: bool = True) -> Past:
-    """All that was said in a turn's conversation, on whichever path.
+def read_past(
+    turn: Turn, window: Window, *, fixed: int = 0, step: int = 0, has_attachments: bool = True
+) -> Past:
+    """What was said on a turn's path: from its end as far back as the window can hold.
 
     Args:
+        fixed: tokens of prompt and tools.
         has_attachments: false where it is known that nothing was ever attached.
     """
-    rows = messages_of(turn.workspace_id, turn.conversation_id)
-    asking = [row.pk for row in rows if row.json_meta.get("tool_calls")]
-    calls: Sequence[ToolCall] = ()
-    if asking:
-        found = ToolCall.objects.for_workspace(turn.workspace_id).filter(message__in=asking)
-        # What people are shown of results may be megabytes.
-        found = found.annotate(has_result=Q(result__isnull=False))
-        calls = list(found.only("message_id", "provider_call_id", "model_text", *_OF_SOURCES))
-    return Past(
-        messages=rows,
-        calls=calls,
-        attachments=attachments_of_conversation(turn.workspace_id, turn.conversation_id)
-        if has_attachments
-        else (),
+    rows = newest_messages(turn, window.least_characters(fixed))
+    path = active_path(rows, turn)
+    on_path = {row.pk for row in path}
+    part = with_belongings(turn.workspace_id, rows, has_attachments=has_attachments)
+    past = Past(
+        path=path,
+        beside=[row for row in rows if row.pk not in on_path],
+        calls=part.calls,
+        attachments=part.attachments,
         earlier=read_earlier(turn) if step else EarlierCalls(Counter()),
+        older_id=path[0].parent_id if path else None,
     )
+    return reach_back(past, turn, window, fixed=fixed, has_attachments=has_attachments)
+
+
+def reach_back(
+    past: Past, turn: Turn, window: Window, *, fixed: int = 0, has_attachments: bool = True
+) -> Past:
+    """The same with as much more of what is older as the window can hold."""
+    while past.older_id is not None and not _is_full(past, turn, window, fixed):
+        rows = messages_up_to(turn.workspace_id, past.older_id, window.least_characters(fixed))
+        part = with_belongings(turn.workspace_id, rows, has_attachments=has_attachments)
+        past = replace(
+            past,
+            path=[*rows, *past.path],
+            calls=[*past.calls, *part.calls],
+            attachments=[*part.attachments, *past.attachments],
+            older_id=rows[0].parent_id if rows else None,
+            before=None,
+        )
+    if past.older_id is not None and past.before is None:
+        past = replace(past, before=_before(past, turn))
+    return past
+
+
+def _is_full(past: Past, turn: Turn, window: Window, fixed: int) -> bool:
+    told = _told(past, turn, window.attached_characters, {})
+    window = replace(window, factor=told.factor or LEAST_FACTOR)
+    return bool(told.turns) and fills(told.turns, window, fixed=fixed)
+
+
+def _before(past: Past, turn: Turn) -> Before:
+    """What is above the part: as the newest answer noted that had no room for all of it either, or by looking through it."""
+    assert past.older_id is not None
+    questions = 0
+    noted: Mapping[str, Any] = {}
+    for message in reversed(past.path):
+        noted = message.json_meta.get("path") or {}
+        if noted:
+            break
+        questions += message.role == MessageRole.USER
+    if "outside" in noted:
+        asked = sum(row.role == MessageRole.USER for row in past.path)
+        before = int(noted["questions"]) - (asked - questions)
+        return Before(before, float(noted["factor"]), str(noted["outside"]), is_final=True)
+    questions, source = 0, Source("")
+    factor = None
+    for rows in parts_up_to(turn.workspace_id, past.older_id):
+        questions += sum(row.role == MessageRole.USER for row in rows)
+        factor = factor or next(filter(None, map(_factor_of, reversed(rows))), None)
+        if not source.text:
+            part = with_belongings(turn.workspace_id, rows)
+            found = find_source(rows, _by_message(part.calls), _by_message(part.attachments))
+            source = Source(found.text, found.is_final and source.is_final)
+    return Before(questions, factor or 1.0, source.text, source.is_final)
 
 
 def go_on_from(
     past: Past, answer: Message, ended: Mapping[UUID, ToolCall], next_answer: Message
 ) -> Past:
     """The same after a step whose calls have all ended, and with the message that the next answer goes into."""
-    kept = [row for row in past.messages if row.pk not in (answer.pk, next_answer.pk)]
+    kept = [row for row in past.path if row.pk not in (answer.pk, next_answer.pk)]
     calls = sorted(ended.values(), key=lambda call: call.position)
     return replace(
         past,
-        messages=[*kept, answer, next_answer],
+        path=[*kept, answer, next_answer],
         calls=[*past.calls, *calls],
         earlier=with_calls(past.earlier, [answer], calls),
     )
 
 
 def history_of(past: Past, turn: Turn, *, attached_characters: int = MOST_ATTACHED) -> History:
-    """The path that ends with this turn.
+    """What the model may be sent of a path that ends with this turn.
 
     Args:
         attached_characters: of what is attached to the newest question; a longer file is sent as an overview.
     """
-    rows = past.messages
-    calls: defaultdict[UUID, list[ToolCall]] = defaultdict(list)
-    results: defaultdict[UUID, list[ToolCall]] = defaultdict(list)
-    for call in past.calls:
-        calls[call.message_id].append(call)
-        if _has_result(call):
-            results[call.message_id].append(call)
-    path = active_path(rows, turn)
-    attached: defaultdict[UUID, list[Attachment]] = defaultdict(list)
-    for one in past.attachments:
-        attached[one.message_id].append(one)
-    newest = next((row.pk for row in reversed(path) if row.role == MessageRole.USER), None)
-    shown = [one for message in path for one in attached.get(message.pk, ())]
-    pictures = _pictures(turn.workspace_id, shown)
+    attached = _by_message(past.attachments)
+    shown = [one for message in past.path for one in attached.get(message.pk, ())]
+    told = _told(past, turn, attached_characters, _pictures(turn.workspace_id, shown))
+    rows = sorted((*past.beside, *past.path), key=lambda row: (row.order_key, row.pk))
+    failed = [row for row in rows if row.turn_id == turn.pk and row.json_meta.get("too_long")]
+    source = find_source(past.path, _by_message(past.calls), attached)
+    factor = told.factor or (past.before.factor if past.before is not None else 1.0)
+    noted: dict[str, Any] = {}
+    if past.before is not None:
+        asked = sum(row.role == MessageRole.USER for row in past.path)
+        noted |= {"questions": past.before.questions + asked, "factor": factor}
+        is_final = source.is_final and past.before.is_final
+        source = Source(source.text or past.before.untrusted_source, is_final)
+        if source.text or is_final:
+            noted["outside"] = source.text
+    return History(
+        too_long=int(failed[-1].json_meta["too_long"]) if failed else None,
+        turns=told.turns,
+        factor=factor,
+        untrusted_source=source.text,
+        questions_before=past.before.questions if past.before is not None else 0,
+        noted=noted,
+    )
+
+
+class _Told(NamedTuple):
+    turns: tuple[PastTurn, ...]
+    factor: float | None
+    """None: no answer was counted."""
+
+
+def _told(
+    past: Past, turn: Turn, attached_characters: int, pictures: Mapping[UUID, PastPicture]
+) -> _Told:
+    """The rows as a conversation of questions and answers."""
+    calls, attached = _by_message(past.calls), _by_message(past.attachments)
+    newest = next((row.pk for row in reversed(past.path) if row.role == MessageRole.USER), None)
     questions: list[PastTurn] = []
     steps: list[list[PastStep]] = []
     before: Message | None = None
-    factor = 1.0
-    for message in path:
+    factor = None
+    for message in past.path:
         if message.role == MessageRole.USER:
             old = min(OLD_ATTACHMENT_CHARACTERS, attached_characters)
             limit = attached_characters if message.pk == newest else old
@@ -136,28 +206,32 @@ def history_of(past: Past, turn: Turn, *, attached_characters: int = MOST_ATTACH
             questions.append(PastTurn(question, pictures=seen))
             steps.append([])
             before = None
-        elif steps and _is_usable(message, turn):
-            said = _step(message, calls[message.pk])
+        elif _is_usable(message, turn):
+            factor = _factor_of(message) or factor
+            if not steps:  # of a question that was not read
+                continue
+            said = _step(message, calls.get(message.pk, ()))
             if before is not None and before.json_meta.get("goes_on") and steps[-1] and said:
                 start = steps[-1].pop()
                 said[0] = replace(said[0], text=start.text + said[0].text)
             steps[-1] += said
-            factor = _factor_of(message) or factor
             before = message
-    failed = [row for row in rows if row.turn_id == turn.pk and row.json_meta.get("too_long")]
     turns = tuple(
         replace(question, steps=tuple(answer))
         for question, answer in zip(questions, steps, strict=True)
     )
+    rows = sorted((*past.beside, *past.path), key=lambda row: (row.order_key, row.pk))
     turns = with_wish(turns, Wish(turn.wish), _answer_of(rows, turn.revises))
     if before is not None and before.turn_id == turn.pk and before.json_meta.get("goes_on"):
         turns = (*turns, PastTurn(GO_ON))
-    return History(
-        too_long=int(failed[-1].json_meta["too_long"]) if failed else None,
-        turns=turns,
-        factor=factor,
-        untrusted_source=find_source(path, results, attached),
-    )
+    return _Told(turns, factor)
+
+
+def _by_message(rows: Iterable[_OfMessage]) -> dict[UUID, list[_OfMessage]]:
+    found: defaultdict[UUID, list[_OfMessage]] = defaultdict(list)
+    for row in rows:
+        found[row.message_id].append(row)
+    return found
 
 
 def _answer_of(rows: Iterable[Message], turn_id: UUID | None) -> str:
@@ -171,13 +245,6 @@ def _answer_of(rows: Iterable[Message], turn_id: UUID | None) -> str:
         and row.text.strip()
     ]
     return "\n\n".join(said)
-
-
-def _has_result(call: ToolCall) -> bool:
-    known: bool | None = getattr(
-        call, "has_result", None
-    )  # annotated, where the result was left out
-    return call.result is not None if known is None else known
 
 
 def with_attachments(text: str, attachments: Sequence[Attachment], limit: int) -> str:

@@ -158,16 +158,6 @@ def find_last_answer(workspace_id: UUID, turn_id: UUID) -> Message | None:
     return _LAST_ANSWER.first(workspace_id, turn_id)
 
 
-def messages_of(workspace_id: UUID, conversation_id: UUID) -> list[Message]:
-    """All messages in order, without what the model thought."""
-    return _MESSAGES.all(workspace_id, conversation_id)
-
-
-def attachments_of_conversation(workspace_id: UUID, conversation_id: UUID) -> list[Attachment]:
-    """All that was attached to its messages, in order, as the model reads it."""
-    return _ATTACHMENTS.all(workspace_id, conversation_id)
-
-
 def unread_attachments(workspace_id: UUID, message_id: UUID) -> tuple[UUID, ...]:
     """What is attached to a message and was not read yet."""
     return tuple(row.pk for row in _UNREAD.all(workspace_id, message_id))
@@ -286,16 +276,6 @@ def _last_answer(workspace_id: UUID, turn_id: UUID) -> Any:
     return rows.order_by("-step")[:1]
 
 
-def _messages(workspace_id: UUID, conversation_id: UUID) -> Any:
-    # Thoughts are for people to read; models are not sent them again.
-    return _in_conversation(workspace_id, conversation_id).defer("reasoning")
-
-
-def _attachments(workspace_id: UUID, conversation_id: UUID) -> Any:
-    rows = Attachment.objects.for_workspace(workspace_id)
-    return rows.filter(message__conversation_id=conversation_id).defer("content")
-
-
 def _unread(workspace_id: UUID, message_id: UUID) -> Any:
     rows = Attachment.objects.for_workspace(workspace_id).only("pk")
     return rows.filter(message_id=message_id, status=AttachmentStatus.QUEUED.value)
@@ -316,6 +296,4 @@ _SENT = PreparedRows[Message](_sent, UUID, UUID, str)
 _QUEUED = PreparedRows[QueuedMessage](_queued, UUID, UUID, str)
 _LAST_MESSAGE = PreparedRows[Message](_last_message, UUID, UUID)
 _LAST_ANSWER = PreparedRows[Message](_last_answer, UUID, UUID)
-_MESSAGES = PreparedRows[Message](_messages, UUID, UUID)
-_ATTACHMENTS = PreparedRows[Attachment](_attachments, UUID, UUID)
 _UNREAD = PreparedRows[Attachment](_unread, UUID, UUID)

@@ -211,6 +211,9 @@ async def _work_on(lease: Lease, work: turns.Work) -> None:
         # Never a hung turn: what nobody foresaw ends it in plain words, and the log has the rest.
         logger.exception("turn_crashed", extra={"turn": str(turn_id)})
         await _crash(lease, error)
+    finally:
+        # What a turn has read may be large, and some still hold its lease for a while.
+        lease.carried.past = None
 
 
 _keepers: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[None]] = (

@@ -6,6 +6,7 @@ import base64
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 from django.conf import settings
 
@@ -15,7 +16,7 @@ from chat.documents.pictures import MIME_TYPE
 from chat.engine.carried import EarlierCalls, Past
 from chat.engine.context import LimitReached, read_context
 from chat.engine.context_window import Fitted, Window, estimate, fit
-from chat.engine.history import go_on_from, history_of, read_past
+from chat.engine.history import go_on_from, history_of, reach_back, read_past
 from chat.engine.leases import Lease
 from chat.engine.prompting import fenced_messages, native_messages, with_instructions
 from chat.models import Bud, Message, Turn
@@ -47,6 +48,8 @@ class StepTask:
     fitted: Fitted
     earlier: EarlierCalls
     untrusted_source: str
+    noted: Mapping[str, Any]
+    """What the answer's row keeps of its path."""
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -121,10 +124,12 @@ def read_task(lease: Lease, step: int, opened: Message | None = None) -> StepTas
         answer_tokens=bud.model_parameters.max_tokens,
         is_halved=turn.trims_history,
     )
-    past = _past_of(lease, turn, step, opened)
+    fixed = _fixed_size(prompt, toolset)
+    past = _past_of(lease, turn, step, opened, window=window, fixed=fixed)
     history = history_of(past, turn, attached_characters=window.attached_characters)
     window = replace(window, factor=history.factor, too_long=history.too_long)
-    fitted = fit(history.turns, window, fixed=_fixed_size(prompt, toolset))
+    before = history.questions_before
+    fitted = fit(history.turns, window, fixed=fixed, questions_before=before)
     return StepTask(
         turn=turn,
         bud=bud,
@@ -139,10 +144,13 @@ def read_task(lease: Lease, step: int, opened: Message | None = None) -> StepTas
         pictures={} if facts.sees_pictures is False else _pictures_of(fitted),
         earlier=past.earlier,
         untrusted_source=history.untrusted_source,
+        noted=history.noted,
     )
 
 
-def _past_of(lease: Lease, turn: Turn, step: int, opened: Message | None) -> Past:
+def _past_of(
+    lease: Lease, turn: Turn, step: int, opened: Message | None, *, window: Window, fixed: int
+) -> Past:
     """What was said before: read, or what the step before was given with what came of it."""
     carried = lease.carried
     past, answer, ended = carried.past, carried.answer, carried.ended
@@ -154,9 +162,14 @@ def _past_of(lease: Lease, turn: Turn, step: int, opened: Message | None) -> Pas
         and opened.parent_id == answer.pk
         and len(ended) == len(answer.json_meta["tool_calls"])
     ):
-        carried.past = go_on_from(past, answer, ended, opened)
+        past = go_on_from(past, answer, ended, opened)
+        has_attachments = carried.has_attachments
+        past = reach_back(past, turn, window, fixed=fixed, has_attachments=has_attachments)
     else:
-        carried.past = read_past(turn, step=step, has_attachments=carried.has_attachments)
+        past = read_past(
+            turn, window, fixed=fixed, step=step, has_attachments=carried.has_attachments
+        )
+    carried.past = past
     return carried.past
 
 

@@ -344,6 +344,8 @@ def _meta_of(answer: AnsweredStep, workspace_id: UUID) -> dict[str, Any]:
         meta["blocks"] = redact_known(answer.blocks, workspace_id=workspace_id)
     if answer.usage.prompt:
         meta["measured"] = [answer.estimated_tokens, answer.usage.prompt]
+    if answer.noted:
+        meta["path"] = dict(answer.noted)
     if answer.is_cut:
         meta["is_cut"] = True
     if any(proposal.is_broken for proposal in answer.proposals):

@@ -6,15 +6,15 @@ carry something out ask first, whatever an administrator or a person has allowed
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 from uuid import UUID
 
 from chat.builtin_tools.files import RESOURCE, arguments_for_people
 from chat.engine.carried import Past
-from chat.engine.reading import messages_of
-from chat.message_paths import path_to
+from chat.engine.past import has_result, parts_up_to
 from chat.models import Attachment, Bud, Message, ToolCall, Turn
 from chat.values import AttachmentStatus, Decision, MessageRole
 from mcp_servers.client.hidden_text import show_hidden
@@ -32,32 +32,39 @@ def is_from_outside(annotations: Mapping[str, Any]) -> bool:
     return not (annotations.get("is_trusted") and annotations.get("open_world") is False)
 
 
+class Source(NamedTuple):
+    """Where words from outside came from."""
+
+    text: str
+    """As a clause; empty: there are none."""
+    is_final: bool = True
+    """Whether that stays so: no server's own word of today was taken for it."""
+
+
 def find_source(
     path: Sequence[Message],
     calls: Mapping[UUID, Iterable[ToolCall]],
     attached: Mapping[UUID, Iterable[Attachment]],
-) -> str:
-    """The newest words from outside on the path that a model reads, as a clause; empty if there are none.
-
-    Args:
-        calls: those that have brought something, by their messages.
-    """
+) -> Source:
+    """The newest words from outside on the path that a model reads."""
     closed: dict[UUID, bool] = {}
     for message in reversed(path):
         for call in reversed(list(calls.get(message.pk, ()))):
-            if is_from_outside(call.annotations):
-                return told_call(call)
+            if has_result(call) and is_from_outside(call.annotations):
+                return Source(told_call(call))
         for one in attached.get(message.pk, ()):
             if one.status == AttachmentStatus.QUEUED:
                 continue
             if one.server_id is None:
-                return f"the file {_quoted(one.title)} was attached"
+                return Source(f"the file {_quoted(one.title)} was attached")
             # Also what could not be read counts: the server has answered.
             if one.server_id not in closed:
                 closed[one.server_id] = _reaches_nothing(one.server_id, one.workspace_id)
             if not closed[one.server_id]:
-                return f"{_quoted(one.uri)} of the server {_quoted(one.server_name)} was attached"
-    return ""
+                return Source(
+                    f"{_quoted(one.uri)} of the server {_quoted(one.server_name)} was attached"
+                )
+    return Source("", is_final=not closed)
 
 
 def told_call(call: ToolCall) -> str:
@@ -82,26 +89,27 @@ def known_destinations(
     if call.server_id is None:
         return frozenset()
     here = server_key(call.server_id)
-    approved: set[str] = set()
-    for row in _approved_calls(turn, past):
-        if row.annotations.get("is_trusted") and row.annotations.get("read_only"):
-            approved |= set(_reached_by(row))
-    listed = {*bud.mcp.servers, *turn.conversation.overrides.additional_servers}
-    texts = [bud.system_prompt, *_said_by_person(turn, past)]
+    reached = frozenset(_reached_by(call))
+    unknown = set(reached)
+    if call.server_id in (*bud.mcp.servers, *turn.conversation.overrides.additional_servers):
+        unknown.discard(here)
 
-    def is_known(key: str) -> bool:
-        if key in approved:
-            return True
-        if key == here:
-            is_named = any(names_server(text, call.server_name) for text in texts)
-            return is_named or call.server_id in listed
-        return any(names_host(text, key) for text in texts)
+    def is_named(key: str, text: str) -> bool:
+        return names_server(text, call.server_name) if key == here else names_host(text, key)
 
-    return frozenset(key for key in _reached_by(call) if is_known(key))
+    for text in (bud.system_prompt, *_said_by_person(turn, past)):
+        if not unknown:
+            return reached
+        unknown -= {key for key in unknown if is_named(key, text)}
+    if unknown:
+        for row in _approved_calls(turn, past):
+            if row.annotations.get("is_trusted") and row.annotations.get("read_only"):
+                unknown -= set(_reached_by(row))
+    return reached - unknown
 
 
 def _approved_calls(turn: Turn, past: Past | None) -> list[ToolCall]:
-    if past is None:
+    if past is None or not past.is_all:
         return _APPROVED.all(turn.workspace_id, turn.conversation_id)
     return [call for call in past.calls if _is_approved(call)]
 
@@ -166,11 +174,15 @@ def shown(value: Any) -> Any:
     return [shown(part) for part in value] if isinstance(value, list) else value
 
 
-def _said_by_person(turn: Turn, past: Past | None) -> list[str]:
-    """Their own messages on the path of the turn; what they attached is not among their words."""
-    rows = past.messages if past else messages_of(turn.workspace_id, turn.conversation_id)
-    path = path_to(rows, turn.user_message_id)
-    return [row.text for row in path if row.role == MessageRole.USER]
+def _said_by_person(turn: Turn, past: Past | None) -> Iterator[str]:
+    """Their own messages on the path of the turn, the newest first; what they attached is not among their words."""
+    end: UUID | None = turn.user_message_id
+    parts: Iterator[Sequence[Message]] = iter(())
+    if past is not None:
+        parts = iter([past.path])
+        end = past.older_id
+    for part in chain(parts, parts_up_to(turn.workspace_id, end)):
+        yield from (row.text for row in reversed(part) if row.role == MessageRole.USER)
 
 
 def _reached_by(call: ToolCall) -> dict[str, str]:

@@ -182,7 +182,9 @@ def prompt_of(turn: Turn) -> list[SentMessage]:
         answer_tokens=bud.model_parameters.max_tokens,
         is_halved=turn.trims_history,
     )
-    history = history_of(read_past(turn), turn, attached_characters=window.attached_characters)
+    history = history_of(
+        read_past(turn, window), turn, attached_characters=window.attached_characters
+    )
     fitted = fit(history.turns, window, fixed=0)
     prompt = with_instructions(_instructions_of(turn)[0], toolset.instructions)
     return [_sent(message) for message in native_messages(prompt, fitted.turns, {})]
