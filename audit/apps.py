@@ -9,9 +9,11 @@ class AuditConfig(AppConfig):
 
     def ready(self) -> None:
         from audit import metrics, receivers  # noqa: F401 - connects the receivers
+        from audit.alerts.notices import notify
         from audit.membership_end import listen_to_leaving
         from audit.models import AlertRule, AuditPolicy, AuditStream, LegalHold, ReportSchedule
         from workspaces.audited_tables import audit_table
+        from workspaces.telling import tell_with
 
         audit_table(
             AuditPolicy,
@@ -40,4 +42,5 @@ class AuditConfig(AppConfig):
             ),
         )
         listen_to_leaving()
+        tell_with(notify)
         metrics.register()

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from mcp_servers.models import InputRequest, McpServer
     from mcp_servers.registry.bud_choices import BudChoice
     from mcp_servers.registry.sampling import SamplingResult, SamplingTask
+    from workspaces.access import Access
     from workspaces.actors import Actor
+    from workspaces.models import Membership
 
 
 class ChatConfig(AppConfig):
@@ -29,6 +31,7 @@ class ChatConfig(AppConfig):
         from mcp_servers.registry.elicitation import register_listener
         from mcp_servers.registry.model_choices import register_providers
         from mcp_servers.registry.sampling import register_model
+        from workspaces.access import register_access
         from workspaces.audited_tables import audit_table
 
         audit_table(
@@ -52,6 +55,7 @@ class ChatConfig(AppConfig):
         audit_table(WebhookEndpoint, ("url", "secret", "events", "is_active"))
         run_with(_runner)
         reporting.tell_reports()
+        register_access(_read_access)
         register_model(_ask_model)
         register_providers(_providers_of)
         register_buds(_buds_of, _put_into_buds)
@@ -84,6 +88,12 @@ def _buds_of(workspace_id: UUID) -> list[BudChoice]:
         BudChoice(pk, name, takes_all)
         for pk, name, takes_all in rows.values_list("pk", "name", "takes_all_tools")
     ]
+
+
+def _read_access(membership: Membership) -> list[Access]:
+    from chat.services.access import read_access
+
+    return read_access(membership)
 
 
 def _put_into_buds(server: McpServer, bud_ids: Sequence[UUID], actor: Actor) -> None:

@@ -108,8 +108,10 @@ def product_pages(workspace: Workspace, actor: Actor) -> dict[Section, list[Page
     """Where the workspace's daily work is done, as far as the person may go there."""
     found: dict[Section, list[Page]] = {}
     if has_permission(actor, Permission.MANAGE_MEMBERS, workspace_id=workspace.pk):
-        invite = reverse("workspaces:invite", args=[workspace.slug])
-        found[Section.PEOPLE] = [Page(_now("Invite people"), invite)]
+        found[Section.PEOPLE] = [
+            Page(_now("People"), reverse("workspaces:members", args=[workspace.slug])),
+            Page(_now("Invite people"), reverse("workspaces:invite", args=[workspace.slug])),
+        ]
     if has_permission(actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk):
         found[Section.TOOLS] = [
             Page(_now("Servers"), reverse("mcp_servers:servers", args=[workspace.slug])),

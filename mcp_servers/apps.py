@@ -13,10 +13,12 @@ class McpServersConfig(AppConfig):
         from mcp_servers.client import metrics
         from mcp_servers.models import ActionRule, CatalogueChoice, McpServer, McpTool
         from mcp_servers.registry import reporting, services
+        from mcp_servers.registry.access import read_access
         from mcp_servers.registry.catalogue.own import PlatformSource
         from mcp_servers.registry.catalogue.sources import register_source
         from mcp_servers.registry.services.membership_end import listen_to_leaving
         from mcp_servers.registry.trace.sink import listen_to_traces
+        from workspaces.access import register_access
         from workspaces.audited_tables import audit_table
 
         kept = {"id", "workspace", "created_at", "updated_at"}
@@ -31,6 +33,7 @@ class McpServersConfig(AppConfig):
         )
         audit_table(ActionRule, ("service", "category", "action", "effect"))
         register_source(PlatformSource())
+        register_access(read_access)
         reporting.tell_reports()
         services.listen_to_servers()
         listen_to_leaving()

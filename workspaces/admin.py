@@ -82,8 +82,8 @@ def ways_out(request: HttpRequest) -> list[dict[str, str]]:
     others = enterable_workspaces(user).exclude(pk=current.pk)
     if not user.is_superuser:
         strong = [Role.ADMIN.value, Role.OWNER.value]
-        mine = Membership.unscoped.filter(user=user, role__in=strong).values("workspace_id")
-        others = others.filter(pk__in=mine)
+        mine = Membership.objects.across_workspaces().filter(user=user, role__in=strong)
+        others = others.filter(pk__in=mine.values("workspace_id"))
     return ways + [
         {
             "icon": "swap_horiz",
@@ -262,7 +262,7 @@ class MembershipAdmin(WorkspaceModelAdmin):
     section = Section.PEOPLE
     manage_permission = Permission.MANAGE_MEMBERS
     page_name = _("Members")
-    list_display = ["user", "address_confirmed", "role", "auditor", "created_at"]
+    list_display = ["user", "address_confirmed", "role", "auditor", "suspended", "created_at"]
     list_filter = ["role", "is_auditor"]
     list_select_related = ["user"]
     search_fields = ["user__email", "user__name"]
@@ -278,11 +278,23 @@ class MembershipAdmin(WorkspaceModelAdmin):
         """A word where there is something to say: a cross would read as a failure."""
         return _("auditor") if membership.is_auditor else ""
 
+    @admin.display(description=_("Access"), ordering="suspended_at")
+    def suspended(self, membership: Membership) -> Promise | str:
+        """Only where it is not as usual."""
+        return _("suspended") if membership.suspended_at else ""
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
+        workspace = cast("WorkspaceRequest", request).workspace
+        if workspace is None:
+            return super().get_queryset(request)
+        rows = Membership.objects.also_suspended(workspace)
+        return cast("models.QuerySet[Any]", rows.order_by(*self.get_ordering(request)))
+
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False  # people join by invitation
 
     def save_model(self, request: HttpRequest, obj: Membership, form: Any, change: bool) -> None:
-        kept = Membership.objects.for_workspace(obj.workspace_id).fetch(obj.pk)
+        kept = Membership.objects.also_suspended(obj.workspace_id).fetch(obj.pk)
         with telling(request):
             change_membership(
                 membership=kept,

@@ -23,6 +23,6 @@ class WorkspacesConfig(AppConfig):
                 *("allows_personal_servers", "remembers_permissions", "reads_outside_unasked"),
             ),
         )
-        audit_table(Membership, ("role", "is_auditor"))
+        audit_table(Membership, ("role", "is_auditor", "suspended_at"))
         audit_table(ApiToken, ("user", "scopes", "expires_at"))
         listen_to_parting()

@@ -152,7 +152,7 @@ def resend_invitation(*, invitation: Invitation, actor: Actor) -> tuple[Invitati
 
 def _faults_of(workspace: Workspace, people: Sequence[Invitee]) -> dict[str, list[str]]:
     emails = [one.email for one in people]
-    rows = Membership.objects.for_workspace(workspace).filter(user__email__in=emails)
+    rows = Membership.objects.also_suspended(workspace).filter(user__email__in=emails)
     members = {email.lower() for email in rows.values_list("user__email", flat=True)}
     faults: dict[str, list[str]] = {}
     seen: dict[str, int] = {}

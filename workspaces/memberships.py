@@ -29,6 +29,26 @@ def person_parted(change: ConfigurationChange) -> tuple[UUID, UUID] | None:
     return change.workspace_id, user_id
 
 
+def person_suspended(change: ConfigurationChange) -> tuple[UUID, UUID] | None:
+    """The workspace and the person whose membership begins to rest with this change; None otherwise."""
+    if change.verb != "changed" or not change.after.get("suspended_at"):
+        return None
+    row = Membership.unscoped.get(pk=change.object_id)
+    return row.workspace_id, row.user_id
+
+
+def is_suspended(workspace_id: UUID, user_id: UUID) -> bool:
+    """Whether this member is shut out at the moment."""
+    rows = Membership.objects.also_suspended(workspace_id)
+    return bool(rows.filter(user_id=user_id, suspended_at__isnull=False).exists())
+
+
+def suspended_addresses(workspace_id: UUID) -> set[str]:
+    """The addresses to which nothing of this workspace is sent at the moment."""
+    rows = Membership.objects.also_suspended(workspace_id).filter(suspended_at__isnull=False)
+    return {email.lower() for email in rows.values_list("user__email", flat=True)}
+
+
 def listen_to_parting() -> None:
     """End tokens, stored answers and open invitations together with memberships. Called once at start."""
     configuration_changed.connect(

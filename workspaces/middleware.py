@@ -13,11 +13,13 @@ from uuid import UUID
 
 import structlog
 from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
 from uuid_utils.compat import uuid7
 
 from workspaces.actors import Actor, ActorKind, Role, Source
 from workspaces.models import ApiToken, Membership, User, Workspace, WorkspaceQuery
 from workspaces.prepared import PreparedRows
+from workspaces.suspending import find_suspension
 
 if TYPE_CHECKING:
 
@@ -77,16 +79,21 @@ class WorkspaceMiddleware:
         view: Callable[..., HttpResponse],
         args: tuple[object, ...],
         kwargs: dict[str, object],
-    ) -> None:
-        """Pages under `/w/<workspace_slug>/` are of that workspace, or not found."""
+    ) -> HttpResponse | None:
+        """Pages under `/w/<workspace_slug>/` are of that workspace, or not found; a suspended member is told so."""
         slug = kwargs.get("workspace_slug")
-        if slug is None or not request.user.is_authenticated:
-            return
+        user = signed_in_user(request)
+        if slug is None or user is None:
+            return None
         workspace = cast("WorkspaceRequest", request).workspace
         if workspace is None or workspace.slug != slug:
-            raise Http404
+            membership = find_suspension(user, slug=str(slug))
+            if membership is None:
+                raise Http404
+            return render(request, "workspaces/suspended.html", {"one": membership}, status=403)
         if request.session.get(SESSION_KEY) != str(workspace.pk):
             request.session[SESSION_KEY] = str(workspace.pk)
+        return None
 
 
 def _entered_at(request: WorkspaceRequest) -> Entered:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Self
+from uuid import UUID
+
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
@@ -26,6 +29,17 @@ __all__ = [
 ROLE_CHOICES = [(role.value, role.name.title()) for role in Role]
 
 
+class MembershipQuerySet(WorkspaceQuerySet["Membership"]):
+    """Through the door come only members who may do something: whoever is suspended is not among them."""
+
+    def also_suspended(self, workspace: Workspace | UUID | str) -> MembershipQuerySet:
+        """All members of a workspace, for the pages that manage them."""
+        return super()._scoped().filter(workspace_id=getattr(workspace, "pk", workspace))
+
+    def _scoped(self) -> Self:
+        return super()._scoped().filter(suspended_at=None)
+
+
 class Membership(WorkspaceModel):
     """A person in a workspace."""
 
@@ -39,6 +53,12 @@ class Membership(WorkspaceModel):
             "May read the audit log with the arguments and results of calls, and export it."
         ),
     )
+    suspended_at = models.DateTimeField(null=True, blank=True, editable=False)
+    suspension_reason = models.CharField(
+        max_length=300, blank=True, default="", db_default="", editable=False
+    )
+
+    objects = models.Manager.from_queryset(MembershipQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
 
     class Meta(WorkspaceModel.Meta):
         constraints = [

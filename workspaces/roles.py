@@ -72,6 +72,11 @@ def permissions_of(actor: Actor) -> frozenset[Permission]:
     return granted
 
 
+def permissions_of_role(role: str, *, is_auditor: bool = False) -> frozenset[Permission]:
+    """All that somebody with this role may do; with the right to audit, if they have it."""
+    return _OF_ROLE[Role(role)] | (_OF_AUDITOR if is_auditor else frozenset())
+
+
 def scopes_of(actor: Actor) -> frozenset[str]:
     """The scopes of tokens that stand for what the actor may do."""
     return frozenset(_SCOPE_OF[permission] for permission in permissions_of(actor))

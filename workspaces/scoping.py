@@ -44,8 +44,8 @@ class WorkspaceQuerySet(models.QuerySet[_Row]):
         """Only the rows that this person may see; models narrow it where rows are personal."""
         if user.is_superuser:
             return self._scoped()
-        mine = user.memberships.filter(user__is_active=True).values("workspace_id")
-        return self._scoped().filter(workspace_id__in=mine)
+        mine = user.memberships.filter(user__is_active=True, suspended_at=None)
+        return self._scoped().filter(workspace_id__in=mine.values("workspace_id"))
 
     def across_workspaces(self) -> Self:
         """Rows of every tenant: for the platform's own jobs only."""

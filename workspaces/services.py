@@ -61,14 +61,14 @@ def make_invitation(
         Conflict: already a member.
     """
     require(actor, Permission.MANAGE_MEMBERS, workspace_id=workspace.pk)
-    _require_not_above(actor, role)
+    require_not_above(actor, role)
     _require_owner_for_auditor(actor, is_change=is_auditor)
     email = email.strip().lower()
     try:
         validate_email(email)
     except ValidationError as error:
         raise InvalidInput(fields={"email": error.messages}) from error
-    members = Membership.objects.for_workspace(workspace)
+    members = Membership.objects.also_suspended(workspace)
     if members.filter(user__email__iexact=email).exists():
         raise Conflict("This person is already a member.")
     token = secrets.token_urlsafe(32)
@@ -184,11 +184,11 @@ def change_membership(
         Conflict: the workspace would be left without an owner.
     """
     require(actor, Permission.MANAGE_MEMBERS, workspace_id=membership.workspace_id)
-    _require_not_above(actor, Role(membership.role))
-    _require_not_above(actor, role)
+    require_not_above(actor, Role(membership.role))
+    require_not_above(actor, role)
     _require_owner_for_auditor(actor, is_change=is_auditor != membership.is_auditor)
     if role is not Role.OWNER:
-        _keep_an_owner(membership)
+        keep_an_owner(membership)
     with tracked_change(membership, actor=actor):
         membership.role = role.value
         membership.is_auditor = is_auditor
@@ -205,8 +205,8 @@ def remove_member(*, membership: Membership, actor: Actor) -> None:
         PermissionDenied, Conflict: as in `change_membership`.
     """
     require(actor, Permission.MANAGE_MEMBERS, workspace_id=membership.workspace_id)
-    _require_not_above(actor, Role(membership.role))
-    _keep_an_owner(membership)
+    require_not_above(actor, Role(membership.role))
+    keep_an_owner(membership)
     record_deleted(membership, actor=actor)
     user_id, workspace_id = membership.user_id, membership.workspace_id
     membership.delete()
@@ -219,14 +219,16 @@ def _require_owner_for_auditor(actor: Actor, *, is_change: bool) -> None:
         raise PermissionDenied("Only an owner decides who is an auditor.")
 
 
-def _require_not_above(actor: Actor, role: Role) -> None:
+def require_not_above(actor: Actor, role: Role) -> None:
+    """Raise PermissionDenied where the role is stronger than the actor's own."""
     if actor.is_superuser or actor.role is None:
         return
     if _STRENGTH[role] > _STRENGTH[actor.role]:
         raise PermissionDenied("That role is above your own.")
 
 
-def _keep_an_owner(membership: Membership) -> None:
+def keep_an_owner(membership: Membership) -> None:
+    """Raise Conflict where the workspace would be left without an owner who can act."""
     if membership.role != Role.OWNER.value:
         return
     owners = Membership.objects.for_workspace(membership.workspace_id).filter(

@@ -89,7 +89,7 @@ class User(AbstractBaseUser, PermissionsMixin):
     @property
     def administers_a_workspace(self) -> bool:
         return self.memberships.filter(
-            role__in=[Role.ADMIN, Role.OWNER], workspace__is_active=True
+            role__in=[Role.ADMIN, Role.OWNER], workspace__is_active=True, suspended_at=None
         ).exists()
 
     @property
@@ -134,8 +134,8 @@ class User(AbstractBaseUser, PermissionsMixin):
 
 class WorkspaceQuery(models.QuerySet["Workspace"]):
     def open_to(self, user: User) -> WorkspaceQuery:
-        """The active workspaces in which this person is a member, by name."""
-        mine = user.memberships.values("workspace_id")
+        """The active workspaces that this person may enter as a member, by name."""
+        mine = user.memberships.filter(suspended_at=None).values("workspace_id")
         return self.filter(is_active=True, pk__in=mine).order_by("name", "pk")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from workspaces import people, views
+from workspaces import member_pages, people, views
 
 app_name = "workspaces"
 urlpatterns = [
@@ -15,6 +15,15 @@ urlpatterns = [
     path("invitations/<str:token>/", views.open_invitation, name="invitation"),
     path("account/tokens/", views.tokens, name="tokens"),
     path("account/tokens/<uuid:token_id>/revoke/", views.revoke, name="revoke_token"),
+    path("w/<slug:workspace_slug>/people/", member_pages.members, name="members"),
+    path(
+        "w/<slug:workspace_slug>/people/<uuid:membership_id>/", member_pages.member, name="member"
+    ),
+    path(
+        "w/<slug:workspace_slug>/people/<uuid:membership_id>/<slug:verb>/",
+        member_pages.change_member,
+        name="member_change",
+    ),
     path("w/<slug:workspace_slug>/people/invite/", people.invite, name="invite"),
     path(
         "w/<slug:workspace_slug>/people/invitations/<uuid:invitation_id>/<slug:verb>/",

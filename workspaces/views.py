@@ -19,6 +19,7 @@ from workspaces.forms import SetupForm, TokenForm
 from workspaces.middleware import signed_in_user
 from workspaces.models import ApiToken
 from workspaces.services import accept_invitation, find_invitation
+from workspaces.suspending import find_suspension
 from workspaces.tokens import issue_token, revoke_token
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ _SETUP_KEY = "setup_token"
 def index(request: WorkspaceRequest) -> HttpResponse:
     """The way in: the workspace one was in last, or a page that says there is none."""
     if request.workspace is None:
+        if (suspended := find_suspension(request.user, slug=None)) is not None:
+            return render(request, "workspaces/suspended.html", {"one": suspended}, status=403)
         return render(request, "workspaces/no_workspace.html")
     return redirect("chat:home", workspace_slug=request.workspace.slug)
 

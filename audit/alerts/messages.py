@@ -9,6 +9,7 @@ from audit.alerts.words import condition_of, told
 from audit.models import Alert, AlertDelivery, AlertRule
 from workspaces.database import database_now
 from workspaces.mails import public_url
+from workspaces.memberships import suspended_addresses
 
 
 def tell(rule: AlertRule, alert: Alert, *, kind: str) -> None:
@@ -27,7 +28,10 @@ def tell(rule: AlertRule, alert: Alert, *, kind: str) -> None:
             url=path,
         )
     now = database_now()
+    shut_out = suspended_addresses(rule.workspace_id)
     for address in rule.emails:
+        if address.lower() in shut_out:
+            continue
         AlertDelivery.objects.create(
             workspace_id=rule.workspace_id,
             rule=rule,

@@ -23,6 +23,7 @@ from chat.values import MessageRole, MessageStatus, TitleSource, TurnStatus
 from workspaces.actors import Actor
 from workspaces.database import database_now
 from workspaces.failpoints import Failpoint, failpoint
+from workspaces.memberships import is_suspended
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,6 +213,8 @@ def send_next(turn: Turn, changes: Changes) -> Turn | None:
     if queued is None:
         return None
     if turn.status != TurnStatus.COMPLETED and not queued.is_next:
+        return None
+    if is_suspended(turn.workspace_id, queued.asked_by_id):
         return None
     return send_queued(queued, changes)
 

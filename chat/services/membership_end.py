@@ -1,4 +1,4 @@
-"""When a membership ends, the person's turns end, and what waits to be sent is not sent."""
+"""When a membership ends or is suspended, the person's turns end. What waits to be sent is not sent."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from chat.values import TurnStatus
 from workspaces.changes import ConfigurationChange, configuration_changed
 from workspaces.database import database_now
 from workspaces.errors import NotFound
-from workspaces.memberships import person_parted
+from workspaces.memberships import person_parted, person_suspended
 from workspaces.models import Membership
 
 LEFT = "Stopped because you left the workspace."
+SUSPENDED = "Stopped because your access to the workspace was suspended."
 
 
 def listen_to_leaving() -> None:
@@ -33,23 +34,29 @@ def listen_to_leaving() -> None:
 
 
 def _membership_changed(sender: type[Membership], change: ConfigurationChange, **_: Any) -> None:
-    parted = person_parted(change)
-    if parted is None:
-        return
-    workspace_id, user_id = parted
-    QueuedMessage.objects.for_workspace(workspace_id).filter(asked_by_id=user_id).delete()
-    for model in (ReminderChoice, ReminderMail):
-        model.objects.for_workspace(workspace_id).filter(owner_id=user_id).delete()
+    if (suspended := person_suspended(change)) is not None:
+        _end_turns(*suspended, SUSPENDED)
+    elif (parted := person_parted(change)) is not None:
+        workspace_id, user_id = parted
+        QueuedMessage.objects.for_workspace(workspace_id).filter(asked_by_id=user_id).delete()
+        for model in (ReminderChoice, ReminderMail):
+            model.objects.for_workspace(workspace_id).filter(owner_id=user_id).delete()
+        _end_turns(workspace_id, user_id, LEFT)
+
+
+def _end_turns(workspace_id: UUID, user_id: UUID, notice: str) -> None:
     turns = Turn.objects.for_workspace(workspace_id).filter(asked_by_id=user_id, status__in=ACTIVE)
     found = list(turns.values_list("pk", "conversation_id"))
     # From here on whoever takes one of them ends it, even if this process dies before it has.
     turns.update(stop_requested_at=Now())
     # Conversations are locked before a transaction begins, see chat.recording.
     for turn_id, conversation_id in found:
-        transaction.on_commit(partial(_end, workspace_id, turn_id, conversation_id), robust=True)
+        transaction.on_commit(
+            partial(_end, workspace_id, turn_id, conversation_id, notice), robust=True
+        )
 
 
-def _end(workspace_id: UUID, turn_id: UUID, conversation_id: UUID) -> None:
+def _end(workspace_id: UUID, turn_id: UUID, conversation_id: UUID, notice: str) -> None:
     try:
         with changing(conversation_id, workspace_id) as changes:
             turn = Turn.objects.for_workspace(workspace_id).fetch(turn_id)
@@ -59,6 +66,6 @@ def _end(workspace_id: UUID, turn_id: UUID, conversation_id: UUID) -> None:
             if turn.lease_until is not None and turn.lease_until > database_now():
                 transaction.on_commit(partial(runner.stop, turn_id))
             else:
-                end_turn(turn, TurnStatus.CANCELLED, changes, notice=LEFT)
+                end_turn(turn, TurnStatus.CANCELLED, changes, notice=notice)
     except NotFound:
         return  # deleted meanwhile

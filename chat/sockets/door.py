@@ -151,6 +151,7 @@ def _own_conversation(workspace_id: UUID, user_id: UUID, pk: UUID) -> Any:
         owner_id=user_id,
         owner__is_active=True,
         owner__memberships__workspace_id=workspace_id,
+        owner__memberships__suspended_at=None,
     )
     return (
         rows.select_related("owner")

@@ -14,6 +14,7 @@ from workspaces.changes import record_created
 from workspaces.errors import Conflict
 from workspaces.models import Membership
 from workspaces.services import remove_member
+from workspaces.suspending import suspend_member
 
 
 def leave(chat: Chat) -> None:
@@ -67,3 +68,27 @@ def test_a_running_turn_is_stopped(chat: Chat) -> None:
     come_back(chat)
     chat.watching.turn("cancelled")
     assert chat.reload(sent.turn).status == "cancelled"
+
+
+def test_a_suspension_ends_the_turn_and_keeps_what_waits(chat: Chat) -> None:
+    """REL-520: the queued message is neither sent nor lost, and the person reads why the answer stopped."""
+    chat.model.call(("counting__slow", {"seconds": 30}))
+    sent = chat.send()
+    chat.watching.until(
+        lambda event: (
+            event["type"] == "tool_call.changed" and event["tool_call"]["status"] == "running"
+        )
+    )
+    send_or_queue(
+        conversation=chat.conversation,
+        client_id="later",
+        text="and then",
+        actor=chat.actor,
+        when_busy=WhenBusy.QUEUE,
+    )
+    rows = Membership.objects.for_workspace(chat.tenant.workspace)
+    membership = rows.get(user=chat.tenant.member)
+    suspend_member(membership=membership, actor=chat.tenant.actor("owner"))
+    chat.watching.turn("cancelled")
+    assert chat.reload(sent.turn).status == "cancelled"
+    assert QueuedMessage.objects.for_workspace(chat.tenant.workspace).count() == 1

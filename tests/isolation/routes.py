@@ -594,6 +594,30 @@ SAMPLES: dict[str, Sample] = {
         ids=_in_workspace(instance_id="klavis_instance", rule_id="action_rule"), reads=False
     ),
     "chat:home": Sample(ids=_slug, writes_on_get=_SESSION),
+    "workspaces:members": _page,
+    "workspaces:member": Sample(
+        ids=_in_workspace(membership_id="membership"), writes_on_get=_SESSION
+    ),
+    "workspaces:member_change": Sample(
+        ids=lambda side: {
+            **_slug(side),
+            "membership_id": side["membership"].pk,
+            "verb": "suspend",
+        },
+        bodies=(_body(reason="=On leave"),),
+        reads=False,
+    ),
+    "api:members-list": Sample(),
+    "api:members-detail": Sample(ids=_pk("membership")),
+    "api:members-role": Sample(ids=_pk("membership"), bodies=(_body(role="=member"),), reads=False),
+    "api:members-access": Sample(ids=_pk("membership")),
+    "api:members-suspend": Sample(
+        ids=_pk("membership"), bodies=(_body(reason="=On leave"),), reads=False
+    ),
+    "api:members-resume": Sample(ids=_pk("membership"), reads=False),
+    "api:members-make-owner": Sample(
+        ids=_pk("membership"), bodies=(_body(confirmation="=x"),), reads=False
+    ),
     "workspaces:invite": Sample(
         ids=_slug, bodies=(lambda _: {"people": "new@example.org", "role": "member"},)
     ),

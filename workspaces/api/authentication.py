@@ -14,6 +14,7 @@ from rest_framework.permissions import SAFE_METHODS, BasePermission
 
 from workspaces.errors import NotFound, NoWorkspace, PermissionDenied
 from workspaces.middleware import MemberRole, bind_workspace
+from workspaces.suspending import find_suspension
 from workspaces.tokens import authenticate
 
 if TYPE_CHECKING:
@@ -94,11 +95,11 @@ class InWorkspace(BasePermission):
             return False
         http_request = cast("WorkspaceRequest", request._request)
         if http_request.workspace is None:
-            raise (
-                NotFound("Workspace not found.")
-                if request.headers.get("X-Workspace")
-                else NoWorkspace()
-            )
+            slug = request.headers.get("X-Workspace")
+            if (membership := find_suspension(http_request.user, slug=slug)) is not None:
+                name = membership.workspace.name
+                raise PermissionDenied(f"Your access to {name} is suspended.")
+            raise NotFound("Workspace not found.") if slug else NoWorkspace()
         held = http_request.actor.scopes
         if held is not None:
             scopes: Scopes | None = getattr(view, "scopes", None)

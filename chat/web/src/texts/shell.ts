@@ -129,7 +129,7 @@ const shell = {
   tryNow: "Try now",
   sessionEnded: "Your session has ended.",
   signInAgain: "Sign in again",
-  notMember: "You are no longer a member of this workspace.",
+  notMember: "You can no longer enter this workspace.",
   toWorkspaces: "Go to your workspaces",
   closedByServer: "The server closed the connection because of something this page sent.",
   reload: "Reload",

@@ -1,0 +1,28 @@
+"""The buds that a member may use, and why."""
+
+from __future__ import annotations
+
+from chat.models import Bud
+from chat.models.buds import BudVisibility
+from workspaces.access import MOST_SHOWN, Access
+from workspaces.models import Membership
+
+
+def read_access(membership: Membership) -> list[Access]:
+    """Buds that are not archived: the workspace's, and the person's own."""
+    rows = (
+        Bud.objects.for_workspace(membership.workspace_id)
+        .usable_by(membership.user_id)
+        .filter(is_draft=False, is_archived=False)
+        .order_by("name")
+    )
+    return [
+        Access(
+            kind="bud",
+            name=bud.name,
+            why="Everybody in the workspace may use it"
+            if bud.visibility == BudVisibility.WORKSPACE
+            else "Their own",
+        )
+        for bud in rows[:MOST_SHOWN]
+    ]

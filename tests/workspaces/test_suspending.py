@@ -1,0 +1,157 @@
+"""A suspended member can do nothing, loses nothing, and is told so."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+from uuid_utils.compat import uuid7
+
+from audit.alerts.notices import readers_of
+from audit.models import AuditEntry
+from audit.reviews.schedules import possible_recipients
+from chat.events import CloseCode
+from chat.models import Conversation
+from chat.sockets.door import Door
+from mcp_servers.gate.resolving import may_still_enter
+from tests.factories import Tenant, TwoTenants
+from workspaces.actors import Actor, Role
+from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
+from workspaces.memberships import suspended_addresses
+from workspaces.models import ApiToken, Membership, Workspace
+from workspaces.services import change_membership, remove_member
+from workspaces.suspending import resume_member, suspend_member
+from workspaces.tokens import issue_token
+
+pytestmark = pytest.mark.django_db
+
+
+def membership_of(tenant: Tenant, who: str) -> Membership:
+    rows = Membership.objects.also_suspended(tenant.workspace)
+    return rows.get(user=tenant.people[who])
+
+
+def suspend(tenant: Tenant, who: str, by: str = "owner", reason: str = "") -> Membership:
+    return suspend_member(
+        membership=membership_of(tenant, who), reason=reason, actor=tenant.actor(by)
+    )
+
+
+def token_of(tenant: Tenant, who: str) -> str:
+    _, plain = issue_token(
+        workspace=tenant.workspace,
+        user=tenant.people[who],
+        name="script",
+        scopes=["chat"],
+        expires_at=timezone.now() + timedelta(days=1),
+        actor=tenant.actor(who),
+    )
+    return plain
+
+
+def test_nothing_opens_for_a_suspended_member(tenant: Tenant) -> None:
+    """SEC-385: pages, REST by session and token, rows, sockets and the gate refuse at once; others notice nothing."""
+    client = tenant.client("admin")
+    bearer = {"Authorization": f"Bearer {token_of(tenant, 'admin')}"}
+    slug = tenant.workspace.slug
+    assert Client().get("/api/buds/", headers=bearer).status_code == 200
+    session_key = client.session.session_key
+    door = Door(tenant.admin, slug, ip_address=None, session_key=session_key)
+    assert door.reason_to_close() is None
+    suspend(tenant, "admin", reason="Lost laptop")
+    for path in (f"/w/{slug}/", f"/w/{slug}/people/", f"/w/{slug}/servers/", "/"):
+        page = client.get(path)
+        assert page.status_code == 403, path
+        assert "is suspended" in page.content.decode()
+        assert "Lost laptop" in page.content.decode()
+    assert client.get("/admin/").status_code == 302
+    assert Client().get("/api/buds/", headers=bearer).status_code == 401
+    for head in ({"X-Workspace": slug}, {}):
+        answer = client.get("/api/buds/", headers=head)
+        assert answer.status_code == 403
+        assert "suspended" in answer.json()["errors"][0]["detail"]
+    admin, workspace = tenant.admin, tenant.workspace
+    assert not Workspace.objects.open_to(admin).exists()
+    assert not Membership.objects.for_workspace(workspace).visible_to(admin).exists()
+    assert not may_still_enter(admin.pk, workspace.pk)
+    assert tenant.actor("admin").role is None
+    with pytest.raises(NotFound):
+        Door(admin, workspace.slug, ip_address=None, session_key=None)
+    assert door.reason_to_close() is CloseCode.NOT_A_MEMBER
+    with pytest.raises(PermissionDenied):
+        door.turn(uuid7())
+    assert tenant.client("member").get(f"/w/{slug}/").status_code == 200
+
+
+def test_nobody_counts_on_a_suspended_member(tenant: Tenant) -> None:
+    """SEC-385: they get no notices, mails or files of the log, and no owner is suspended who is the only one able."""
+    suspend(tenant, "admin")
+    suspend(tenant, "auditor")
+    assert tenant.admin.pk not in readers_of(tenant.workspace.pk)
+    assert possible_recipients(tenant.workspace.pk) == []
+    assert suspended_addresses(tenant.workspace.pk) == {tenant.admin.email, tenant.auditor.email}
+    resume_member(membership=membership_of(tenant, "admin"), actor=tenant.actor("owner"))
+    owner = tenant.actor("owner")
+    change_membership(
+        membership=membership_of(tenant, "admin"), role=Role.OWNER, is_auditor=False, actor=owner
+    )
+    suspend(tenant, "admin")
+    rest = membership_of(tenant, "owner")
+    with pytest.raises(Conflict):  # the other owner is suspended
+        change_membership(membership=rest, role=Role.MEMBER, is_auditor=False, actor=owner)
+    with pytest.raises(Conflict):
+        remove_member(membership=rest, actor=owner)
+    system = Actor.system(label="test", source=owner.source, workspace_id=tenant.workspace.pk)
+    with pytest.raises(Conflict):
+        suspend_member(membership=rest, actor=system)
+
+
+def test_everything_is_there_again_afterwards(tenant: Tenant) -> None:
+    """REL-520: rows and tokens rest, and work again once the member is let in."""
+    bearer = {"Authorization": f"Bearer {token_of(tenant, 'member')}"}
+    suspend(tenant, "member", by="admin")
+    assert ApiToken.objects.for_workspace(tenant.workspace).count() == 1
+    assert Conversation.objects.for_workspace(tenant.workspace).count() == 0
+    resume_member(membership=membership_of(tenant, "member"), actor=tenant.actor("admin"))
+    assert Client().get("/api/buds/", headers=bearer).status_code == 200
+    assert tenant.client("member").get(f"/w/{tenant.workspace.slug}/").status_code == 200
+    told = AuditEntry.objects.for_workspace(tenant.workspace).filter(action="config.changed")
+    assert told.count() == 3  # with the token
+
+
+def test_who_may_be_suspended_by_whom(two_workspaces: TwoTenants) -> None:
+    """REL-520: nobody above oneself, not oneself, not twice, not the platform's owner, nobody elsewhere."""
+    tenant = two_workspaces.a
+    for who, by in (("owner", "admin"), ("member", "member"), ("admin", "auditor")):
+        with pytest.raises(PermissionDenied):
+            suspend(tenant, who, by=by)
+    with pytest.raises(Conflict):
+        suspend(tenant, "admin", by="admin")
+    with pytest.raises(InvalidInput):
+        suspend(tenant, "member", reason="x" * 301)
+    suspend(tenant, "member")
+    with pytest.raises(Conflict):
+        suspend(tenant, "member")
+    resume_member(membership=membership_of(tenant, "member"), actor=tenant.actor())
+    with pytest.raises(Conflict):
+        resume_member(membership=membership_of(tenant, "member"), actor=tenant.actor())
+    tenant.member.is_superuser = True
+    tenant.member.save()
+    with pytest.raises(Conflict):
+        suspend(tenant, "member")
+    with pytest.raises(PermissionDenied):
+        suspend_member(membership=membership_of(two_workspaces.b, "member"), actor=tenant.actor())
+
+
+def test_a_suspension_stays_in_its_workspace(two_workspaces: TwoTenants) -> None:
+    """SEC-385: the person goes on working in their other workspace."""
+    a, b = two_workspaces.a, two_workspaces.b
+    Membership.objects.create(workspace=b.workspace, user=a.member, role="member")
+    suspend(a, "member")
+    client = a.client("member")
+    assert client.get(f"/w/{a.workspace.slug}/").status_code == 403
+    assert client.get(f"/w/{b.workspace.slug}/").status_code == 200
+    assert client.get("/").status_code == 302
+    assert a.client("member").get("/w/nowhere/").status_code == 404

@@ -1,0 +1,142 @@
+"""The pages about members: all of them, and one of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db.models import Q
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from workspaces.access import access_of
+from workspaces.actors import Role
+from workspaces.errors import DomainError, InvalidInput
+from workspaces.models import ROLE_CHOICES, ApiToken, Membership, Workspace
+from workspaces.ownership import transfer_ownership
+from workspaces.roles import Permission, require
+from workspaces.services import change_membership, remove_member
+from workspaces.suspending import LONGEST_REASON, resume_member, suspend_member
+
+if TYPE_CHECKING:
+    from workspaces.middleware import WorkspaceRequest
+
+MOST_SHOWN = 200
+
+
+def workspace_of(request: WorkspaceRequest) -> Workspace:
+    """The workspace of the page.
+
+    Raises:
+        PermissionDenied: the person does not manage its members.
+    """
+    if request.workspace is None:
+        raise Http404
+    require(request.actor, Permission.MANAGE_MEMBERS, workspace_id=request.workspace.pk)
+    return request.workspace
+
+
+def _fetch(request: WorkspaceRequest, membership_id: UUID) -> Membership:
+    rows = Membership.objects.also_suspended(workspace_of(request))
+    return rows.select_related("user", "workspace").fetch(membership_id)
+
+
+@require_safe
+@login_required
+def members(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """Everybody in the workspace."""
+    workspace = workspace_of(request)
+    query = request.GET.get("q", "").replace("\x00", "").strip()[:100]
+    rows = Membership.objects.also_suspended(workspace).select_related("user")
+    if query:
+        rows = rows.filter(Q(user__email__icontains=query) | Q(user__name__icontains=query))
+    found = list(rows.order_by("user__email")[: MOST_SHOWN + 1])
+    context: dict[str, Any] = {
+        "section": "people",
+        "tab": "members",
+        "query": query,
+        "members": found[:MOST_SHOWN],
+        "is_cut": len(found) > MOST_SHOWN,
+    }
+    return render(request, "workspaces/members.html", context)
+
+
+@require_safe
+@login_required
+def member(request: WorkspaceRequest, workspace_slug: str, membership_id: UUID) -> HttpResponse:
+    """One person: role, access, tokens."""
+    membership = _fetch(request, membership_id)
+    return _show(request, membership)
+
+
+@require_POST
+@login_required
+def change_member(
+    request: WorkspaceRequest, workspace_slug: str, membership_id: UUID, verb: str
+) -> HttpResponse:
+    """What a button of a person's page says."""
+    membership = _fetch(request, membership_id)
+    person, actor = membership.user.display_name, request.actor
+    try:
+        if verb == "role":
+            role = request.POST.get("role", "")
+            if role not in dict(ROLE_CHOICES):
+                raise InvalidInput(fields={"role": [_("Choose one of the roles.")]})
+            change_membership(
+                membership=membership,
+                role=Role(role),
+                is_auditor="is_auditor" in request.POST,
+                actor=actor,
+            )
+            told = _("Saved.")
+        elif verb == "suspend":
+            reason = request.POST.get("reason", "").replace("\x00", "")
+            suspend_member(membership=membership, reason=reason, actor=actor)
+            told = _("%(name)s is suspended. Nothing of theirs was deleted.")
+        elif verb == "resume":
+            resume_member(membership=membership, actor=actor)
+            told = _("%(name)s may enter again.")
+        elif verb == "make-owner":
+            typed = request.POST.get("confirmation", "").replace("\x00", "")
+            transfer_ownership(to=membership, typed=typed, actor=actor)
+            told = _("%(name)s owns the workspace now. You are an administrator.")
+        elif verb == "remove":
+            remove_member(membership=membership, actor=actor)
+            messages.success(request, _("%(name)s is no longer a member.") % {"name": person})
+            return redirect("workspaces:members", workspace_slug=workspace_slug)
+        else:
+            raise Http404
+    except InvalidInput as error:
+        return _show(request, _fetch(request, membership_id), faults=error.fields)
+    except DomainError as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, told % {"name": person})
+    return redirect("workspaces:member", workspace_slug=workspace_slug, membership_id=membership_id)
+
+
+def _show(
+    request: WorkspaceRequest,
+    membership: Membership,
+    *,
+    faults: dict[str, list[str]] | None = None,
+) -> HttpResponse:
+    actor = request.actor
+    tokens = ApiToken.objects.for_workspace(membership.workspace_id).filter(user=membership.user)
+    context: dict[str, Any] = {
+        "section": "people",
+        "one": membership,
+        "person": membership.user,
+        "roles": ROLE_CHOICES,
+        "longest_reason": LONGEST_REASON,
+        "faults": faults or {},
+        "access": access_of(membership),
+        "tokens": list(tokens.order_by("name")[:MOST_SHOWN]),
+        "is_self": membership.user_id == actor.user_id,
+        "can_hand_over": actor.role is Role.OWNER and membership.role != Role.OWNER.value,
+    }
+    return render(request, "workspaces/member.html", context, status=422 if faults else 200)

@@ -1,0 +1,134 @@
+"""Members over REST."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from workspaces.access import access_of
+from workspaces.actors import Role
+from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet
+from workspaces.models import ROLE_CHOICES, Membership
+from workspaces.ownership import transfer_ownership
+from workspaces.roles import Permission, require
+from workspaces.scoping import WorkspaceQuerySet
+from workspaces.services import change_membership, remove_member
+from workspaces.suspending import LONGEST_REASON, resume_member, suspend_member
+
+
+class MemberOutput(serializers.ModelSerializer[Membership]):
+    """A person in the workspace."""
+
+    user = serializers.UUIDField(source="user_id")
+    email = serializers.EmailField(source="user.email")
+    name = serializers.CharField(source="user.display_name")
+
+    class Meta:
+        model = Membership
+        fields = (
+            *("id", "user", "email", "name", "role", "is_auditor"),
+            *("suspended_at", "suspension_reason", "created_at"),
+        )
+        read_only_fields = fields
+
+
+class RoleInput(serializers.Serializer[Any]):
+    role = serializers.ChoiceField(ROLE_CHOICES, required=False)
+    is_auditor = serializers.BooleanField(required=False)
+
+
+class SuspendInput(serializers.Serializer[Any]):
+    reason = serializers.CharField(
+        max_length=LONGEST_REASON,
+        allow_blank=True,
+        default="",
+        help_text="What the person reads on the page that tells them.",
+    )
+
+
+class TransferInput(serializers.Serializer[Any]):
+    confirmation = serializers.CharField(max_length=100, help_text="The name of the workspace.")
+
+
+class AccessOutput(serializers.Serializer[Any]):
+    """Something that a member may use."""
+
+    kind = serializers.CharField(help_text="permission, bud, server or sign-in.")
+    name = serializers.CharField()
+    why = serializers.CharField()
+
+
+class MemberViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
+    """Members, for those who manage them; suspended ones too."""
+
+    model = Membership
+    scopes = Scopes(read="members:write", write="members:write")
+    serializer_class = MemberOutput
+    orderings: ClassVar[Any] = ("id", "-id", "created_at")
+
+    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+        """Those of the workspace."""
+        if getattr(self, "swagger_fake_view", False):
+            return super().get_queryset()
+        require(self.actor, Permission.MANAGE_MEMBERS, workspace_id=self.workspace.pk)
+        rows = Membership.objects.also_suspended(self.workspace)
+        return rows.select_related("user", "workspace")
+
+    @extend_schema(request=RoleInput, responses=MemberOutput)
+    @action(detail=True, methods=["post"])
+    def role(self, request: Request, pk: str) -> Response:
+        """Change the role or the right to audit; what is left out stays."""
+        membership = self.get_object()
+        given = self.read(RoleInput)
+        changed = change_membership(
+            membership=membership,
+            role=Role(given.get("role", membership.role)),
+            is_auditor=given.get("is_auditor", membership.is_auditor),
+            actor=self.actor,
+        )
+        return self.answer(changed)
+
+    @extend_schema(responses={204: None})
+    def destroy(self, request: Request, pk: str) -> Response:
+        """Remove a member; what they made stays."""
+        remove_member(membership=self.get_object(), actor=self.actor)
+        return Response(status=204)
+
+    @extend_schema(request=SuspendInput, responses=MemberOutput)
+    @action(detail=True, methods=["post"])
+    def suspend(self, request: Request, pk: str) -> Response:
+        """Shut a member out; everything of theirs is kept."""
+        membership = self.get_object()
+        given = self.read(SuspendInput)
+        return self.answer(
+            suspend_member(membership=membership, reason=given["reason"], actor=self.actor)
+        )
+
+    @extend_schema(request=None, responses=MemberOutput)
+    @action(detail=True, methods=["post"])
+    def resume(self, request: Request, pk: str) -> Response:
+        """Let a suspended member in again."""
+        return self.answer(resume_member(membership=self.get_object(), actor=self.actor))
+
+    @extend_schema(request=TransferInput, responses={204: None})
+    @action(detail=True, methods=["post"], url_path="make-owner")
+    def make_owner(self, request: Request, pk: str) -> Response:
+        """Hand the workspace to this member; the caller becomes an administrator."""
+        to = self.get_object()
+        typed = self.read(TransferInput)["confirmation"]
+        transfer_ownership(to=to, typed=typed, actor=self.actor)
+        return Response(status=204)
+
+    @extend_schema(responses=AccessOutput(many=True), filters=False)
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def access(self, request: Request, pk: str) -> Response:
+        """What the member may use, and why."""
+        return Response(AccessOutput(access_of(self.get_object()), many=True).data)
+
+
+routes = [("members", MemberViewSet)]
