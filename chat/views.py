@@ -60,7 +60,8 @@ class BootUrls(TypedDict):
     servers: str
     connections: str
     audit: str | None
-    notices: str | None
+    notices: str
+    requests: str
     admin: str | None
     buds: str
     tokens: str
@@ -162,7 +163,8 @@ def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> Boot:
             "servers": reverse("mcp_servers:servers", kwargs=slug),
             "connections": reverse("mcp_servers:connections", kwargs=slug),
             "audit": reverse("audit:entries", kwargs=slug) if sees_audit else None,
-            "notices": reverse("audit:notices", kwargs=slug) if sees_audit else None,
+            "notices": reverse("audit:notices", kwargs=slug),
+            "requests": reverse("workspaces:requests", kwargs=slug),
             "admin": reverse("admin:index") if user.is_staff else None,
             "buds": reverse("chat:buds", kwargs=slug),
             "tokens": reverse("workspaces:tokens"),

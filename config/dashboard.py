@@ -26,7 +26,7 @@ from chat.models import Bud, ModelProvider, ToolCall
 from chat.providers.choosing import platform_provider
 from chat.values import ToolCallStatus
 from mcp_servers.models import McpServer, McpTool, ServerStatus
-from workspaces.models import Invitation, Membership
+from workspaces.models import AccessRequest, Invitation, Membership, RequestStatus
 from workspaces.roles import Permission, has_permission
 
 if TYPE_CHECKING:
@@ -92,6 +92,8 @@ def _tiles(workspace: Workspace, actor: Actor) -> list[Tile]:
         tiles += [_waiting(workspace), _alerts(workspace), *_usage(workspace)]
     if _may(actor, workspace, Permission.MANAGE_MEMBERS):
         tiles.append(_invitations(workspace))
+    if _may(actor, workspace, Permission.MANAGE_SERVERS):
+        tiles += _requests(workspace)
     return tiles
 
 
@@ -226,6 +228,16 @@ def _usage(workspace: Workspace) -> list[Tile]:
 
 def _money(costs: Sequence[Decimal]) -> str:
     return f"${sum(costs):,.2f}"
+
+
+def _requests(workspace: Workspace) -> list[Tile]:
+    """Only while somebody waits for an answer."""
+    rows = AccessRequest.objects.for_workspace(workspace)
+    number = rows.filter(status=RequestStatus.OPEN).count()
+    url = reverse("workspaces:requests", args=[workspace.slug])
+    note = _("A member waits for your answer.")
+    tile = Tile(label=_("Requests"), value=str(number), note=note, url=url, is_bad=True)
+    return [tile] if number else []
 
 
 def _invitations(workspace: Workspace) -> Tile:

@@ -19,19 +19,21 @@ from django.utils.translation import gettext_lazy as _
 
 from workspaces.email_addresses import is_address_of
 from workspaces.errors import NotFound
+from workspaces.joining import find_join_link, is_for
 from workspaces.login_limits import forget_tries, remember_browser, take_a_try
 from workspaces.mails import compose, public_url
-from workspaces.models import Invitation
+from workspaces.models import Invitation, JoinLink
 from workspaces.services import find_invitation
 
 SESSION_KEY = "invitation_token"
+JOIN_KEY = "join_token"
 
 
 class AccountAdapter(DefaultAccountAdapter):
-    """Sign-up opens only to somebody who came by an open invitation, under its address."""
+    """Sign-up opens only to somebody who came by an open invitation, under its address, or by a join link."""
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
-        return invitation_of(request) is not None
+        return invitation_of(request) is not None or join_link_of(request) is not None
 
     def clean_email(self, email: str) -> str:
         email = str(super().clean_email(email)).lower()
@@ -39,6 +41,10 @@ class AccountAdapter(DefaultAccountAdapter):
         invitation = invitation_of(request) if request and _is_signup(request) else None
         if invitation is not None and invitation.email.lower() != email:
             raise ValidationError(_("Please use the address the invitation was sent to."))
+        link = join_link_of(request) if request and _is_signup(request) else None
+        if invitation is None and link is not None and not is_for(link, email):
+            told = _("This link is for addresses at %(domain)s.")
+            raise ValidationError(told % {"domain": link.email_domain})
         return email
 
     def save_user(self, request: HttpRequest, user: Any, form: Any, commit: bool = True) -> Any:
@@ -116,7 +122,9 @@ class AccountAdapter(DefaultAccountAdapter):
 
     def get_signup_redirect_url(self, request: HttpRequest) -> str:
         token = request.session.get(SESSION_KEY)
-        return reverse("workspaces:invitation", args=[token]) if token else "/"
+        if token:
+            return reverse("workspaces:invitation", args=[token])
+        return reverse("workspaces:join") if request.session.get(JOIN_KEY) else "/"
 
 
 class AddressView(EmailView):
@@ -133,6 +141,17 @@ def invitation_of(request: HttpRequest) -> Invitation | None:
         return None
     try:
         return find_invitation(token)
+    except NotFound:
+        return None
+
+
+def join_link_of(request: HttpRequest) -> JoinLink | None:
+    """The open join link that this visitor came with."""
+    token = request.session.get(JOIN_KEY)
+    if not token:
+        return None
+    try:
+        return find_join_link(token)
     except NotFound:
         return None
 

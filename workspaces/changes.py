@@ -28,7 +28,9 @@ configuration_changed = Signal()
 
 SET = "(set)"
 CHANGED = "(changed)"
-_UNTOLD = frozenset({"updated_at", "created_at", "last_used_at", "password", "token_hash"})
+_UNTOLD = frozenset(
+    {"updated_at", "created_at", "last_used_at", "password", "token_hash", "session"}
+)
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://\S*\Z", re.IGNORECASE)
 _NOTHING: Final = object()
 _encoder = DjangoJSONEncoder()

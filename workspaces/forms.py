@@ -17,6 +17,8 @@ from django.utils.translation import gettext_lazy as _
 from workspaces.actors import Actor
 from workspaces.email_addresses import is_address_of, is_taken
 from workspaces.errors import InvalidInput
+from workspaces.joining import MOST_DAYS, MOST_USES
+from workspaces.joining import ROLES as JOIN_ROLES
 from workspaces.models import User
 from workspaces.tokens import scopes_for
 
@@ -38,6 +40,27 @@ class TokenForm(forms.Form):
     def expires_at(self) -> Any:
         """The moment that the chosen lifetime ends."""
         return timezone.now() + timedelta(days=int(self.cleaned_data["days"]))
+
+
+class JoinLinkForm(forms.Form):
+    """Whom a link lets in."""
+
+    email_domain = forms.CharField(
+        max_length=254,
+        label=_("Mail domain"),
+        help_text=_(
+            "Only people who have confirmed an address at this domain can join, such as example.org."
+        ),
+    )
+    role = forms.ChoiceField(
+        choices=[(role.value, role.name.title()) for role in JOIN_ROLES], label=_("They join as")
+    )
+    days = forms.IntegerField(
+        min_value=1, max_value=MOST_DAYS, initial=7, label=_("Works for (days)")
+    )
+    most_uses = forms.IntegerField(
+        min_value=1, max_value=MOST_USES, initial=25, label=_("For so many people")
+    )
 
 
 class SetupForm(forms.Form):

@@ -21,6 +21,7 @@ from workspaces.ownership import transfer_ownership
 from workspaces.roles import Permission, require
 from workspaces.services import change_membership, remove_member
 from workspaces.suspending import LONGEST_REASON, resume_member, suspend_member
+from workspaces.visits import device, end_sessions, last_seen_of, sessions_of
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -55,11 +56,12 @@ def members(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     if query:
         rows = rows.filter(Q(user__email__icontains=query) | Q(user__name__icontains=query))
     found = list(rows.order_by("user__email")[: MOST_SHOWN + 1])
+    seen = last_seen_of([one.user_id for one in found], workspace)
     context: dict[str, Any] = {
         "section": "people",
         "tab": "members",
         "query": query,
-        "members": found[:MOST_SHOWN],
+        "members": [(one, seen.get(one.user_id)) for one in found[:MOST_SHOWN]],
         "is_cut": len(found) > MOST_SHOWN,
     }
     return render(request, "workspaces/members.html", context)
@@ -104,6 +106,16 @@ def change_member(
             typed = request.POST.get("confirmation", "").replace("\x00", "")
             transfer_ownership(to=membership, typed=typed, actor=actor)
             told = _("%(name)s owns the workspace now. You are an administrator.")
+        elif verb == "sign-out":
+            chosen = request.POST.get("session")
+            number = end_sessions(
+                membership=membership,
+                session_ids=[_uuid(chosen)] if chosen else None,
+                actor=actor,
+            )
+            told = (
+                _("%(name)s is signed out.") if number else _("There was nothing to sign out of.")
+            )
         elif verb == "remove":
             remove_member(membership=membership, actor=actor)
             messages.success(request, _("%(name)s is no longer a member.") % {"name": person})
@@ -117,6 +129,13 @@ def change_member(
     else:
         messages.success(request, told % {"name": person})
     return redirect("workspaces:member", workspace_slug=workspace_slug, membership_id=membership_id)
+
+
+def _uuid(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError as error:
+        raise Http404 from error
 
 
 def _show(
@@ -135,6 +154,10 @@ def _show(
         "longest_reason": LONGEST_REASON,
         "faults": faults or {},
         "access": access_of(membership),
+        "sessions": [
+            (row, device(row.user_agent))
+            for row in sessions_of(membership.user_id, membership.workspace)[:MOST_SHOWN]
+        ],
         "tokens": list(tokens.order_by("name")[:MOST_SHOWN]),
         "is_self": membership.user_id == actor.user_id,
         "can_hand_over": actor.role is Role.OWNER and membership.role != Role.OWNER.value,

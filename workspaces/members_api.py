@@ -13,12 +13,15 @@ from rest_framework.response import Response
 from workspaces.access import access_of
 from workspaces.actors import Role
 from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet
-from workspaces.models import ROLE_CHOICES, Membership
+from workspaces.models import ROLE_CHOICES, Membership, WorkspaceSession
 from workspaces.ownership import transfer_ownership
 from workspaces.roles import Permission, require
 from workspaces.scoping import WorkspaceQuerySet
 from workspaces.services import change_membership, remove_member
 from workspaces.suspending import LONGEST_REASON, resume_member, suspend_member
+from workspaces.visits import device, end_sessions, sessions_of
+
+MOST_SESSIONS = 200
 
 
 class MemberOutput(serializers.ModelSerializer[Membership]):
@@ -61,6 +64,27 @@ class AccessOutput(serializers.Serializer[Any]):
     kind = serializers.CharField(help_text="permission, bud, server or sign-in.")
     name = serializers.CharField()
     why = serializers.CharField()
+
+
+class SessionOutput(serializers.Serializer[Any]):
+    """A browser in which the member is signed in."""
+
+    id = serializers.UUIDField()
+    device = serializers.SerializerMethodField()
+    ip_address = serializers.IPAddressField(allow_null=True)
+    created_at = serializers.DateTimeField()
+    last_seen_at = serializers.DateTimeField()
+
+    def get_device(self, row: WorkspaceSession) -> str:
+        return device(row.user_agent)
+
+
+class SignOutInput(serializers.Serializer[Any]):
+    session = serializers.UUIDField(allow_null=True, default=None, help_text="None: all of them.")
+
+
+class SignedOutOutput(serializers.Serializer[Any]):
+    ended = serializers.IntegerField(help_text="How many sessions ended.")
 
 
 class MemberViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
@@ -129,6 +153,27 @@ class MemberViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     def access(self, request: Request, pk: str) -> Response:
         """What the member may use, and why."""
         return Response(AccessOutput(access_of(self.get_object()), many=True).data)
+
+    @extend_schema(responses=SessionOutput(many=True), filters=False)
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def sessions(self, request: Request, pk: str) -> Response:
+        """The member's browser sessions in this workspace, the latest used first."""
+        membership = self.get_object()
+        rows = sessions_of(membership.user_id, membership.workspace)[:MOST_SESSIONS]
+        return Response(SessionOutput(rows, many=True).data)
+
+    @extend_schema(request=SignOutInput, responses=SignedOutOutput)
+    @action(detail=True, methods=["post"], url_path="sign-out")
+    def sign_out(self, request: Request, pk: str) -> Response:
+        """End one session, or all of them."""
+        membership = self.get_object()
+        chosen = self.read(SignOutInput)["session"]
+        number = end_sessions(
+            membership=membership,
+            session_ids=[chosen] if chosen is not None else None,
+            actor=self.actor,
+        )
+        return Response(SignedOutOutput({"ended": number}).data)
 
 
 routes = [("members", MemberViewSet)]

@@ -13,7 +13,17 @@ from django.db.models import Q
 from django.utils import timezone
 
 from workspaces.changes import ConfigurationChange, configuration_changed, tracked_change
-from workspaces.models import ApiToken, IdempotentRequest, Invitation, Membership, User
+from workspaces.models import (
+    AccessRequest,
+    ApiToken,
+    IdempotentRequest,
+    Invitation,
+    JoinLink,
+    Membership,
+    RequestStatus,
+    User,
+    WorkspaceSession,
+)
 from workspaces.tokens import revoke_token
 
 
@@ -37,8 +47,10 @@ def person_suspended(change: ConfigurationChange) -> tuple[UUID, UUID] | None:
     return row.workspace_id, row.user_id
 
 
-def is_suspended(workspace_id: UUID, user_id: UUID) -> bool:
+def is_suspended(workspace_id: UUID, user_id: UUID | None) -> bool:
     """Whether this member is shut out at the moment."""
+    if user_id is None:
+        return False
     rows = Membership.objects.also_suspended(workspace_id)
     return bool(rows.filter(user_id=user_id, suspended_at__isnull=False).exists())
 
@@ -69,6 +81,15 @@ def _membership_changed(sender: type[Membership], change: ConfigurationChange, *
     open_ones = Invitation.objects.for_workspace(workspace_id).filter(
         Q(invited_by_id=user_id) | Q(email__iexact=address), accepted_at=None, revoked_at=None
     )
+    WorkspaceSession.objects.for_workspace(workspace_id).filter(user_id=user_id).delete()
+    AccessRequest.objects.for_workspace(workspace_id).filter(
+        requester_id=user_id, status=RequestStatus.OPEN
+    ).delete()
+    links = JoinLink.objects.for_workspace(workspace_id).filter(made_by_id=user_id, revoked_at=None)
+    for link in links:
+        with tracked_change(link, actor=change.actor):
+            link.revoked_at = timezone.now()
+            link.save(update_fields=["revoked_at", "updated_at"])
     for invitation in open_ones:
         with tracked_change(invitation, actor=change.actor):
             invitation.revoked_at = timezone.now()

@@ -20,6 +20,7 @@ from workspaces.actors import Actor, ActorKind, Role, Source
 from workspaces.models import ApiToken, Membership, User, Workspace, WorkspaceQuery
 from workspaces.prepared import PreparedRows
 from workspaces.suspending import find_suspension
+from workspaces.visits import note_visit
 
 if TYPE_CHECKING:
 
@@ -91,8 +92,11 @@ class WorkspaceMiddleware:
             if membership is None:
                 raise Http404
             return render(request, "workspaces/suspended.html", {"one": membership}, status=403)
-        if request.session.get(SESSION_KEY) != str(workspace.pk):
+        is_new = request.session.get(SESSION_KEY) != str(workspace.pk)
+        if is_new:
             request.session[SESSION_KEY] = str(workspace.pk)
+        if cast("WorkspaceRequest", request).actor.role is not None:
+            note_visit(request, user, workspace, is_new=is_new)
         return None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Self
 from uuid import UUID
 
+from django.contrib.sessions.models import Session
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
@@ -16,14 +17,19 @@ from workspaces.tenancy import User, Workspace, WorkspaceQuery
 
 __all__ = [
     "ROLE_CHOICES",
+    "AccessRequest",
     "ApiToken",
     "IdempotentRequest",
     "Installation",
     "Invitation",
+    "JoinLink",
     "Membership",
+    "RequestKind",
+    "RequestStatus",
     "User",
     "Workspace",
     "WorkspaceQuery",
+    "WorkspaceSession",
 ]
 
 ROLE_CHOICES = [(role.value, role.name.title()) for role in Role]
@@ -108,6 +114,100 @@ class Invitation(WorkspaceModel):
             and self.revoked_at is None
             and self.expires_at > timezone.now()
         )
+
+
+class JoinLink(WorkspaceModel):
+    """An offer of a membership to everybody with a confirmed address of one mail domain."""
+
+    email_domain = models.CharField(_("mail domain"), max_length=253)
+    role = models.CharField(max_length=10, choices=ROLE_CHOICES, default=Role.MEMBER.value)
+    token_hash = models.CharField(max_length=64, unique=True, editable=False)
+    hint = models.CharField(max_length=12, editable=False, help_text=_("How its token begins."))
+    most_uses = models.PositiveIntegerField()
+    uses = models.PositiveIntegerField(default=0, editable=False)
+    made_by = models.ForeignKey(
+        User, on_delete=models.SET_NULL, null=True, related_name="+", editable=False
+    )
+    expires_at = models.DateTimeField()
+    revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    class Meta(WorkspaceModel.Meta):
+        ordering = ["-created_at"]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(uses__lte=models.F("most_uses")), name="join_link_uses"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"link for @{self.email_domain} as {self.get_role_display()}"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it lets people in, as far as the link itself goes."""
+        return (
+            self.revoked_at is None
+            and self.uses < self.most_uses
+            and self.expires_at > timezone.now()
+        )
+
+
+class WorkspaceSession(WorkspaceModel):
+    """A browser session of a person, as it was used in one workspace. It goes with the session."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="+")
+    user_agent = models.CharField(max_length=300, blank=True)
+    ip_address = models.GenericIPAddressField(null=True)
+    last_seen_at = models.DateTimeField()
+
+    class Meta(WorkspaceModel.Meta):
+        verbose_name = _("browser session")
+        constraints = [
+            models.UniqueConstraint(fields=["workspace", "session"], name="session_in_workspace")
+        ]
+
+    def __str__(self) -> str:
+        return f"session of {self.user}"
+
+
+class RequestKind(models.TextChoices):
+    """What a member misses."""
+
+    SERVER = "server", _("Server")
+    TOOL = "tool", _("Tool")
+    OTHER = "other", _("Something else")
+
+
+class RequestStatus(models.TextChoices):
+    """What became of a request."""
+
+    OPEN = "open", _("Waiting")
+    GRANTED = "granted", _("Granted")
+    DECLINED = "declined", _("Declined")
+
+
+class AccessRequest(WorkspaceModel):
+    """A member asks for something that they miss; an administrator decides."""
+
+    requester = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    kind = models.CharField(max_length=10, choices=RequestKind.choices)
+    name = models.CharField(max_length=200)
+    reason = models.CharField(max_length=1000)
+    status = models.CharField(
+        max_length=10, choices=RequestStatus.choices, default=RequestStatus.OPEN
+    )
+    decided_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    decided_at = models.DateTimeField(null=True)
+    note = models.CharField(max_length=500, blank=True)
+
+    class Meta(WorkspaceModel.Meta):
+        verbose_name = _("request")
+        ordering = ["-created_at"]
+        indexes = [models.Index(fields=["workspace", "status"], name="request_by_status")]
+
+    def __str__(self) -> str:
+        return f"{self.name} for {self.requester}"
 
 
 class ApiTokenQuerySet(WorkspaceQuerySet["ApiToken"]):

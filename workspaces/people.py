@@ -9,11 +9,13 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from workspaces.actors import Role
 from workspaces.errors import DomainError, InvalidInput
+from workspaces.forms import JoinLinkForm
 from workspaces.inviting import (
     LONGEST,
     MOST,
@@ -22,8 +24,11 @@ from workspaces.inviting import (
     read_invitees,
     resend_invitation,
 )
-from workspaces.models import ROLE_CHOICES, Invitation, Workspace
+from workspaces.joining import make_join_link, revoke_join_link
+from workspaces.mails import public_url
+from workspaces.models import ROLE_CHOICES, Invitation, JoinLink, Workspace
 from workspaces.roles import Permission, require
+from workspaces.scoping import WorkspaceQuerySet
 from workspaces.services import revoke_invitation
 
 if TYPE_CHECKING:
@@ -83,8 +88,58 @@ def invite(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         "links": links,
         "most": MOST,
         "invitations": list(rows.select_related("invited_by")[:MOST_SHOWN]),
+        "join_links": list(_open_links(workspace)[:MOST_SHOWN]),
     }
     return render(request, "workspaces/invite.html", context, status=422 if faults else 200)
+
+
+def _open_links(workspace: Workspace) -> WorkspaceQuerySet[JoinLink]:
+    rows = JoinLink.objects.for_workspace(workspace).filter(revoked_at=None)
+    return rows.select_related("made_by")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def make_link(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """Make a join link, which is shown once."""
+    workspace = _workspace_of(request)
+    form = JoinLinkForm(request.POST or None)
+    address = ""
+    if request.method == "POST" and form.is_valid():
+        given = form.cleaned_data
+        try:
+            _link, token = make_join_link(
+                workspace=workspace,
+                email_domain=given["email_domain"],
+                role=Role(given["role"]),
+                days=given["days"],
+                most_uses=given["most_uses"],
+                actor=request.actor,
+            )
+        except InvalidInput as error:
+            for name, texts in error.fields.items():
+                form.add_error(name, texts)
+        except DomainError as error:
+            form.add_error(None, error.message)
+        else:
+            address = public_url(reverse("workspaces:join_link", args=[token]))
+            form = JoinLinkForm()
+    context: dict[str, Any] = {"section": "people", "form": form, "address": address}
+    is_refused = request.method == "POST" and not address
+    return render(request, "workspaces/join_link.html", context, status=422 if is_refused else 200)
+
+
+@require_POST
+@login_required
+def revoke_link(request: WorkspaceRequest, workspace_slug: str, link_id: UUID) -> HttpResponse:
+    """End a join link."""
+    workspace = _workspace_of(request)
+    link: JoinLink = _open_links(workspace).fetch(link_id)
+    revoke_join_link(link=link, actor=request.actor)
+    messages.success(
+        request, _("The link for @%(name)s no longer works.") % {"name": link.email_domain}
+    )
+    return redirect("workspaces:invite", workspace_slug=workspace_slug)
 
 
 @require_POST

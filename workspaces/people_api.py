@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from django.urls import reverse
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
@@ -20,7 +21,9 @@ from workspaces.inviting import (
     mail_many,
     resend_invitation,
 )
-from workspaces.models import ROLE_CHOICES, Invitation
+from workspaces.joining import MOST_DAYS, MOST_USES, make_join_link, revoke_join_link
+from workspaces.mails import public_url
+from workspaces.models import ROLE_CHOICES, Invitation, JoinLink
 from workspaces.roles import Permission, require
 from workspaces.scoping import WorkspaceQuerySet
 from workspaces.services import revoke_invitation
@@ -112,4 +115,71 @@ class InvitationViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         return Response(InvitedOutput(sent, many=True).data, status=201)
 
 
-routes = [("invitations", InvitationViewSet)]
+class JoinLinkOutput(serializers.ModelSerializer[JoinLink]):
+    """A link by which people of a mail domain join by themselves."""
+
+    made_by = serializers.UUIDField(source="made_by_id", allow_null=True)
+
+    class Meta:
+        model = JoinLink
+        fields = (
+            *("id", "email_domain", "role", "hint", "uses", "most_uses", "made_by"),
+            *("created_at", "expires_at", "revoked_at"),
+        )
+        read_only_fields = fields
+
+
+class JoinLinkInput(serializers.Serializer[Any]):
+    email_domain = serializers.CharField(max_length=254)
+    role = serializers.ChoiceField(ROLE_CHOICES, default=Role.MEMBER.value)
+    days = serializers.IntegerField(min_value=1, max_value=MOST_DAYS, default=7)
+    most_uses = serializers.IntegerField(min_value=1, max_value=MOST_USES, default=25)
+
+
+class JoinLinkMadeOutput(serializers.Serializer[Any]):
+    """A new link, and where it leads."""
+
+    join_link = JoinLinkOutput()
+    link = serializers.CharField(help_text="Shown only now.")
+
+
+class JoinLinkViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
+    """Join links, for those who manage members."""
+
+    model = JoinLink
+    scopes = Scopes(read="members:write", write="members:write")
+    serializer_class = JoinLinkOutput
+    orderings: ClassVar[Any] = ("-id", "created_at")
+    shown_once: ClassVar[Any] = frozenset({"link"})
+
+    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+        """Those of the workspace."""
+        rows = super().get_queryset()
+        if not getattr(self, "swagger_fake_view", False):
+            require(self.actor, Permission.MANAGE_MEMBERS, workspace_id=self.workspace.pk)
+        return rows
+
+    @extend_schema(request=JoinLinkInput, responses={201: JoinLinkMadeOutput})
+    def create(self, request: Request) -> Response:
+        """Make a link."""
+        given = self.read(JoinLinkInput)
+        link, token = make_join_link(
+            workspace=self.workspace,
+            email_domain=given["email_domain"],
+            role=Role(given["role"]),
+            days=given["days"],
+            most_uses=given["most_uses"],
+            actor=self.actor,
+        )
+        address = public_url(reverse("workspaces:join_link", args=[token]))
+        made = JoinLinkMadeOutput({"join_link": link, "link": address})
+        return Response(made.data, status=201)
+
+    @extend_schema(responses={204: None})
+    def destroy(self, request: Request, pk: str) -> Response:
+        """Revoke a link; whoever came by it stays."""
+        revoke_join_link(link=self.get_object(), actor=self.actor)
+        return Response(status=204)
+
+
+routes = [("invitations", InvitationViewSet), ("join-links", JoinLinkViewSet)]

@@ -19,6 +19,7 @@ from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.email_addresses import confirm_address
 from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
 from workspaces.mails import compose
+from workspaces.memberships import is_suspended
 from workspaces.models import Invitation, Membership, User, Workspace
 from workspaces.roles import Permission, require
 from workspaces.secret_memory import remember_secret
@@ -128,7 +129,11 @@ def find_invitation(token: str) -> Invitation:
         .filter(token_hash=_hash(token), workspace__is_active=True)
         .first()
     )
-    if invitation is None or not invitation.is_open:
+    if (
+        invitation is None
+        or not invitation.is_open
+        or is_suspended(invitation.workspace_id, invitation.invited_by_id)
+    ):
         raise NotFound("This invitation is no longer valid. Ask for a new one.")
     return invitation
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from workspaces import member_pages, people, views
+from workspaces import member_pages, people, request_pages, views
 
 app_name = "workspaces"
 urlpatterns = [
@@ -13,8 +13,22 @@ urlpatterns = [
     path("setup/<str:token>/", views.open_setup, name="open_setup"),
     path("invitations/accept/", views.accept, name="accept_invitation"),
     path("invitations/<str:token>/", views.open_invitation, name="invitation"),
+    path("join/", views.join, name="join"),
+    path("join/<str:token>/", views.open_join_link, name="join_link"),
     path("account/tokens/", views.tokens, name="tokens"),
     path("account/tokens/<uuid:token_id>/revoke/", views.revoke, name="revoke_token"),
+    path("w/<slug:workspace_slug>/people/link/", people.make_link, name="make_join_link"),
+    path(
+        "w/<slug:workspace_slug>/people/link/<uuid:link_id>/revoke/",
+        people.revoke_link,
+        name="revoke_join_link",
+    ),
+    path("w/<slug:workspace_slug>/requests/", request_pages.requests, name="requests"),
+    path(
+        "w/<slug:workspace_slug>/requests/<uuid:request_id>/<slug:verb>/",
+        request_pages.change_request,
+        name="request_change",
+    ),
     path("w/<slug:workspace_slug>/people/", member_pages.members, name="members"),
     path(
         "w/<slug:workspace_slug>/people/<uuid:membership_id>/", member_pages.member, name="member"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from allauth.account.internal.flows.email_verification import send_verification_email_to_address
+from allauth.account.models import EmailAddress
 from django.contrib import messages
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_required
@@ -14,8 +16,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from workspaces import accounts, first_owner
-from workspaces.errors import DomainError, InvalidInput, NotFound
+from workspaces.errors import Conflict, DomainError, InvalidInput, NotFound
 from workspaces.forms import SetupForm, TokenForm
+from workspaces.joining import find_join_link, is_for, join_by_link
 from workspaces.middleware import signed_in_user
 from workspaces.models import ApiToken
 from workspaces.services import accept_invitation, find_invitation
@@ -33,6 +36,8 @@ _SETUP_KEY = "setup_token"
 def index(request: WorkspaceRequest) -> HttpResponse:
     """The way in: the workspace one was in last, or a page that says there is none."""
     if request.workspace is None:
+        if accounts.join_link_of(request) is not None:
+            return redirect("workspaces:join")
         if (suspended := find_suspension(request.user, slug=None)) is not None:
             return render(request, "workspaces/suspended.html", {"one": suspended}, status=403)
         return render(request, "workspaces/no_workspace.html")
@@ -102,6 +107,50 @@ def accept(request: WorkspaceRequest) -> HttpResponse:
         "error": None,
     }
     return render(request, "workspaces/invitation_accept.html", context)
+
+
+@require_GET
+def open_join_link(request: HttpRequest, token: str) -> HttpResponse:
+    """Take the token out of the address, and show what it offers."""
+    request.session[accounts.JOIN_KEY] = token
+    return redirect("workspaces:join")
+
+
+@require_http_methods(["GET", "POST"])
+def join(request: WorkspaceRequest) -> HttpResponse:
+    """Show a join link; confirm one's address; join by it."""
+    token = str(request.session.get(accounts.JOIN_KEY, ""))
+    try:
+        link = find_join_link(token)
+    except NotFound as error:
+        refusal = {"link": None, "error": error.message}
+        return render(request, "workspaces/join.html", refusal, status=404)
+    user = signed_in_user(request)
+    if request.method == "POST" and user is not None:
+        if "send" in request.POST:
+            row = EmailAddress.objects.filter(user=user, email=user.email.lower()).first()
+            if row is not None and not row.verified:
+                send_verification_email_to_address(request, row)
+            return redirect("workspaces:join")
+        try:
+            join_by_link(token=token, user=user, actor=request.actor)
+        except Conflict:
+            request.session.pop(accounts.JOIN_KEY, None)
+            return redirect("chat:home", workspace_slug=link.workspace.slug)
+        except DomainError as error:
+            messages.error(request, error.message)
+        else:
+            request.session.pop(accounts.JOIN_KEY, None)
+            messages.success(request, _("Welcome to %(name)s.") % {"name": link.workspace.name})
+            return redirect("chat:home", workspace_slug=link.workspace.slug)
+    context = {
+        "link": link,
+        "workspace_name": link.workspace.name,
+        "role": link.get_role_display(),
+        "is_for_user": user is not None and is_for(link, user.email),
+        "error": None,
+    }
+    return render(request, "workspaces/join.html", context)
 
 
 @login_required

@@ -594,6 +594,38 @@ SAMPLES: dict[str, Sample] = {
         ids=_in_workspace(instance_id="klavis_instance", rule_id="action_rule"), reads=False
     ),
     "chat:home": Sample(ids=_slug, writes_on_get=_SESSION),
+    "workspaces:join": _public,
+    "workspaces:join_link": Sample(
+        ids=lambda _: {"token": "unknown"}, is_public=True, writes_on_get=_SESSION
+    ),
+    "workspaces:make_join_link": Sample(
+        ids=_slug,
+        bodies=(_body(email_domain="=example.org", role="=member", days="=7", most_uses="=5"),),
+    ),
+    "workspaces:revoke_join_link": Sample(ids=_in_workspace(link_id="join_link"), reads=False),
+    "api:join-links-list": Sample(bodies=(_body(email_domain="=example.org"),)),
+    "api:join-links-detail": Sample(ids=_pk("join_link")),
+    "workspaces:requests": Sample(
+        ids=_slug, bodies=(_body(kind="=tool", name="=mail", reason="=work"),)
+    ),
+    "workspaces:request_change": Sample(
+        ids=lambda side: {
+            **_slug(side),
+            "request_id": side["access_request"].pk,
+            "verb": "grant",
+        },
+        bodies=(_body(note="=yes"),),
+        reads=False,
+    ),
+    "api:access-requests-list": Sample(bodies=(_body(kind="=tool", name="=mail", reason="=work"),)),
+    "api:access-requests-detail": Sample(ids=_pk("access_request")),
+    "api:access-requests-decide": Sample(
+        ids=_pk("access_request"), bodies=(lambda _: {"is_granted": True},), reads=False
+    ),
+    "api:members-sessions": Sample(ids=_pk("membership")),
+    "api:members-sign-out": Sample(
+        ids=_pk("membership"), bodies=(_body(session="browser_session"),), reads=False
+    ),
     "workspaces:members": _page,
     "workspaces:member": Sample(
         ids=_in_workspace(membership_id="membership"), writes_on_get=_SESSION

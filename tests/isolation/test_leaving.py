@@ -26,6 +26,9 @@ LIVE: dict[str, Q] = {
     "workspaces.ApiToken": Q(),
     "workspaces.IdempotentRequest": Q(),
     "workspaces.Invitation": Q(accepted_at=None, revoked_at=None),
+    "workspaces.JoinLink": Q(revoked_at=None),
+    "workspaces.WorkspaceSession": Q(),
+    "workspaces.AccessRequest": Q(status="open"),
     "audit.Notice": Q(),
     "audit.ReportSchedule": Q(is_active=True),
     "mcp_servers.McpServer": Q(),
@@ -91,6 +94,7 @@ def bring_to_life(side: Side) -> None:
             "accepted_at": None,
             "revoked_at": None,
         },
+        "workspaces.JoinLink": {"made_by": tenant.member},
         "audit.ReportSchedule": {
             "made_by": tenant.member,
             "recipients": [str(tenant.member.pk), str(tenant.owner.pk)],

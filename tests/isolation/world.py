@@ -11,6 +11,7 @@ from typing import Any
 
 from django.apps import apps
 from django.conf import settings
+from django.contrib.sessions.models import Session
 from django.db import connection, models
 from django.test import Client
 from django.utils import timezone
@@ -87,7 +88,17 @@ from mcp_servers.models import (
 )
 from tests.factories import CANARY, Tenant, make_tenant
 from workspaces.actors import Source
-from workspaces.models import ApiToken, IdempotentRequest, Invitation, Membership, User
+from workspaces.models import (
+    AccessRequest,
+    ApiToken,
+    IdempotentRequest,
+    Invitation,
+    JoinLink,
+    Membership,
+    RequestKind,
+    User,
+    WorkspaceSession,
+)
 
 OWN_APPS = ("workspaces", "audit", "mcp_servers", "chat")
 
@@ -541,6 +552,29 @@ def make_side(slug: str, text: str) -> Side:
         invited_by=tenant.admin,
         expires_at=soon,
     )
+    join_link = JoinLink.objects.create(
+        workspace=workspace,
+        email_domain=f"{text}.example.org".lower(),
+        token_hash=sha256(f"{text}-join".encode()).hexdigest(),
+        hint=text[:6],
+        most_uses=5,
+        made_by=tenant.admin,
+        expires_at=soon,
+    )
+    access_request = AccessRequest.objects.create(
+        workspace=workspace,
+        requester=member,
+        kind=RequestKind.TOOL,
+        name=f"{text} tool",
+        reason=f"{text} reason",
+    )
+    browser_session = WorkspaceSession.objects.create(
+        workspace=workspace,
+        user=member,
+        session=Session.objects.create(session_key=f"{text[:30]}-x", expire_date=soon),
+        user_agent=f"{text} Firefox/1",
+        last_seen_at=timezone.now(),
+    )
     token = ApiToken.objects.create(
         workspace=workspace,
         user=member,
@@ -616,6 +650,9 @@ def make_side(slug: str, text: str) -> Side:
             "count": count,
             "grant": grant,
             "invitation": invitation,
+            "join_link": join_link,
+            "access_request": access_request,
+            "browser_session": browser_session,
             "token": token,
             "repeated": repeated,
             "entry": entry,

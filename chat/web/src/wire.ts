@@ -553,7 +553,8 @@ export interface BootUrls {
   servers: string;
   connections: string;
   audit: string | null;
-  notices: string | null;
+  notices: string;
+  requests: string;
   admin: string | null;
   buds: string;
   tokens: string;

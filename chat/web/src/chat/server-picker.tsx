@@ -238,6 +238,9 @@ export function ServerPicker({
         <a class="link-quiet text-sm" href={boot.urls.servers}>
           {t.allServers(boot.workspace.name)}
         </a>
+        <a class="link-quiet text-sm" href={boot.urls.requests}>
+          {t.askForTool}
+        </a>
       </div>
     </Dialog>
   );

@@ -129,6 +129,7 @@ const chat = {
   noServers: "This chat uses no servers, so it has no tools.",
   addServer: "Add to this chat",
   ownServer: "your own",
+  askForTool: "Something missing? Ask an administrator for it",
   allServers: (workspace: string) => `All servers of ${workspace}`,
   sources: {
     required: "Required in every chat",

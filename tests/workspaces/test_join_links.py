@@ -1,0 +1,169 @@
+"""A link lets in everybody with a confirmed address of one domain, so many times, until a day."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.test import Client
+from django.utils import timezone
+
+from tests.factories import PASSWORD, Tenant, TwoTenants, UserFactory
+from workspaces.actors import Role
+from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
+from workspaces.joining import (
+    MOST_USES,
+    find_join_link,
+    join_by_link,
+    make_join_link,
+    revoke_join_link,
+)
+from workspaces.models import JoinLink, Membership, User
+from workspaces.suspending import suspend_member
+
+pytestmark = pytest.mark.django_db
+
+
+def make(tenant: Tenant, who: str = "admin", **changes: Any) -> tuple[JoinLink, str]:
+    given = {"email_domain": "firm.example.org", "role": Role.MEMBER, "days": 7, "most_uses": 2}
+    return make_join_link(
+        workspace=tenant.workspace, actor=tenant.actor(who), **{**given, **changes}
+    )
+
+
+def join(tenant: Tenant, token: str, email: str, *, is_confirmed: bool = True) -> Membership:
+    user = UserFactory.create(email=email, is_confirmed=is_confirmed)
+    return join_by_link(token=token, user=user, actor=tenant.actor())
+
+
+def test_people_of_the_domain_join_so_many_times(tenant: Tenant) -> None:
+    """REL-524: by the role of the link, and not once more than it says."""
+    link, token = make(tenant)
+    assert token not in link.token_hash
+    assert join(tenant, token, "ada@firm.example.org").role == "member"
+    again = User.objects.get(email="ada@firm.example.org")
+    with pytest.raises(Conflict):
+        join_by_link(token=token, user=again, actor=tenant.actor())
+    join(tenant, token, "bob@FIRM.example.org")
+    with pytest.raises(NotFound):
+        join(tenant, token, "eve@firm.example.org")
+    link.refresh_from_db()
+    assert (link.uses, link.is_open) == (2, False)
+
+
+@pytest.mark.parametrize(
+    ("email", "is_confirmed"),
+    [
+        ("ada@firm.example.org", False),
+        ("ada@example.org", True),
+        ("ada@sub.firm.example.org", True),
+        ("ada@notfirm.example.org", True),
+    ],
+)
+def test_nobody_else_joins(tenant: Tenant, email: str, is_confirmed: bool) -> None:
+    """SEC-386: the address is of exactly this domain, and its mail was answered."""
+    _, token = make(tenant)
+    with pytest.raises(PermissionDenied):
+        join(tenant, token, email, is_confirmed=is_confirmed)
+    assert JoinLink.objects.for_workspace(tenant.workspace).get().uses == 0
+
+
+def test_a_link_ends(tenant: Tenant) -> None:
+    """SEC-386: revoked, expired, unknown, or made by somebody who may not invite any more."""
+    link, token = make(tenant)
+    revoke_join_link(link=link, actor=tenant.actor())
+    _, late = make(tenant)
+    JoinLink.objects.for_workspace(tenant.workspace).filter(revoked_at=None).update(
+        expires_at=timezone.now() - timedelta(seconds=1)
+    )
+    _, orphan = make(tenant)
+    members = Membership.objects.for_workspace(tenant.workspace)
+    maker = members.get(user=tenant.admin)
+    find_join_link(orphan)
+    suspend_member(membership=maker, actor=tenant.actor("owner"))
+    for dead in (token, late, orphan, "unknown", ""):
+        with pytest.raises(NotFound):
+            find_join_link(dead)
+
+
+def test_a_link_stays_below_its_maker(tenant: Tenant) -> None:
+    """SEC-386: no link makes owners, and members make none."""
+    with pytest.raises(PermissionDenied):
+        make(tenant, "member")
+    with pytest.raises(PermissionDenied):
+        make(tenant, "admin", role=Role.OWNER)
+    with pytest.raises(InvalidInput):
+        make(tenant, "owner", role=Role.OWNER)
+    for field, value in (
+        ("email_domain", "nonsense"),
+        ("email_domain", "a@b.example.org"),
+        ("days", 0),
+        ("days", 91),
+        ("most_uses", MOST_USES + 1),
+    ):
+        with pytest.raises(InvalidInput) as refused:
+            changes: dict[str, Any] = {field: value}
+            make(tenant, **changes)
+        assert list(refused.value.fields) == [field]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_stranger_makes_an_account_confirms_and_joins(tenant: Tenant) -> None:
+    """REL-524: from the link to the chat; an address of another domain makes no account."""
+    _, token = make(tenant)
+    browser = Client()
+    assert "firm.example.org" in browser.get(f"/join/{token}/", follow=True).content.decode()
+    form = {"password1": PASSWORD, "password2": PASSWORD, "name": "Ada"}
+    refused = browser.post("/accounts/signup/", {**form, "email": "ada@elsewhere.example.org"})
+    assert "addresses at firm.example.org" in refused.content.decode()
+    answer = browser.post("/accounts/signup/", {**form, "email": "ada@firm.example.org"})
+    assert answer["Location"] == "/join/"
+    assert "Confirm that" in browser.get("/join/").content.decode()
+    browser.post("/join/", follow=True)
+    assert Membership.objects.for_workspace(tenant.workspace).count() == 4
+    browser.post("/join/", {"send": "1"})
+    found = re.search(r"http://\S+/confirm-email/\S+", str(mail.outbox[-1].body))
+    assert found is not None
+    path = found[0].partition("://")[2].partition("/")[2]
+    browser.post(f"/{path}")
+    assert browser.get("/")["Location"] == "/join/"
+    answer = browser.post("/join/")
+    assert answer["Location"] == f"/w/{tenant.workspace.slug}/"
+    assert browser.get(answer["Location"]).status_code == 200
+
+
+def test_a_link_is_made_listed_and_revoked(two_workspaces: TwoTenants) -> None:
+    """REL-524: on the page and over REST; its address is shown once, in its workspace alone."""
+    tenant, other = two_workspaces.a, two_workspaces.b
+    client = tenant.client("admin")
+    base = f"/w/{tenant.workspace.slug}/people/"
+    form = {"email_domain": "firm.example.org", "role": "member", "days": "7", "most_uses": "5"}
+    made = client.post(f"{base}link/", form)
+    assert "/join/" in made.context["address"]
+    assert made.context["address"] in made.content.decode()
+    link = JoinLink.objects.for_workspace(tenant.workspace).get()
+    listed = client.get(f"{base}invite/").content.decode()
+    assert "@firm.example.org" in listed
+    assert made.context["address"] not in listed
+    assert client.post(f"{base}link/", {**form, "days": "900"}).status_code == 422
+    client.post(f"{base}link/{link.pk}/revoke/")
+    assert (
+        "@firm.example.org"
+        not in client.get(f"{base}invite/").content.decode().partition("Join links")[2]
+    )
+    head = {"X-Workspace": tenant.workspace.slug}
+    body = json.dumps({"email_domain": "firm.example.org"})
+    answer = client.post("/api/join-links/", body, content_type="application/json", headers=head)
+    assert answer.status_code == 201
+    pk = answer.json()["join_link"]["id"]
+    assert "/join/" in answer.json()["link"]
+    foreign = other.client("admin").delete(
+        f"/api/join-links/{pk}/", headers={"X-Workspace": other.workspace.slug}
+    )
+    assert foreign.status_code == 404
+    assert client.delete(f"/api/join-links/{pk}/", headers=head).status_code == 204
+    assert tenant.client("member").get("/api/join-links/", headers=head).status_code == 403

@@ -1,0 +1,145 @@
+"""Members ask for a server or a tool that they miss; administrators decide."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django.db import transaction
+from django.db.models import Q
+from django.urls import reverse
+from django.utils import timezone
+
+from workspaces.actors import Actor, Role
+from workspaces.changes import record_created, record_deleted, tracked_change
+from workspaces.errors import Conflict, InvalidInput, PermissionDenied
+from workspaces.models import AccessRequest, Membership, RequestKind, RequestStatus, Workspace
+from workspaces.roles import Permission, has_permission, require
+from workspaces.scoping import WorkspaceQuerySet
+from workspaces.telling import tell
+
+MOST_OPEN: Final = 20
+"""Of one person."""
+LONGEST_NAME: Final = 200
+LONGEST_REASON: Final = 1000
+LONGEST_NOTE: Final = 500
+
+
+def may_decide(actor: Actor, workspace: Workspace) -> bool:
+    """Whether the actor decides about requests here."""
+    return has_permission(actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk)
+
+
+def requests_for(workspace: Workspace, actor: Actor) -> WorkspaceQuerySet[AccessRequest]:
+    """The actor's own requests; for whoever decides, everybody's."""
+    rows = AccessRequest.objects.for_workspace(workspace)
+    return rows if may_decide(actor, workspace) else rows.filter(requester_id=actor.user_id)
+
+
+@transaction.atomic
+def ask(
+    *, workspace: Workspace, kind: RequestKind, name: str, reason: str, actor: Actor
+) -> AccessRequest:
+    """Ask for something; administrators see it in their bell and on the page of requests.
+
+    Raises:
+        PermissionDenied: the actor is no member.
+        InvalidInput: with each faulty field.
+        Conflict: the person asks for that already, or for too much.
+    """
+    require(actor, Permission.USE_CHAT, workspace_id=workspace.pk)
+    if actor.user_id is None:
+        raise PermissionDenied("Only people ask for something.")
+    name, reason = name.strip(), reason.strip()
+    faults: dict[str, list[str]] = {}
+    if not name:
+        faults["name"] = ["Say what you miss."]
+    elif len(name) > LONGEST_NAME:
+        faults["name"] = [f"Write at most {LONGEST_NAME} characters."]
+    if not reason:
+        faults["reason"] = ["Say what you need it for."]
+    elif len(reason) > LONGEST_REASON:
+        faults["reason"] = [f"Write at most {LONGEST_REASON:,} characters."]
+    if faults:
+        raise InvalidInput(fields=faults)
+    own = AccessRequest.objects.for_workspace(workspace).filter(
+        requester_id=actor.user_id, status=RequestStatus.OPEN
+    )
+    if own.filter(kind=kind, name__iexact=name).exists():
+        raise Conflict("You have asked for this already. It waits for an administrator.")
+    if own.count() >= MOST_OPEN:
+        raise Conflict(
+            f"You have {MOST_OPEN} requests waiting. Wait for an answer, or withdraw one."
+        )
+    row = AccessRequest.objects.create(
+        workspace=workspace, requester_id=actor.user_id, kind=kind, name=name, reason=reason
+    )
+    record_created(row, actor=actor)
+    deciders = Membership.objects.for_workspace(workspace).filter(
+        Q(role=Role.OWNER.value) | Q(role=Role.ADMIN.value), user__is_active=True
+    )
+    tell(
+        workspace_id=workspace.pk,
+        user_ids=list(deciders.exclude(user_id=actor.user_id).values_list("user_id", flat=True)),
+        kind="request.made",
+        title=f"{actor.label} asks for {name}",
+        text=reason,
+        url=_page(workspace),
+    )
+    return row
+
+
+@transaction.atomic
+def decide_request(
+    *, request: AccessRequest, is_granted: bool, note: str, actor: Actor
+) -> AccessRequest:
+    """Say yes or no, with a note; the person is told. What was asked for is set up elsewhere.
+
+    Raises:
+        PermissionDenied: the actor does not manage servers.
+        Conflict: it was decided already.
+        InvalidInput: the note is too long.
+    """
+    require(actor, Permission.MANAGE_SERVERS, workspace_id=request.workspace_id)
+    note = note.strip()
+    if len(note) > LONGEST_NOTE:
+        raise InvalidInput(fields={"note": [f"Write at most {LONGEST_NOTE} characters."]})
+    rows = AccessRequest.objects.for_workspace(request.workspace_id).select_for_update(of=("self",))
+    row: AccessRequest = rows.select_related("workspace").get(pk=request.pk)
+    if row.status != RequestStatus.OPEN:
+        raise Conflict("This request was decided already.")
+    with tracked_change(row, actor=actor):
+        row.status = RequestStatus.GRANTED if is_granted else RequestStatus.DECLINED
+        row.decided_by_id = actor.user_id
+        row.decided_at = timezone.now()
+        row.note = note
+        row.save(update_fields=["status", "decided_by", "decided_at", "note", "updated_at"])
+    verb = "granted" if is_granted else "declined"
+    tell(
+        workspace_id=row.workspace_id,
+        user_ids=[row.requester_id],
+        kind=f"request.{verb}",
+        title=f"Your request for {row.name} was {verb}",
+        text=note,
+        url=_page(row.workspace),
+    )
+    return row
+
+
+@transaction.atomic
+def withdraw_request(*, request: AccessRequest, actor: Actor) -> None:
+    """Take one's own request back.
+
+    Raises:
+        PermissionDenied: it is somebody else's.
+        Conflict: it was decided already.
+    """
+    if request.requester_id != actor.user_id:
+        raise PermissionDenied("Only the person who asked can withdraw a request.")
+    if request.status != RequestStatus.OPEN:
+        raise Conflict("This request was decided already.")
+    record_deleted(request, actor=actor)
+    request.delete()
+
+
+def _page(workspace: Workspace) -> str:
+    return reverse("workspaces:requests", args=[workspace.slug])

@@ -1,0 +1,112 @@
+"""Which browser sessions people use in a workspace, so that they can be seen and ended."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from django.contrib.sessions.models import Session
+from django.db import IntegrityError, transaction
+from django.db.models import Max
+from django.http import HttpRequest
+from django.utils import timezone
+
+from workspaces.actors import Actor, Role
+from workspaces.changes import record_deleted
+from workspaces.models import Membership, User, Workspace, WorkspaceSession
+from workspaces.roles import Permission, require
+from workspaces.scoping import WorkspaceQuerySet
+from workspaces.services import require_not_above
+from workspaces.sessions import end_access
+
+_KEY: Final = "noted"
+_EVERY: Final = 600
+"""Seconds after which a session that goes on is noted again."""
+_BROWSERS: Final = (
+    ("Edge", "Edg"),
+    ("Opera", "OPR/"),
+    ("Firefox", "Firefox/|FxiOS"),
+    ("Chrome", "Chrome/|CriOS"),
+    ("Safari", "Safari/"),
+)
+_SYSTEMS: Final = (
+    ("Android", "Android"),
+    ("iOS", "iPhone|iPad"),
+    ("Windows", "Windows"),
+    ("macOS", "Mac OS X|Macintosh"),
+    ("Linux", "Linux|X11"),
+)
+
+
+def note_visit(request: HttpRequest, user: User, workspace: Workspace, *, is_new: bool) -> None:
+    """Note that the request's session is in use here: when it enters, and every ten minutes after."""
+    session_key = request.session.session_key
+    if session_key is None:
+        return
+    now = timezone.now()
+    mark = [session_key[:8], int(now.timestamp())]
+    last = request.session.get(_KEY)
+    if not is_new and last and last[0] == mark[0] and mark[1] - last[1] < _EVERY:
+        return
+    request.session[_KEY] = mark
+    try:
+        with transaction.atomic():
+            WorkspaceSession.unscoped.update_or_create(
+                workspace=workspace,
+                session_id=session_key,
+                defaults={
+                    "user": user,
+                    "user_agent": request.headers.get("User-Agent", "").replace("\x00", "")[:300],
+                    "ip_address": request.META.get("REMOTE_ADDR") or None,
+                    "last_seen_at": now,
+                },
+            )
+    except IntegrityError:
+        return  # the session was ended meanwhile
+
+
+def sessions_of(user_id: UUID, workspace: Workspace) -> WorkspaceQuerySet[WorkspaceSession]:
+    """A person's sessions that still live, the latest used first."""
+    rows = WorkspaceSession.objects.for_workspace(workspace).filter(
+        user_id=user_id, session__expire_date__gt=timezone.now()
+    )
+    return rows.order_by("-last_seen_at")
+
+
+def last_seen_of(user_ids: Collection[UUID], workspace: Workspace) -> dict[UUID, datetime]:
+    """When each of them last opened a page here, as far as living sessions tell."""
+    rows = WorkspaceSession.objects.for_workspace(workspace).filter(user_id__in=user_ids)
+    return dict(rows.order_by().values_list("user_id").annotate(Max("last_seen_at")))
+
+
+def device(user_agent: str) -> str:
+    """What a browser says of itself, in words."""
+    browser = next((name for name, mark in _BROWSERS if re.search(mark, user_agent)), "")
+    system = next((name for name, mark in _SYSTEMS if re.search(mark, user_agent)), "")
+    return " on ".join(filter(None, (browser, system))) or "Unknown device"
+
+
+@transaction.atomic
+def end_sessions(
+    *, membership: Membership, session_ids: Collection[UUID] | None = None, actor: Actor
+) -> int:
+    """Sign a person out of these sessions, or of all that were used here. Gives how many ended.
+
+    Raises:
+        PermissionDenied: they are somebody else's, and the actor may not manage members of that role.
+    """
+    if membership.user_id != actor.user_id:
+        require(actor, Permission.MANAGE_MEMBERS, workspace_id=membership.workspace_id)
+        require_not_above(actor, Role(membership.role))
+    rows = WorkspaceSession.objects.for_workspace(membership.workspace_id).filter(
+        user_id=membership.user_id
+    )
+    ended = list(rows if session_ids is None else rows.filter(pk__in=session_ids))
+    for row in ended:
+        record_deleted(row, actor=actor)
+    Session.objects.filter(pk__in=[row.session_id for row in ended]).delete()
+    end_access(membership.user_id)
+    return len(ended)
