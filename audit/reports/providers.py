@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -71,6 +71,7 @@ _uptime: list[Uptime] = []
 _models: list[Models] = []
 _quotas: list[Quotas] = []
 _tools: list[Tools] = []
+_rules: dict[str, str] = {}
 
 
 def register_uptime(provider: Uptime) -> None:
@@ -91,6 +92,16 @@ def register_quotas(provider: Quotas) -> None:
 def register_tools(provider: Tools) -> None:
     """Tell which tools may be used."""
     _tools.append(provider)
+
+
+def register_rules(sentences: Mapping[str, str]) -> None:
+    """Tell what the ids of rules mean."""
+    _rules.update(sentences)
+
+
+def rule_in_words(rule: str) -> str:
+    """What a rule of an entry says; "" for one that nobody told."""
+    return _rules.get(rule, "")
 
 
 def strips_of(workspace_id: UUID, since: datetime, until: datetime, pieces: int) -> Sequence[Strip]:

@@ -15,15 +15,18 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _lazy
 from django.views.decorators.http import require_GET
 
 from audit import reports
 from audit.actions import Action
 from audit.models import AuditEntry, AuditSeal
 from audit.reports import CallRow, CallState
+from audit.reports.providers import rule_in_words
 from audit.views.entry import Body, Fact, bodies_of, facts_of, record_opened
 from audit.views.parts import around, described, found_by, workspace_of
 from audit.views.rows import layer_in_words, outcome_of, spoken_time, title_of_call
+from workspaces.actors import Source
 
 if TYPE_CHECKING:
     from workspaces.actors import Actor
@@ -39,6 +42,8 @@ class Permit:
     at: datetime
     reason: str | Promise = ""
     rule: str = ""
+    told: str = ""
+    """What the rule says, as the approval card told it."""
 
 
 _DECIDING = frozenset(
@@ -52,6 +57,15 @@ _DECIDING = frozenset(
         Action.PROMPT_GET_REFUSED.value,
     }
 )
+_CAME = {
+    Source.CHAT.value: _lazy("in the chat"),
+    Source.WEB.value: _lazy("on a page"),
+    Source.API.value: _lazy("over REST"),
+    Source.ADMIN.value: _lazy("in the admin"),
+    Source.GATEWAY.value: _lazy("through the gateway"),
+    Source.TASK.value: _lazy("in the background"),
+    Source.COMMAND.value: _lazy("in the terminal"),
+}
 _FOLDED = ("Who", "What was called", "How it ended", "Where it belongs", "Details")
 
 
@@ -68,6 +82,7 @@ def call_page(request: WorkspaceRequest, workspace_slug: str, call_id: UUID) -> 
     about = described(row.about)
     outcome, tone = outcome_of(row)
     end = row.end
+    rule = next((one.rule for one in reversed(row.entries) if one.rule), "")
     context: dict[str, Any] = {
         "section": "audit",
         "audit_url": audit_url,
@@ -84,7 +99,9 @@ def call_page(request: WorkspaceRequest, workspace_slug: str, call_id: UUID) -> 
         "received": received,
         "can_see_bodies": not is_kept_from,
         "permits": _permits(row.entries),
-        "rule": next((one.rule for one in reversed(row.entries) if one.rule), ""),
+        "rule": rule,
+        "rule_told": rule_in_words(rule),
+        "came": _CAME.get(about.source, about.source),
         "entries": _with_places(row.entries),
         "folded": _technical(row, audit_url),
         "around_url": around(audit_url, row.entries),
@@ -139,6 +156,7 @@ def _permits(entries: Sequence[AuditEntry]) -> list[Permit]:
                     at=entry.created_at,
                     reason=str(reason) if reason else layer_in_words(entry.refused_by),
                     rule=entry.rule,
+                    told=rule_in_words(entry.rule),
                 )
             )
     return found

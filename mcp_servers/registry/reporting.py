@@ -14,10 +14,12 @@ from audit.reports.providers import (
     Quota,
     Strip,
     register_quotas,
+    register_rules,
     register_tools,
     register_uptime,
 )
 from mcp_servers.models import CallCount, HealthCheck, McpServer, McpTool
+from mcp_servers.registry.consent.policy import SENTENCES
 
 MOST_CHECKS = 200_000
 MOST_INCIDENTS = 20
@@ -28,6 +30,8 @@ def tell_reports() -> None:
     register_uptime(strips)
     register_tools(tools)
     register_quotas(quotas)
+    # The sentence of the card speaks to the person who was asked; the log is read by others.
+    register_rules({**SENTENCES, "user.always": "They chose to always allow this tool."})
 
 
 def strips(workspace_id: UUID, since: datetime, until: datetime, pieces: int) -> Sequence[Strip]:

@@ -10,10 +10,12 @@ import pytest
 
 from audit.actions import Action, Outcome, RefusedBy
 from audit.models import ReportSchedule, SavedView
+from audit.reports.providers import rule_in_words
 from audit.services import record
 from tests.audit.test_calls import draft_of
 from tests.audit.test_pages import SECRET_ARGUMENT, a_call, opened, url
 from tests.factories import Tenant, TwoTenants
+from workspaces.actors import Source
 
 pytestmark = pytest.mark.django_db
 
@@ -60,6 +62,17 @@ def test_a_calls_page_reads_from_who_asked_to_how_it_is_sealed(tenant: Tenant) -
     assert places == sorted(places)
     assert str(page.context["outcome"]) == "Succeeded"
     assert len(page.context["entries"]) == 4
+
+
+def test_a_rule_is_told_as_the_approval_card_told_it(tenant: Tenant) -> None:
+    """REL-526: the sentence stands first, and the rule's id is among the details; where it came from is in words."""
+    call = approved_call(tenant)
+    text = tenant.client("admin").get(url(tenant, f"calls/{call}/")).content.decode()
+    told, rule = "This tool can delete or overwrite data.", "<code>hints.destructive</code>"
+    assert text.index(told) < text.index(rule)
+    assert "on a page" in text
+    assert f"through {Source.WEB.value}" not in text
+    assert rule_in_words("rule.of.an.older.version") == ""
 
 
 def test_bodies_are_for_auditors_and_reading_them_is_an_entry(tenant: Tenant) -> None:

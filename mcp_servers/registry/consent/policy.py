@@ -19,6 +19,31 @@ _LONGEST_NAME: Final = 100
 UNTRUSTED_CONTENT: Final = "turn.untrusted_content"
 OUTSIDE_WAS_READ: Final = "content from outside was read"
 
+SENTENCES: Final[dict[str, str]] = {
+    "tool.confirm": "An administrator wants this tool to ask first.",
+    "tool.auto": "An administrator lets this tool run without asking.",
+    "user.always": "You chose to always allow this tool.",
+    "server.inactive": "The server of this tool is switched off.",
+    "tool.removed": "The server no longer offers this tool.",
+    "tool.disabled": "This tool is switched off.",
+    "tool.quarantined": "This tool changed. An administrator has to accept the new version first.",
+    "tool.deny": "An administrator has blocked this tool.",
+    "action.unreadable": "Trellis can't tell which action this call runs.",
+    "hints.contradict": "The server calls this tool both read-only and destructive.",
+    "hints.destructive": "This tool can delete or overwrite data.",
+    "hints.absent": "The server does not say whether this tool changes data.",
+    "hints.writes": "This tool changes data.",
+    "hints.untrusted": "The server says that this tool only reads data, but the workspace does not trust its word.",
+    "hints.read_only": "This tool only reads data.",
+    "tool.unsound": "This tool cannot be used as its server describes it.",
+    "action.deny": "An administrator has blocked the action that this call runs.",
+    "action.confirm": "An administrator wants the action that this call runs to ask first.",
+    "hints.action": "The server does not say what the action of this call does.",
+    "action.auto": "An administrator lets the action of this call run without asking.",
+    UNTRUSTED_CONTENT: "Content from outside was read before, which can mislead the assistant, and this call can change things or send data out.",
+}
+"""What each rule says to people, without the names that a single decision adds."""
+
 
 def decide(facts: ToolFacts) -> PolicyDecision:
     """Decide on a call of this tool. Rules are tried from the strictest down; the first that fits decides."""
@@ -35,11 +60,11 @@ def _decide(facts: ToolFacts) -> PolicyDecision:
     if refusal is not None:
         return refusal
     if facts.override is Effect.CONFIRM:
-        return _confirm("tool.confirm", "An administrator wants this tool to ask first.")
+        return _confirm("tool.confirm")
     if facts.is_indirect:
         return _by_action(facts)
     if facts.override is Effect.AUTO:
-        return _auto("tool.auto", "An administrator lets this tool run without asking.")
+        return _auto("tool.auto")
     return _by_annotations(facts)
 
 
@@ -49,7 +74,7 @@ def relax(decision: PolicyDecision, facts: ToolFacts, *, is_remembered: bool) ->
         return decision
     if facts.is_steerable:
         return _untrusted(facts)
-    return _auto("user.always", "You chose to always allow this tool.")
+    return _auto("user.always")
 
 
 def may_remember(decision: PolicyDecision) -> bool:
@@ -64,20 +89,17 @@ def may_remember_rule(rule: str) -> bool:
 
 def _refusal(facts: ToolFacts) -> PolicyDecision | None:
     if not facts.is_server_active:
-        return _deny("server.inactive", "The server of this tool is switched off.")
+        return _deny("server.inactive")
     if facts.is_removed:
-        return _deny("tool.removed", "The server no longer offers this tool.")
+        return _deny("tool.removed")
     if facts.problem:
         return _deny("tool.unsound", "This tool cannot be used: " + facts.problem)
     if not facts.is_enabled:
-        return _deny("tool.disabled", "This tool is switched off.")
+        return _deny("tool.disabled")
     if facts.is_quarantined:
-        return _deny(
-            "tool.quarantined",
-            "This tool changed. An administrator has to accept the new version first.",
-        )
+        return _deny("tool.quarantined")
     if facts.override is Effect.DENY:
-        return _deny("tool.deny", "An administrator has blocked this tool.")
+        return _deny("tool.deny")
     if facts.action_effect is Effect.DENY:
         return _deny("action.deny", f"An administrator has blocked the action {facts.action}.")
     return None
@@ -86,7 +108,7 @@ def _refusal(facts: ToolFacts) -> PolicyDecision | None:
 def _by_action(facts: ToolFacts) -> PolicyDecision:
     """An action that nobody decided about asks, whatever the tool says of itself and whatever is set for it."""
     if not facts.action:
-        return _confirm("action.unreadable", "Trellis can't tell which action this call runs.")
+        return _confirm("action.unreadable")
     runs = f"This call runs the action {facts.action}."
     if facts.action_effect is Effect.CONFIRM:
         return _confirm("action.confirm", f"{runs} An administrator wants it to ask first.")
@@ -99,22 +121,15 @@ def _by_annotations(facts: ToolFacts) -> PolicyDecision:
     hints = facts.annotations
     if hints.destructive is True:
         if hints.read_only is True:
-            return _confirm(
-                "hints.contradict", "The server calls this tool both read-only and destructive."
-            )
-        return _confirm("hints.destructive", "This tool can delete or overwrite data.")
+            return _confirm("hints.contradict")
+        return _confirm("hints.destructive")
     if hints.read_only is not True:
         if hints.read_only is None and hints.destructive is None:
-            return _confirm(
-                "hints.absent", "The server does not say whether this tool changes data."
-            )
-        return _confirm("hints.writes", "This tool changes data.")
+            return _confirm("hints.absent")
+        return _confirm("hints.writes")
     if not facts.trusts_annotations:
-        return _confirm(
-            "hints.untrusted",
-            "The server says that this tool only reads data, but the workspace does not trust its word.",
-        )
-    return _auto("hints.read_only", "This tool only reads data.")
+        return _confirm("hints.untrusted")
+    return _auto("hints.read_only")
 
 
 def _untrusted(facts: ToolFacts) -> PolicyDecision:
@@ -140,13 +155,13 @@ def _listed(names: tuple[str, ...]) -> str:
     return f"{shown} and {left} more" if left > 0 else shown
 
 
-def _auto(rule: str, reason: str) -> PolicyDecision:
-    return PolicyDecision(effect=Effect.AUTO, rule=rule, reason=reason)
+def _auto(rule: str, reason: str = "") -> PolicyDecision:
+    return PolicyDecision(effect=Effect.AUTO, rule=rule, reason=reason or SENTENCES[rule])
 
 
-def _confirm(rule: str, reason: str) -> PolicyDecision:
-    return PolicyDecision(effect=Effect.CONFIRM, rule=rule, reason=reason)
+def _confirm(rule: str, reason: str = "") -> PolicyDecision:
+    return PolicyDecision(effect=Effect.CONFIRM, rule=rule, reason=reason or SENTENCES[rule])
 
 
-def _deny(rule: str, reason: str) -> PolicyDecision:
-    return PolicyDecision(effect=Effect.DENY, rule=rule, reason=reason)
+def _deny(rule: str, reason: str = "") -> PolicyDecision:
+    return PolicyDecision(effect=Effect.DENY, rule=rule, reason=reason or SENTENCES[rule])

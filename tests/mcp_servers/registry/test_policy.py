@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mcp_servers.client.values import Effect, ToolAnnotations, ToolFacts
-from mcp_servers.registry.consent.policy import decide, relax
+from mcp_servers.registry.consent.policy import SENTENCES, decide, relax
 
 READS = ToolAnnotations(read_only=True)
 DESTROYS = ToolAnnotations(read_only=False, destructive=True)
@@ -56,6 +56,7 @@ NOTHING = ToolAnnotations()
 def test_the_rule_that_decides(facts: dict[str, Any], effect: Effect, rule: str) -> None:
     """SEC-59 and design, 8: each rule decides where it should."""
     decision = decide(ToolFacts(**facts))
+    assert decision.rule in SENTENCES
     assert (decision.effect, decision.rule) == (effect, rule)
     assert decision.reason.endswith(".") or facts.get("problem")
 
