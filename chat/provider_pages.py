@@ -16,6 +16,8 @@ from django.views.decorators.http import require_http_methods
 from audit.views.parts import workspace_of
 from chat.models import ModelProvider, ProviderModel
 from chat.providers.errors import ProviderError
+from chat.providers.known_models import prices_of
+from chat.providers.list_prices import AS_OF
 from chat.services.provider_check import check_provider, keep_facts
 from workspaces.errors import InvalidInput
 from workspaces.roles import Permission, require
@@ -68,7 +70,20 @@ def provider_page(
         ],
         "has_default": listing is None
         or any(one.name == provider.default_model for one in listing.models),
-        "kept": list(kept.values()),
+        "kept": [
+            (
+                row,
+                prices_of(
+                    provider.base_url,
+                    row.model,
+                    prompt=row.prompt_price,
+                    completion=row.completion_price,
+                ),
+                row.prompt_price is None and row.completion_price is None,
+            )
+            for row in kept.values()
+        ],
+        "prices_as_of": AS_OF,
         "edit_url": reverse("admin:chat_modelprovider_change", args=[provider.pk]),
         "list_url": reverse("admin:chat_modelprovider_changelist"),
     }

@@ -59,7 +59,7 @@ def standing_of(conversation: Conversation, client_id: str) -> Standing:
         is_active=row.is_active,
         last_order_key=row.last or 0,
         has_attachments=row.has_attachments,
-        facts=facts_of(row) if spec is not None else None,
+        facts=facts_of(row, spec) if spec is not None else None,
         owner_role=MemberRole(row.owner_role, bool(row.owner_is_auditor))
         if row.owner_role
         else None,

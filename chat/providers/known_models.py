@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 from uuid import UUID
@@ -12,6 +12,7 @@ from django.db.models import Model, Subquery
 
 from chat.models import ProviderModel
 from chat.providers.base import ProviderSpec, TokenCount
+from chat.providers.list_prices import list_price
 from chat.values import ToolProtocol
 from workspaces.prepared import PreparedRows
 
@@ -58,9 +59,7 @@ def known_facts(workspace_id: UUID, spec: ProviderSpec) -> ModelFacts:
         row = _PLATFORMS_MODEL.first(workspace_id, spec.model)
     else:
         row = _MODEL.first(workspace_id, spec.provider_id, spec.model)
-    if row is None:
-        return ModelFacts()
-    return _facts(getattr(row, name) for name in _FACTS)
+    return _facts((getattr(row, name, None) for name in _FACTS), spec)
 
 
 _FACTS = (
@@ -80,16 +79,27 @@ def facts_beside(workspace_id: UUID, provider_id: UUID | None, model: str) -> di
     return {f"fact_{name}": Subquery(rows.values(name)[:1]) for name in _FACTS}
 
 
-def facts_of(row: Model) -> ModelFacts:
-    """What a row with such annotations says."""
-    return _facts(getattr(row, f"fact_{name}") for name in _FACTS)
+def facts_of(row: Model, spec: ProviderSpec) -> ModelFacts:
+    """What a row with such annotations says of that model."""
+    return _facts((getattr(row, f"fact_{name}") for name in _FACTS), spec)
 
 
-def _facts(values: Iterable[Any]) -> ModelFacts:
+def prices_of(
+    base_url: str, model: str, *, prompt: Decimal | None, completion: Decimal | None
+) -> Prices:
+    """What the workspace has entered, or what the provider is known to ask."""
+    listed = list_price(base_url, model) if prompt is None and completion is None else None
+    if listed is None:
+        return Prices(prompt=prompt, completion=completion)
+    return Prices(prompt=listed.prompt, cached=listed.cached, completion=listed.completion)
+
+
+def _facts(values: Iterable[Any], spec: ProviderSpec) -> ModelFacts:
     context_tokens, prompt, cached, completion, sees_pictures, learned_protocol = values
+    prices = prices_of(spec.base_url, spec.model, prompt=prompt, completion=completion)
     return ModelFacts(
         context_tokens=context_tokens,
-        prices=Prices(prompt=prompt, cached=cached, completion=completion),
+        prices=prices if cached is None else replace(prices, cached=cached),
         sees_pictures=sees_pictures,
         learned_protocol=ToolProtocol(learned_protocol) if learned_protocol else None,
     )

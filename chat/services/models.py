@@ -8,6 +8,7 @@ from uuid import UUID
 
 from chat.models import Bud, ModelProvider, ProviderModel
 from chat.providers.choosing import platform_provider
+from chat.providers.known_models import prices_of
 from workspaces.errors import InvalidInput
 
 
@@ -57,6 +58,12 @@ def models_of(workspace_id: UUID) -> list[ModelChoice]:
             continue
         row = known.get((provider_id, name))
         is_platforms = provider_id is None
+        prices = prices_of(
+            platform.base_url if provider_id is None else providers[provider_id].base_url,
+            name,
+            prompt=row.prompt_price if row else None,
+            completion=row.completion_price if row else None,
+        )
         found.append(
             ModelChoice(
                 provider_id=provider_id,
@@ -65,8 +72,8 @@ def models_of(workspace_id: UUID) -> list[ModelChoice]:
                 is_demo=is_platforms and platform.is_demo,
                 context_tokens=row.context_tokens if row else None,
                 sees_pictures=row.sees_pictures if row else None,
-                prompt_price=row.prompt_price if row else None,
-                completion_price=row.completion_price if row else None,
+                prompt_price=prices.prompt,
+                completion_price=prices.completion,
             )
         )
     return sorted(found, key=lambda one: (one.provider_name.lower(), one.name.lower()))

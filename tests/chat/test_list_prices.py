@@ -1,0 +1,64 @@
+"""Prices of well-known models are known from the start; what a workspace enters comes first."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from chat.models import ModelProvider, ProviderModel
+from chat.providers.base import ProviderSpec, TokenCount
+from chat.providers.known_models import known_facts
+from chat.providers.list_prices import list_price
+from chat.services.models import models_of
+from tests.factories import Tenant
+
+OPENAI = "https://api.openai.com/v1"
+
+
+@pytest.mark.parametrize(
+    ("url", "model", "prompt"),
+    [
+        (OPENAI, "gpt-5-mini", "0.25"),
+        (OPENAI, "gpt-5-mini-2025-08-07", "0.25"),
+        ("https://api.anthropic.com/v1/", "claude-haiku-4-5-20251001", "1"),
+        (
+            "https://generativelanguage.googleapis.com/v1beta/openai",
+            "models/gemini-2.5-flash",
+            "0.3",
+        ),
+        (OPENAI, "gpt-5-mini-special", None),
+        (OPENAI, "gpt-99", None),
+        ("https://proxy.example.org/v1", "gpt-5-mini", None),
+        ("nonsense", "gpt-5-mini", None),
+    ],
+)
+def test_a_price_is_told_of_known_models_alone(url: str, model: str, prompt: str | None) -> None:
+    """REL-527: an unknown price is none, and never nothing to pay."""
+    found = list_price(url, model)
+    assert (found.prompt if found else None) == (Decimal(prompt) if prompt else None)
+
+
+@pytest.mark.django_db
+def test_what_a_workspace_enters_comes_first(tenant: Tenant) -> None:
+    """REL-527: for costs of turns, and in the list of models that people choose from."""
+    provider = ModelProvider.objects.create(
+        workspace=tenant.workspace, name="OpenAI", base_url=OPENAI, default_model="gpt-5-mini"
+    )
+    spec = ProviderSpec(name="OpenAI", base_url=OPENAI, model="gpt-5-mini", provider_id=provider.pk)
+    usage = TokenCount(prompt=1_000_000, cached=0, completion=1_000_000)
+    assert known_facts(tenant.workspace.pk, spec).prices.cost_of(usage) == Decimal("2.25")
+    ProviderModel.objects.create(
+        workspace=tenant.workspace,
+        provider=provider,
+        model="gpt-5-mini",
+        prompt_price=1,
+        completion_price=1,
+    )
+    assert known_facts(tenant.workspace.pk, spec).prices.cost_of(usage) == Decimal(2)
+    [shown] = [one for one in models_of(tenant.workspace.pk) if one.provider_id == provider.pk]
+    assert (shown.prompt_price, shown.completion_price) == (Decimal(1), Decimal(1))
+    unknown = ProviderSpec(name="x", base_url="https://x.example.org", model="gpt-5-mini")
+    assert known_facts(tenant.workspace.pk, unknown).prices.cost_of(usage) is None
+    page = tenant.client("admin").get(f"/w/{tenant.workspace.slug}/providers/{provider.pk}/")
+    assert "list price of" in page.content.decode()
