@@ -18,8 +18,8 @@ from chat.models import ModelProvider, ProviderModel
 from chat.providers.errors import ProviderError
 from chat.providers.known_models import prices_of
 from chat.providers.list_prices import AS_OF
-from chat.services.provider_check import check_provider, keep_facts
-from workspaces.errors import InvalidInput
+from chat.services.provider_check import check_provider, keep_facts, rotate_key
+from workspaces.errors import Conflict, InvalidInput
 from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:
@@ -38,7 +38,13 @@ def provider_page(
     listing, fault, status = None, "", 200
     if request.method == "POST":
         try:
-            listing = check_provider(provider=provider, actor=request.actor)
+            if "api_key" in request.POST:
+                new_key = request.POST["api_key"]
+                listing = rotate_key(provider=provider, new_key=new_key, actor=request.actor)
+                told = _("The new key works and is stored. The old one is no longer used.")
+                messages.success(request, told)
+            else:
+                listing = check_provider(provider=provider, actor=request.actor)
             if "keep" in request.POST:
                 number = keep_facts(
                     provider=provider,
@@ -54,8 +60,8 @@ def provider_page(
                 )
         except ProviderError as error:
             fault = error.message
-        except InvalidInput as error:
-            fault, status = error.message, 422
+        except (Conflict, InvalidInput) as error:
+            fault, status = error.message, error.status
     rows = ProviderModel.objects.for_workspace(workspace).filter(provider=provider)
     kept = {row.model: row for row in rows}
     context: dict[str, Any] = {

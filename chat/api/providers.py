@@ -1,4 +1,4 @@
-"""Model providers over REST: look, and test the connection. Keys are never given."""
+"""Model providers over REST. Keys are taken, and never given."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat.models import ModelProvider
-from chat.services.provider_check import check_provider, keep_facts
+from chat.services.provider_check import LONGEST_KEY, check_provider, keep_facts, rotate_key
+from chat.services.providers import ProviderDraft, add_provider, change_provider
 from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet
 from workspaces.roles import Permission, require
 from workspaces.scoping import WorkspaceQuerySet
+
+_KEPT = ("name", "base_url", "default_model", "is_active")
 
 
 class ProviderOutput(serializers.ModelSerializer[ModelProvider]):
@@ -62,6 +65,24 @@ class CheckInput(serializers.Serializer[Any]):
     )
 
 
+class ProviderInput(serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=100)
+    base_url = serializers.CharField(max_length=500)
+    default_model = serializers.CharField(max_length=200)
+    is_active = serializers.BooleanField(default=True)
+    api_key = serializers.CharField(
+        max_length=LONGEST_KEY,
+        allow_blank=True,
+        default="",
+        write_only=True,
+        help_text="Left out: the stored one stays, as long as the address is of the same origin.",
+    )
+
+
+class KeyInput(serializers.Serializer[Any]):
+    api_key = serializers.CharField(max_length=LONGEST_KEY, write_only=True)
+
+
 class ProviderViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     """The workspace's model providers, for those who manage buds."""
 
@@ -76,6 +97,30 @@ class ProviderViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         if not getattr(self, "swagger_fake_view", False):
             require(self.actor, Permission.MANAGE_BUDS, workspace_id=self.workspace.pk)
         return rows
+
+    @extend_schema(request=ProviderInput, responses={201: ProviderOutput})
+    def create(self, request: Request) -> Response:
+        """Add a provider."""
+        draft = ProviderDraft(**self.read(ProviderInput))
+        row = add_provider(workspace=self.workspace, draft=draft, actor=self.actor)
+        return self.answer(row, status=201)
+
+    @extend_schema(request=ProviderInput, responses=ProviderOutput)
+    def partial_update(self, request: Request, pk: str) -> Response:
+        """Change a provider; what is left out stays."""
+        provider = self.get_object()
+        given = self.read(ProviderInput, partial=True)
+        kept = {name: getattr(provider, name) for name in _KEPT}
+        draft = ProviderDraft(**{**kept, **given})
+        return self.answer(change_provider(provider=provider, draft=draft, actor=self.actor))
+
+    @extend_schema(request=KeyInput, responses=ListingOutput)
+    @action(detail=True, methods=["post"], url_path="rotate-key")
+    def rotate_key(self, request: Request, pk: str) -> Response:
+        """Try a new key, and put it in the old one's place if it works; 502 with the reason if not."""
+        new_key = self.read(KeyInput)["api_key"]
+        listing = rotate_key(provider=self.get_object(), new_key=new_key, actor=self.actor)
+        return Response(ListingOutput(listing).data)
 
     @extend_schema(request=CheckInput, responses=ListingOutput)
     @action(detail=True, methods=["post"])

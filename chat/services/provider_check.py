@@ -13,9 +13,11 @@ from chat.providers.listing import TOTAL_SECONDS, ListedModel, Listing, list_mod
 from mcp_servers.client.connections import runtime
 from workspaces.actors import Actor
 from workspaces.changes import record_created, tracked_change
-from workspaces.errors import InvalidInput
+from workspaces.errors import Conflict, InvalidInput
 from workspaces.roles import Permission, require
+from workspaces.secrets import Secret
 
+LONGEST_KEY: Final = 2_000
 _FACTS: Final = ("context_tokens", "sees_pictures", "prompt_price", "completion_price")
 
 
@@ -27,11 +29,40 @@ def check_provider(*, provider: ModelProvider, actor: Actor) -> Listing:
         ProviderError: why it did not work, in words.
     """
     require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
+    return _list(provider, provider.api_key or None)
+
+
+def rotate_key(*, provider: ModelProvider, new_key: str, actor: Actor) -> Listing:
+    """Put a new key in the old one's place once the provider takes it. Requests under way end with the old one.
+
+    Raises:
+        PermissionDenied: the actor may not manage models.
+        InvalidInput: no key was given, or it is not one.
+        ProviderError: the provider did not take it, and the old key stays; why, in words.
+        Conflict: the provider's address was changed meanwhile, and the old key stays.
+    """
+    require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
+    key = new_key.strip()
+    if not key or not key.isascii() or not key.isprintable() or len(key) > LONGEST_KEY:
+        raise InvalidInput(fields={"api_key": ["Paste the new key."]})
+    listing = _list(provider, Secret(key))
+    with transaction.atomic():
+        rows = ModelProvider.objects.for_workspace(provider.workspace_id).select_for_update()
+        stored: ModelProvider = rows.fetch(provider.pk)
+        if stored.origin != provider.origin:
+            raise Conflict("The provider's address has changed meanwhile. Try again.")
+        with tracked_change(stored, actor=actor):
+            stored.api_key = Secret(key)
+            stored.save(update_fields=["api_key", "updated_at"])
+    return listing
+
+
+def _list(provider: ModelProvider, key: Secret | None) -> Listing:
     spec = ProviderSpec(
         name=provider.name,
         base_url=provider.base_url,
         model=provider.default_model,
-        api_key=provider.api_key or None,
+        api_key=key,
         provider_id=provider.pk,
     )
     return runtime.run_sync(list_models(spec), timeout_seconds=TOTAL_SECONDS + 5)

@@ -1,9 +1,32 @@
-"""Rules of model providers that hold whoever saves one."""
+"""Model providers: rules that hold whoever saves one, and saving one."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+
 from chat.models import ModelProvider
+from workspaces.actors import Actor
+from workspaces.changes import record_created, tracked_change
+from workspaces.errors import InvalidInput
+from workspaces.models import Workspace
 from workspaces.outbound import enter_endpoint
+from workspaces.roles import Permission, require
+from workspaces.secrets import Secret
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderDraft:
+    """What a provider shall be."""
+
+    name: str
+    base_url: str
+    default_model: str
+    is_active: bool = True
+    api_key: str = ""
+    """Empty: what is stored stays, as long as the address is of the same origin."""
 
 
 def prepare_provider(provider: ModelProvider, *, has_new_key: bool) -> None:
@@ -17,3 +40,55 @@ def prepare_provider(provider: ModelProvider, *, has_new_key: bool) -> None:
         enter_endpoint(provider.base_url)
     if stored is not None and stored.origin != provider.origin and not has_new_key:
         provider.api_key = None
+
+
+def add_provider(*, workspace: Workspace, draft: ProviderDraft, actor: Actor) -> ModelProvider:
+    """Store a new provider.
+
+    Raises:
+        PermissionDenied: the actor may not manage models.
+        InvalidInput, InvalidEndpoint: with each faulty field; or the address is not one that may be called.
+    """
+    require(actor, Permission.MANAGE_BUDS, workspace_id=workspace.pk)
+    provider = ModelProvider(workspace=workspace)
+    with transaction.atomic():
+        _save(provider, draft)
+        record_created(provider, actor=actor)
+    return provider
+
+
+def change_provider(
+    *, provider: ModelProvider, draft: ProviderDraft, actor: Actor
+) -> ModelProvider:
+    """Change a provider. A key goes with it only to addresses of the same origin.
+
+    Raises:
+        PermissionDenied, InvalidInput, InvalidEndpoint: as above.
+    """
+    require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
+    with tracked_change(provider, actor=actor):
+        _save(provider, draft)
+    return provider
+
+
+def _save(provider: ModelProvider, draft: ProviderDraft) -> None:
+    provider.name = draft.name.strip()
+    provider.base_url = draft.base_url.strip()
+    provider.default_model = draft.default_model.strip()
+    provider.is_active = draft.is_active
+    if draft.api_key:
+        provider.api_key = Secret(draft.api_key)
+    prepare_provider(provider, has_new_key=bool(draft.api_key))
+    try:
+        provider.full_clean(exclude=["workspace"], validate_unique=False)
+    except ValidationError as error:
+        raise InvalidInput(fields=error.message_dict) from error
+    others = ModelProvider.objects.for_workspace(provider.workspace_id).exclude(pk=provider.pk)
+    taken = InvalidInput(fields={"name": ["Another provider has this name."]})
+    if others.filter(name=provider.name).exists():
+        raise taken
+    try:
+        with transaction.atomic():
+            provider.save()
+    except IntegrityError as error:  # somebody took the name at the same moment
+        raise taken from error

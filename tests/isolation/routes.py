@@ -665,8 +665,13 @@ SAMPLES: dict[str, Sample] = {
     "api:invitations-detail": Sample(ids=_pk("invitation")),
     "api:invitations-resend": Sample(ids=_pk("invitation"), reads=False),
     "chat:provider": Sample(ids=_in_workspace(provider_id="provider"), writes_on_get=_SESSION),
-    "api:providers-list": Sample(),
-    "api:providers-detail": Sample(ids=_pk("provider")),
+    "api:providers-list": Sample(
+        bodies=(_body(name="=x", base_url="=https://models.example.org/v1", default_model="=m"),)
+    ),
+    "api:providers-detail": Sample(ids=_pk("provider"), bodies=(_body(default_model="=m"),)),
+    "api:providers-rotate-key": Sample(
+        ids=_pk("provider"), bodies=(_body(api_key="=x"),), reads=False
+    ),
     "api:providers-check": Sample(ids=_pk("provider"), reads=False),
     "chat:buds": _page,
     "chat:reminders": Sample(
