@@ -25,7 +25,7 @@ class ChatConfig(AppConfig):
     def ready(self) -> None:
         from chat import metrics, reporting
         from chat.engine.waking import run_with
-        from chat.models import Bud, ModelProvider, WebhookEndpoint
+        from chat.models import Bud, KnowledgeFile, ModelProvider, WebhookEndpoint
         from chat.services.membership_end import listen_to_leaving
         from mcp_servers.registry.bud_choices import register_buds
         from mcp_servers.registry.elicitation import register_listener
@@ -51,6 +51,7 @@ class ChatConfig(AppConfig):
                 ),
             ),
         )
+        audit_table(KnowledgeFile, ("bud", "name", "sha256"))
         audit_table(ModelProvider, ("name", "base_url", "api_key", "default_model", "is_active"))
         audit_table(WebhookEndpoint, ("url", "secret", "events", "is_active"))
         run_with(_runner)

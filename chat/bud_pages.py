@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from csp.decorators import csp_update
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse, JsonResponse
@@ -17,6 +18,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from audit.views.parts import workspace_of
 from audit.views.rows import spoken_time
+from chat.artifacts.knowledge import knowledge_of
 from chat.bud_form import BudEditorForm, initial_of, model_groups
 from chat.models import Bud, BudColour, BudVersion
 from chat.services.bud_drafts import save_draft, start_test
@@ -35,7 +37,9 @@ from chat.services.buds import (
     update_bud,
     values_of,
 )
+from chat.services.knowledge import MOST_FILES, READABLE
 from chat.toolset import resolve_toolset
+from chat.wire import knowledge_json
 from mcp_servers.models import McpTool
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.roles import Permission, has_permission, require
@@ -180,6 +184,13 @@ def _editor(
         "picker": {
             "config": _config_of(form),
             "servers": _servers(workspace),
+        },
+        "knowledge": {
+            "files": [knowledge_json(file) for file in knowledge_of(bud)] if bud else [],
+            "slug": slug,
+            "most_bytes": settings.TRELLIS.artifact_max_bytes,
+            "readable": READABLE,
+            "most_files": MOST_FILES,
         },
         "problems": resolve_toolset(bud, None).notices if bud is not None else (),
         "test_url": reverse("chat:bud_test", args=[slug]),

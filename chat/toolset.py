@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from chat.builtin_tools.files import SPECS, TRANSFERS, BuiltinSpec
+from chat.builtin_tools.files import OF_KNOWLEDGE, SPECS, TRANSFERS, BuiltinSpec
 from chat.builtin_tools.on_demand import SPECS as ON_DEMAND
 from chat.missing_tools import missing_tools
 from chat.models import Bud, Conversation
@@ -174,12 +174,14 @@ def built_in_tools(
     """The platform's own tools for files.
 
     A bud that makes files is offered all of them: those that move files only where there is a tool to move them to. Any
-    other bud may read the files that a conversation has.
+    other bud may read the files that a conversation has, and its own. Only a bud with files of its own searches them.
     """
+    specs = [spec for spec in SPECS if bud.has_knowledge or spec.name.value not in OF_KNOWLEDGE]
     if not bud.makes_artifacts:
         has_files = conversation is not None and conversation.has_files
-        return [_built_in(spec) for spec in SPECS if spec.only_reads] if has_files else []
-    return [_built_in(spec) for spec in SPECS if others or spec.name.value not in TRANSFERS]
+        reads = bud.has_knowledge or has_files
+        return [_built_in(spec) for spec in specs if spec.only_reads] if reads else []
+    return [_built_in(spec) for spec in specs if others or spec.name.value not in TRANSFERS]
 
 
 def _built_in(spec: BuiltinSpec) -> OfferedTool:

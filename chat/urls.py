@@ -32,6 +32,11 @@ urlpatterns = [
     path("w/<slug:workspace_slug>/audit/turns/<uuid:turn_id>/", turn_page.turn_page, name="turn"),
     path("w/<slug:workspace_slug>/c/<uuid:conversation_id>/", views.app, name="conversation"),
     path(
+        "w/<slug:workspace_slug>/knowledge/<uuid:file_id>/",
+        artifacts.download_knowledge,
+        name="knowledge",
+    ),
+    path(
         "w/<slug:workspace_slug>/artifacts/<uuid:artifact_id>/<int:number>/",
         artifacts.download,
         name="artifact",

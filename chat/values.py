@@ -178,6 +178,7 @@ class BuiltinTool(StrEnum):
     LIST_ARTIFACTS = "list_artifacts"
     SEND_ARTIFACT_TO_MCP = "send_artifact_to_mcp"
     RETRIEVE_FILE_FROM_MCP = "retrieve_file_from_mcp"
+    SEARCH_KNOWLEDGE = "search_knowledge"
     MCP_LIST_SERVERS = "mcp_list_servers"
     MCP_LIST_TOOLS = "mcp_list_tools"
     MCP_CALL_TOOL = "mcp_call_tool"

@@ -16,6 +16,7 @@ from chat.models import (
     Attachment,
     Bud,
     Conversation,
+    KnowledgeFile,
     Message,
     QueuedMessage,
     ToolCall,
@@ -178,6 +179,25 @@ def artifact_version_json(artifact: Artifact, version: ArtifactVersion) -> dict[
         "tool_call_id": _id(version.tool_call_id),
         "message_id": _id(version.message_id),
         "created_at": moment(version.created_at),
+    }
+
+
+def knowledge_json(file: KnowledgeFile) -> dict[str, Any]:
+    """A file that a bud knows."""
+    return {
+        "id": str(file.pk),
+        "bud_id": str(file.bud_id),
+        "name": file.name,
+        "kind": kind_of(file.content_type, file.name).value,
+        "content_type": file.content_type,
+        "size": file.size,
+        "sha256": file.sha256,
+        "characters": file.characters,
+        "lines": file.lines,
+        "parts": len(file.outline),
+        "is_cut": file.is_cut,
+        "added_by": file.added_by,
+        "created_at": moment(file.created_at),
     }
 
 

@@ -2,7 +2,7 @@
 
 from chat.api.artifacts import ArtifactViewSet
 from chat.api.audit_turns import AuditTurnViewSet
-from chat.api.buds import BudViewSet
+from chat.api.buds import BudViewSet, KnowledgeViewSet
 from chat.api.conversations import ConversationViewSet
 from chat.api.drafts import DraftViewSet
 from chat.api.folders import FolderViewSet
@@ -19,6 +19,7 @@ from chat.api.webhooks import WebhookViewSet
 
 routes = [
     ("buds", BudViewSet),
+    ("knowledge", KnowledgeViewSet),
     ("models", ModelViewSet),
     ("providers", ProviderViewSet),
     ("conversations", ConversationViewSet),

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from django.db.models import Q
 
 from audit.actions import Outcome
 from chat.artifacts import storage
+from chat.artifacts.knowledge import (
+    PREFIX,
+    find_knowledge,
+    listed,
+    read_lines,
+    search_passages,
+    told_passages,
+)
 from chat.artifacts.readings import find_reading, text_of
 from chat.artifacts.rows import artifacts_of, newest_of, version_of
 from chat.artifacts.services import Saved, add_version, create_artifact
 from chat.documents.extracting import NotReadNow, is_document
 from chat.file_kinds import as_text, is_text, kind_of
 from chat.file_names import clean_name
-from chat.models import Artifact, ArtifactVersion, Conversation, ToolCall
+from chat.models import (
+    Artifact,
+    ArtifactVersion,
+    Bud,
+    Conversation,
+    KnowledgeFile,
+    ToolCall,
+)
 from chat.values import ArtifactOrigin, BuiltinTool
 from mcp_servers.client.values import TextPart, ToolCallOutcome
 from workspaces.actors import Actor
@@ -158,6 +173,9 @@ def _replaced(text: str, passage: Mapping[str, str]) -> str:
 
 
 def _read(call: ToolCall, conversation: Conversation, actor: Actor) -> ToolCallOutcome:
+    known = _knowledge_asked_for(call, conversation)
+    if known is not None:
+        return _read_knowledge(call, conversation.bud, known)
     version = version_asked_for(call, conversation)
     artifact = version.artifact
     lines = _text_of(artifact, version).splitlines(keepends=True)
@@ -188,6 +206,49 @@ def _read(call: ToolCall, conversation: Conversation, actor: Actor) -> ToolCallO
     )
 
 
+def _knowledge_asked_for(call: ToolCall, conversation: Conversation) -> KnowledgeFile | None:
+    """The file of the bud that a call names; None: it names one of the conversation, which comes first.
+
+    Raises:
+        NotFound: it names one of the bud's, and there is none of that name.
+    """
+    name = str(call.arguments.get("name"))
+    if not conversation.bud.has_knowledge:
+        return None
+    if not name.startswith(PREFIX):
+        rows = Artifact.objects.for_workspace(conversation.workspace_id)
+        if rows.filter(conversation_id=conversation.pk, is_deleted=False, name=name).exists():
+            return None
+    return find_knowledge(conversation.bud, name)
+
+
+def _read_knowledge(call: ToolCall, bud: Bud, file: KnowledgeFile) -> ToolCallOutcome:
+    wanted = call.arguments.get("search")
+    if wanted is not None:
+        text = told_passages(search_passages(bud, wanted, file=file), wanted)
+    else:
+        first, last = call.arguments.get("first_line"), call.arguments.get("last_line")
+        text = read_lines(file, first, last)
+    return _from_knowledge(text, [file])
+
+
+def _search_knowledge(call: ToolCall, conversation: Conversation, actor: Actor) -> ToolCallOutcome:
+    bud, wanted, name = conversation.bud, call.arguments["query"], call.arguments.get("name")
+    file = find_knowledge(bud, name) if name else None
+    found = search_passages(bud, wanted, file=file)
+    return _from_knowledge(told_passages(found, wanted), {row.file for row in found})
+
+
+def _from_knowledge(text: str, files: Iterable[KnowledgeFile]) -> ToolCallOutcome:
+    """What was read, with the files that it is of for the log."""
+    told = [{"id": str(one.pk), "name": one.name, "sha256": one.sha256} for one in files]
+    return ToolCallOutcome(
+        outcome=Outcome.OK,
+        content=(TextPart(text=text),),
+        details={"knowledge": told, "from_outside": True},
+    )
+
+
 def _found(lines: Sequence[str], wanted: str) -> str:
     """The lines around each place where the phrase occurs, or else all its words do."""
     phrase, words = wanted.casefold(), wanted.casefold().split()
@@ -213,6 +274,8 @@ def _list(call: ToolCall, conversation: Conversation, actor: Actor) -> ToolCallO
         for artifact, version in artifacts_of(conversation)
     ]
     text = "\n".join(lines) or "This conversation has no files."
+    if known := listed(conversation.bud):
+        text += "\n\nYour knowledge files:\n" + "\n".join(known)
     return ToolCallOutcome(outcome=Outcome.OK, content=(TextPart(text=text),))
 
 
@@ -245,4 +308,5 @@ _RUN: Final[Mapping[str, Callable[[ToolCall, Conversation, Actor], ToolCallOutco
     BuiltinTool.READ_ARTIFACT.value: _read,
     BuiltinTool.UPDATE_ARTIFACT.value: _update,
     BuiltinTool.LIST_ARTIFACTS.value: _list,
+    BuiltinTool.SEARCH_KNOWLEDGE.value: _search_knowledge,
 }

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from chat.artifacts import storage
-from chat.models import Artifact, ArtifactVersion, Conversation, FileReading
+from chat.models import Artifact, ArtifactVersion, Conversation, FileReading, KnowledgeFile
 from workspaces.errors import NotFound
 
 
@@ -69,13 +69,17 @@ def contents_of(conversation: Conversation) -> list[str]:
     return list(paths)
 
 
-def named_contents(versions: Any, readings: Any, paths: Collection[str]) -> set[str]:
-    """Those of the paths that a version or a reading names.
+def named_contents(
+    versions: Any, readings: Any, knowledge: Any, paths: Collection[str]
+) -> set[str]:
+    """Those of the paths that a version, a reading or a file of a bud names.
 
     Args:
-        versions, readings: rows of one workspace, or of all.
+        versions, readings, knowledge: rows of one workspace, or of all.
     """
-    named = set(versions.filter(path__in=paths).order_by().values_list("path", flat=True))
+    named: set[str] = set()
+    for files in (versions, knowledge):
+        named.update(files.filter(path__in=paths).order_by().values_list("path", flat=True))
     for field in ("text_path", "picture_path"):
         found = readings.filter(**{f"{field}__in": paths}).order_by()
         named.update(found.values_list(field, flat=True))
@@ -87,6 +91,7 @@ def drop_contents(workspace_id: UUID, paths: list[str]) -> None:
     kept = named_contents(
         ArtifactVersion.objects.for_workspace(workspace_id),
         FileReading.objects.for_workspace(workspace_id),
+        KnowledgeFile.objects.for_workspace(workspace_id),
         paths,
     )
     storage.drop(path for path in paths if path not in kept)

@@ -25,7 +25,7 @@ from workspaces.errors import NotFound
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
-    from chat.models import Artifact, ArtifactVersion
+    from chat.models import Artifact, ArtifactVersion, KnowledgeFile
 
 _RANGE = re.compile(r"bytes=(\d{0,19})-(\d{0,19})")
 _FRAMES = re.compile(rb"(</?(?:[\w.-]+:)?)(iframe|frameset|frame|portal|fencedframe)\b", re.I)
@@ -60,7 +60,11 @@ class _Part:
     length: int
 
 
-def download(request: HttpRequest, artifact: Artifact, version: ArtifactVersion) -> HttpResponse:
+def download(
+    request: HttpRequest,
+    artifact: Artifact | KnowledgeFile,
+    version: ArtifactVersion | KnowledgeFile,
+) -> HttpResponse:
     """The content as it was saved, whole or in part, to be saved.
 
     Raises:

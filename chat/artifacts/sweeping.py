@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from chat.artifacts.rows import named_contents
 from chat.artifacts.storage import artifact_storage, drop
-from chat.models import Artifact, ArtifactVersion, FileReading
+from chat.models import Artifact, ArtifactVersion, FileReading, KnowledgeFile
 from chat.recording import changing
 from workspaces.errors import NotFound
 
@@ -51,6 +51,7 @@ def _sweep_batch(paths: list[str]) -> int:
     named = named_contents(
         ArtifactVersion.objects.across_workspaces(),
         FileReading.objects.across_workspaces(),
+        KnowledgeFile.objects.across_workspaces(),
         paths,
     )
     orphans = [path for path in paths if path not in named]

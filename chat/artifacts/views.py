@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 
 from chat.artifacts import serving
 from chat.artifacts.rows import version_of
-from chat.models import Artifact, ArtifactVersion
+from chat.models import Artifact, ArtifactVersion, KnowledgeFile
 from workspaces.errors import NotFound
 
 if TYPE_CHECKING:
@@ -34,6 +34,19 @@ def preview(
 ) -> HttpResponse:
     """One version, to be looked at within the chat."""
     return serving.preview(request, *_find(request, artifact_id, number))
+
+
+@require_safe
+@login_required
+def download_knowledge(
+    request: WorkspaceRequest, workspace_slug: str, file_id: UUID
+) -> HttpResponse:
+    """A file that a bud knows, to be saved."""
+    if request.workspace is None:  # the middleware has answered already
+        raise NotFound
+    rows = KnowledgeFile.objects.for_workspace(request.workspace).visible_to(request.user)
+    file = rows.fetch(file_id)
+    return serving.download(request, file, file)
 
 
 def _find(

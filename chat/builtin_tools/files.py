@@ -21,6 +21,8 @@ TRANSFERS: Final = frozenset(
     {BuiltinTool.SEND_ARTIFACT_TO_MCP.value, BuiltinTool.RETRIEVE_FILE_FROM_MCP.value}
 )
 """Tools that move a file's content between here and a server; each is a call of that server's tool."""
+OF_KNOWLEDGE: Final = frozenset({BuiltinTool.SEARCH_KNOWLEDGE.value})
+"""Tools for files of the bud."""
 RESOURCE: Final = "resource"
 
 _NAME: Final = {
@@ -84,7 +86,7 @@ SPECS: Final = (
     BuiltinSpec(
         name=BuiltinTool.READ_ARTIFACT,
         title="Read a file",
-        description="Read a file of this conversation: the whole, some of its lines, or the lines where something"
+        description="Read a file of this conversation, or one that you know: the whole, some of its lines, or the lines where something"
         " occurs. Of PDF, Word, Excel, PowerPoint and EPUB files it gives the text.",
         properties={
             "name": _NAME,
@@ -126,6 +128,22 @@ SPECS: Final = (
         title="List the files",
         description="List the files of this conversation with type, size and newest version.",
         properties={},
+        only_reads=True,
+    ),
+    BuiltinSpec(
+        name=BuiltinTool.SEARCH_KNOWLEDGE,
+        title="Search the knowledge",
+        description="Find passages in your knowledge files by words. Gives the best ones, each with the mark that cites it.",
+        properties={
+            "query": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 200,
+                "description": "A few words that the passage should hold.",
+            },
+            "name": {**_NAME, "description": "Only in this file; without it in all of them."},
+        },
+        required=("query",),
         only_reads=True,
     ),
     BuiltinSpec(

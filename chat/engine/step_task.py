@@ -12,6 +12,7 @@ from django.conf import settings
 
 from chat.artifacts import storage
 from chat.artifacts.errors import ContentMissing
+from chat.artifacts.knowledge import knowledge_of, with_knowledge
 from chat.documents.pictures import MIME_TYPE
 from chat.engine.carried import EarlierCalls, Past
 from chat.engine.context import LimitReached, read_context
@@ -118,7 +119,8 @@ def read_task(lease: Lease, step: int, opened: Message | None = None) -> StepTas
     toolset = resolve_toolset(bud, turn.conversation)
     provider = provider_of(turn.conversation, turn.chosen_model)
     facts = carried.facts = carried.facts or known_facts(lease.workspace_id, provider)
-    prompt = with_instructions(bud.system_prompt, toolset.instructions)
+    own = with_knowledge(bud.system_prompt, knowledge_of(bud))
+    prompt = with_instructions(own, toolset.instructions)
     window = Window(
         context_tokens=facts.context_tokens,
         answer_tokens=bud.model_parameters.max_tokens,

@@ -16,7 +16,7 @@ from chat.builtin_tools.files import RESOURCE, arguments_for_people
 from chat.engine.carried import Past
 from chat.engine.past import has_result, parts_up_to
 from chat.models import Attachment, Bud, Message, ToolCall, Turn
-from chat.values import AttachmentStatus, Decision, MessageRole
+from chat.values import AttachmentStatus, BuiltinTool, Decision, MessageRole
 from mcp_servers.client.hidden_text import show_hidden
 from mcp_servers.client.values import ToolAnnotations
 from mcp_servers.gate.destinations import destinations_of, names_host, names_server, server_key
@@ -69,6 +69,8 @@ def find_source(
 
 def told_call(call: ToolCall) -> str:
     """What a call has brought before the model, as a clause for people."""
+    if call.builtin == BuiltinTool.SEARCH_KNOWLEDGE:
+        return "the assistant's knowledge files were searched"
     if call.builtin and call.server_id is None:
         return f"the file {_quoted(str(call.arguments.get('name', '')))} was read"
     given = arguments_for_people(call) if call.builtin else call.arguments

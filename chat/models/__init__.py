@@ -13,6 +13,7 @@ from chat.models.buds import (
 from chat.models.conversations import Conversation, Message, QueuedMessage
 from chat.models.drafts import Draft
 from chat.models.folders import Folder
+from chat.models.knowledge import KnowledgeFile, KnowledgePassage
 from chat.models.readings import FileReading
 from chat.models.reminders import ReminderChoice, ReminderMail
 from chat.models.turns import ToolCall, Turn
@@ -30,6 +31,8 @@ __all__ = [
     "Draft",
     "FileReading",
     "Folder",
+    "KnowledgeFile",
+    "KnowledgePassage",
     "Message",
     "ModelProvider",
     "ProviderModel",

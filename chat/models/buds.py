@@ -194,6 +194,12 @@ class Bud(WorkspaceModel):
         ),
     )
     is_archived = models.BooleanField(default=False)
+    has_knowledge = models.BooleanField(
+        default=False,
+        db_default=False,
+        editable=False,
+        help_text=_("Whether it has files of its own; a draft: whether its bud has."),
+    )
     colour = models.CharField(
         max_length=10,
         choices=BudColour.choices,

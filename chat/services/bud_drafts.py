@@ -54,6 +54,7 @@ def save_draft(
             )
         kept = {**values, "slug": draft.slug, "visibility": BudVisibility.OWNER.value}
         kept["is_archived"] = False
+        draft.has_knowledge = bud is not None and bud.has_knowledge
         # In the log like any bud: it says what a test's model was told and could call.
         if draft._state.adding:
             assign_values(draft, kept, provider_id)

@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
+from django.db import transaction
+
 from chat.models import Bud, BudVersion
 from chat.services.buds import create_bud, require_edit, update_bud, values_of
+from chat.services.knowledge import copy_knowledge
 from workspaces.actors import Actor
 from workspaces.errors import NotFound
 
@@ -75,7 +78,7 @@ def restore_version(*, bud: Bud, number: int, actor: Actor, base_version: int | 
 
 
 def duplicate_bud(*, bud: Bud, actor: Actor) -> Bud:
-    """Make a bud with the same values under a free name.
+    """Make a bud with the same values and files under a free name.
 
     Raises:
         PermissionDenied: the actor may not make buds.
@@ -85,13 +88,16 @@ def duplicate_bud(*, bud: Bud, actor: Actor) -> Bud:
     provider_id = values.pop("provider_id")
     values["slug"] = free_slug(bud.workspace_id, bud.slug)
     values["name"] = f"{bud.name[:90]} (copy)"
-    return create_bud(
-        workspace_id=bud.workspace_id,
-        actor=actor,
-        values=values,
-        provider_id=UUID(provider_id) if provider_id else None,
-        note=f"Copy of {bud.name}",
-    )
+    with transaction.atomic():
+        made = create_bud(
+            workspace_id=bud.workspace_id,
+            actor=actor,
+            values=values,
+            provider_id=UUID(provider_id) if provider_id else None,
+            note=f"Copy of {bud.name}",
+        )
+        copy_knowledge(source=bud, target=made, actor=actor)
+    return made
 
 
 def free_slug(workspace_id: UUID, wanted: str) -> str:

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from chat.artifacts.knowledge import knowledge_of
 from chat.models import Bud, BudColour, BudVisibility, ModelProvider
 from chat.services.buds import create_bud, offered_servers, update_bud
 from chat.values import ModelParameters, ToolChoice, ToolExposure, ToolProtocol
@@ -61,7 +62,17 @@ class BudFile(BaseModel):
 
 def write_bud(bud: Bud) -> str:
     """Give a bud as YAML. What it names and what no longer exists is left out."""
-    return write_yaml(bud_document(bud))
+    return files_left_out([bud]) + write_yaml(bud_document(bud))
+
+
+def files_left_out(buds: Iterable[Bud]) -> str:
+    """Name the knowledge files of buds in comments: YAML does not hold them."""
+    lines = [
+        f"# Not in this file: {file.name}, a knowledge file of {bud.slug}\n"
+        for bud in buds
+        for file in knowledge_of(bud)
+    ]
+    return "".join(lines)
 
 
 def bud_document(bud: Bud) -> dict[str, Any]:

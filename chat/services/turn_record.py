@@ -12,6 +12,7 @@ from audit import reports
 from audit.actions import Action
 from audit.models import AuditEntry
 from audit.services import EntryDraft, record
+from chat.artifacts.knowledge import knowledge_of, with_knowledge
 from chat.engine.context_window import Window, fit
 from chat.engine.history import history_of, read_past
 from chat.engine.prompting import native_messages, with_instructions
@@ -186,7 +187,8 @@ def prompt_of(turn: Turn) -> list[SentMessage]:
         read_past(turn, window), turn, attached_characters=window.attached_characters
     )
     fitted = fit(history.turns, window, fixed=0)
-    prompt = with_instructions(_instructions_of(turn)[0], toolset.instructions)
+    own = with_knowledge(_instructions_of(turn)[0], knowledge_of(bud))
+    prompt = with_instructions(own, toolset.instructions)
     return [_sent(message) for message in native_messages(prompt, fitted.turns, {})]
 
 

@@ -25,6 +25,8 @@ _REST_OF_THE_WEB_APP: Final = (
     "FoundOutput",
     "FolderOutput",
     "DraftOutput",
+    "KnowledgeFileOutput",
+    "KnowledgeTextOutput",
     "PromptOutput",
     "FilledPromptOutput",
     "ServersOutput",

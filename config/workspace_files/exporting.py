@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from chat.models import Bud
-from chat.services.bud_yaml import BudFile, bud_document
+from chat.services.bud_yaml import BudFile, bud_document, files_left_out
 from config.workspace_files.log import alert_files, schedule_files, stream_files, view_files
 from config.workspace_files.place import Place
 from config.workspace_files.servers import server_files
@@ -52,4 +52,5 @@ def write_workspace(place: Place) -> str:
     Raises:
         PermissionDenied: the actor does not own the workspace.
     """
-    return write_yaml(workspace_document(place))
+    document = write_yaml(workspace_document(place))
+    return files_left_out(_buds_of(place)) + document

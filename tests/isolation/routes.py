@@ -305,6 +305,10 @@ SAMPLES: dict[str, Sample] = {
     "api:buds-duplicate": Sample(ids=_pk("bud"), reads=False),
     "api:buds-export": Sample(ids=_pk("bud")),
     "api:buds-quality": Sample(ids=_pk("bud")),
+    "api:buds-knowledge": Sample(ids=_pk("bud")),
+    "api:knowledge-detail": Sample(ids=_pk("known")),
+    "api:knowledge-text": Sample(ids=_pk("known")),
+    "api:knowledge-content": Sample(ids=_pk("known"), gives_content=True),
     "api:buds-from-file": Sample(bodies=(_bud_yaml,), reads=False),
     "api:buds-test": Sample(bodies=(_draft,), reads=False),
     "api:conversations-artifacts": Sample(ids=_pk("conversation")),
@@ -693,6 +697,9 @@ SAMPLES: dict[str, Sample] = {
     ),
     "chat:bud_duplicate": Sample(ids=_in_workspace(bud_id="bud"), reads=False),
     "chat:bud_file": Sample(ids=_in_workspace(bud_id="bud"), writes_on_get=_SESSION),
+    "chat:knowledge": Sample(
+        ids=_in_workspace(file_id="known"), writes_on_get=_SESSION, gives_content=True
+    ),
     "chat:bud_quality": Sample(ids=_in_workspace(bud_id="bud"), writes_on_get=_SESSION),
     "chat:turn": Sample(ids=_in_workspace(turn_id="turn"), writes_on_get=_AUDIT),
     "chat:conversation": Sample(

@@ -47,6 +47,8 @@ from chat.models import (
     Draft,
     FileReading,
     Folder,
+    KnowledgeFile,
+    KnowledgePassage,
     Message,
     ModelProvider,
     ProviderModel,
@@ -197,6 +199,7 @@ def make_side(slug: str, text: str) -> Side:
         system_prompt=f"{text} prompt",
         provider=provider,
         mcp_config={"servers": [str(server.pk)]},
+        has_knowledge=True,
     )
     BudVersion.objects.create(
         workspace=workspace,
@@ -205,6 +208,27 @@ def make_side(slug: str, text: str) -> Side:
         values={"name": f"{text} earlier name"},
         made_by=f"{text} maker",
         note=f"{text} note",
+    )
+    known = KnowledgeFile.objects.create(
+        workspace=workspace,
+        bud=bud,
+        name=f"{text} handbook.md",
+        content_type="text/markdown",
+        size=1,
+        sha256="0" * 64,
+        path=store(workspace.pk, f"{text} knows".encode()).path,
+        characters=1,
+        lines=1,
+        outline=[[f"{text} chapter", 1]],
+        added_by=f"{text} editor",
+    )
+    KnowledgePassage.objects.create(
+        workspace=workspace,
+        file=known,
+        position=0,
+        first_line=1,
+        last_line=1,
+        text=f"{text} passage",
     )
     folder = Folder.objects.create(workspace=workspace, owner=member, name=f"{text} folder")
     conversation = Conversation.objects.create(
@@ -632,6 +656,7 @@ def make_side(slug: str, text: str) -> Side:
             "delivery": delivery,
             "bud": bud,
             "folder": folder,
+            "known": known,
             "draft": draft,
             "reminders": reminders,
             "reminder": reminder,

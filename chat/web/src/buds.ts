@@ -1,5 +1,6 @@
 /** Entry of the bud editor: counts and shows instructions, picks tools, and runs the test chat. */
 import "./site";
+import { startKnowledge } from "./bud-knowledge";
 import { type Config, type ServerRow, startPicker } from "./bud-tools";
 import { renderText } from "./markdown/render";
 import t from "./texts/buds";
@@ -180,4 +181,5 @@ if (form) {
   startModel();
   startSlug(!editor.dataset.bud);
   startTools(editor, touched);
+  startKnowledge(editor);
 }

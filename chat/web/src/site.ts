@@ -23,8 +23,8 @@ export function notify(text: string, tone: "ok" | "bad" = "bad"): void {
   setTimeout(() => box.remove(), 7000);
 }
 
-/** Ask before a form with data-confirm is sent. */
-function confirmThenSend(form: HTMLFormElement): void {
+/** Ask before something is done that cannot be taken back. */
+export function askFirst(question: string, label: string, run: () => void): void {
   const dialog = document.createElement("dialog");
   dialog.className = "sheet";
   const body = document.createElement("form");
@@ -32,7 +32,7 @@ function confirmThenSend(form: HTMLFormElement): void {
   body.className = "grid gap-4 p-5";
   const text = document.createElement("p");
   text.id = "confirm-text";
-  text.textContent = form.dataset.confirm ?? "";
+  text.textContent = question;
   dialog.setAttribute("aria-labelledby", text.id);
   const buttons = document.createElement("div");
   buttons.className = "flex justify-end gap-2";
@@ -44,16 +44,14 @@ function confirmThenSend(form: HTMLFormElement): void {
   const yes = document.createElement("button");
   yes.className = "btn btn-error";
   yes.value = "yes";
-  yes.textContent = form.dataset.confirmLabel ?? t.confirm;
+  yes.textContent = label;
   buttons.append(cancel, yes);
   body.append(text, buttons);
   dialog.append(body);
   document.body.append(dialog);
   dialog.addEventListener("close", () => {
     dialog.remove();
-    if (dialog.returnValue !== "yes") return;
-    form.dataset.confirmed = "1";
-    form.requestSubmit();
+    if (dialog.returnValue === "yes") run();
   });
   dialog.showModal();
 }
@@ -119,7 +117,10 @@ document.addEventListener("submit", (event) => {
   const form = event.target;
   if (!(form instanceof HTMLFormElement) || !form.dataset.confirm || form.dataset.confirmed) return;
   event.preventDefault();
-  confirmThenSend(form);
+  askFirst(form.dataset.confirm, form.dataset.confirmLabel ?? t.confirm, () => {
+    form.dataset.confirmed = "1";
+    form.requestSubmit();
+  });
 });
 
 /** Filters that apply themselves as soon as they are chosen. */

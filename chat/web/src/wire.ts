@@ -776,6 +776,45 @@ export interface InputRequest {
   answered_at: string | null;
 }
 
+/** A file that a bud knows. */
+export interface KnowledgeFile {
+  id: string;
+  bud_id: string;
+  name: string;
+  kind: ArtifactKind;
+  /** Found in the content itself. */
+  content_type: string;
+  size: number;
+  sha256: string;
+  characters: number;
+  lines: number;
+  /** Pages, sheets, slides, chapters or headings. */
+  parts: number;
+  /** The file holds more than could be read. */
+  is_cut: boolean;
+  added_by: string;
+  created_at: string;
+}
+
+export interface KnowledgePassage {
+  first_line: number;
+  last_line: number;
+  text: string;
+}
+
+/** Some passages of a file, as models read them. */
+export interface KnowledgeText {
+  file: KnowledgeFile;
+  /** Of what was asked for. */
+  first_line: number;
+  last_line: number;
+  passages: KnowledgePassage[];
+  /** A line to ask for what comes before; null: it begins here. */
+  before: number | null;
+  /** The same for what follows. */
+  after: number | null;
+}
+
 /** What one conversation changes of its bud's configuration. */
 export interface McpConfigOverrides {
   additional_servers: string[];

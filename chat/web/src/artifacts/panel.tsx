@@ -9,6 +9,7 @@ import { Menu, MenuButton, MenuLink } from "../ui/menu";
 import { clockTime } from "../ui/time";
 import type { Artifact, ArtifactVersion } from "../wire";
 import { Comparison } from "./compare";
+import { KnowledgeView } from "./knowledge";
 import {
   closePanel,
   downloadPath,
@@ -29,6 +30,7 @@ import { ICON_OF, isReadable, isRendered, kindWord, makerWord, sizeWord } from "
 
 export function FilesPanel() {
   const place = opened.value;
+  if (place?.knowledge) return <KnowledgeView wanted={place.knowledge} close={<CloseButton />} />;
   const file = place?.artifactId ? files.value.find((one) => one.id === place.artifactId) : undefined;
   return file ? <FileView key={file.id} file={file} wanted={place?.version ?? null} /> : <FileList />;
 }

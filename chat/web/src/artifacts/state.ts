@@ -5,7 +5,7 @@ import { chooseFiles } from "../chat/uploads";
 import { ApiProblem, problemOf } from "../net/api";
 import common from "../texts/common";
 import t from "../texts/files";
-import type { Artifact, ArtifactVersion } from "../wire";
+import type { Artifact, ArtifactVersion, KnowledgeFile, KnowledgeText } from "../wire";
 
 export interface Opened {
   conversationId: string;
@@ -13,8 +13,17 @@ export interface Opened {
   artifactId: string | null;
   /** Null: whichever is the newest. */
   version: number | null;
+  /** A file of the bud, instead of one of the conversation. */
+  knowledge?: KnowledgePlace;
   /** It opened by itself: the focus stays where it is. */
   isQuiet?: boolean;
+}
+
+/** A place in a file that the bud knows. */
+export interface KnowledgePlace {
+  id: string;
+  page: number | null;
+  line: number | null;
 }
 
 /** There is room for the files beside the conversation. */
@@ -33,6 +42,13 @@ export function openPanel(artifactId: string | null = null, version: number | nu
   if (!id) return;
   if (!isPanelOpen.value && document.activeElement instanceof HTMLElement) opener = document.activeElement;
   opened.value = { conversationId: id, artifactId, version };
+}
+
+/** Open a file of the bud at a place. */
+export function openKnowledge(knowledge: KnowledgePlace): void {
+  openPanel();
+  const id = place.value;
+  if (id) opened.value = { conversationId: id, artifactId: null, version: null, knowledge };
 }
 
 /** A conversation and the files that it was seen with. */
@@ -92,6 +108,17 @@ export async function versionsOf(id: string): Promise<ArtifactVersion[]> {
 /** The text of a document, as models read it. */
 export async function readingOf(id: string, version: number): Promise<string> {
   return (await request("GET", `artifacts/${id}/versions/${version}/text/`)).text();
+}
+
+/** The files that a bud knows. */
+export async function knowledgeOf(bud: string): Promise<KnowledgeFile[]> {
+  return (await (await request("GET", `buds/${bud}/knowledge/`)).json()) as KnowledgeFile[];
+}
+
+/** What stands at a place of such a file, as models read it. */
+export async function readKnowledge({ id, page, line }: KnowledgePlace): Promise<KnowledgeText> {
+  const where = page !== null ? `?page=${page}` : line !== null ? `?line=${line}` : "";
+  return (await (await request("GET", `knowledge/${id}/text/${where}`)).json()) as KnowledgeText;
 }
 
 const texts = new Map<string, Promise<string>>();

@@ -14,6 +14,7 @@ import type { Message, Turn } from "../wire";
 import { AnswerActions, ContinueButton, CopyAnswer, RatingForm } from "./answer-actions";
 import { AttachmentChips } from "./attachment-chips";
 import { BranchArrows, MessageEditor } from "./branches";
+import { citeBlock } from "./citations";
 import { LooseQuestions } from "./input-card";
 import { OlderMessages } from "./older";
 import { Reasoning } from "./reasoning";
@@ -95,7 +96,9 @@ function OutgoingMessage({ item }: { item: TimelineItem & { kind: "outgoing" } }
 const TextSegment = memo(({ message }: { message: Message }) => (
   <>
     {message.reasoning && <Reasoning message={message} />}
-    {message.text && <Markdown text={message.text} isStreaming={message.status === "streaming"} />}
+    {message.text && (
+      <Markdown text={message.text} isStreaming={message.status === "streaming"} onSettled={citeBlock} />
+    )}
   </>
 ));
 

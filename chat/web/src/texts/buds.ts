@@ -24,6 +24,29 @@ const buds = {
   everyStep: "In every step, not only in the first",
   startAgain: "Start again",
   testFailed: "The test could not be started. Try again.",
+  knowledgeFacts: (kind: string, size: string, parts: number, lines: number) =>
+    [
+      kind,
+      size,
+      parts > 1
+        ? plural(parts, { one: "# part", other: "# parts" })
+        : plural(lines, { one: "# line", other: "# lines" }),
+    ].join(" · "),
+  knowledgeCut: "only its beginning could be read",
+  knowledgeNone: "No files yet.",
+  knowledgeSending: (percent: number) => `Uploading, ${percent} %`,
+  knowledgeReading: "Reading the file",
+  knowledgeAdded: (name: string) => `${name} was added.`,
+  knowledgeRemoved: (name: string) => `${name} was removed.`,
+  knowledgeRemove: (name: string) => `Remove ${name}`,
+  knowledgeSure: (name: string) =>
+    `Remove “${name}”? The bud no longer finds it, and links to it in earlier answers stop working.`,
+  knowledgeTooLarge: (size: string) => `This file is too large. A file may have up to ${size}.`,
+  knowledgeFailed: "The file could not be added. Try again.",
+  remove: "Remove",
+  cancel: "Cancel",
+  download: (name: string) => `Download ${name}`,
+  dismiss: "Dismiss",
   testFaults: "The draft has faults:",
 };
 

@@ -83,6 +83,13 @@ const files = {
       ...(columns > 0 ? [plural(columns, { one: "# more column", other: "# more columns" })] : []),
     ])}.`,
 
+  // -- a file of the bud
+  openPlace: (name: string) => `Open ${name} at this place`,
+  aboutKnowledge: (kind: string, size: string, lines: number) =>
+    `${kind}, ${size}, ${plural(lines, { one: "# line", other: "# lines" })}. This is the text that the assistant reads.`,
+  earlier: "Show what comes before",
+  later: "Show what follows",
+
   // -- editing
   savedAs: (number: number) => `Saved as version ${number}.`,
   saveAs: (number: number) => `Save as version ${number}`,
