@@ -9,7 +9,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("chat", "0013_version_and_share_buds"),
+        ("chat", "0014_know_files"),
         ("workspaces", "0003_account_addresses"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
