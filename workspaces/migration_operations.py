@@ -14,11 +14,8 @@ from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
 
 
-class Together(Operation):
-    """Several operations whose models are made once, with all of them done.
-
-    Only for operations that may find the others' outcome there already, such as several new tables.
-    """
+class _Tables(Operation):
+    """New tables whose models are made once, all of them together."""
 
     def __init__(self, operations: Sequence[Operation]) -> None:
         self.operations = list(operations)
@@ -36,7 +33,7 @@ class Together(Operation):
         from_state: ProjectState,
         to_state: ProjectState,
     ) -> None:
-        """Do them in their order."""
+        """Make them in their order."""
         for operation in self.operations:
             operation.database_forwards(app_label, schema_editor, from_state, to_state)
 
@@ -47,7 +44,7 @@ class Together(Operation):
         from_state: ProjectState,
         to_state: ProjectState,
     ) -> None:
-        """Undo them, the last one first."""
+        """Drop them, the last one first."""
         for operation in reversed(self.operations):
             operation.database_backwards(app_label, schema_editor, from_state, to_state)
 
@@ -61,7 +58,7 @@ def tables_together(operations: Sequence[Operation]) -> list[Operation]:
     made: list[Operation] = []
     for is_table, run in groupby(operations, lambda one: isinstance(one, migrations.CreateModel)):
         group = list(run)
-        made += [Together(group)] if is_table else group
+        made += [_Tables(group)] if is_table else group
     return made
 
 

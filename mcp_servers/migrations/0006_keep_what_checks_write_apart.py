@@ -6,7 +6,6 @@ import django.db.models.deletion
 import django.db.models.manager
 from django.db import migrations, models
 
-from workspaces.migration_operations import Together
 from workspaces.sql_files import run_sql_file
 
 SQL = Path(__file__).parent / "sql"
@@ -100,7 +99,7 @@ class Migration(migrations.Migration):
         ),
         migrations.RunSQL(COPY, COPY_BACK),
         migrations.RemoveIndex(model_name="mcpserver", name="mcp_server_due_for_check"),
-        Together([migrations.RemoveField("mcpserver", name) for name in MOVED]),
+        *(migrations.RemoveField("mcpserver", name) for name in MOVED),
         migrations.AddIndex(
             model_name="serverstate",
             index=models.Index(fields=["next_check_at"], name="mcp_server_due_for_check"),
