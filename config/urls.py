@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 from django.utils.module_loading import autodiscover_modules
 
-from config import errors, health, metrics
+from config import errors, health, installing, metrics
 from workspaces.accounts import AddressView
 
 autodiscover_modules("admin", "pages.admin", register_to=admin.site)
@@ -15,6 +15,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("metrics", metrics.show, name="metrics"),
+    path("manifest.webmanifest", installing.manifest, name="manifest"),
+    path("worker.js", installing.worker, name="worker"),
+    path("offline/", installing.offline, name="offline"),
     path("admin/", admin.site.urls),
     path("accounts/email/", AddressView.as_view(), name="account_email"),  # before allauth's own
     path("accounts/", include("allauth.urls")),

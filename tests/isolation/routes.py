@@ -162,6 +162,9 @@ _public = Sample(is_public=True, writes_on_get=_SESSION)
 SAMPLES: dict[str, Sample] = {
     "healthz": _public,
     "readyz": _public,
+    "manifest": _public,
+    "worker": _public,
+    "offline": _public,
     "metrics": Sample(reads=False),
     "account_login": _public,
     "account_signup": _public,

@@ -8,6 +8,7 @@ import { chooser } from "./chat/choice";
 import { ChooserDialog } from "./chat/chooser";
 import { followDrafts } from "./chat/draft";
 import { Home } from "./home/home";
+import { startWorker } from "./installing";
 import { HelpDialog, installShortcuts, isHelpOpen, isSearchOpen } from "./shortcuts";
 import { ConversationDialogs } from "./sidebar/row";
 import { Sidebar } from "./sidebar/sidebar";
@@ -82,6 +83,7 @@ if (root) {
   askBeforeLeaving();
   followDrafts();
   render(<App />, root);
+  startWorker();
   watchWaiting();
   startApp();
 }

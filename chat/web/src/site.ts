@@ -1,5 +1,6 @@
 /** Entry of every page that Django draws: theme, menus, confirmations, copy buttons, notices of failed requests. */
 import "./styles/app.css";
+import { startWorker } from "./installing";
 import { onSignedIn, startSignIn } from "./sign-in";
 import common from "./texts/common";
 import t from "./texts/pages";
@@ -170,6 +171,7 @@ onSignedIn(({ name, ok }) => {
   if (ok && document.querySelector("[data-reloads-on-sign-in]")) location.reload();
 });
 startSignIn();
+startWorker();
 
 showTheme();
 localTimes();

@@ -1,0 +1,35 @@
+"""Trellis as an app of its own, and without a connection."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page, expect
+
+from tests.e2e.people import MEMBER, enter
+
+
+def test_trellis_can_be_installed_and_says_that_it_cannot_be_reached(page: Page) -> None:
+    """REL-552, SEC-396: with its signs; a page of ours in place of the browser's, and nothing of anybody's data kept."""
+    enter(page, MEMBER)
+    manifest = page.evaluate(
+        "async () => (await fetch(document.querySelector('link[rel=manifest]').href)).json()"
+    )
+    assert (manifest["start_url"], manifest["display"]) == ("/", "standalone")
+    for icon in manifest["icons"]:
+        answer = page.request.get(icon["src"])
+        assert answer.ok
+        assert answer.headers["content-type"] == "image/png"
+    page.evaluate("navigator.serviceWorker.ready.then(() => undefined)")
+    where = page.url
+    page.context.set_offline(True)
+    page.goto("/w/demo/reminders/")
+    expect(page.get_by_role("heading", name="Trellis cannot be reached")).to_be_visible()
+    kept = page.evaluate(
+        "async () => (await Promise.all((await caches.keys()).map(async (name) =>"
+        " (await (await caches.open(name)).keys()).map((one) => new URL(one.url).pathname)))).flat()"
+    )
+    assert sorted(kept) == ["/offline/", "/static/web/favicon.svg", "/static/web/plain.css"]
+    page.context.set_offline(False)
+    page.get_by_role("link", name="Try again").click()
+    expect(page.get_by_role("heading", name="Reminders")).to_be_visible()
+    page.goto(where)
+    expect(page.get_by_role("textbox", name="Message")).to_be_visible()
