@@ -53,7 +53,8 @@ def manifest(request: HttpRequest) -> JsonResponse:
 @require_safe
 def worker(request: HttpRequest) -> HttpResponse:
     """The service worker; it stands at the root because it serves all addresses below its own."""
-    kept = [reverse("offline"), static("web/plain.css"), static("web/favicon.svg")]
+    files = ("plain.css", "favicon.svg", "offline.js")
+    kept = [reverse("offline"), *(static(f"web/{name}") for name in files)]
     answer = render(request, "config/worker.js", {"kept": kept}, content_type="text/javascript")
     answer["Cache-Control"] = "no-cache"
     return answer
