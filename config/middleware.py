@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import structlog
 from csp.middleware import CSPMiddleware, PolicyParts
 from django.conf import settings
 from django.middleware.gzip import GZipMiddleware
@@ -15,6 +16,7 @@ from uuid_utils.compat import uuid7
 from config import errors
 from workspaces.database import give_back_connections
 from workspaces.errors import DomainError
+from workspaces.middleware import client_address
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -85,6 +87,11 @@ class RequestLogMiddleware(RequestMiddleware):
         """Give the request its id, which the workspace's middleware, the log and the answer share."""
         request.META["HTTP_X_REQUEST_ID"] = str(uuid7())
         super().prepare(request)
+
+    @classmethod
+    def bind_ip(cls, request: HttpRequest) -> None:
+        """The address that `config.edge` has found; headers that a caller can invent are not looked at."""
+        structlog.contextvars.bind_contextvars(ip=client_address(request))
 
     @staticmethod
     def format_request(request: HttpRequest) -> str:

@@ -7,9 +7,9 @@ import secrets
 from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
-from uuid import UUID
 
 from django.db import transaction
+from django.db.models import OuterRef, Subquery
 from django.utils import timezone
 
 from workspaces.actors import Actor
@@ -99,7 +99,8 @@ class LiveToken(NamedTuple):
     """A token that may be used now, and what its person is in its workspace today."""
 
     token: ApiToken
-    membership: Membership
+    role: str
+    is_auditor: bool
 
 
 def authenticate(plain: str) -> LiveToken | None:
@@ -107,31 +108,31 @@ def authenticate(plain: str) -> LiveToken | None:
     if not plain.startswith(PREFIX):
         return None
     now = timezone.now()
-    token = _OF_HASH.first(hash_token(plain))
+    token: Any = _OF_HASH.first(hash_token(plain))
     if token is None or token.expires_at <= now:
         return None
     # Only now: what strangers send must not decide what is masked.
     remember_secret(plain, workspace_id=token.workspace_id)
-    membership = _MEMBERSHIP.first(token.workspace_id, token.user_id)
-    if membership is None:
+    if token.member_role is None:
         return None
     if token.last_used_at is None or now - token.last_used_at > _TOUCH_EVERY:
         ApiToken.objects.for_workspace(token.workspace).filter(pk=token.pk).update(last_used_at=now)
-    return LiveToken(token, membership)
+    return LiveToken(token, token.member_role, bool(token.member_is_auditor))
 
 
 def _of_hash(token_hash: str) -> Any:
     rows = ApiToken.objects.across_workspaces().select_related("user", "workspace")
-    return rows.filter(
-        token_hash=token_hash, user__is_active=True, workspace__is_active=True
-    ).order_by()
+    membership = Membership.objects.across_workspaces().filter(
+        workspace_id=OuterRef("workspace_id"), user_id=OuterRef("user_id")
+    )
+    return (
+        rows.filter(token_hash=token_hash, user__is_active=True, workspace__is_active=True)
+        .annotate(
+            member_role=Subquery(membership.values("role")),
+            member_is_auditor=Subquery(membership.values("is_auditor")),
+        )
+        .order_by()
+    )
 
 
 _OF_HASH = PreparedRows[ApiToken](_of_hash, str)
-_MEMBERSHIP = PreparedRows[Membership](
-    lambda workspace_id, user_id: (
-        Membership.objects.for_workspace(workspace_id).filter(user_id=user_id).order_by()
-    ),
-    UUID,
-    UUID,
-)

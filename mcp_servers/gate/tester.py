@@ -12,20 +12,37 @@ from uuid_utils.compat import uuid7
 
 from audit.actions import RefusedBy
 from mcp_servers.client.canonical import JsonValue
+from mcp_servers.client.connections.runtime import run_sync
 from mcp_servers.client.values import Effect, ToolCallOutcome, ToolCallRequest
 from mcp_servers.gate import call_tool
 from mcp_servers.gate.admission import ToolCall
+from mcp_servers.gate.resolving import resolve_tool
 from mcp_servers.registry.consent import policy
 from mcp_servers.registry.consent.approvals import grant_approval
-from mcp_servers.registry.rights import require_to_manage
-from workspaces.database import wait_for
+from mcp_servers.registry.rights import may_dismiss, require_to_manage
 from workspaces.errors import PermissionDenied
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from mcp_servers.models import McpTool
     from workspaces.actors import Actor
 
 _CONFIRMED_FOR: Final = timedelta(minutes=1)
+
+
+def find_tool(workspace_id: UUID, tool_id: UUID, actor: Actor) -> McpTool | None:
+    """The tool, for reading only, of an actor who was let into the workspace by this request.
+
+    None: there is none, or this person does not manage its server, and whether they see it has to be looked up.
+    """
+    resolved = resolve_tool(workspace_id, tool_id)
+    if resolved is None:
+        return None
+    owner_id = resolved.tool.server.owner_id
+    if owner_id is None:
+        return resolved.tool if may_dismiss(actor, workspace_id) else None
+    return resolved.tool if owner_id == actor.user_id else None
 
 
 def try_tool(
@@ -62,4 +79,5 @@ def try_tool(
             expires_at=timezone.now() + _CONFIRMED_FOR,
         )
         request = replace(request, approval_id=approval.pk)
-    return wait_for(call_tool, request)
+    # Where the connections live: from there to the server is no further crossing.
+    return run_sync(call_tool(request))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 import structlog
 from django.core.cache import cache
-from django.test import Client
+from django.test import Client, RequestFactory
 from pytest_django.fixtures import Settings
 
 from audit.models import AuditEntry
+from config.middleware import RequestLogMiddleware
 from tests.factories import PASSWORD, Tenant
 
 pytestmark = pytest.mark.django_db
@@ -26,6 +27,18 @@ def test_the_request_id_is_ours_and_the_same_everywhere(tenant: Tenant) -> None:
     entry = AuditEntry.objects.for_workspace(tenant.workspace).latest("id")
     assert entry.action == "auth.signed_in"
     assert answer["X-Request-ID"] == entry.request_id != "forged"
+
+
+@pytest.mark.parametrize(
+    "header", ["X-Forwarded-For", "X-Real-IP", "CF-Connecting-IP", "True-Client-IP"]
+)
+def test_the_address_in_the_log_is_that_of_the_edge(header: str) -> None:
+    """SEC-372: a header that a caller invents does not change it."""
+    request = RequestFactory().get("/", headers={header: "8.8.8.8"}, REMOTE_ADDR="192.0.2.1")
+    with structlog.contextvars.bound_contextvars():
+        RequestLogMiddleware.bind_ip(request)
+        assert structlog.contextvars.get_contextvars()["ip"] == "192.0.2.1"
+    structlog.contextvars.unbind_contextvars("ip")
 
 
 def test_pages_are_not_kept_by_caches(tenant: Tenant) -> None:

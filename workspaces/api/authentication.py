@@ -58,10 +58,10 @@ class ApiTokenAuthentication(BaseAuthentication):
         )
         if live is None:
             raise AuthenticationFailed("This token is not valid, or no longer.")
-        token, membership = live
+        token = live.token
         http_request = cast("WorkspaceRequest", request._request)
         http_request.user = token.user
-        role = MemberRole(membership.role, membership.is_auditor)
+        role = MemberRole(live.role, live.is_auditor)
         bind_workspace(http_request, token.workspace, token=token, known=role)
         return token.user, token
 

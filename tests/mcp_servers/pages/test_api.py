@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from audit.models import AuditEntry
+from mcp_servers.client.values import Outcome, TextPart, ToolCallOutcome
 from mcp_servers.models import McpServer, McpTool
+from mcp_servers.pages.api.tools import OutcomeOutput, told
 from tests.factories import Tenant, make_tenant
 from tests.fakes.mcp_server import CountingServer
 from tests.mcp_servers.factories import tool_of, zoo_program
+from workspaces.tokens import issue_token
 
 
 class Api:
@@ -264,3 +271,45 @@ def test_accepting_names_the_definition_that_was_seen(api: Api, trusted: McpServ
     assert api("POST", f"tools/{echo.pk}/accept/", {"definition_hash": "4" * 64})[0] == 409
     status, tool = api("POST", f"tools/{echo.pk}/accept/", {"definition_hash": "3" * 64})
     assert (status, tool["is_quarantined"]) == (200, False)
+
+
+def test_a_programs_call_asks_the_database_little(
+    tenant: Tenant, trusted: McpServer, counting: CountingServer
+) -> None:
+    """REL-472: the token with its member at once, and the tool; then the gate's own read and entries."""
+    _, token = issue_token(
+        workspace=tenant.workspace,
+        user=tenant.admin,
+        name="program",
+        scopes=["servers:write"],
+        expires_at=timezone.now() + timedelta(days=1),
+        actor=tenant.actor(),
+    )
+    client = Client(headers={"Authorization": f"Bearer {token}"})
+    address = f"/api/tools/{tool_of(trusted, 'echo').pk}/test/"
+
+    def call() -> None:
+        body = {"arguments": {"text": "hi"}}
+        assert client.post(address, body, content_type="application/json").status_code == 200
+
+    call()
+    with CaptureQueriesContext(connection) as captured:
+        call()
+    reads = [one["sql"] for one in captured if one["sql"].startswith("SELECT")]
+    tables = [sql.split(' FROM "')[-1].split('"')[0] for sql in reads if "JOIN" in sql]
+    assert sum("workspaces_apitoken" in sql for sql in reads) == 1
+    assert tables.count("mcp_servers_mcptool") <= 2
+    assert tables.count("workspaces_membership") == 0
+
+
+def test_an_answer_is_what_the_schema_says() -> None:
+    """REL-472: an outcome is written without the serializer that describes it, and is the same."""
+    outcome = ToolCallOutcome(
+        outcome=Outcome.TOOL_ERROR,
+        content=(TextPart(text="x"),),
+        structured={"a": [1, None]},
+        message="No.",
+        duration_ms=7,
+        truncated=True,
+    )
+    assert told(outcome) == OutcomeOutput(outcome).data
