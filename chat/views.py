@@ -66,6 +66,7 @@ class BootUrls(TypedDict):
     buds: str
     tokens: str
     reminders: str
+    settings: str
     email: str
     password: str
     activity: str
@@ -169,6 +170,7 @@ def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> Boot:
             "buds": reverse("chat:buds", kwargs=slug),
             "tokens": reverse("workspaces:tokens"),
             "reminders": reverse("chat:reminders", kwargs=slug),
+            "settings": reverse("workspaces:profile"),
             "email": reverse("account_email"),
             "password": reverse("account_change_password"),
             "activity": reverse("audit:activity", kwargs=slug),

@@ -63,6 +63,17 @@ class JoinLinkForm(forms.Form):
     )
 
 
+class ProfileForm(forms.Form):
+    """What others call the person."""
+
+    name = forms.CharField(
+        max_length=150,
+        required=False,
+        label=_("Your name"),
+        help_text=_("Others see it beside your address."),
+    )
+
+
 class SetupForm(forms.Form):
     """Who owns the installation, and what the first workspace is called."""
 

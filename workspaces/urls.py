@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from workspaces import member_pages, people, request_pages, views
+from workspaces import member_pages, people, request_pages, settings_pages, views
 
 app_name = "workspaces"
 urlpatterns = [
@@ -15,6 +15,8 @@ urlpatterns = [
     path("invitations/<str:token>/", views.open_invitation, name="invitation"),
     path("join/", views.join, name="join"),
     path("join/<str:token>/", views.open_join_link, name="join_link"),
+    path("account/", settings_pages.profile, name="profile"),
+    path("account/sessions/", settings_pages.sessions, name="sessions"),
     path("account/tokens/", views.tokens, name="tokens"),
     path("account/tokens/<uuid:token_id>/revoke/", views.revoke, name="revoke_token"),
     path("w/<slug:workspace_slug>/people/link/", people.make_link, name="make_join_link"),

@@ -10,7 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from tests.e2e.conftest import RunningTrellis, screenshot
+from tests.e2e.conftest import NewContext, RunningTrellis, screenshot
 from tests.e2e.people import ADMIN, MEMBER, enter
 from tests.fakes.mcp_server import CountingServer
 
@@ -42,11 +42,34 @@ def test_the_admin_shows_the_workspaces_rooms_and_no_others(page: Page) -> None:
     expect(page.get_by_role("heading", name=re.compile("users to", re.I))).to_have_count(0)
 
 
-def test_a_member_does_not_enter_the_admin(page: Page) -> None:
-    """SEC-01: the admin is for admins."""
+def test_a_member_asks_is_shut_out_and_comes_back(page: Page, new_context: NewContext) -> None:
+    """SEC-01, REL-520, REL-525: the admin is for admins; a request is answered; a suspension is told on its page."""
     enter(page, MEMBER)
     page.goto("/admin/")
     expect(page.get_by_role("link", name="Memberships")).to_have_count(0)
+    page.goto("/w/demo/requests/?kind=tool&name=Weather")
+    page.get_by_label("What you need it for").fill("Trips to customers")
+    page.get_by_role("button", name="Send the request").click()
+    admin = new_context().new_page()
+    enter(admin, ADMIN)
+    admin.goto("/w/demo/requests/")
+    admin.get_by_label("Note").first.fill("Use it with care")
+    admin.get_by_role("button", name="Grant Weather").click()
+    page.goto("/w/demo/requests/")
+    expect(page.get_by_text("Use it with care")).to_be_visible()
+    page.goto("/w/demo/")
+    expect(page.get_by_role("textbox", name="Message")).to_be_visible()
+    admin.goto("/w/demo/people/?q=member@")
+    admin.get_by_role("link", name="Max Member").click()
+    admin.get_by_label("Reason to suspend them").fill("Lost laptop")
+    admin.get_by_role("button", name="Suspend", exact=True).click()
+    expect(page.get_by_text("You can no longer enter this workspace.")).to_be_visible()
+    page.reload()
+    expect(page.get_by_text("Lost laptop")).to_be_visible()
+    admin.get_by_role("button", name="Let them in again").click()
+    expect(admin.get_by_text("may enter again")).to_be_visible()
+    page.goto("/w/demo/")
+    expect(page.get_by_role("textbox", name="Message")).to_be_visible()
 
 
 def test_an_http_server_with_a_secret_header_is_added_tested_and_used(

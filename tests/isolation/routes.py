@@ -396,6 +396,8 @@ SAMPLES: dict[str, Sample] = {
     "workspaces:invitation": Sample(
         ids=lambda _: {"token": "unknown"}, is_public=True, writes_on_get=_SESSION
     ),
+    "workspaces:profile": Sample(bodies=(_body(name="=Ada"),)),
+    "workspaces:sessions": Sample(bodies=(_body(session="browser_session"),)),
     "workspaces:tokens": Sample(
         bodies=(lambda _: {"name": "x", "scopes": ["chat"], "expires_in": "30"},)
     ),

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
 from audit.models import AuditEntry
 from tests.factories import Tenant, TwoTenants
@@ -95,6 +96,45 @@ def test_sessions_are_those_of_the_workspace(two_workspaces: TwoTenants) -> None
     with pytest.raises(PermissionDenied):
         end_sessions(membership=of(a, "admin"), actor=a.actor("member"))
     assert end_sessions(membership=of(a, "member"), actor=a.actor("member")) == 1
+
+
+def test_people_see_and_end_their_own_sessions(tenant: Tenant) -> None:
+    """REL-530: one of them or all others, and never the one that they use."""
+    here, there = enter(tenant, "member"), enter(tenant, "member", "curl/8")
+    mark = [
+        (name, is_this) for _, name, is_this in here.get("/account/sessions/").context["sessions"]
+    ]
+    assert mark == [("Unknown device", False), ("Firefox on Linux", True)]
+    rows = WorkspaceSession.objects.for_workspace(tenant.workspace)
+    own = rows.get(user_agent=FIREFOX)
+    others = enter(tenant, "admin")
+    foreign = rows.get(user=tenant.admin)
+    for kept in (own, foreign):
+        here.post("/account/sessions/", {"session": str(kept.pk)})
+    assert rows.count() == 3
+    here.post("/account/sessions/")
+    assert there.get(f"/w/{tenant.workspace.slug}/").status_code == 302
+    for client in (here, others):
+        assert client.get(f"/w/{tenant.workspace.slug}/").status_code == 200
+    assert here.post("/account/sessions/", {"session": "nonsense"}).status_code == 404
+
+
+def test_settings_have_a_page_for_each_section(tenant: Tenant) -> None:
+    """REL-530: each with an address of its own, and all of them on each."""
+    client = tenant.client("member")
+    slug = tenant.workspace.slug
+    sections = [
+        *("/account/", "/accounts/email/", "/accounts/password/change/", "/account/sessions/"),
+        *("/account/tokens/", f"/w/{slug}/connections/", f"/w/{slug}/activity/"),
+        reverse("chat:reminders", args=[slug]),
+    ]
+    for path in sections:
+        page = client.get(path).content.decode()
+        assert all(f'href="{other}"' in page for other in sections), path
+    client.post("/account/", {"name": " Ada "})
+    tenant.member.refresh_from_db()
+    assert tenant.member.name == "Ada"
+    assert client.post("/account/", {"name": "x" * 151}).status_code == 422
 
 
 def test_a_session_is_noted_once_in_ten_minutes(tenant: Tenant) -> None:

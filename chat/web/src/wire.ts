@@ -559,6 +559,7 @@ export interface BootUrls {
   buds: string;
   tokens: string;
   reminders: string;
+  settings: string;
   email: string;
   password: string;
   activity: string;

@@ -117,6 +117,9 @@ export function UserMenu() {
           </MenuLink>
         )}
         <div class="menu-line" />
+        <MenuLink icon="user" href={urls.settings}>
+          {t.settings}
+        </MenuLink>
         <MenuLink icon="user" href={urls.email}>
           {t.email}
         </MenuLink>

@@ -84,6 +84,7 @@ const shell = {
   activity: "My activity",
   email: "E-mail address",
   password: "Change password",
+  settings: "Settings",
   tokens: "API tokens",
   reminders: "Reminders",
   signOut: "Sign out",
