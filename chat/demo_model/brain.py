@@ -195,9 +195,15 @@ def _thought(question: str, ranked: Sequence[Mapping[str, Any]]) -> str:
 
 def _last_question(messages: Sequence[Mapping[str, Any]]) -> str:
     for message in reversed(messages):
-        if message.get("role") == "user":
+        if _is_question(message):
             return _text_of(message.get("content"))
     return ""
+
+
+def _is_question(message: Mapping[str, Any]) -> bool:
+    """Whether a person says it. Pictures of results come in a message of their own."""
+    said = _text_of(message.get("content"))
+    return message.get("role") == "user" and not said.startswith("[A picture that the tool")
 
 
 def _parted(question: str) -> tuple[str, list[tuple[str, str]]]:
@@ -221,7 +227,7 @@ def _results_since_question(messages: Sequence[Mapping[str, Any]]) -> list[tuple
     names: dict[str, str] = {}
     results: list[tuple[str, str]] = []
     for message in messages:
-        if message.get("role") == "user":
+        if _is_question(message):
             results.clear()
         for call in message.get("tool_calls") or []:
             names[call["id"]] = call["function"]["name"]

@@ -25,6 +25,19 @@ _AROUND_CALL = 12
 LEAST_FACTOR, _MOST_FACTOR = 0.75, 3.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastPicture:
+    """A picture that was attached to a question, or that a tool returned."""
+
+    name: str
+    path: str = ""
+    """Name within the artifact storage, or of the result; empty: it is only named, since it is old or gone."""
+    tokens: int = 0
+    """About how many a model reads it as."""
+    url: str = ""
+    """The picture itself as a data URL; empty: it is in the storage."""
+
+
 @dataclass(frozen=True, slots=True)
 class PastCall:
     """A tool call and what came of it."""
@@ -33,6 +46,7 @@ class PastCall:
     name: str
     arguments: str
     result: str
+    pictures: tuple[PastPicture, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +59,6 @@ class PastStep:
     """In which the model wrote the calls down, if it could only write."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PastPicture:
-    """A picture that was attached to a question."""
-
-    name: str
-    path: str = ""
-    """Name within the artifact storage; empty: it is only named, since it is old or gone."""
-    tokens: int = 0
-    """About how many a model reads it as."""
-
-
 @dataclass(frozen=True, slots=True)
 class PastTurn:
     """A question and all that has answered it so far."""
@@ -63,6 +66,11 @@ class PastTurn:
     question: str
     steps: tuple[PastStep, ...] = ()
     pictures: tuple[PastPicture, ...] = ()
+
+    @property
+    def returned(self) -> list[PastPicture]:
+        """The pictures that its tools have returned."""
+        return [one for step in self.steps for call in step.calls for one in call.pictures]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,12 +229,22 @@ def _shortened(turn: PastTurn, limit: int) -> PastTurn:
             replace(
                 step,
                 calls=tuple(
-                    replace(call, result=shorten(call.result, limit)) for call in step.calls
+                    replace(
+                        call,
+                        result=shorten(call.result, limit),
+                        pictures=call.pictures if limit > _SHORTER[-1] else _named(call.pictures),
+                    )
+                    for call in step.calls
                 ),
             )
             for step in turn.steps
         ),
     )
+
+
+def _named(pictures: tuple[PastPicture, ...]) -> tuple[PastPicture, ...]:
+    """The same, only named."""
+    return tuple(PastPicture(name=picture.name) for picture in pictures)
 
 
 def _count_changed(turn: PastTurn, other: PastTurn) -> int:
@@ -248,6 +266,7 @@ def _size(turn: PastTurn) -> int:
         size += max(0, sum(map(estimate, step.blocks)) - sum(map(_asked_size, step.calls)))
         for call in step.calls:
             size += _AROUND_CALL + _asked_size(call) + estimate(call.result)
+            size += sum(picture.tokens for picture in call.pictures)
     return size
 
 

@@ -24,6 +24,7 @@ from chat.engine.context_window import (
 )
 from chat.engine.past import messages_up_to, newest_messages, parts_up_to, with_belongings
 from chat.engine.proposals import read_earlier, with_calls
+from chat.engine.result_pictures import pictures_of_calls
 from chat.engine.trust import Source, find_source
 from chat.engine.wishes import GO_ON, with_wish
 from chat.file_kinds import Kind
@@ -191,6 +192,8 @@ def _told(
 ) -> _Told:
     """The rows as a conversation of questions and answers."""
     calls, attached = _by_message(past.calls), _by_message(past.attachments)
+    on_path = [call for message in past.path for call in calls.get(message.pk, ())]
+    returned = pictures_of_calls(turn.workspace_id, on_path)
     newest = next((row.pk for row in reversed(past.path) if row.role == MessageRole.USER), None)
     questions: list[PastTurn] = []
     steps: list[list[PastStep]] = []
@@ -210,7 +213,7 @@ def _told(
             factor = _factor_of(message) or factor
             if not steps:  # of a question that was not read
                 continue
-            said = _step(message, calls.get(message.pk, ()))
+            said = _step(message, calls.get(message.pk, ()), returned)
             if before is not None and before.json_meta.get("goes_on") and steps[-1] and said:
                 start = steps[-1].pop()
                 said[0] = replace(said[0], text=start.text + said[0].text)
@@ -329,7 +332,11 @@ def _is_usable(message: Message, turn: Turn) -> bool:
     return message.status == MessageStatus.COMPLETE
 
 
-def _step(message: Message, rows: Iterable[ToolCall]) -> list[PastStep]:
+def _step(
+    message: Message,
+    rows: Iterable[ToolCall],
+    pictures: Mapping[UUID, tuple[PastPicture, ...]],
+) -> list[PastStep]:
     asked: list[Mapping[str, Any]] = message.json_meta.get("tool_calls") or []
     results = {row.provider_call_id: row for row in rows}
     # An id that nobody answered would make the provider refuse the whole conversation.
@@ -339,6 +346,7 @@ def _step(message: Message, rows: Iterable[ToolCall]) -> list[PastStep]:
             name=call["function"]["name"],
             arguments=call["function"]["arguments"],
             result=shorten(results[call["id"]].model_text or "(no result)", MOST_CHARACTERS),
+            pictures=pictures.get(results[call["id"]].pk, ()),
         )
         for call in asked
         if call["id"] in results

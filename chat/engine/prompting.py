@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from chat.engine.context_window import PastStep, PastTurn
+from chat.engine.context_window import PastCall, PastPicture, PastStep, PastTurn
 from chat.engine.history import quoted
 from chat.offered_tools import ServerInstructions
 
@@ -77,6 +77,11 @@ def native_messages(
                 {"role": "tool", "tool_call_id": call.id, "content": call.result}
                 for call in step.calls
             ]
+            # Results are text alone on this wire, so pictures follow them.
+            if told := _returned(step, pictures):
+                parts = _parts_of(step.calls, pictures)
+                text = {"type": "text", "text": told}
+                messages.append({"role": "user", "content": [text, *parts] if parts else told})
     return messages
 
 
@@ -105,7 +110,10 @@ def fenced_messages(
         for step in turn.steps:
             say("assistant", _fenced_text(step))
             if step.calls:
-                say("user", _fenced_results(step))
+                told = _returned(step, pictures)
+                say("user", "\n\n".join(part for part in (_fenced_results(step), told) if part))
+                parts = _parts_of(step.calls, pictures)
+                shown.setdefault(len(messages) - 1, []).extend(parts)
     for place, parts in shown.items():
         if parts:
             text = {"type": "text", "text": messages[place]["content"]}
@@ -130,10 +138,28 @@ def _question(turn: PastTurn, pictures: Mapping[str, str]) -> str:
     return "\n\n".join(part for part in (turn.question, *named) if part)
 
 
+def _returned(step: PastStep, pictures: Mapping[str, str]) -> str:
+    """Each picture that a step's tools returned, named as theirs; empty: they returned none."""
+    about = {True: _ABOUT_SHOWN, False: _ABOUT_HIDDEN}
+    return "\n".join(
+        f"[A picture that the tool “{one.name}” returned. {about[one.path in pictures]}]"
+        for call in step.calls
+        for one in call.pictures
+    )
+
+
+def _parts_of(calls: Iterable[PastCall], pictures: Mapping[str, str]) -> list[dict[str, Any]]:
+    return _shown([one for call in calls for one in call.pictures], pictures)
+
+
 def _picture_parts(turn: PastTurn, pictures: Mapping[str, str]) -> list[dict[str, Any]]:
+    return _shown(turn.pictures, pictures)
+
+
+def _shown(of: Iterable[PastPicture], pictures: Mapping[str, str]) -> list[dict[str, Any]]:
     return [
         {"type": "image_url", "image_url": {"url": pictures[picture.path]}}
-        for picture in turn.pictures
+        for picture in of
         if picture.path in pictures
     ]
 

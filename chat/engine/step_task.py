@@ -60,8 +60,9 @@ class StepTask:
 
     @property
     def picture_notice(self) -> str:
-        """That the model did not see the pictures of the question; empty: it did, or there are none."""
-        asked = self.fitted.turns[-1].pictures if self.fitted.turns else ()
+        """That the model did not see the pictures of the question or its tools; empty: it did, or there are none."""
+        turn = self.fitted.turns[-1] if self.fitted.turns else None
+        asked = [*turn.pictures, *turn.returned] if turn else []
         if self.facts.sees_pictures is not False or not asked:
             return ""
         what = "the picture was" if len(asked) == 1 else "the pictures were"
@@ -182,7 +183,11 @@ def without_pictures(task: StepTask) -> StepTask:
 
 def _pictures_of(fitted: Fitted) -> dict[str, str]:
     found = {}
-    for picture in (one for turn in fitted.turns for one in turn.pictures if one.path):
+    pictures = [one for turn in fitted.turns for one in (*turn.pictures, *turn.returned)]
+    for picture in (one for one in pictures if one.path):
+        if picture.url:
+            found[picture.path] = picture.url
+            continue
         # One that has gone is named in the text, and that is all.
         with suppress(ContentMissing):
             data = base64.b64encode(storage.read(picture.path)).decode()

@@ -94,7 +94,7 @@ def told(chat: Chat) -> list[str]:
 def test_only_a_bud_that_makes_files_is_offered_the_tools(chat: Chat) -> None:
     """SEC-65: the names of built-in tools and of servers' tools cannot meet, and each is offered as what it is."""
     assert not any(tool.builtin for tool in resolve_toolset(chat.bud, chat.conversation).tools)
-    chat.bud.makes_artifacts = True
+    chat.bud.makes_artifacts = chat.bud.has_knowledge = True
     offered = resolve_toolset(chat.bud, chat.conversation)
     names = {tool.function_name for tool in offered.tools if tool.builtin}
     assert names == {spec.name.value for spec in SPECS}

@@ -9,6 +9,7 @@ import threading
 from typing import Any
 
 import pytest
+from mcp.types import ImageContent, ToolAnnotations
 from PIL import Image
 from uuid_utils.compat import uuid7
 
@@ -23,8 +24,11 @@ from chat.services.conversations import erase_conversation
 from chat.services.exports import ExportFormat, export_conversation
 from chat.services.turns import Sent, send_message, send_or_queue
 from chat.values import ArtifactOrigin, WhenBusy
+from mcp_servers.models import McpTool
+from mcp_servers.registry.services import accept_definition
 from tests import documents
 from tests.chat.conftest import Chat
+from tests.mcp_servers.factories import looked_at
 from workspaces.errors import InvalidInput, NotFound
 
 
@@ -303,3 +307,65 @@ def test_a_file_that_goes_while_it_is_read_is_told_as_deleted(chat: Chat) -> Non
     Artifact.objects.for_workspace(chat.tenant.workspace).filter(pk=file.pk).delete()
     with pytest.raises(NotFound, match="deleted"):
         readings._keep(version, Extracted(text="Monday"))
+
+
+def returns_picture(chat: Chat, content: bytes) -> None:
+    """A tool of the chat's server that answers with a picture."""
+    data = base64.b64encode(content).decode()
+
+    def draw() -> ImageContent:
+        return ImageContent(type="image", data=data, mime_type="image/png")
+
+    hints = ToolAnnotations(read_only_hint=True)
+    chat.server.server.add_tool(draw, name="draw", annotations=hints)
+    looked_at(chat.tenant, chat.row)
+    tool = McpTool.objects.for_workspace(chat.row.workspace_id).get(name="draw")
+    accept_definition(tool=tool, actor=chat.tenant.actor("admin"))
+
+
+def test_a_picture_that_a_tool_returns_goes_to_the_model(chat: Chat) -> None:
+    """REL-495: after its result, bounded and encoded anew, and again with the next question."""
+    returns_picture(chat, documents.png(2_000, 10))
+    chat.model.call(("counting__draw", {}))
+    chat.model.say("It is red")
+    chat.ask("Draw it")
+    *_, result, follows = chat.model.requests[-1]["messages"]
+    assert (result["role"], follows["role"]) == ("tool", "user")
+    text, picture = follows["content"]
+    assert text["text"].startswith(
+        "[A picture that the tool “counting.draw” returned. It is in this"
+    )
+    kind, data = picture["image_url"]["url"].split(",", 1)
+    assert kind == "data:image/jpeg;base64"
+    with Image.open(io.BytesIO(base64.b64decode(data))) as image:
+        assert max(image.size) <= 1_568
+    chat.model.say("Still red")
+    chat.ask("And now?")
+    assert chat.model.requests[-1]["messages"][-3] == follows
+
+
+def test_a_model_that_sees_nothing_is_told_of_a_returned_picture(chat: Chat) -> None:
+    """REL-495: and so is the person."""
+    ProviderModel.objects.create(
+        workspace=chat.tenant.workspace,
+        provider=chat.bud.provider,
+        model="m",
+        sees_pictures=False,
+    )
+    returns_picture(chat, documents.png())
+    chat.model.call(("counting__draw", {}))
+    chat.model.say("I cannot see it")
+    turn = chat.ask("Draw it")
+    told = asked(chat)
+    assert isinstance(told, str)
+    assert "is not shown to you here" in told
+    assert "m cannot see pictures, so the picture was not shown to it." in turn.notice
+
+
+def test_a_broken_picture_of_a_tool_is_named_and_stops_nothing(chat: Chat) -> None:
+    """REL-495: what no model could read is not sent."""
+    returns_picture(chat, b"no picture")
+    chat.model.call(("counting__draw", {}))
+    chat.model.say("Sorry")
+    assert chat.ask("Draw it").status == "completed"
+    assert "image_url" not in json.dumps(chat.model.requests[-1])
