@@ -64,11 +64,8 @@ class BootUrls(TypedDict):
     requests: str
     admin: str | None
     buds: str
-    tokens: str
     reminders: str
     settings: str
-    email: str
-    password: str
     activity: str
     logout: str
     api: str
@@ -168,11 +165,8 @@ def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> Boot:
             "requests": reverse("workspaces:requests", kwargs=slug),
             "admin": reverse("admin:index") if user.is_staff else None,
             "buds": reverse("chat:buds", kwargs=slug),
-            "tokens": reverse("workspaces:tokens"),
             "reminders": reverse("chat:reminders", kwargs=slug),
             "settings": reverse("workspaces:profile"),
-            "email": reverse("account_email"),
-            "password": reverse("account_change_password"),
             "activity": reverse("audit:activity", kwargs=slug),
             "logout": reverse("account_logout"),
             "api": "/api/",

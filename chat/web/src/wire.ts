@@ -557,11 +557,8 @@ export interface BootUrls {
   requests: string;
   admin: string | null;
   buds: string;
-  tokens: string;
   reminders: string;
   settings: string;
-  email: string;
-  password: string;
   activity: string;
   logout: string;
   api: string;

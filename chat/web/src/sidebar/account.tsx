@@ -117,20 +117,8 @@ export function UserMenu() {
           </MenuLink>
         )}
         <div class="menu-line" />
-        <MenuLink icon="user" href={urls.settings}>
+        <MenuLink icon="settings" href={urls.settings}>
           {t.settings}
-        </MenuLink>
-        <MenuLink icon="user" href={urls.email}>
-          {t.email}
-        </MenuLink>
-        <MenuLink icon="pencil" href={urls.password}>
-          {t.password}
-        </MenuLink>
-        <MenuLink icon="bell" href={urls.reminders}>
-          {t.reminders}
-        </MenuLink>
-        <MenuLink icon="settings" href={urls.tokens}>
-          {t.tokens}
         </MenuLink>
         <MenuButton icon="hand" onClick={() => setShowsPermissions(true)}>
           {t.permissions}
