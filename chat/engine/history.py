@@ -105,7 +105,8 @@ def reach_back(
 
 
 def _is_full(past: Past, turn: Turn, window: Window, fixed: int) -> bool:
-    told = _told(past, turn, window.attached_characters, {})
+    # Without pictures, which other statements read: it is a least in any case.
+    told = _told(past, turn, window.attached_characters, {}, {})
     window = replace(window, factor=told.factor or LEAST_FACTOR)
     return bool(told.turns) and fills(told.turns, window, fixed=fixed)
 
@@ -158,10 +159,13 @@ def history_of(past: Past, turn: Turn, *, attached_characters: int = MOST_ATTACH
     """
     attached = _by_message(past.attachments)
     shown = [one for message in past.path for one in attached.get(message.pk, ())]
-    told = _told(past, turn, attached_characters, _pictures(turn.workspace_id, shown))
+    calls = _by_message(past.calls)
+    on_path = [call for message in past.path for call in calls.get(message.pk, ())]
+    returned = pictures_of_calls(turn.workspace_id, on_path)
+    told = _told(past, turn, attached_characters, _pictures(turn.workspace_id, shown), returned)
     rows = sorted((*past.beside, *past.path), key=lambda row: (row.order_key, row.pk))
     failed = [row for row in rows if row.turn_id == turn.pk and row.json_meta.get("too_long")]
-    source = find_source(past.path, _by_message(past.calls), attached)
+    source = find_source(past.path, calls, attached)
     factor = told.factor or (past.before.factor if past.before is not None else 1.0)
     noted: dict[str, Any] = {}
     if past.before is not None:
@@ -188,12 +192,14 @@ class _Told(NamedTuple):
 
 
 def _told(
-    past: Past, turn: Turn, attached_characters: int, pictures: Mapping[UUID, PastPicture]
+    past: Past,
+    turn: Turn,
+    attached_characters: int,
+    pictures: Mapping[UUID, PastPicture],
+    returned: Mapping[UUID, tuple[PastPicture, ...]],
 ) -> _Told:
     """The rows as a conversation of questions and answers."""
     calls, attached = _by_message(past.calls), _by_message(past.attachments)
-    on_path = [call for message in past.path for call in calls.get(message.pk, ())]
-    returned = pictures_of_calls(turn.workspace_id, on_path)
     newest = next((row.pk for row in reversed(past.path) if row.role == MessageRole.USER), None)
     questions: list[PastTurn] = []
     steps: list[list[PastStep]] = []
