@@ -12,8 +12,9 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, Error, Page, expect
 
+from tests import documents
 from tests.e2e.conftest import PATIENCE_MS, NewContext, RunningTrellis, screenshot
-from tests.e2e.people import MEMBER, enter, expect_idle, open_chat, tool_card
+from tests.e2e.people import ADMIN, MEMBER, enter, expect_idle, open_chat, tool_card
 
 TABLE = {"name": "numbers.csv", "mimeType": "text/csv", "buffer": b"city,people\nUlm,126000\n"}
 
@@ -280,3 +281,32 @@ def test_the_panel_fits_a_phone_and_the_night(new_context: NewContext, browser: 
     screenshot(page, "files-phone")
     page.keyboard.press("Escape")
     expect(sheet).to_have_count(0)
+
+
+def test_a_bud_learns_a_file_and_its_answers_lead_to_the_page(page: Page) -> None:
+    """REL-494: added in the editor, cited in an answer, opened at the cited page, and removed."""
+    enter(page, ADMIN)
+    page.goto("/w/demo/buds/")
+    page.get_by_role("link", name="Clock").first.click()
+    knowledge = page.get_by_role("region", name="Knowledge")
+    book = documents.pdf([f"The vacation rule of part {number}" for number in range(1, 4)])
+    with page.expect_file_chooser() as chooser:
+        knowledge.get_by_role("button", name="Add files").click()
+    chooser.value.set_files(
+        [
+            {"name": "rules.pdf", "mimeType": "application/pdf", "buffer": book},
+            {"name": "scan.png", "mimeType": "image/png", "buffer": documents.png()},
+        ]
+    )
+    expect(knowledge.get_by_text("3 parts")).to_be_visible()
+    expect(knowledge.get_by_role("list")).to_contain_text("There is no text in this kind of file")
+    editor = page.url
+    open_chat(page, "Clock", "Search the knowledge files for 'vacation'")
+    expect_idle(page)
+    page.get_by_role("button", name="rules.pdf, p. 2").click()
+    panel = page.get_by_label("Files of this conversation")
+    expect(panel.locator("[data-cited]")).to_contain_text("The vacation rule of part 2")
+    page.goto(editor)
+    page.get_by_role("button", name="Remove rules.pdf").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    expect(page.get_by_text("No files yet.")).to_be_visible()
