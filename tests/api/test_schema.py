@@ -127,3 +127,12 @@ def test_the_schema_is_whole() -> None:
     assert "https://" not in page
     assert "<script>" not in page
     assert client.get("/api/docs/?script=").status_code == 200
+
+
+@pytest.mark.django_db
+def test_the_page_of_the_api_belongs_to_the_product() -> None:
+    """REL-496: its head, its icon and its theme, from our own files."""
+    page = Client().get("/api/docs/").content.decode()
+    for name in ("api-docs.css", "api-docs.js", "favicon.svg"):
+        assert f"/static/web/{name.partition('.')[0]}" in page
+    assert 'href="/"' in page

@@ -455,9 +455,9 @@ export const resolveCall = (tool_call_id: string, resolution: Resolution, note?:
   command(socket.ask({ type: "resolve", tool_call_id, resolution, ...(note && { note }) }));
 
 /** The shown path as a file. */
-export async function downloadConversation(id: string): Promise<void> {
+export async function downloadConversation(id: string, as: "md" | "json"): Promise<void> {
   try {
-    const { name, body } = await api.exported(id);
+    const { name, body } = await api.exported(id, as);
     const link = document.createElement("a");
     link.href = URL.createObjectURL(body);
     link.download = name;

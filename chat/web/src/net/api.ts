@@ -106,7 +106,7 @@ export interface Api {
   /** What was said before a message. */
   older(messageId: string): Promise<Older>;
   /** The shown path as a file, with the name that it should have. */
-  exported(id: string): Promise<{ name: string; body: Blob }>;
+  exported(id: string, as: "md" | "json"): Promise<{ name: string; body: Blob }>;
   fork(messageId: string, clientId: string): Promise<Conversation>;
   changeConversation(
     id: string,
@@ -198,13 +198,16 @@ export function createApi(base: string, csrfToken: string, workspaceSlug: string
     waiting: () => call("GET", "waiting/"),
     search: (query) => call("GET", `search/?${new URLSearchParams({ q: query })}`),
     older: (messageId) => call("GET", `messages/${messageId}/older/`),
-    async exported(id) {
+    async exported(id, as) {
       const headers = { "X-Workspace": workspaceSlug };
       const init: RequestInit = { headers, credentials: "same-origin" };
-      const response = await fetch(`${root}conversations/${id}/export/`, init);
+      const response = await fetch(`${root}conversations/${id}/export/?as=${as}`, init);
       if (!response.ok) throw await problemOf(response);
       const name = /filename="([^"]+)"/.exec(response.headers.get("Content-Disposition") ?? "")?.[1];
-      return { name: name ?? "conversation.md", body: await response.blob() };
+      return {
+        name: name ?? (as === "json" ? "conversation.json" : "conversation.md"),
+        body: await response.blob(),
+      };
     },
     fork: (messageId, clientId) => call("POST", `messages/${messageId}/fork/`, { client_id: clientId }),
     changeConversation: (id, change) => call("PATCH", `conversations/${id}/`, change),

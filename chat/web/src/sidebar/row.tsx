@@ -54,8 +54,11 @@ export function ConversationMenu({ row, isQuiet = false }: { row: Conversation; 
           {folderTexts.select}
         </MenuButton>
       )}
-      <MenuButton icon="download" onClick={() => downloadConversation(row.id)}>
+      <MenuButton icon="download" onClick={() => downloadConversation(row.id, "md")}>
         {t.download}
+      </MenuButton>
+      <MenuButton icon="download" onClick={() => downloadConversation(row.id, "json")}>
+        {t.downloadJson}
       </MenuButton>
       <div class="menu-line" />
       <MenuButton icon="trash" tone="bad" onClick={() => setTask({ kind: "delete", row })}>

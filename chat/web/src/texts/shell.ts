@@ -29,6 +29,7 @@ const shell = {
   rename: "Rename",
   unarchive: "Unarchive",
   download: "Download as Markdown",
+  downloadJson: "Download as JSON",
   delete: "Delete",
   answering: "answering",
   needsYou: "needs you",
