@@ -12,6 +12,7 @@ from chat.artifacts import storage
 from chat.artifacts.knowledge import (
     PREFIX,
     find_knowledge,
+    knowledge_of,
     listed,
     read_lines,
     search_passages,
@@ -217,8 +218,18 @@ def _knowledge_asked_for(call: ToolCall, conversation: Conversation) -> Knowledg
         return None
     if not name.startswith(PREFIX):
         rows = Artifact.objects.for_workspace(conversation.workspace_id)
-        if rows.filter(conversation_id=conversation.pk, is_deleted=False, name=name).exists():
+        mine = rows.filter(conversation_id=conversation.pk, is_deleted=False)
+        if mine.filter(name__in=[name, clean_name(name)]).exists():
             return None
+        if not any(
+            file.name.casefold() == name.casefold() for file in knowledge_of(conversation.bud)
+        ):
+            others = " ".join(listed(conversation.bud))[:2_000]
+            names = ", ".join(mine.order_by("pk").values_list("name", flat=True)[:50])
+            raise NotFound(
+                f"There is no file named {name[:200]!r}. This conversation has: {names or 'none'}."
+                f" You know: {others}"
+            )
     return find_knowledge(conversation.bud, name)
 
 

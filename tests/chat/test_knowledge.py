@@ -11,6 +11,7 @@ from django.test import Client
 
 from audit.models import AuditEntry
 from chat.artifacts.knowledge import around, read_lines, search_passages
+from chat.artifacts.services import create_artifact
 from chat.artifacts.storage import artifact_storage
 from chat.artifacts.sweeping import sweep
 from chat.documents.extracting import Unreadable
@@ -22,6 +23,7 @@ from chat.services.bud_versions import duplicate_bud
 from chat.services.bud_yaml import apply_bud, write_bud
 from chat.services.knowledge import add_knowledge, remove_knowledge
 from chat.toolset import resolve_toolset
+from chat.values import ArtifactOrigin
 from tests import documents
 from tests.chat.conftest import Chat
 from workspaces.errors import Conflict, DomainError, PermissionDenied
@@ -101,6 +103,28 @@ def test_a_bud_without_files_is_told_of_none(chat: Chat) -> None:
     assert "knowledge" not in json.dumps(chat.model.requests[-1])
     assert not artifact_storage().exists(file.path)
     assert not KnowledgePassage.objects.across_workspaces().exists()
+
+
+def test_a_file_of_the_conversation_comes_first(chat: Chat) -> None:
+    """REL-490: one of the bud is always found with its folder, and a wrong name is answered with those there are."""
+    learn(chat, "a.txt", b"known")
+    create_artifact(
+        conversation=chat.conversation,
+        name="a.txt",
+        content=b"attached",
+        actor=chat.actor,
+        origin=ArtifactOrigin.UPLOAD,
+    )
+    chat.model.call(("read_artifact", {"name": "a.txt"}))
+    chat.model.call(("read_artifact", {"name": "knowledge/a.txt"}))
+    chat.model.call(("read_artifact", {"name": "b.txt"}))
+    chat.model.say("Done")
+    chat.ask()
+    texts = [call.model_text for call in chat.calls()]
+    assert texts[0].endswith("attached")
+    assert "[a.txt, line 1]\nknown" in texts[1]
+    assert "This conversation has: a.txt" in texts[2]
+    assert "knowledge/a.txt" in texts[2]
 
 
 def test_what_is_read_counts_as_words_from_outside(chat: Chat) -> None:
