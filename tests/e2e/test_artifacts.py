@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Error, Page, expect
+from playwright.sync_api import Browser, Error, FilePayload, Page, expect
 
 from tests import documents
 from tests.e2e.conftest import PATIENCE_MS, NewContext, RunningTrellis, screenshot
@@ -294,8 +294,8 @@ def test_a_bud_learns_a_file_and_its_answers_lead_to_the_page(page: Page) -> Non
         knowledge.get_by_role("button", name="Add files").click()
     chooser.value.set_files(
         [
-            {"name": "rules.pdf", "mimeType": "application/pdf", "buffer": book},
-            {"name": "scan.png", "mimeType": "image/png", "buffer": documents.png()},
+            FilePayload(name="rules.pdf", mimeType="application/pdf", buffer=book),
+            FilePayload(name="scan.png", mimeType="image/png", buffer=documents.png()),
         ]
     )
     expect(knowledge.get_by_text("3 parts")).to_be_visible()
