@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -14,6 +14,7 @@ from chat.reminders.choices import ReminderDraft, choice_of, choose
 from workspaces.api import Scopes, WorkspaceViewSet
 
 
+@extend_schema_serializer(many=False)
 class Reminders(serializers.Serializer[Any]):
     """When the caller is mailed what waits for them."""
 
