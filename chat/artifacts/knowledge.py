@@ -27,6 +27,9 @@ MOST_SHOWN_CHARACTERS: Final = 30_000
 _STEP_BACK: Final = 20
 _MOST_TITLES: Final = 40
 _MOST_WORDS: Final = 12
+MOST_RANKED: Final = 500
+_TABLE: Final = "chat_knowledgepassage"
+_WORDS: Final = "chat_knowledgepassage_words"
 _ABOUT: Final = (
     "You have knowledge files. Look things up in them with search_knowledge, and read on with read_artifact, before you"
     " answer what they may cover. Each passage begins with its mark, such as [handbook.pdf, p. 12]. Right after each"
@@ -209,24 +212,38 @@ def _ranked(
     )
     if file is not None:
         rows = rows.filter(file=file)
-    table = "chat_knowledgepassage"
-    if connection.vendor == "postgresql":
-        sign = " & " if joint == "AND" else " | "
-        query = sign.join(f"'{word}':*" for word in words)
-        where = f"to_tsvector('simple', {table}.text) @@ to_tsquery('simple', %s)"
-        rank = RawSQL(  # noqa: S611  the query is a parameter
-            f"-ts_rank_cd(to_tsvector('simple', {table}.text), to_tsquery('simple', %s))", [query]
-        )
-    else:
-        query = f" {joint} ".join(f'"{word}"*' for word in words)
-        of_words = f"FROM {table}_words WHERE {table}_words MATCH %s"
-        where = f"{table}.rowid IN (SELECT rowid {of_words})"
-        rank = RawSQL(  # noqa: S611
-            f"(SELECT rank {of_words} AND {table}_words.rowid = {table}.rowid)",
-            [query],
-        )
-    rows = rows.extra(where=[where], params=[query]).annotate(rank=rank)  # noqa: S610
-    return list(rows.select_related("file").order_by("rank", "file_id", "position")[:MOST_FOUND])
+    rows = (
+        _ranked_by_postgresql(rows, words, joint)
+        if _is_postgresql()
+        else _ranked_by_sqlite(rows, words, joint)
+    )
+    return list(rows.select_related("file")[:MOST_FOUND])
+
+
+def _is_postgresql() -> bool:
+    return connection.vendor == "postgresql"
+
+
+def _ranked_by_postgresql(rows: Any, words: Iterable[str], joint: str) -> Any:
+    """Of very many matches only some are ranked: ranking reads the words of each."""
+    query = (" & " if joint == "AND" else " | ").join(f"'{word}':*" for word in words)
+    fits = f"{_TABLE}.words @@ to_tsquery('simple', %s)"
+    found = rows.extra(where=[fits], params=[query]).order_by()  # noqa: S610  the query is a parameter
+    rank = RawSQL(  # noqa: S611
+        f"-ts_rank_cd({_TABLE}.words, to_tsquery('simple', %s))", [query]
+    )
+    some = rows.model.objects.across_workspaces().filter(pk__in=found.values("pk")[:MOST_RANKED])
+    return some.annotate(rank=rank).order_by("rank", "file_id", "position")
+
+
+def _ranked_by_sqlite(rows: Any, words: Iterable[str], joint: str) -> Any:
+    query = f" {joint} ".join(f'"{word}"*' for word in words)
+    return rows.extra(  # noqa: S610  the query is a parameter
+        tables=[_WORDS],
+        where=[f"{_WORDS}.rowid = {_TABLE}.rowid", f"{_WORDS} MATCH %s"],
+        params=[query],
+        order_by=[f"{_WORDS}.rank"],
+    )
 
 
 def _size_of(file: KnowledgeFile) -> str:
