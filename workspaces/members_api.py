@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from workspaces.access import access_of
 from workspaces.actors import Role
 from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet
+from workspaces.errors import InvalidInput
 from workspaces.models import ROLE_CHOICES, Membership, WorkspaceSession
 from workspaces.ownership import transfer_ownership
 from workspaces.roles import Permission, require
@@ -173,6 +174,8 @@ class MemberViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
             session_ids=[chosen] if chosen is not None else None,
             actor=self.actor,
         )
+        if chosen is not None and not number:
+            raise InvalidInput(fields={"session": ["There is no such session, or no longer."]})
         return Response(SignedOutOutput({"ended": number}).data)
 
 

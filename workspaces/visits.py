@@ -107,6 +107,7 @@ def end_sessions(
     ended = list(rows if session_ids is None else rows.filter(pk__in=session_ids))
     for row in ended:
         record_deleted(row, actor=actor)
-    Session.objects.filter(pk__in=[row.session_id for row in ended]).delete()
-    end_access(membership.user_id)
+    if ended:
+        Session.objects.filter(pk__in=[row.session_id for row in ended]).delete()
+        end_access(membership.user_id)
     return len(ended)
