@@ -155,6 +155,8 @@ class TraceBuffer:
         self._heavy = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._handed_on: asyncio.Future[None] | None = None
+        """The batch that is being stored."""
         self.lost = 0
         """Records that nobody got, since the process started."""
 
@@ -176,7 +178,10 @@ class TraceBuffer:
             self._timer = loop.call_later(FLUSH_SECONDS, self._flush)
 
     async def close(self) -> None:
-        """Hand on what is left: the loop ends."""
+        """Hand on what is left, after the batch that is under way: the loop ends."""
+        under_way = self._handed_on
+        if under_way is not None and under_way.get_loop() is asyncio.get_running_loop():
+            await asyncio.wait([under_way])
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -187,10 +192,12 @@ class TraceBuffer:
     def _flush(self) -> None:
         notes = self._take()
         handed_on = asyncio.get_running_loop().run_in_executor(None, _hand_on, notes)
+        self._handed_on = handed_on
         # The next batch waits for this one, so that a slow hook has one thread and no more.
         handed_on.add_done_callback(lambda _: self._rest())
 
     def _rest(self) -> None:
+        self._handed_on = None
         loop = asyncio.get_running_loop()
         self._timer = loop.call_later(FLUSH_SECONDS, self._flush) if self._notes else None
 
