@@ -189,7 +189,7 @@ def test_reading_ones_own_answers_strictly_and_changes_nothing(world: World, nam
     statuses = {}
     for role in ROLES:
         client = world.a.client(role)
-        for method in ("GET", "HEAD"):
+        for method in ("GET", "HEAD") if role == MOST else ("GET",):
             with writes() as found:
                 answer = call(client, method, url, None, name)
                 text_of(answer)
