@@ -16,9 +16,10 @@ from django.views.decorators.http import require_POST, require_safe
 from workspaces.access import access_of
 from workspaces.actors import Role
 from workspaces.errors import DomainError, InvalidInput
-from workspaces.models import ROLE_CHOICES, ApiToken, Membership, Workspace
+from workspaces.models import ROLE_CHOICES, ApiToken, Membership
 from workspaces.ownership import transfer_ownership
-from workspaces.roles import Permission, require
+from workspaces.page_parts import id_of, workspace_of
+from workspaces.roles import Permission
 from workspaces.services import change_membership, remove_member
 from workspaces.suspending import LONGEST_REASON, resume_member, suspend_member
 from workspaces.visits import device, end_sessions, last_seen_of, sessions_of
@@ -29,20 +30,8 @@ if TYPE_CHECKING:
 MOST_SHOWN = 200
 
 
-def workspace_of(request: WorkspaceRequest) -> Workspace:
-    """The workspace of the page.
-
-    Raises:
-        PermissionDenied: the person does not manage its members.
-    """
-    if request.workspace is None:
-        raise Http404
-    require(request.actor, Permission.MANAGE_MEMBERS, workspace_id=request.workspace.pk)
-    return request.workspace
-
-
 def _fetch(request: WorkspaceRequest, membership_id: UUID) -> Membership:
-    rows = Membership.objects.also_suspended(workspace_of(request))
+    rows = Membership.objects.also_suspended(workspace_of(request, Permission.MANAGE_MEMBERS))
     return rows.select_related("user", "workspace").fetch(membership_id)
 
 
@@ -50,7 +39,7 @@ def _fetch(request: WorkspaceRequest, membership_id: UUID) -> Membership:
 @login_required
 def members(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Everybody in the workspace."""
-    workspace = workspace_of(request)
+    workspace = workspace_of(request, Permission.MANAGE_MEMBERS)
     query = request.GET.get("q", "").replace("\x00", "").strip()[:100]
     rows = Membership.objects.also_suspended(workspace).select_related("user")
     if query:
@@ -110,7 +99,7 @@ def change_member(
             chosen = request.POST.get("session")
             number = end_sessions(
                 membership=membership,
-                session_ids=[_uuid(chosen)] if chosen else None,
+                session_ids=[id_of(chosen)] if chosen else None,
                 actor=actor,
             )
             told = (
@@ -129,13 +118,6 @@ def change_member(
     else:
         messages.success(request, told % {"name": person})
     return redirect("workspaces:member", workspace_slug=workspace_slug, membership_id=membership_id)
-
-
-def _uuid(text: str) -> UUID:
-    try:
-        return UUID(text)
-    except ValueError as error:
-        raise Http404 from error
 
 
 def _show(

@@ -27,7 +27,8 @@ from workspaces.inviting import (
 from workspaces.joining import make_join_link, revoke_join_link
 from workspaces.mails import public_url
 from workspaces.models import ROLE_CHOICES, Invitation, JoinLink, Workspace
-from workspaces.roles import Permission, require
+from workspaces.page_parts import workspace_of
+from workspaces.roles import Permission
 from workspaces.scoping import WorkspaceQuerySet
 from workspaces.services import revoke_invitation
 
@@ -37,18 +38,11 @@ if TYPE_CHECKING:
 MOST_SHOWN = 200
 
 
-def _workspace_of(request: WorkspaceRequest) -> Workspace:
-    if request.workspace is None:
-        raise Http404
-    require(request.actor, Permission.MANAGE_MEMBERS, workspace_id=request.workspace.pk)
-    return request.workspace
-
-
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def invite(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Invite many people, and see who was invited."""
-    workspace = _workspace_of(request)
+    workspace = workspace_of(request, Permission.MANAGE_MEMBERS)
     faults: dict[str, list[str]] = {}
     links = []
     text = request.POST.get("people", "").replace("\x00", "")
@@ -102,7 +96,7 @@ def _open_links(workspace: Workspace) -> WorkspaceQuerySet[JoinLink]:
 @login_required
 def make_link(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Make a join link, which is shown once."""
-    workspace = _workspace_of(request)
+    workspace = workspace_of(request, Permission.MANAGE_MEMBERS)
     form = JoinLinkForm(request.POST or None)
     address = ""
     if request.method == "POST" and form.is_valid():
@@ -133,7 +127,7 @@ def make_link(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
 @login_required
 def revoke_link(request: WorkspaceRequest, workspace_slug: str, link_id: UUID) -> HttpResponse:
     """End a join link."""
-    workspace = _workspace_of(request)
+    workspace = workspace_of(request, Permission.MANAGE_MEMBERS)
     link: JoinLink = _open_links(workspace).fetch(link_id)
     revoke_join_link(link=link, actor=request.actor)
     messages.success(
@@ -148,7 +142,7 @@ def change_invitation(
     request: WorkspaceRequest, workspace_slug: str, invitation_id: UUID, verb: str
 ) -> HttpResponse:
     """What a button of an invitation says."""
-    workspace = _workspace_of(request)
+    workspace = workspace_of(request, Permission.MANAGE_MEMBERS)
     rows = Invitation.objects.for_workspace(workspace).select_related("workspace")
     invitation: Invitation = rows.fetch(invitation_id)
     try:

@@ -21,8 +21,9 @@ from workspaces.asking import (
     withdraw_request,
 )
 from workspaces.errors import DomainError, InvalidInput
-from workspaces.models import AccessRequest, RequestKind, RequestStatus, Workspace
-from workspaces.roles import Permission, has_permission, require
+from workspaces.models import AccessRequest, RequestKind, RequestStatus
+from workspaces.page_parts import workspace_of
+from workspaces.roles import Permission, has_permission
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -31,18 +32,11 @@ MOST_OPEN_SHOWN = 200
 MOST_DECIDED_SHOWN = 30
 
 
-def _workspace_of(request: WorkspaceRequest) -> Workspace:
-    if request.workspace is None:
-        raise Http404
-    require(request.actor, Permission.USE_CHAT, workspace_id=request.workspace.pk)
-    return request.workspace
-
-
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def requests(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """What waits, what was decided, and a form to ask; `?kind=` and `?name=` fill it in."""
-    workspace = _workspace_of(request)
+    workspace = workspace_of(request, Permission.USE_CHAT)
     given = request.POST if request.method == "POST" else request.GET
     typed = {
         name: given.get(name, "").replace("\x00", "")[:longest]
@@ -93,7 +87,7 @@ def change_request(
     request: WorkspaceRequest, workspace_slug: str, request_id: UUID, verb: str
 ) -> HttpResponse:
     """What a button of a request says."""
-    workspace = _workspace_of(request)
+    workspace = workspace_of(request, Permission.USE_CHAT)
     row: AccessRequest = requests_for(workspace, request.actor).fetch(request_id)
     try:
         if verb in {"grant", "decline"}:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from workspaces.forms import ProfileForm
 from workspaces.models import Membership
+from workspaces.page_parts import id_of
 from workspaces.visits import device, end_sessions, sessions_of
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ MOST_SHOWN = 200
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def profile(request: WorkspaceRequest) -> HttpResponse:
-    """What others call the person, and how pages look."""
+    """What others call the person."""
     user = request.user
     form = ProfileForm(request.POST or None, initial={"name": user.name})
     if request.method == "POST" and form.is_valid():
@@ -54,7 +54,7 @@ def sessions(request: WorkspaceRequest) -> HttpResponse:
         chosen = request.POST.get("session")
         others = {row.pk for row in found if row.session_id != current}
         if chosen:
-            others &= {_uuid(chosen)}
+            others &= {id_of(chosen)}
         number = end_sessions(membership=membership, session_ids=others, actor=request.actor)
         told = _("Signed out.") if number else _("There was nothing to sign out of.")
         messages.success(request, told)
@@ -66,10 +66,3 @@ def sessions(request: WorkspaceRequest) -> HttpResponse:
         "has_others": any(row.session_id != current for row in found),
     }
     return render(request, "workspaces/settings_sessions.html", context)
-
-
-def _uuid(text: str) -> UUID:
-    try:
-        return UUID(text)
-    except ValueError as error:
-        raise Http404 from error
