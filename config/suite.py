@@ -2,8 +2,8 @@
 
     manage.py test            checks; all tests once, on PostgreSQL and Redis; on SQLite those that speak to each engine
                               in their own way; a short chaos run, the protocol's conformance suite, journeys in a browser
-    manage.py test --full     the same, with all tests on both engines, both releases of the conformance suite, and the image's steps
-                              in a clean folder
+    manage.py test --full     the same, with all tests on both engines, both releases of the conformance suite, the image's steps in a
+                              clean folder, and more of what is repeated (races, generated requests)
     manage.py test --fast     for the inner loop: quick checks, tests of what changed, and tests without a database
     manage.py test ARGUMENTS  one run of pytest with these arguments
 

@@ -28,6 +28,7 @@ _STEP_BACK: Final = 20
 _MOST_TITLES: Final = 40
 _MOST_WORDS: Final = 12
 MOST_RANKED: Final = 500
+"""Matches that PostgreSQL ranks; of a very common word it finds more."""
 _TABLE: Final = "chat_knowledgepassage"
 _WORDS: Final = "chat_knowledgepassage_words"
 _ABOUT: Final = (

@@ -205,7 +205,10 @@ def browser() -> Iterator[Browser]:
 NewContext = Callable[..., BrowserContext]
 
 # What the browser says of itself and not of our pages.
-_HARMLESS = ("Failed to load resource: the server responded with a status of 4",)
+_HARMLESS = (
+    "Failed to load resource: the server responded with a status of 4",
+    "Failed to load resource: net::ERR_INTERNET_DISCONNECTED",  # a journey has switched the network off
+)
 
 
 @pytest.fixture
