@@ -59,7 +59,10 @@ class ApiSchema(AutoSchema):
 
     def _should_add_error_response(self, responses: dict[str, Any], status_code: str) -> bool:
         if status_code in {"409", "413", "422"}:
-            return self.method not in {"GET", "DELETE"} and status_code not in responses
+            # Lists are narrowed by words that people type, some of which cannot be understood.
+            is_typed = status_code == "422" and self.method == "GET" and self._is_list_view()
+            has_body = self.method not in {"GET", "DELETE"}
+            return (has_body or is_typed) and status_code not in responses
         if status_code == "400":
             return "400" not in responses
         should: bool = super()._should_add_error_response(responses, status_code)

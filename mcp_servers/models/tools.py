@@ -41,6 +41,10 @@ class McpToolQuerySet(OfServerQuerySet["McpTool"]):
         """Tools that the server still has."""
         return self.filter(removed_at__isnull=True)
 
+    def held(self) -> Self:
+        """Sound tools whose definition nobody has accepted."""
+        return self.filter(problem="").exclude(approved_hash=F("definition_hash"))
+
 
 class McpTool(WorkspaceModel):
     """One tool of one server; its definition is what the server said last."""

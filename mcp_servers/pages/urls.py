@@ -6,10 +6,12 @@ from django.urls import path
 
 from mcp_servers.pages.extensions import url_patterns
 from mcp_servers.pages.views import (
+    adding,
     catalogue,
     connections,
     lists,
     oauth,
+    rules,
     servers,
     settings,
     tester,
@@ -27,11 +29,11 @@ _MESSAGE = f"{_ONE}trace/<uuid:message_id>/"
 app_name = "mcp_servers"
 urlpatterns = [
     path(_BASE, servers.servers, name="servers"),
-    path(f"{_BASE}add/", servers.add, name="add"),
-    path(f"{_BASE}catalogue/", servers.add_from_catalogue, name="add_from_catalogue"),
-    path(f"{_BASE}mine/", servers.add_personal, name="add_personal"),
-    path(f"{_BASE}rules/", servers.set_rule, name="rule"),
-    path(f"{_BASE}try/", servers.try_out, name="try"),
+    path(f"{_BASE}add/", adding.add, name="add"),
+    path(f"{_BASE}catalogue/", adding.add_from_catalogue, name="add_from_catalogue"),
+    path(f"{_BASE}mine/", adding.add_personal, name="add_personal"),
+    path(f"{_BASE}rules/", rules.rules, name="rules"),
+    path(f"{_BASE}try/", adding.try_out, name="try"),
     path(f"{_BASE}import/", lists.import_servers, name="import"),
     path(f"{_BASE}export/", lists.export_servers, name="export"),
     path(f"{_BASE}platform/<uuid:global_id>/", servers.set_global, name="set_global"),
@@ -58,6 +60,7 @@ urlpatterns = [
     path(f"{_ONE}sessions/", servers.use_sessions, name="use_sessions"),
     path(f"{_ONE}active/", servers.set_active, name="active"),
     path(f"{_ONE}delete/", servers.delete, name="delete"),
+    path(f"{_ONE}review/", tools.review, name="review"),
     path(f"{_ONE}offers/", tools.offers, name="offers"),
     path(
         f"{_ONE}resources/<uuid:resource_id>/enabled/",

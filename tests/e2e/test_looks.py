@@ -116,8 +116,9 @@ def test_pages_look_right_and_are_accessible(new_context: NewContext, width: str
         page.goto(f"/w/demo/servers/{server}/{name}/")
         expect(page.get_by_role("heading", level=1)).to_be_visible()
         check(page, f"server-{name}")
-    page.goto("/w/demo/servers/import/")
-    check(page, "server-import")
+    for name in ("import", "add"):
+        page.goto(f"/w/demo/servers/{name}/")
+        check(page, f"server-{name}")
     add_one_with_sign_in(page)
     page.goto("/w/demo/servers/")
     other = page.locator("article.server", has_text="Post office").first

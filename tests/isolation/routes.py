@@ -197,6 +197,13 @@ SAMPLES: dict[str, Sample] = {
     "api:servers-detail": Sample(
         ids=_pk("server"), bodies=(_body(name="=renamed"), _body(workspace="server"))
     ),
+    "api:servers-accept-tools": Sample(
+        ids=_pk("server"),
+        bodies=(
+            lambda side: {"tools": [{"tool": str(side["tool"].pk), "definition_hash": "0" * 64}]},
+        ),
+        reads=False,
+    ),
     "api:servers-refresh": Sample(ids=_pk("server"), reads=False),
     "api:servers-test": Sample(ids=_pk("server"), reads=False),
     "api:servers-people": Sample(ids=_pk("server")),
@@ -511,7 +518,7 @@ SAMPLES: dict[str, Sample] = {
         bodies=(lambda _: {"personal-name": "new", "personal-url": "https://new.example.org/mcp"},),
         reads=False,
     ),
-    "mcp_servers:rule": Sample(
+    "mcp_servers:rules": Sample(
         ids=_slug,
         bodies=(lambda _: {"rule": "allows_personal_servers", "is_on": "on"},),
         reads=False,
@@ -534,6 +541,9 @@ SAMPLES: dict[str, Sample] = {
     "mcp_servers:connect": _action_on_server,
     "mcp_servers:disconnect": _action_on_server,
     "mcp_servers:use_sessions": _action_on_server,
+    "mcp_servers:review": Sample(
+        ids=_server, bodies=(lambda side: {"tool": [f"{side['tool'].pk} {'0' * 64}"]},)
+    ),
     "mcp_servers:offers": Sample(ids=_server),
     "mcp_servers:resource_enabled": Sample(
         ids=_in_workspace(server_id="server", resource_id="resource"), reads=False

@@ -13,6 +13,8 @@ interface Htmx {
 }
 
 const box = document.getElementById("servers");
+/** Whether the page shows every server: no search, and no page after this one. */
+const isWhole = () => location.search === "" && !document.querySelector("[data-next]");
 const timers = new Map<string, ReturnType<typeof setTimeout>>();
 const htmx = () => (globalThis as { htmx?: Htmx }).htmx;
 
@@ -21,7 +23,7 @@ async function redraw(id: string): Promise<void> {
   if (!box || !url) return;
   const address = `${url}${encodeURIComponent(id)}/`;
   const card = document.getElementById(`server-${id}`);
-  if (!card) return add(address, id);
+  if (!card) return isWhole() ? add(address, id) : undefined;
   // Somebody who is choosing in this card is not interrupted, and the answer to a test stays long enough to be read.
   if (card.querySelector(".menu-pop:popover-open, select:focus") || isFresh(card)) {
     later(id, 2000);
@@ -30,10 +32,16 @@ async function redraw(id: string): Promise<void> {
   // Asked for first, because one that was deleted is no error to tell the person of.
   const answer = await fetch(address, { headers: { "HX-Request": "true" } });
   if (answer.status === 404) card.remove();
-  else if (answer.ok) await htmx()?.ajax("GET", address, { target: `#server-${id}`, swap: "outerMorph" });
+  else if (answer.ok)
+    await htmx()?.ajax("GET", shownAs(card, address), { target: `#server-${id}`, swap: "outerMorph" });
 }
 
-/** Show a server that somebody else has added. */
+/** A row stays a row. */
+function shownAs(card: HTMLElement, address: string): string {
+  return card.hasAttribute("data-row") ? `${address}?as=row` : address;
+}
+
+/** Show a server that somebody else has added, or that the address names and another page of the list has. */
 async function add(address: string, id: string): Promise<void> {
   const answer = await fetch(address, { headers: { "HX-Request": "true" } });
   if (!answer.ok || answer.redirected || document.getElementById(`server-${id}`)) return;
@@ -43,8 +51,18 @@ async function add(address: string, id: string): Promise<void> {
   const own = document.getElementById("own-servers");
   const list = card.dataset.personal === "yes" && own ? own : box;
   list.querySelector(".empty-state")?.remove();
-  list.insertBefore(card, list === own ? document.getElementById("add-personal") : null);
+  if (isWhole()) list.append(card);
+  else list.prepend(card);
   htmx()?.process(card);
+}
+
+/** The server that was just added or changed is in sight, wherever the list has it. */
+async function showNamed(): Promise<void> {
+  const id = /^#server-([0-9a-f-]{36})$/.exec(location.hash)?.[1];
+  const url = box?.dataset.serversUrl;
+  if (!id || !url) return;
+  if (!document.getElementById(`server-${id}`)) await add(`${url}${id}/`, id);
+  document.getElementById(`server-${id}`)?.scrollIntoView({ block: "center" });
 }
 
 const REPORT_STAYS_MS = 10_000;
@@ -109,6 +127,7 @@ if (box?.dataset.socket) {
 onSignedIn(({ server, ok }) => {
   if (ok) later(server, 100);
 });
+void showNamed().catch(() => undefined);
 startTrace();
 startKlavis();
 void startTester(); // without it the arguments are written as JSON

@@ -43,6 +43,19 @@ def _time_of_state(name: str) -> serializers.DateTimeField:
     return serializers.DateTimeField(source=f"state.{name}", read_only=True, allow_null=True)
 
 
+class SeenTool(StrictSerializer):
+    """A tool, and which definition of it was looked at."""
+
+    tool = serializers.UUIDField()
+    definition_hash = serializers.RegexField(r"^[0-9a-f]{64}$")
+
+
+class AcceptAllInput(StrictSerializer):
+    """Tools that are accepted together; those with warnings are accepted one by one."""
+
+    tools = serializers.ListField(child=SeenTool(), min_length=1, max_length=500)
+
+
 class ServerOutput(serializers.ModelSerializer[McpServer]):
     """A server without anything secret."""
 
@@ -330,6 +343,15 @@ class ServerViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
             workspace=self.workspace, draft=draft, actor=self.actor
         )
         return self.answer(server, status=201)
+
+    @extend_schema(request=AcceptAllInput, responses=ServerOutput)
+    @action(detail=True, methods=["post"], url_path="accept-tools")
+    def accept_tools(self, request: Request, pk: str) -> Response:
+        """Accept several new or changed tools as they were looked at; all of them or none."""
+        server = self.get_object()
+        seen = {one["tool"]: one["definition_hash"] for one in self.read(AcceptAllInput)["tools"]}
+        services.accept_definitions(server=server, seen=seen, actor=self.actor)
+        return self.answer(server)
 
     @extend_schema(request=None, responses=ReportOutput)
     @action(detail=True, methods=["post"])

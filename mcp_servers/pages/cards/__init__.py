@@ -8,6 +8,7 @@ from mcp_servers.pages.cards.connections import (
     people_of,
     sign_in_path,
 )
+from mcp_servers.pages.cards.listing import Origin, Wanted, list_servers
 from mcp_servers.pages.cards.servers import Card, cards_of
 from mcp_servers.pages.cards.tools import Badge, OfferRow, ToolRow, badges_of, offer_of, tool_row
 
@@ -16,11 +17,14 @@ __all__ = [
     "Card",
     "ConnectedAccount",
     "OfferRow",
+    "Origin",
     "ToolRow",
+    "Wanted",
     "accounts_of",
     "badges_of",
     "cards_of",
     "host_of",
+    "list_servers",
     "missing_sign_ins",
     "offer_of",
     "people_of",

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from django.db.models import Count, OuterRef, Q, Subquery
+from django.db.models import Count, F, OuterRef, Q, Subquery
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -39,6 +39,7 @@ from mcp_servers.registry.trace.reading import may_see_trace
 
 if TYPE_CHECKING:
     from mcp_servers.client.connections.facts import ConnectionStatus
+    from mcp_servers.models.tools import McpToolQuerySet
     from workspaces.actors import Actor
 
 CHECKS_SHOWN: Final = 30
@@ -90,7 +91,10 @@ class Card:
     in_flight: int
     checks: tuple[CheckBar, ...]
     uptime_percent: float | None
+    is_row: bool
+    """Its tools and checks are not read: it stands among many, and opens."""
     tools: tuple[ToolRow, ...]
+    tool_count: int
     enabled_count: int
     waiting_count: int
     """Tools that somebody has to look at."""
@@ -108,10 +112,21 @@ class Card:
     """For whoever manages it, where each person signs in."""
 
 
-def cards_of(servers: Iterable[McpServer], *, actor: Actor) -> list[Card]:
+@dataclass(frozen=True, slots=True)
+class _Tools:
+    """What a card says of a server's tools."""
+
+    rows: tuple[ToolRow, ...] = ()
+    total: int = 0
+    enabled: int = 0
+    waiting: int = 0
+
+
+def cards_of(servers: Iterable[McpServer], *, actor: Actor, as_rows: bool = False) -> list[Card]:
     """A card for each server, in the given order, with few queries in all.
 
     Args:
+        as_rows: count tools instead of reading them, and leave out checks.
         actor: who reads; only who manages a server is told why it failed in the words of its program, and of the
             tools that other people's accounts were shown.
     """
@@ -121,24 +136,18 @@ def cards_of(servers: Iterable[McpServer], *, actor: Actor) -> list[Card]:
     workspace_id = listed[0].workspace_id
     ids = [server.pk for server in listed]
     hosting.prepare(listed)
-    tools_by_server: dict[UUID, list[McpTool]] = defaultdict(list)
-    tools: Iterable[McpTool] = (
-        McpTool.objects.for_workspace(workspace_id)
-        .filter(listed_for(actor, workspace_id), server__in=ids)
-        .select_related("server")
-    )
-    for tool in tools:
-        tools_by_server[tool.server_id].append(tool)
+    tools = _tool_counts(workspace_id, ids, actor) if as_rows else _tools(workspace_id, ids, actor)
     resources, prompts = (_counts(model, workspace_id, ids) for model in (McpResource, McpPrompt))
-    checks = _newest_checks(workspace_id, ids)
+    checks = {} if as_rows else _newest_checks(workspace_id, ids)
     needy = missing_sign_ins(listed, actor.user_id)
     people = _people(workspace_id, listed)
     return [
         _card(
             server,
-            tools_by_server[server.pk],
-            checks[server.pk],
+            tools.get(server.pk, _Tools()),
+            checks.get(server.pk, []),
             actor=actor,
+            is_row=as_rows,
             resource_count=resources.get(server.pk, 0),
             prompt_count=prompts.get(server.pk, 0),
             needs_sign_in=server.pk in needy,
@@ -146,6 +155,44 @@ def cards_of(servers: Iterable[McpServer], *, actor: Actor) -> list[Card]:
         )
         for server in listed
     ]
+
+
+def _tools(workspace_id: UUID, ids: list[UUID], actor: Actor) -> dict[UUID, _Tools]:
+    by_server: dict[UUID, list[McpTool]] = defaultdict(list)
+    for tool in _listed(workspace_id, ids, actor).select_related("server"):
+        by_server[tool.server_id].append(tool)
+    found = {}
+    for server_id, tools in by_server.items():
+        tools.sort(key=lambda tool: (tool.is_removed, tool.name))
+        rows = tuple(tool_row(tool) for tool in tools)
+        found[server_id] = _Tools(
+            rows=rows,
+            total=len(rows),
+            enabled=sum(row.is_enabled and row.state == "ok" for row in rows),
+            waiting=sum(row.state in ("new", "changed") for row in rows),
+        )
+    return found
+
+
+def _tool_counts(workspace_id: UUID, ids: list[UUID], actor: Actor) -> dict[UUID, _Tools]:
+    is_sound = Q(removed_at=None, problem="")
+    is_accepted = Q(approved_hash=F("definition_hash"))
+    counted = (
+        _listed(workspace_id, ids, actor)
+        .order_by()
+        .values_list("server_id")
+        .annotate(
+            total=Count("pk"),
+            enabled=Count("pk", filter=is_sound & is_accepted & Q(is_enabled=True)),
+            waiting=Count("pk", filter=is_sound & ~is_accepted),
+        )
+    )
+    return {server_id: _Tools((), *counts) for server_id, *counts in counted}
+
+
+def _listed(workspace_id: UUID, ids: list[UUID], actor: Actor) -> McpToolQuerySet:
+    tools: McpToolQuerySet = McpTool.objects.for_workspace(workspace_id)
+    return tools.filter(listed_for(actor, workspace_id), server__in=ids)
 
 
 def _newest_checks(workspace_id: UUID, ids: list[UUID]) -> dict[UUID, list[HealthCheck]]:
@@ -189,10 +236,11 @@ def _people(workspace_id: UUID, servers: list[McpServer]) -> dict[UUID, int]:
 
 def _card(
     server: McpServer,
-    tools: list[McpTool],
+    tools: _Tools,
     checks: list[HealthCheck],
     *,
     actor: Actor,
+    is_row: bool,
     resource_count: int,
     prompt_count: int,
     needs_sign_in: bool,
@@ -202,9 +250,6 @@ def _card(
     uses_sign_in = server.auth_type == AuthType.OAUTH
     is_shared = uses_sign_in and not uses_own_accounts(server)
     is_shared = is_shared or (bool(server.hosted_by) and server.owner_id is None)
-    rows = tuple(
-        tool_row(tool) for tool in sorted(tools, key=lambda tool: (tool.is_removed, tool.name))
-    )
     bars = tuple(_bar(check) for check in reversed(checks))
     connections = connections_of(server)
     known, state = server.global_server, server.state
@@ -221,7 +266,7 @@ def _card(
         hosted_by=hosting.provider_of(server),
         hosted_page=_hosted_page(server),
         is_active=server.is_active,
-        status=_status(server, needs_sign_in=needs_sign_in),
+        status=status_of(server, needs_sign_in=needs_sign_in),
         reason=state.status_reason if can_manage else state.status_reason.partition("\n")[0],
         suggests_sessions=bool(state.server_info.get("asks_back"))
         and server.protocol != Protocol.LEGACY
@@ -235,9 +280,11 @@ def _card(
         in_flight=_in_flight(connections),
         checks=bars,
         uptime_percent=round(100 * sum(bar.ok for bar in bars) / len(bars), 1) if bars else None,
-        tools=rows,
-        enabled_count=sum(row.is_enabled and row.state == "ok" for row in rows),
-        waiting_count=sum(row.state in ("new", "changed") for row in rows),
+        is_row=is_row,
+        tools=tools.rows,
+        tool_count=tools.total,
+        enabled_count=tools.enabled,
+        waiting_count=tools.waiting,
         resource_count=resource_count,
         prompt_count=prompt_count,
         can_manage=can_manage,
@@ -257,7 +304,7 @@ def _hosted_page(server: McpServer) -> str:
     return host.page_of(server) if host is not None else ""
 
 
-def _status(server: McpServer, *, needs_sign_in: bool) -> str:
+def status_of(server: McpServer, *, needs_sign_in: bool) -> str:
     """How the server is for the reader: where each person signs in, one may be connected and another not."""
     if needs_sign_in:
         return ServerStatus.AUTH_REQUIRED

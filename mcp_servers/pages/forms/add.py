@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
@@ -22,10 +23,14 @@ from mcp_servers.pages.forms.common import (
     SCOPE_LABEL,
     SECRET_HELP,
     SECRET_LABEL,
+    TRUST_SECTION,
+    USE_SECTION,
     UseFields,
     read_auth,
     read_lines,
 )
+from mcp_servers.pages.forms.programs import ProgramFields
+from mcp_servers.pages.forms.sections import Section, ShownSection
 from mcp_servers.registry.services import ServerDraft
 from mcp_servers.registry.services.drafts import MAX_SCOPE_LENGTH
 from workspaces.outbound import MAX_URL_LENGTH
@@ -33,6 +38,19 @@ from workspaces.outbound import MAX_URL_LENGTH
 
 class AddServerForm(UseFields):
     """A server by its address."""
+
+    SECTIONS: ClassVar = (
+        Section(
+            title=_("Where it is"),
+            names=(
+                *("name", "url", "auth_type", "auth_name", "auth_secret"),
+                *("account_use", "oauth_scope"),
+            ),
+        ),
+        TRUST_SECTION,
+        USE_SECTION,
+        Section(title=_("Advanced"), names=("transport", "protocol", "headers"), is_folded=True),
+    )
 
     name = forms.CharField(
         max_length=MAX_NAME_LENGTH,
@@ -146,14 +164,26 @@ class PersonalServerForm(AddServerForm):
         return super().draft()
 
 
-class ProgramForm(UseFields):
-    """A program from the platform's catalogue, with the parameters of every program on offer."""
+class ProgramForm(ProgramFields, UseFields):
+    """A program from the platform's catalogue, with the parameters of the one that was chosen.
+
+    Args:
+        chosen: the program's slug, while nothing is sent yet; empty: the person has to choose first.
+    """
+
+    SECTIONS: ClassVar = (
+        Section(title=_("Name and parameters"), names=("name",)),
+        TRUST_SECTION,
+        USE_SECTION,
+    )
 
     name = forms.CharField(
         max_length=MAX_NAME_LENGTH,
         help_text=_("People see this name, and it is part of the tools' names."),
     )
-    program = forms.ModelChoiceField(queryset=StdioProgram.objects.none(), to_field_name="slug")
+    program = forms.ModelChoiceField(
+        queryset=StdioProgram.objects.none(), to_field_name="slug", widget=forms.HiddenInput
+    )
     trusts_annotations = forms.BooleanField(
         label=_("Trust what this program says about its tools"),
         required=False,
@@ -161,65 +191,29 @@ class ProgramForm(UseFields):
     )
     prefix = "catalogue"
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, chosen: str = "", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.programs = list(StdioProgram.objects.filter(is_enabled=True))
         self.fields["program"].queryset = StdioProgram.objects.filter(is_enabled=True)  # type: ignore[attr-defined]
-        self._parameters: dict[str, list[tuple[str, str]]] = {}
-        self._env: dict[str, list[tuple[str, str]]] = {}
-        for program in self.programs:
-            self._add_fields(program)
+        wanted = self.data.get(self.add_prefix("program"), chosen)
+        self.chosen = next((one for one in self.programs if one.slug == wanted), None)
+        if self.chosen is not None:
+            self.initial.update(program=self.chosen.slug, name=self.chosen.title)
+            self.add_program_fields(self.chosen)
 
-    def _add_fields(self, program: StdioProgram) -> None:
-        for parameter in program.typed_parameters():
-            name = f"{program.slug}-{parameter.name}"
-            label = f"{program.title}: {parameter.title}"
-            if parameter.choices:
-                self.fields[name] = forms.ChoiceField(
-                    label=label,
-                    choices=[(choice, choice) for choice in parameter.choices],
-                    initial=parameter.default,
-                    required=False,
-                    help_text=parameter.help,
-                )
-            else:
-                self.fields[name] = forms.CharField(
-                    label=label,
-                    initial=parameter.default,
-                    required=False,
-                    help_text=parameter.help,
-                    max_length=1000,
-                )
-            self._parameters.setdefault(program.slug, []).append((parameter.name, name))
-        for variable in program.env_names:
-            name = f"{program.slug}-env-{variable}"
-            self.fields[name] = forms.CharField(
-                label=f"{program.title}: {variable}",
-                required=False,
-                max_length=8000,
-                widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
-                help_text=SECRET_HELP,
-            )
-            self._env.setdefault(program.slug, []).append((variable, name))
+    def sections(self) -> list[ShownSection]:
+        """Name and parameters, trust, and use."""
+        first, *others = self.SECTIONS
+        return self.shown((replace(first, names=("name", *self.program_names)), *others))
 
     def draft(self) -> ServerDraft:
         """What the form says."""
         values = self.cleaned_data
-        program: StdioProgram = values["program"]
-        parameters = {
-            name: values.get(field, "") for name, field in self._parameters.get(program.slug, [])
-        }
-        env = {
-            name: values[field]
-            for name, field in self._env.get(program.slug, [])
-            if values.get(field)
-        }
         return ServerDraft(
             name=values["name"],
             transport=transports.STDIO,
-            program=program,
-            parameters={name: value for name, value in parameters.items() if value},
-            env=env or None,
+            program=values["program"],
+            **self.program_values(),
             trusts_annotations=values["trusts_annotations"],
             **self.use_values(),
         )

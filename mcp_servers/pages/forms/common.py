@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.client.values import Protocol
 from mcp_servers.models.servers import OAUTH_TYPES, AccountUse, AuthType
+from mcp_servers.pages.forms.sections import Section, SectionedForm
 from mcp_servers.registry.bud_choices import buds_of
 from workspaces.errors import DomainError, InvalidInput
 
@@ -53,7 +54,13 @@ USE_CHOICES: Final = [
 ]
 
 
-class UseFields(forms.Form):
+USE_SECTION: Final = Section(
+    title=_("Where it is used"), names=("use", "bud_ids", "is_used_everywhere")
+)
+TRUST_SECTION: Final = Section(title=_("What it may do"), names=("trusts_annotations",))
+
+
+class UseFields(SectionedForm):
     """Asks where a new server of the workspace is used."""
 
     use = forms.ChoiceField(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any, ClassVar, Final
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
@@ -28,6 +29,8 @@ from mcp_servers.pages.forms.common import (
     read_auth,
     read_lines,
 )
+from mcp_servers.pages.forms.programs import ProgramFields
+from mcp_servers.pages.forms.sections import Section, ShownSection
 from mcp_servers.registry.model_choices import providers_of
 from mcp_servers.registry.services import ServerDraft
 from mcp_servers.registry.services.drafts import MAX_SCOPE_LENGTH
@@ -36,18 +39,18 @@ from workspaces.outbound import MAX_URL_LENGTH
 from workspaces.secrets import SecretUnreadable
 
 _LIMITS: Final = {
-    "connect_seconds": ("Seconds to connect", False),
-    "call_seconds": ("Seconds for a call without a sign of progress", True),
-    "hard_call_seconds": ("Seconds for a call in all", True),
-    "queue_seconds": ("Seconds a call waits for its turn", False),
-    "idle_seconds": ("Seconds without a call until the connection closes", False),
-    "max_concurrent_calls": ("Calls at the same time", False),
-    "max_queued_calls": ("Calls that may wait", False),
-    "max_attempts": ("Attempts to connect in a row", False),
-    "result_bytes": ("Bytes of a result that are kept", False),
-    "calls_per_day": ("Calls on one day, by everybody together", True),
+    "connect_seconds": (_("Time to connect"), _("seconds"), False),
+    "call_seconds": (_("Time for a call without a sign of progress"), _("seconds"), True),
+    "hard_call_seconds": (_("Time for a call in all"), _("seconds"), True),
+    "queue_seconds": (_("Time that a call waits for its turn"), _("seconds"), False),
+    "idle_seconds": (_("Time without a call until the connection closes"), _("seconds"), False),
+    "max_concurrent_calls": (_("Calls at the same time"), _("calls"), False),
+    "max_queued_calls": (_("Calls that may wait"), _("calls"), False),
+    "max_attempts": (_("Attempts to connect in a row"), _("attempts"), False),
+    "result_bytes": (_("Largest part of a result that is kept"), _("bytes"), False),
+    "calls_per_day": (_("Calls on one day, by everybody together"), _("calls"), True),
 }
-"""Label, and whether it may be empty for the platform's own setting."""
+"""Label, unit, and whether it may be empty for the platform's own setting."""
 _WHOLE: Final = frozenset(
     {
         "max_concurrent_calls",
@@ -75,8 +78,49 @@ _NOT_PERSONAL: Final = (
 _OF_SHARED: Final = "account_use"
 
 
-class SettingsForm(forms.Form):
+class SettingsForm(ProgramFields):
     """Settings of one server."""
+
+    SECTIONS: ClassVar = (
+        Section(
+            title=_("Server"),
+            names=(
+                *("name", "url", "auth_type", "auth_name", "auth_secret"),
+                *("account_use", "oauth_scope"),
+            ),
+        ),
+        Section(title=_("Where it is used"), names=("is_used_everywhere",)),
+        Section(
+            title=_("What it may do"),
+            names=(
+                *("trusts_annotations", "allows_new_tools", "answers_elicitation"),
+                "uses_instructions",
+            ),
+        ),
+        Section(
+            title=_("Requests to the model"),
+            help=_(
+                "A server may ask the workspace's model for text. People are asked first, unless you choose otherwise."
+            ),
+            names=(
+                *("sampling", "sampling_daily_tokens", "sampling_provider_id", "sampling_model"),
+            ),
+            is_folded=True,
+        ),
+        Section(
+            title=_("Limits"),
+            help=_(
+                "How long calls may take, and how many may run. What is set here suits most servers."
+            ),
+            names=tuple(_LIMITS),
+            is_folded=True,
+        ),
+        Section(
+            title=_("Advanced"),
+            names=("transport", "protocol", "headers", "roots", "log_level"),
+            is_folded=True,
+        ),
+    )
 
     name = forms.CharField(
         max_length=MAX_NAME_LENGTH,
@@ -179,19 +223,27 @@ class SettingsForm(forms.Form):
         self._add_limits()
         providers = [(str(pk), name) for pk, name in providers_of(server.workspace_id)]
         self.fields["sampling_provider_id"].choices = [  # type: ignore[attr-defined]
-            ("", "That of the bud"),
+            ("", _("That of the bud")),
             *providers,
         ]
         if server.scope == ServerScope.GLOBAL:
             self._leave_out("name", *_TARGET)
         elif server.transport == transports.STDIO or server.hosted_by:
             self._leave_out(*_TARGET)
+            if server.program is not None:
+                self.add_program_fields(server.program, values=server.parameters)
         if server.owner_id is not None:
             everywhere = self.fields["is_used_everywhere"]
             everywhere.label = _("Use in all my chats")
             everywhere.help_text = _("Otherwise only chats that you add it to use it.")
             self._leave_out(*_NOT_PERSONAL)
             self.fields.pop(_OF_SHARED, None)
+
+    def sections(self) -> list[ShownSection]:
+        """The form's sections; of a program, its parameters stand beside its name."""
+        first, *others = self.SECTIONS
+        names = (*first.names, *self.program_names)
+        return self.shown((replace(first, names=names), *others))
 
     @staticmethod
     def values_of(server: McpServer) -> dict[str, Any]:
@@ -243,19 +295,21 @@ class SettingsForm(forms.Form):
             log_level=LogLevel(values["log_level"]),
             roots=self._roots(values["roots"]),
             connection_config=self._limits(values),
+            **(self.program_values() if self.program_names else {}),
         )
 
     def _add_limits(self) -> None:
-        for name, (label, may_be_empty) in _LIMITS.items():
+        for name, (label, unit, may_be_empty) in _LIMITS.items():
             bounds = _bounds(name)
             kind = forms.IntegerField if name in _WHOLE else forms.FloatField
             self.fields[name] = kind(
                 label=label,
                 required=not may_be_empty,
-                help_text="Leave empty to use the platform's setting." if may_be_empty else "",
+                help_text=_("Leave empty to use the platform's setting.") if may_be_empty else "",
                 min_value=bounds.get("ge"),
                 max_value=bounds.get("le"),
             )
+            self.fields[name].unit = unit  # type: ignore[attr-defined]  # shown beside the input
 
     def _leave_out(self, *names: str) -> None:
         for name in names:

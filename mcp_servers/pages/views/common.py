@@ -73,10 +73,14 @@ def switch(request: WorkspaceRequest, name: str) -> bool:
 
 
 def card(
-    request: WorkspaceRequest, row: McpServer, *, report: ConnectionReport | None = None
+    request: WorkspaceRequest,
+    row: McpServer,
+    *,
+    report: ConnectionReport | None = None,
+    as_row: bool = False,
 ) -> HttpResponse:
     """One server as it is now, for the page to put in the place of what it shows."""
     fresh = server_of(request, row.pk)
-    (shown,) = cards.cards_of([fresh], actor=request.actor)
+    (shown,) = cards.cards_of([fresh], actor=request.actor, as_rows=as_row)
     context = {"servers_url": servers_url(request), "card": shown, "report": report}
     return render(request, "mcp_servers/_server.html", context)

@@ -12,6 +12,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_http_methods
 
+from mcp_servers.models.hosting import all_hosts
 from mcp_servers.pages.views.common import servers_url, workspace_of
 from mcp_servers.registry.scopes import lists
 from workspaces.errors import DomainError, PermissionDenied
@@ -30,6 +31,7 @@ def import_servers(request: WorkspaceRequest, workspace_slug: str) -> HttpRespon
     context: dict[str, Any] = {
         "section": "servers",
         "servers_url": servers_url(request),
+        "hosts": all_hosts(),
         "text": "",
         "planned": None,
         "error": "",

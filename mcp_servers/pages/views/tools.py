@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from allauth.account.decorators import login_required
+from django.contrib import messages
 from django.db.models import Q
 from django.http import HttpResponse
-from django.shortcuts import render
-from django.views.decorators.http import require_GET, require_POST
+from django.shortcuts import redirect, render
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from mcp_servers.models import ApprovalOverride, McpPrompt, McpResource
+from mcp_servers.models import ApprovalOverride, McpPrompt, McpResource, McpTool
 from mcp_servers.pages import cards
 from mcp_servers.pages.views.common import (
     card,
@@ -22,8 +24,8 @@ from mcp_servers.pages.views.common import (
     workspace_of,
 )
 from mcp_servers.registry import services
-from mcp_servers.registry.rights import may_manage
-from workspaces.errors import InvalidInput
+from mcp_servers.registry.rights import may_manage, require_to_manage
+from workspaces.errors import Conflict, InvalidInput
 from workspaces.text_values import read_whole_number
 
 if TYPE_CHECKING:
@@ -84,7 +86,63 @@ def accept_tool(
     services.accept_definition(
         tool=tool, actor=request.actor, seen_hash=request.POST.get("definition_hash") or None
     )
+    if request.POST.get("back") == "review":
+        return redirect("mcp_servers:review", workspace_slug, server_id)
     return card(request, tool.server)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def review(request: WorkspaceRequest, workspace_slug: str, server_id: UUID) -> HttpResponse:
+    """All tools that wait for somebody to accept them, on one page; accept them together."""
+    row = server_of(request, server_id)
+    require_to_manage(request.actor, row)
+    problem = ""
+    if request.method == "POST":
+        try:
+            accepted = services.accept_definitions(
+                server=row, seen=_seen(request.POST.getlist("tool")), actor=request.actor
+            )
+        except Conflict as error:
+            problem = error.message
+        else:
+            told = ngettext(
+                "%(count)s tool accepted.", "%(count)s tools accepted.", len(accepted)
+            ) % {"count": len(accepted)}
+            messages.success(request, told)
+            return redirect(request.path)
+    tools = McpTool.objects.for_workspace(workspace_of(request)).offered().held()
+    held = [
+        cards.tool_row(tool)
+        for tool in tools.filter(server=row).select_related("server").order_by("name")
+    ]
+    context = {
+        "section": "servers",
+        "servers_url": servers_url(request),
+        "server": row,
+        "problem": problem,
+        "together": [tool for tool in held if not tool.warnings],
+        "alone": [tool for tool in held if tool.warnings],
+    }
+    return render(request, "mcp_servers/review.html", context, status=409 if problem else 200)
+
+
+def _seen(values: list[str]) -> dict[UUID, str]:
+    """The tools of the form with the definitions that were shown, from "<id> <hash>".
+
+    Raises:
+        InvalidInput: the form was not ours.
+    """
+    seen: dict[UUID, str] = {}
+    for value in values:
+        tool_id, _space, definition_hash = value.partition(" ")
+        try:
+            seen[UUID(tool_id)] = definition_hash
+        except ValueError as error:
+            raise InvalidInput(fields={"tool": ["Name a tool and its definition."]}) from error
+    if not seen:
+        raise InvalidInput(fields={"tool": ["Name a tool and its definition."]})
+    return seen
 
 
 @require_GET

@@ -31,6 +31,7 @@ from mcp_servers.registry.services.servers import (
 )
 from mcp_servers.registry.services.tools import (
     accept_definition,
+    accept_definitions,
     may_keep_results,
     set_approval_override,
     set_prompt_enabled,
@@ -44,6 +45,7 @@ __all__ = [
     "ConnectionReport",
     "ServerDraft",
     "accept_definition",
+    "accept_definitions",
     "accept_program",
     "add_personal_server",
     "add_server",

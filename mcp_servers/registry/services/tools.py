@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
+from uuid import UUID
 
 from django.db import transaction
 
-from mcp_servers.models import ApprovalOverride, McpPrompt, McpResource, McpTool
+from mcp_servers.models import ApprovalOverride, McpPrompt, McpResource, McpServer, McpTool
 from mcp_servers.registry import discovery
 from mcp_servers.registry.rights import require_to_manage
 from mcp_servers.registry.services.news import tell
@@ -83,6 +85,29 @@ def accept_definition(*, tool: McpTool, actor: Actor, seen_hash: str | None = No
         tool.save(update_fields=["approved_hash", "approved_definition", "updated_at"])
     tell(tool.server, kind="tools.changed")
     return tool
+
+
+@transaction.atomic
+def accept_definitions(
+    *, server: McpServer, seen: Mapping[UUID, str], actor: Actor
+) -> list[McpTool]:
+    """Accept several tools of a server as they were looked at; all of them or none.
+
+    Args:
+        seen: the definition of each tool that the person looked at, by the tool's id.
+
+    Raises:
+        InvalidInput: one is no tool of this server.
+        Conflict: one of them is another one by now, is gone, or has to be looked at by itself.
+    """
+    require_to_manage(actor, server)
+    rows = McpTool.objects.for_workspace(server.workspace_id).filter(server=server, pk__in=seen)
+    tools = list(rows.select_related("server").order_by("pk"))
+    if len(tools) != len(seen):
+        raise InvalidInput(fields={"tools": ["Name tools of this server, each once."]})
+    if any(tool.warnings or tool.is_removed for tool in tools):
+        raise Conflict("The list of tools has changed. Please look at it once more.")
+    return [accept_definition(tool=tool, actor=actor, seen_hash=seen[tool.pk]) for tool in tools]
 
 
 @transaction.atomic

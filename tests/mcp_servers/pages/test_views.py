@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from mcp_servers.models import ApprovalOverride, McpServer, McpTool
 from mcp_servers.registry import discovery
@@ -137,8 +140,10 @@ def test_trying_before_saving(page: Client, tenant: Tenant, counting: CountingSe
 def test_a_program_is_picked_from_the_catalogue(page: Client, tenant: Tenant) -> None:
     """SEC-37: the form knows the catalogue's entries and their parameters, nothing else."""
     zoo_program()
-    text = page.get(BASE).content.decode()
-    assert "Zoo: Mode" in text
+    choice = page.get(f"{BASE}catalogue/").content.decode()
+    assert "?program=zoo" in choice
+    assert "catalogue-zoo-mode" not in choice
+    assert "catalogue-zoo-mode" in page.get(f"{BASE}catalogue/?program=zoo").content.decode()
     body = {
         "catalogue-name": "zoo",
         "catalogue-program": "zoo",
@@ -331,3 +336,116 @@ def test_owners_set_the_rules_and_nobody_else(tenant: Tenant) -> None:
     assert tenant.workspace.allows_personal_servers
     owner = tenant.client("owner")
     assert owner.post(f"{BASE}rules/", {"rule": "is_active", "is_on": "off"}).status_code == 422
+
+
+def _hold(server: McpServer, *names: str, warnings: list[str] | None = None) -> list[McpTool]:
+    """Make tools wait for somebody to accept them."""
+    found = []
+    for name in names:
+        tool = tool_of(server, name)
+        tool.definition_hash, tool.warnings = name.encode().hex()[1] * 64, warnings or []
+        tool.save(update_fields=["definition_hash", "warnings"])
+        found.append(tool)
+    return found
+
+
+def test_all_new_tools_are_accepted_after_one_look(page: Client, trusted: McpServer) -> None:
+    """REL-640: one page shows what is new of each, and one click accepts what was shown."""
+    echo, other = _hold(trusted, "echo", "destroy")
+    address = f"{BASE}{trusted.pk}/review/"
+    assert address in page.get(BASE).content.decode()
+    text = page.get(address).content.decode()
+    assert "2 tools to accept" in text
+    shown = [f"{tool.pk} {tool.definition_hash}" for tool in (echo, other)]
+    assert all(value in text for value in shown)
+    answer = page.post(address, {"tool": shown}, follow=True)
+    assert "2 tools accepted." in answer.content.decode()
+    assert "Nothing waits here" in answer.content.decode()
+    for tool in (echo, other):
+        tool.refresh_from_db()
+        assert tool.approved_hash == tool.definition_hash
+
+
+def test_nothing_is_accepted_if_one_tool_changed_meanwhile(
+    page: Client, trusted: McpServer
+) -> None:
+    """SEC-57: all of them as they were looked at, or none."""
+    echo, other = _hold(trusted, "echo", "destroy")
+    address = f"{BASE}{trusted.pk}/review/"
+    shown = [f"{echo.pk} {echo.definition_hash}", f"{other.pk} {'0' * 64}"]
+    answer = page.post(address, {"tool": shown})
+    assert answer.status_code == 409
+    assert "changed" in answer.content.decode()
+    echo.refresh_from_db()
+    assert echo.is_quarantined
+    for odd in ([], ["nonsense"], [f"{trusted.pk} {'0' * 64}"]):
+        assert page.post(address, {"tool": odd}).status_code == 422
+
+
+def test_a_tool_with_a_warning_is_accepted_by_itself(page: Client, trusted: McpServer) -> None:
+    """SEC-58: what hides something is never accepted in a heap."""
+    (echo,) = _hold(trusted, "echo", warnings=["Its description holds hidden characters."])
+    address = f"{BASE}{trusted.pk}/review/"
+    text = page.get(address).content.decode()
+    assert "Accept all" not in text
+    assert "hidden characters" in text
+    shown = f"{echo.pk} {echo.definition_hash}"
+    assert page.post(address, {"tool": [shown]}).status_code == 409
+    body = {"definition_hash": echo.definition_hash, "back": "review"}
+    answer = page.post(f"{BASE}{trusted.pk}/tools/{echo.pk}/accept/", body)
+    assert answer["Location"] == address
+
+
+def test_many_servers_are_rows_that_are_found_and_paged(page: Client, tenant: Tenant) -> None:
+    """REL-641: groups by state, search by name, address and tool, and a page at a time."""
+    servers = [
+        http_server(tenant, "https://example.org/mcp", name=f"server {number:03}")
+        for number in range(60)
+    ]
+    servers[7].state.write(status="error")
+    servers[8].state.write(status="connected")
+    stored_tool(servers[9], "water_the_plants")
+    text = page.get(BASE).content.decode()
+    assert text.count('class="panel server"') == 50
+    assert text.index("server 007") < text.index("server 008") < text.index("server 000")
+    assert 'All <span class="quiet">60</span>' in text
+    assert "Needs attention" in text
+    (address,) = re.findall(r'hx-get="([^"]+after=[^"]+)"', text)
+    rest = page.get(address.replace("&amp;", "&"), headers={"HX-Request": "true"}).content.decode()
+    assert rest.count('class="panel server"') == 10
+    assert "<html" not in rest
+    for query, count in (
+        ("q=server+01", 11),
+        ("q=water_the", 1),
+        ("state=attention", 1),
+        ("state=connected", 1),
+        ("from=platform", 0),
+        ("from=workspace&q=server", 50),
+        ("state=nonsense&after=nonsense", 50),
+    ):
+        found = page.get(f"{BASE}?{query}").content.decode()
+        assert found.count('class="panel server"') == count, query
+    one = page.get(f"{BASE}{servers[9].pk}/").content.decode()
+    row = page.get(f"{BASE}{servers[9].pk}/?as=row").content.decode()
+    assert "water_the_plants" in one
+    assert "water_the_plants" not in row
+    assert "1 tool" in row
+
+
+def test_a_page_of_servers_takes_as_many_statements_for_200_as_for_20(
+    page: Client, tenant: Tenant
+) -> None:
+    """REL-641: no statement for each server or tool."""
+
+    def statements() -> int:
+        with CaptureQueriesContext(connection) as asked:
+            assert page.get(BASE).status_code == 200
+        return len(asked)
+
+    for number in range(20):
+        http_server(tenant, "https://example.org/mcp", name=f"first {number}")
+    statements()
+    few = statements()
+    for number in range(180):
+        http_server(tenant, "https://example.org/mcp", name=f"more {number}")
+    assert statements() <= few

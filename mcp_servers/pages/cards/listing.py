@@ -1,0 +1,226 @@
+"""Which servers the servers page shows: searched, filtered, grouped by state, a page at a time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.db import models
+from django.db.models import Exists, OuterRef, Q
+from django.utils.translation import gettext_lazy as _
+
+from mcp_servers.models import AuthType, McpServer, McpTool, ServerScope, ServerStatus
+from mcp_servers.pages.cards.connections import missing_sign_ins
+from mcp_servers.pages.cards.servers import Card, cards_of, status_of
+
+if TYPE_CHECKING:
+    from mcp_servers.models.servers import McpServerQuerySet
+    from workspaces.actors import Actor
+    from workspaces.models import User, Workspace
+
+PAGE: Final = 50
+"""Servers that one answer shows."""
+FEW: Final = 12
+"""Up to so many servers are shown with all they have; of more, each is one row that opens."""
+MAX_WORDS: Final = 200
+
+
+class Group(models.TextChoices):
+    """How a server is, for somebody who looks after many; in the order of the page."""
+
+    ATTENTION = "attention", _("Needs attention")
+    CONNECTED = "connected", _("Connected")
+    WAITING = "waiting", _("Not connected")
+    OFF = "off", _("Switched off")
+
+
+class Origin(models.TextChoices):
+    """Where a server comes from."""
+
+    WORKSPACE = "workspace", _("This workspace")
+    PLATFORM = "platform", _("The platform")
+    HOSTED = "hosted", _("A hosted provider")
+    PROGRAM = "program", _("A program")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What somebody looks for. Words that name no group or origin are as if they were not there."""
+
+    words: str = ""
+    group: str = ""
+    origin: str = ""
+    after: UUID | None = None
+    """The last server of the page before."""
+    is_own: bool = False
+    """The person's own servers, or everybody's."""
+
+    @classmethod
+    def read(cls, query: Mapping[str, str]) -> Wanted:
+        """What the page's address says."""
+        after = query.get("after", "")
+        try:
+            last = UUID(after) if after else None
+        except ValueError:
+            last = None
+        group, origin = query.get("state", ""), query.get("from", "")
+        return cls(
+            words=query.get("q", "").strip().replace("\0", "")[:MAX_WORDS],
+            group=group if group in Group else "",
+            origin=origin if origin in Origin else "",
+            after=last,
+            is_own=query.get("own") == "1",
+        )
+
+    @property
+    def is_narrow(self) -> bool:
+        return bool(self.words or self.group or self.origin)
+
+    def address(self) -> str:
+        """What comes after the question mark."""
+        given = {
+            "q": self.words,
+            "state": self.group,
+            "from": self.origin,
+            "own": "1" if self.is_own else "",
+            "after": str(self.after or ""),
+        }
+        return urlencode({name: value for name, value in given.items() if value})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """One state to choose, with how many servers are in it."""
+
+    label: str
+    count: int
+    address: str
+    is_chosen: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """Servers of one group."""
+
+    label: str
+    count: int
+    """Of the whole group, also on other pages."""
+    cards: list[Card]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerList:
+    """One page of servers."""
+
+    wanted: Wanted
+    total: int
+    """All that the person may see."""
+    found: int
+    choices: list[Choice]
+    blocks: list[Block]
+    next_address: str
+    """Of the next page; empty: this is the last."""
+
+    @property
+    def is_searched(self) -> bool:
+        """Whether there are enough to look for one."""
+        return self.total > FEW or self.wanted.is_narrow
+
+
+def list_servers(workspace: Workspace, *, user: User, actor: Actor, wanted: Wanted) -> ServerList:
+    """One page of the servers that a person may see, those that need attention first."""
+    rows = McpServer.objects.for_workspace(workspace).visible_to(user)
+    rows = rows.filter(owner__isnull=not wanted.is_own)
+    total = rows.count()
+    found = _grouped(_matching(rows, wanted, workspace), user)
+    counts = Counter(found.values())
+    shown = [pk for pk, group in found.items() if not wanted.group or group == wanted.group]
+    start = shown.index(wanted.after) + 1 if wanted.after in shown else 0
+    page = shown[start : start + PAGE]
+    full = rows.filter(pk__in=page).select_related("program", "global_server", "workspace")
+    cards = {card.id: card for card in cards_of(full, actor=actor, as_rows=total > FEW)}
+    following = replace(wanted, after=page[-1]) if start + PAGE < len(shown) else None
+    return ServerList(
+        wanted=wanted,
+        total=total,
+        found=len(shown),
+        choices=[
+            _choice(wanted, "", str(_("All")), len(found)),
+            *(_choice(wanted, group, str(group.label), counts[group]) for group in Group),
+        ],
+        blocks=[
+            Block(
+                label=str(group.label),
+                count=counts[group],
+                cards=[cards[pk] for pk in page if found[pk] == group and pk in cards],
+            )
+            for group in Group
+            if any(found[pk] == group for pk in page)
+        ],
+        next_address=following.address() if following else "",
+    )
+
+
+def _choice(wanted: Wanted, group: str, label: str, count: int) -> Choice:
+    return Choice(
+        label=label,
+        count=count,
+        address=replace(wanted, group=group, after=None).address(),
+        is_chosen=wanted.group == group,
+    )
+
+
+def _matching(rows: McpServerQuerySet, wanted: Wanted, workspace: Workspace) -> McpServerQuerySet:
+    match wanted.origin:
+        case Origin.WORKSPACE:
+            rows = rows.filter(scope=ServerScope.WORKSPACE, hosted_by="", program__isnull=True)
+        case Origin.PLATFORM:
+            rows = rows.filter(scope=ServerScope.GLOBAL)
+        case Origin.HOSTED:
+            rows = rows.exclude(hosted_by="")
+        case Origin.PROGRAM:
+            rows = rows.filter(program__isnull=False)
+    tools = McpTool.objects.for_workspace(workspace).offered().filter(server=OuterRef("pk"))
+    for word in wanted.words.split():
+        rows = rows.filter(
+            Q(name__icontains=word)
+            | Q(url__icontains=word)
+            | Q(program__title__icontains=word)
+            | Exists(tools.filter(Q(name__icontains=word) | Q(title__icontains=word)))
+        )
+    return rows
+
+
+def _grouped(rows: McpServerQuerySet, user: User) -> dict[UUID, Group]:
+    """The group of every server, in the order of the page; few statements, however many there are."""
+    told = _told_by_sign_ins(rows, user)
+    tools = McpTool.objects.across_workspaces().filter(server=OuterRef("pk"))
+    held = Exists(tools.offered().held())
+    found = rows.order_by("name", "pk").values_list(
+        "pk", "is_active", "is_blocked", "state__status", held
+    )
+    groups = {
+        pk: _group(told.get(pk, status), is_on=is_active and not is_blocked, is_held=is_held)
+        for pk, is_active, is_blocked, status, is_held in found
+    }
+    order = list(Group)
+    return dict(sorted(groups.items(), key=lambda one: order.index(one[1])))
+
+
+def _told_by_sign_ins(rows: McpServerQuerySet, user: User) -> dict[UUID, str]:
+    """How the servers are for this person that are another for everybody: those with a sign-in."""
+    signed = list(rows.filter(Q(auth_type=AuthType.OAUTH) | ~Q(hosted_by="")))
+    needy = missing_sign_ins(signed, user.pk)
+    return {server.pk: status_of(server, needs_sign_in=server.pk in needy) for server in signed}
+
+
+def _group(status: str, *, is_on: bool, is_held: bool) -> Group:
+    if not is_on:
+        return Group.OFF
+    if is_held or status in (ServerStatus.AUTH_REQUIRED, ServerStatus.ERROR):
+        return Group.ATTENTION
+    return Group.CONNECTED if status == ServerStatus.CONNECTED else Group.WAITING

@@ -1,0 +1,125 @@
+"""Pages with which servers are added: by an address, as a program of the platform, or as one's own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from allauth.account.decorators import login_required
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST
+
+from mcp_servers.models import ServerStatus
+from mcp_servers.models.hosting import all_hosts
+from mcp_servers.pages.forms import (
+    AddServerForm,
+    PersonalServerForm,
+    ProgramForm,
+    add_domain_error,
+)
+from mcp_servers.pages.views.common import servers_url, workspace_of
+from mcp_servers.registry import services
+from mcp_servers.registry.rights import require_to_own
+from mcp_servers.registry.services import ConnectionReport
+from workspaces.errors import DomainError, InvalidInput
+from workspaces.roles import Permission, require
+
+if TYPE_CHECKING:
+    from workspaces.middleware import WorkspaceRequest
+
+_PAGES: Final = ["GET", "HEAD", "POST"]
+
+
+@require_http_methods(_PAGES)
+@login_required
+def add(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """Add a server by its address, and look at it."""
+    workspace = workspace_of(request)
+    require(request.actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk)
+    form = AddServerForm(request.POST or None, workspace_id=workspace.pk)
+    return _added(request, form) or _page(request, "address", form)
+
+
+@require_http_methods(_PAGES)
+@login_required
+def add_from_catalogue(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """Choose a program of the platform, add it, and look at it."""
+    workspace = workspace_of(request)
+    require(request.actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk)
+    form = ProgramForm(
+        request.POST or None, workspace_id=workspace.pk, chosen=request.GET.get("program", "")
+    )
+    return _added(request, form) or _page(request, "program", form, programs=form.programs)
+
+
+@require_http_methods(_PAGES)
+@login_required
+def add_personal(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """Add a server of the person's own, and look at it."""
+    workspace = workspace_of(request)
+    require_to_own(request.actor, workspace)
+    form = PersonalServerForm(request.POST or None, workspace_id=workspace.pk)
+    return _added(request, form) or _page(request, "personal", form)
+
+
+@require_POST
+@login_required
+def try_out(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """Look at a server that is not saved."""
+    workspace = workspace_of(request)
+    form = AddServerForm(request.POST, workspace_id=workspace.pk)
+    try:
+        if not form.is_valid():
+            told = "; ".join(
+                f"{form.fields[name].label or name}: {texts[0]}"
+                for name, texts in form.errors.items()
+            )
+            raise InvalidInput(told)
+        report = services.try_connection(
+            workspace_id=workspace.pk, draft=form.draft(), actor=request.actor
+        )
+    except DomainError as error:
+        require(request.actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk)
+        report = ConnectionReport(ok=False, message=error.message, status=ServerStatus.ERROR)
+    return render(request, "mcp_servers/_report.html", {"report": report})
+
+
+def _added(
+    request: WorkspaceRequest, form: AddServerForm | ProgramForm | PersonalServerForm
+) -> HttpResponse | None:
+    """Save what the form says; None if the page has to be shown."""
+    if request.method != "POST" or not form.is_valid():
+        return None
+    workspace = workspace_of(request)
+    try:
+        if isinstance(form, PersonalServerForm):
+            added = services.add_personal_server(
+                workspace=workspace, draft=form.draft(), actor=request.actor
+            )
+        else:
+            added = services.add_server(
+                workspace_id=workspace.pk, draft=form.draft(), actor=request.actor
+            )
+    except DomainError as error:
+        add_domain_error(form, error)
+        return None
+    # Whatever comes of it shows on the card; the server stays, so that its settings can be corrected.
+    services.test_connection(server=added, actor=request.actor)
+    return redirect(f"{servers_url(request)}#server-{added.pk}")
+
+
+def _page(
+    request: WorkspaceRequest,
+    tab: str,
+    form: AddServerForm | ProgramForm | PersonalServerForm,
+    **context: Any,
+) -> HttpResponse:
+    context |= {
+        "section": "servers",
+        "servers_url": servers_url(request),
+        "tab": tab,
+        "form": form,
+        "hosts": all_hosts(),
+    }
+    status = 422 if form.is_bound and form.errors else 200
+    return render(request, "mcp_servers/add.html", context, status=status)

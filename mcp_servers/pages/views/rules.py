@@ -1,0 +1,43 @@
+"""What holds for all servers of a workspace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from allauth.account.decorators import login_required
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from mcp_servers.pages.views.common import servers_url, switch, workspace_of
+from mcp_servers.registry import services
+from mcp_servers.registry.services.rules import RULES
+from workspaces.roles import Permission, require
+
+if TYPE_CHECKING:
+    from workspaces.middleware import WorkspaceRequest
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def rules(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """Show the rules of the workspace, or switch one of them on or off."""
+    workspace = workspace_of(request)
+    require(request.actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace.pk)
+    if request.method == "POST":
+        services.set_workspace_rule(
+            workspace=workspace,
+            rule=request.POST.get("rule", ""),
+            is_on=switch(request, "is_on"),
+            actor=request.actor,
+        )
+        return redirect(request.path)
+    context = {
+        "section": "servers",
+        "servers_url": servers_url(request),
+        "rules": [
+            {"name": name, "title": title, "help": text, "is_on": getattr(workspace, name)}
+            for name, (title, text) in RULES.items()
+        ],
+    }
+    return render(request, "mcp_servers/rules.html", context)
