@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Locator, Page, expect
 
-from chat.demo_content import PASSWORD
+from config.demo.people import PASSWORD
 from tests.e2e.conftest import sign_in
 
 MEMBER = "member@demo.example"

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from chat.demo_content import PASSWORD, PEOPLE, seed_demo
+from config.demo import PASSWORD, PEOPLE, seed_demo
 
 
 class Command(BaseCommand):

@@ -1,0 +1,72 @@
+"""The demo workspace: people, servers and buds to try things with. Safe to run again.
+
+Servers and buds stand in ``workspace.yaml``, a workspace's file like any other.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+from chat.models import Bud
+from config.demo.people import PASSWORD, PEOPLE, SLUG, seed_people
+from mcp_servers.models import McpServer, ServerStatus
+from mcp_servers.registry.demo.programs import PROGRAMS
+from mcp_servers.registry.services import ensure_program, refresh_tools
+from workspaces.actors import Actor, Source
+from workspaces.errors import DomainError
+from workspaces.middleware import actor_for
+from workspaces.models import User, Workspace
+from workspaces.yaml_text import read_yaml
+
+__all__ = ["PASSWORD", "PEOPLE", "SLUG", "seed_demo"]
+
+logger = logging.getLogger(__name__)
+
+CONTENT = Path(__file__).with_name("workspace.yaml")
+
+
+def seed_demo() -> Workspace:
+    """Make what is missing of the demo; what people have changed stays as they changed it."""
+    workspace = seed_people()
+    platform = Actor.system(label="seed_demo", source=Source.COMMAND, workspace_id=workspace.pk)
+    for seed in PROGRAMS:
+        ensure_program(seed=seed, actor=platform)
+    # The demo's admin looks at the servers first, and so accepts the tools that they have today.
+    admin = User.objects.get(email=PEOPLE[0].email)
+    actor = actor_for(admin, workspace, source=Source.COMMAND)
+    document = read_yaml(CONTENT.read_text())
+    missing = _missing(document, workspace)
+    if any(missing.values()):
+        # With all that it needs, this takes longer to load than everything else here.
+        from config.workspace_files import Place, apply_file
+
+        for note in apply_file(Place(workspace, actor), missing).notes:
+            logger.warning("demo_note", extra={"note": note})
+    _look_again(workspace, [one["name"] for one in document["servers"]], actor)
+    return workspace
+
+
+def _missing(document: Any, workspace: Workspace) -> dict[str, list[Any]]:
+    servers = McpServer.objects.for_workspace(workspace).shared().select_related("program")
+    known = {server.program.slug for server in servers if server.program is not None}
+    buds = set(Bud.objects.for_workspace(workspace).values_list("slug", flat=True))
+    return {
+        "servers": [one for one in document["servers"] if one["program"] not in known],
+        "buds": [one for one in document["buds"] if one["slug"] not in buds],
+    }
+
+
+def _look_again(workspace: Workspace, names: list[str], actor: Actor) -> None:
+    """Read the tools of the demo's servers that could not be reached before."""
+    for server in McpServer.objects.for_workspace(workspace).shared().filter(name__in=names):
+        if server.state.status == ServerStatus.CONNECTED and server.tools.exists():
+            continue
+        try:
+            refresh_tools(server=server, actor=actor)
+        except DomainError as error:
+            # The health checks try again; the demo starts all the same.
+            logger.warning(
+                "demo_server_failed", extra={"server": server.name, "why": error.message}
+            )

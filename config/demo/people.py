@@ -1,0 +1,55 @@
+"""Who can sign in to the demo workspace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from workspaces.actors import Actor, Role, Source
+from workspaces.changes import record_created
+from workspaces.models import Membership, User, Workspace
+
+SLUG = "demo"
+PASSWORD = "trellis-demo"  # noqa: S105 - printed at the start, and only for the demo
+
+
+@dataclass(frozen=True, slots=True)
+class DemoPerson:
+    email: str
+    name: str
+    role: Role
+    is_auditor: bool
+    what: str
+
+
+PEOPLE = (
+    DemoPerson("admin@demo.example", "Ada Admin", Role.OWNER, False, "workspace admin"),
+    DemoPerson("member@demo.example", "Max Member", Role.MEMBER, False, "end user"),
+    DemoPerson("auditor@demo.example", "Olga Ops", Role.MEMBER, True, "auditor"),
+)
+
+
+@transaction.atomic
+def seed_people() -> Workspace:
+    """The demo workspace and its people; those that are there stay as they are."""
+    workspace = Workspace.objects.filter(slug=SLUG).first()
+    if workspace is None:
+        workspace = Workspace.objects.create(slug=SLUG, name="Demo workspace")
+        record_created(workspace, actor=_seeder(workspace))
+    for person in PEOPLE:
+        if User.objects.filter(email=person.email).exists():
+            continue
+        user = User.objects.create_user(person.email, PASSWORD, name=person.name, is_confirmed=True)
+        membership = Membership.objects.create(
+            workspace=workspace,
+            user=user,
+            role=person.role.value,
+            is_auditor=person.is_auditor,
+        )
+        record_created(membership, actor=_seeder(workspace))
+    return workspace
+
+
+def _seeder(workspace: Workspace) -> Actor:
+    return Actor.system(label="seed_demo", source=Source.COMMAND, workspace_id=workspace.pk)
