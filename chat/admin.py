@@ -101,7 +101,7 @@ class ModelProviderForm(forms.ModelForm):
 
     class Meta:
         model = ModelProvider
-        fields: ClassVar[Any] = ["name", "base_url", "default_model", "is_active"]
+        fields: ClassVar[Any] = ["name", "base_url", "default_model", "is_active", "fallback"]
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
@@ -240,7 +240,7 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
     list_display = ["name", "base_url", "default_model", "key_state", "is_active", "test"]
     list_select_related = ["workspace"]
     search_fields = ["name"]
-    fields = ["name", "base_url", "default_model", "new_api_key", "is_active"]
+    fields = ["name", "base_url", "default_model", "new_api_key", "is_active", "fallback"]
     inlines = [ProviderModelInline]
 
     @admin.display(description=_("Key"))

@@ -17,7 +17,7 @@ from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet
 from workspaces.roles import Permission, require
 from workspaces.scoping import WorkspaceQuerySet
 
-_KEPT = ("name", "base_url", "default_model", "is_active")
+_KEPT = ("name", "base_url", "default_model", "is_active", "fallback_id")
 
 
 class ProviderOutput(serializers.ModelSerializer[ModelProvider]):
@@ -27,7 +27,7 @@ class ProviderOutput(serializers.ModelSerializer[ModelProvider]):
 
     class Meta:
         model = ModelProvider
-        fields = ("id", "name", "base_url", "default_model", "is_active", "has_key")
+        fields = ("id", "name", "base_url", "default_model", "is_active", "fallback", "has_key")
         read_only_fields = fields
 
     def get_has_key(self, provider: ModelProvider) -> bool:
@@ -70,6 +70,12 @@ class ProviderInput(serializers.Serializer[Any]):
     base_url = serializers.CharField(max_length=500)
     default_model = serializers.CharField(max_length=200)
     is_active = serializers.BooleanField(default=True)
+    fallback = serializers.UUIDField(
+        source="fallback_id",
+        allow_null=True,
+        required=False,
+        help_text="The provider that answers, with its default model, while this one is down, has too many requests or no credit.",
+    )
     api_key = serializers.CharField(
         max_length=LONGEST_KEY,
         allow_blank=True,

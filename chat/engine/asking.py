@@ -33,6 +33,7 @@ from chat.providers.errors import (
     ToolsRefused,
 )
 from chat.providers.known_models import learn_context, learn_protocol, learn_sight
+from chat.providers.standing_in import find_stand_in, may_be_stood_in_for, note_failure
 from chat.streaming_text import LiveText, Said
 from chat.toolset import Toolset
 from chat.values import ToolProtocol
@@ -48,11 +49,14 @@ SAVE_PARTIAL_SECONDS = 1.0
 class _Attempt:
     """What is known so far of a request under way."""
 
+    task: StepTask
+    """As it is sent now."""
     started: float
     usage: TokenCount | None = None
 
-    def answer(self, task: StepTask, said: Said) -> AnsweredStep:
+    def answer(self, said: Said) -> AnsweredStep:
         """What came of it, if nothing more comes."""
+        task = self.task
         believed = believed_usage(task.fitted.tokens, said.text + said.reasoning)
         return AnsweredStep(
             text=said.text,
@@ -74,15 +78,17 @@ async def ask_model(lease: Lease, step: int, opened: Message | None = None) -> t
     """
     task, message = await in_database(_begin_step, lease, step, opened)
     live = LiveText(lease.conversation_id, message.pk, lambda: lease.standing() is Standing.OURS)
-    attempt = _Attempt(time.monotonic())
+    attempt = _Attempt(task, time.monotonic())
     streaming = Streaming(lease, message.pk, live)
     partials(lambda: SAVE_PARTIAL_SECONDS).add(streaming)
     try:
-        sent, completion = await _answer(lease, task, live, attempt)
+        completion = await _answer(lease, message, live, attempt)
         live.flush()
-        answer = _finished(sent, completion, attempt.answer(task, live.said))
-        if sent.notices != task.notices:
-            told = " ".join(part for part in (sent.picture_notice, answer.notice) if part)
+        sent = attempt.task
+        answer = _finished(sent, completion, attempt.answer(live.said))
+        new = [notice for notice in sent.notices if notice not in task.notices]
+        if new:
+            told = " ".join(part for part in (*new, answer.notice) if part)
             answer = replace(answer, notice=told)
         context = TurnContext(task.turn, task.bud, task.actor)
         later = steps.keep_for_call(lease, message, answer, context)
@@ -91,17 +97,17 @@ async def ask_model(lease: Lease, step: int, opened: Message | None = None) -> t
         return await in_database(steps.finish_step, lease, message, answer)
     except (ProviderError, LimitReached) as error:
         live.flush()
-        left = attempt.answer(task, live.said)
+        left = attempt.answer(live.said)
         if isinstance(error, ContextTooLong):
-            left = replace(left, too_long=task.fitted.estimated)
-            await _learn_from(error, task)
+            left = replace(left, too_long=attempt.task.fitted.estimated)
+            await _learn_from(error, attempt.task)
         await in_database(steps.fail_step, lease, message.pk, left)
-        if isinstance(error, ContextTooLong) and task.fitted.is_least:
+        if isinstance(error, ContextTooLong) and attempt.task.fitted.is_least:
             raise QuestionTooLong(details=error.details) from error
         raise
     except asyncio.CancelledError:
         # The row keeps what was said; whoever settles the turn decides what becomes of it.
-        left = attempt.answer(task, live.said)
+        left = attempt.answer(live.said)
         await asyncio.shield(in_database(steps.leave_step, lease, message.pk, left))
         raise
     finally:
@@ -109,34 +115,58 @@ async def ask_model(lease: Lease, step: int, opened: Message | None = None) -> t
         live.close()
 
 
-async def _answer(
-    lease: Lease, task: StepTask, live: LiveText, attempt: _Attempt
-) -> tuple[StepTask, Completion]:
-    """The model's answer in whichever form it takes, and the task in that form."""
+async def _answer(lease: Lease, message: Message, live: LiveText, attempt: _Attempt) -> Completion:
+    """The model's answer in whichever form it takes; the attempt keeps what was sent.
+
+    Where the provider fails before anything came, the one behind it is asked.
+    """
     try:
-        async with asyncio.timeout(_seconds_left(task.turn)):
-            try:
-                return task, await _stream_with_tools(lease, task, live, attempt)
-            except (PicturesRefused, ProviderRefusedRequest):
-                if not task.pictures or live.said != Said("", ""):
-                    raise
-            blind = without_pictures(task)
-            completion = await _stream_with_tools(lease, blind, live, attempt)
-            # Without them it works, so they were what it did not take.
-            logger.info("pictures_refused", extra={"model": task.provider.model})
-            await in_database(
-                learn_sight, task.turn.workspace_id, task.provider, sees_pictures=False
-            )
-            lease.carried.facts = None
-            return blind, completion
+        async with asyncio.timeout(_seconds_left(attempt.task.turn)):
+            while True:
+                try:
+                    return await _answer_of_one(lease, live, attempt)
+                except ProviderError as error:
+                    if not may_be_stood_in_for(error) or live.said != Said("", ""):
+                        raise
+                    failure = error
+                if not await in_database(_ask_another, lease, message, attempt, failure):
+                    raise failure
     except TimeoutError as error:
         raise LimitReached("This turn has taken too long, and was ended.") from error
 
 
-async def _stream_with_tools(
-    lease: Lease, task: StepTask, live: LiveText, attempt: _Attempt
-) -> Completion:
+def _ask_another(lease: Lease, message: Message, attempt: _Attempt, failure: ProviderError) -> bool:
+    """Make the same of the task for the provider behind the one that failed; False: there is none."""
+    failed = attempt.task
+    note_failure(failed.provider, failure)
+    found = find_stand_in(lease.workspace_id, failed.provider, failure.message)
+    if found is None:
+        return False
+    lease.carried.stand_in, lease.carried.facts = found, None
+    attempt.task = read_task(lease, failed.step, message)
+    return True
+
+
+async def _answer_of_one(lease: Lease, live: LiveText, attempt: _Attempt) -> Completion:
+    """The answer of one provider, without pictures where its model turns out to see none."""
+    task = attempt.task
+    try:
+        return await _stream_with_tools(lease, live, attempt)
+    except (PicturesRefused, ProviderRefusedRequest):
+        if not task.pictures or live.said != Said("", ""):
+            raise
+    attempt.task = without_pictures(task)
+    completion = await _stream_with_tools(lease, live, attempt)
+    # Without them it works, so they were what it did not take.
+    logger.info("pictures_refused", extra={"model": task.provider.model})
+    await in_database(learn_sight, task.turn.workspace_id, task.provider, sees_pictures=False)
+    lease.carried.facts = None
+    return completion
+
+
+async def _stream_with_tools(lease: Lease, live: LiveText, attempt: _Attempt) -> Completion:
     """The answer with functions, or with fenced commands from a model that turns out to take no functions."""
+    task = attempt.task
     try:
         return await _stream(task, live, attempt)
     except ToolsRefused:
@@ -147,7 +177,8 @@ async def _stream_with_tools(
         learn_protocol, task.turn.workspace_id, task.provider, ToolProtocol.FENCED_JSON
     )
     lease.carried.facts = None
-    return await _stream(replace(task, protocol=ToolProtocol.FENCED_JSON), live, attempt)
+    attempt.task = replace(task, protocol=ToolProtocol.FENCED_JSON)
+    return await _stream(attempt.task, live, attempt)
 
 
 async def _stream(task: StepTask, live: LiveText, attempt: _Attempt) -> Completion:

@@ -14,6 +14,7 @@ from uuid import UUID
 from chat.engine.answers import AnsweredStep
 from chat.models import Attachment, Bud, Message, ToolCall, Turn
 from chat.providers.known_models import ModelFacts
+from chat.providers.standing_in import StandIn
 from workspaces.actors import Actor
 
 Identity = tuple[str, bytes]
@@ -99,6 +100,8 @@ class Carried:
     """False: nothing is attached to any message of the conversation."""
     facts: ModelFacts | None = None
     """Of the model, until something is learned of it."""
+    stand_in: StandIn | None = None
+    """Who answers in this turn in place of its provider, which has failed."""
     past: Past | None = None
     """As the step under way was given it."""
     unstored: UnstoredAnswer | None = None

@@ -24,6 +24,7 @@ from chat.models import Bud, Message, Turn
 from chat.providers.base import CompletionRequest, ProviderSpec
 from chat.providers.choosing import provider_of
 from chat.providers.known_models import ModelFacts, known_facts
+from chat.providers.standing_in import resting_stand_in
 from chat.toolset import Toolset, resolve_toolset
 from chat.values import ToolProtocol
 from workspaces.actors import Actor
@@ -40,6 +41,8 @@ class StepTask:
     actor: Actor
     step: int
     provider: ProviderSpec
+    stand_in_notice: str
+    """That another provider than the chosen one is asked, and why; empty: it is not so."""
     facts: ModelFacts
     pictures: Mapping[str, str]
     """Those of the history that are sent, as data URLs, by their paths."""
@@ -55,7 +58,12 @@ class StepTask:
     @property
     def notices(self) -> tuple[str, ...]:
         """What the person should know of what is sent."""
-        notices = (*self.toolset.notices, self.fitted.notice, self.picture_notice)
+        notices = (
+            self.stand_in_notice,
+            *self.toolset.notices,
+            self.fitted.notice,
+            self.picture_notice,
+        )
         return tuple(part for part in notices if part)
 
     @property
@@ -82,7 +90,10 @@ def request_of(task: StepTask) -> CompletionRequest:
         offered = [] if choice == "none" else [tool.as_function() for tool in task.toolset.tools]
         messages = fenced_messages(task.prompt, task.fitted.turns, offered, choice, task.pictures)
         return CompletionRequest(
-            model=task.provider.model, messages=messages, parameters=parameters
+            model=task.provider.model,
+            messages=messages,
+            parameters=parameters,
+            is_patient=not task.provider.has_fallback,
         )
     # Where calls stand in the history, some providers insist on hearing of the tools again.
     has_calls = any(step.calls for turn in task.fitted.turns for step in turn.steps)
@@ -94,6 +105,7 @@ def request_of(task: StepTask) -> CompletionRequest:
         else (),
         tool_choice=choice,
         parameters=parameters,
+        is_patient=not task.provider.has_fallback,
     )
 
 
@@ -119,6 +131,11 @@ def read_task(lease: Lease, step: int, opened: Message | None = None) -> StepTas
         raise PermissionDenied("You no longer have access to this workspace.")
     toolset = resolve_toolset(bud, turn.conversation)
     provider = provider_of(turn.conversation, turn.chosen_model)
+    if carried.stand_in is None:
+        carried.stand_in = resting_stand_in(lease.workspace_id, provider)
+        carried.facts = None if carried.stand_in else carried.facts
+    if carried.stand_in is not None:
+        provider = carried.stand_in.spec
     facts = carried.facts = carried.facts or known_facts(lease.workspace_id, provider)
     own = with_knowledge(bud.system_prompt, knowledge_of(bud))
     prompt = with_instructions(own, toolset.instructions)
@@ -139,6 +156,7 @@ def read_task(lease: Lease, step: int, opened: Message | None = None) -> StepTas
         actor=context.actor,
         step=step,
         provider=provider,
+        stand_in_notice=carried.stand_in.notice if carried.stand_in else "",
         facts=facts,
         protocol=_protocol_of(bud, facts),
         toolset=toolset,

@@ -30,6 +30,17 @@ class ModelProvider(WorkspaceModel):
     api_key = EncryptedTextField(_("API key"))
     default_model = models.CharField(max_length=200)
     is_active = models.BooleanField(default=True)
+    fallback = models.ForeignKey(
+        "self",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        verbose_name=_("if it fails, ask"),
+        help_text=_(
+            "Answers with its default model while this provider is down, has too many requests or no credit."
+        ),
+    )
 
     class Meta(WorkspaceModel.Meta):
         constraints = [
@@ -38,6 +49,21 @@ class ModelProvider(WorkspaceModel):
 
     def __str__(self) -> str:
         return self.name
+
+    def clean(self) -> None:
+        """A chain of providers that ends.
+
+        Raises:
+            ValidationError: this one would stand in for itself.
+        """
+        behind, seen = self.fallback, {self.pk}
+        while behind is not None:
+            if behind.pk in seen:
+                raise ValidationError(
+                    {"fallback": _("A provider cannot stand in for itself, nor through others.")}
+                )
+            seen.add(behind.pk)
+            behind = behind.fallback
 
     @property
     def origin(self) -> str:

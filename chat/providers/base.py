@@ -20,6 +20,8 @@ class CompletionRequest:
     """Each as JSON, since most are the same in every request."""
     tool_choice: str | Mapping[str, Any] | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    is_patient: bool = True
+    """Whether a provider that fails or asks for a pause is asked again."""
 
     @property
     def has_pictures(self) -> bool:
@@ -116,3 +118,5 @@ class ProviderSpec:
     is_demo: bool = False
     is_platforms: bool = False
     """Chosen by the platform's owner, whose word also allows private addresses."""
+    has_fallback: bool = False
+    """Another provider answers where this one fails."""

@@ -45,6 +45,7 @@ def provider_for(bud: Bud) -> ProviderSpec:
             model=bud.model or bud.provider.default_model,
             api_key=bud.provider.api_key,
             provider_id=bud.provider.pk,
+            has_fallback=bud.provider.fallback_id is not None,
         )
     spec = platform_provider()
     if bud.model and not spec.is_demo:

@@ -83,7 +83,8 @@ class OpenAICompatible:
             except Exception as error:  # noqa: BLE001 - what is not known goes on its way
                 failure, cause = _failure_of(error), error
             attempt += 1
-            pause = None if reader.has_content else _pause_before(failure, attempt)
+            is_over = reader.has_content or not request.is_patient
+            pause = None if is_over else _pause_before(failure, attempt)
             if pause is None:
                 raise failure from cause
             logger.info("provider_asked_again", extra={"code": failure.code, "pause": pause})

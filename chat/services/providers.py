@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from uuid import UUID
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
@@ -25,6 +26,8 @@ class ProviderDraft:
     base_url: str
     default_model: str
     is_active: bool = True
+    fallback_id: UUID | None = None
+    """The provider of the same workspace that answers where this one fails."""
     api_key: str = ""
     """Empty: what is stored stays, as long as the address is of the same origin."""
 
@@ -71,11 +74,21 @@ def change_provider(
     return provider
 
 
+def _fallback(provider: ModelProvider, draft: ProviderDraft) -> ModelProvider | None:
+    if draft.fallback_id is None:
+        return None
+    found = ModelProvider.objects.for_workspace(provider.workspace_id).find(draft.fallback_id)
+    if found is None:
+        raise InvalidInput(fields={"fallback": ["There is no such provider here."]})
+    return found
+
+
 def _save(provider: ModelProvider, draft: ProviderDraft) -> None:
     provider.name = draft.name.strip()
     provider.base_url = draft.base_url.strip()
     provider.default_model = draft.default_model.strip()
     provider.is_active = draft.is_active
+    provider.fallback = _fallback(provider, draft)
     if draft.api_key:
         provider.api_key = Secret(draft.api_key)
     prepare_provider(provider, has_new_key=bool(draft.api_key))

@@ -129,7 +129,7 @@ def test_the_form_asks_where_it_is_used(tenant: Tenant) -> None:
     bud = a_bud(tenant, takes_all_tools=False)
     client = tenant.client("admin")
     home = f"/w/{tenant.workspace.slug}/servers/"
-    page = client.get(home).content.decode()
+    page = client.get(f"{home}add/").content.decode()
     assert "In every bud that takes all tools" in page
     assert "Use in all my chats" not in page
     form = {

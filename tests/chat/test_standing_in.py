@@ -1,0 +1,169 @@
+"""A provider fails, and the one behind it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from chat.models import ModelProvider
+from chat.providers import standing_in
+from chat.services.providers import ProviderDraft, add_provider, change_provider
+from chat.values import TurnStatus
+from tests.chat.conftest import Chat
+from tests.factories import CANARY, Tenant, TwoTenants
+from tests.fakes.scripted_model import Answer, ScriptedModel, chunk
+from workspaces.errors import InvalidInput
+
+
+@pytest.fixture(autouse=True)
+def nobody_rests() -> Iterator[None]:
+    """What one test's providers did is nothing to the next one."""
+    standing_in.forget_failures()
+    yield
+    standing_in.forget_failures()
+
+
+@pytest.fixture
+def other() -> Iterator[ScriptedModel]:
+    """The model behind."""
+    scripted = ScriptedModel()
+    yield scripted
+    scripted.stop()
+
+
+@pytest.fixture
+def behind(chat: Chat, other: ScriptedModel) -> ModelProvider:
+    """A provider that answers where the bud's own fails."""
+    assert chat.bud.provider is not None
+    second = ModelProvider.objects.create(
+        workspace=chat.tenant.workspace,
+        name="Second",
+        base_url=other.base_url,
+        default_model="second-model",
+    )
+    ModelProvider.objects.for_workspace(chat.tenant.workspace).filter(
+        pk=chat.bud.provider.pk
+    ).update(fallback=second)
+    return second
+
+
+@pytest.mark.both_engines
+@pytest.mark.parametrize(
+    ("status", "why"), [(503, ""), (429, "too many requests"), (402, "credit")]
+)
+def test_another_provider_answers_and_the_chat_says_so(
+    chat: Chat, behind: ModelProvider, other: ScriptedModel, status: int, why: str
+) -> None:
+    """REL-643: which model answered, and why; the failed one is asked once and not waited for."""
+    chat.model.fail(status)
+    other.say("Hello from the second")
+    turn = chat.ask("Hello?")
+    assert turn.status == TurnStatus.COMPLETED
+    assert chat.answer() == "Hello from the second"
+    assert other.requests[0]["model"] == "second-model"
+    assert other.requests[0]["messages"] == chat.model.requests[0]["messages"]
+    assert len(chat.model.requests) == 1
+    assert turn.model == "second-model"
+    assert "second-model of “Second”" in turn.notice
+    assert why in turn.notice
+
+
+def test_the_whole_turn_and_the_next_one_stay_with_it_for_a_while(
+    chat: Chat, behind: ModelProvider, other: ScriptedModel
+) -> None:
+    """REL-643: nobody waits again for what has just failed; later it is asked again."""
+    chat.model.fail(503)
+    other.call(("counting__echo", {"text": "hi"}))
+    other.say("It said hi")
+    chat.ask()
+    assert chat.server.calls == [("echo", {"text": "hi"})]
+    other.say("Still me")
+    turn = chat.ask("And now?")
+    assert chat.answer() == "Still me"
+    assert "Second" in turn.notice
+    assert len(chat.model.requests) == 1
+    standing_in.forget_failures()
+    chat.model.say("I am back")
+    turn = chat.ask("And now?")
+    assert chat.answer() == "I am back"
+    assert turn.notice == ""
+
+
+def test_nothing_changes_hands_in_the_middle_of_an_answer(
+    chat: Chat, behind: ModelProvider, other: ScriptedModel
+) -> None:
+    """REL-643: what the person has begun to read is never replaced by another model's words."""
+    chat.model.give(Answer([chunk({"content": "Once upon"})], breaks=True))
+    turn = chat.ask()
+    assert turn.status == TurnStatus.FAILED
+    assert other.requests == []
+
+
+@pytest.mark.parametrize("status", [400, 401, 404])
+def test_a_fault_of_the_settings_is_told_and_not_hidden(
+    chat: Chat, behind: ModelProvider, other: ScriptedModel, status: int
+) -> None:
+    """REL-643: a refused key or an unknown model is for somebody to correct."""
+    chat.model.fail(status)
+    assert chat.ask().status == TurnStatus.FAILED
+    assert other.requests == []
+
+
+def test_all_of_them_may_fail(chat: Chat, behind: ModelProvider, other: ScriptedModel) -> None:
+    """REL-643: then the person is told; only the last one is asked again, and one that is off is passed over."""
+    chat.model.fail(503)
+    other.fail(503)
+    other.fail(503)
+    turn = chat.ask()
+    assert turn.status == TurnStatus.FAILED
+    assert (len(chat.model.requests), len(other.requests)) == (1, 2)
+    standing_in.forget_failures()
+    behind.is_active = False
+    behind.save()
+    chat.model.fail(503)
+    assert chat.ask().status == TurnStatus.FAILED
+    assert len(other.requests) == 2
+
+
+def test_a_provider_cannot_stand_in_for_itself(tenant: Tenant) -> None:
+    """REL-643: a chain ends; and only providers of the same workspace can be named."""
+
+    def draft(name: str, behind: ModelProvider | None) -> ProviderDraft:
+        return ProviderDraft(
+            name=name,
+            base_url="https://models.example.org/v1",
+            default_model="m",
+            fallback_id=behind.pk if behind else None,
+        )
+
+    actor = tenant.actor()
+    first = add_provider(workspace=tenant.workspace, draft=draft("a", None), actor=actor)
+    second = add_provider(workspace=tenant.workspace, draft=draft("b", first), actor=actor)
+    for behind in (first, second):
+        with pytest.raises(InvalidInput) as refused:
+            change_provider(provider=first, draft=draft("a", behind), actor=actor)
+        assert "fallback" in refused.value.fields
+
+
+def test_no_provider_of_another_workspace_can_be_named(two_workspaces: TwoTenants) -> None:
+    """SEC-03: neither in a service nor over REST."""
+    a, b = two_workspaces.a, two_workspaces.b
+    foreign = ModelProvider.objects.create(
+        workspace=b.workspace, name=CANARY, base_url="https://x.example.org/v1", default_model="m"
+    )
+    body = {
+        "name": "mine",
+        "base_url": "https://models.example.org/v1",
+        "default_model": "m",
+        "fallback": str(foreign.pk),
+    }
+    answer = a.client("admin").post(
+        "/api/providers/",
+        body,
+        content_type="application/json",
+        headers={"X-Workspace": a.workspace.slug},
+    )
+    assert answer.status_code == 422
+    assert CANARY not in answer.content.decode()
+    assert not ModelProvider.objects.for_workspace(a.workspace).exists()
