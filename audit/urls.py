@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from audit import views
+from audit import overview, views
 from audit.alerts.urls import urlpatterns as alerts
 from audit.retention.urls import urlpatterns as retention
 from audit.streams.urls import urlpatterns as streams
@@ -13,6 +13,7 @@ from audit.verification import views as proof
 app_name = "audit"
 _LOG = "w/<slug:workspace_slug>/audit/"
 urlpatterns = [
+    path(f"{_LOG}overview/", overview.overview, name="overview"),
     path(f"{_LOG}reports/", views.reports_page, name="reports"),
     path(f"{_LOG}views/", views.save_view, name="save_view"),
     path(f"{_LOG}views/<uuid:view_id>/delete/", views.delete_view, name="delete_view"),

@@ -7,14 +7,26 @@ from datetime import datetime
 from uuid import UUID
 
 from django.db.models import Count, Sum
+from django.utils.translation import gettext as _
 
-from audit.reports.providers import Usage, register_usage
-from chat.models import Turn
+from audit.reports.providers import (
+    Job,
+    Usage,
+    Waiting,
+    register_approvals,
+    register_jobs,
+    register_usage,
+)
+from chat.models import ToolCall, Turn, WebhookDelivery
+from chat.values import ToolCallStatus
+from workspaces.outbox import state_of
 
 
 def tell_reports() -> None:
     """Register with the log's reports."""
     register_usage(usage)
+    register_approvals(approvals)
+    register_jobs(jobs)
 
 
 def usage(workspace_id: UUID, since: datetime, until: datetime) -> Sequence[Usage]:
@@ -31,4 +43,34 @@ def usage(workspace_id: UUID, since: datetime, until: datetime) -> Sequence[Usag
             model=model, turns=turns, prompt_tokens=prompt, completion_tokens=completion, cost=cost
         )
         for model, turns, prompt, completion, cost in rows
+    ]
+
+
+def approvals(workspace_id: UUID, most: int) -> Sequence[Waiting]:
+    """Give the calls that wait for approval; what they would do is for those who decide."""
+    rows = (
+        ToolCall.objects.for_workspace(workspace_id)
+        .filter(status=ToolCallStatus.WAITING_FOR_APPROVAL.value)
+        .order_by("created_at", "pk")
+        .values_list(
+            "pk", "server_name", "tool_name", "turn__conversation__owner__email", "created_at"
+        )
+    )
+    return [
+        Waiting(call_id=pk, server=server, tool=tool, person=person, since=since)
+        for pk, server, tool, person, since in rows[:most]
+    ]
+
+
+def jobs(workspace_id: UUID) -> Sequence[Job]:
+    """Give the messages to programs."""
+    state = state_of(WebhookDelivery.objects.for_workspace(workspace_id))
+    return [
+        Job(
+            name=_("Webhooks of chats"),
+            waiting=state.waiting,
+            oldest=state.oldest,
+            failed=state.given_up,
+            note=state.fault,
+        )
     ]

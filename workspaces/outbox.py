@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeVar
 
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Count, F, Min, Q
 
 from workspaces.database import database_now
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
@@ -44,6 +45,33 @@ class Delivery(WorkspaceModel):
 
 
 _Row = TypeVar("_Row", bound=Delivery)
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxState:
+    """How messages of one kind go."""
+
+    waiting: int
+    oldest: datetime | None
+    """Since when the oldest one has been due; None: nothing waits."""
+    given_up: int
+    """In the last day."""
+    fault: str
+    """Of the newest one that is tried again or was given up."""
+
+
+def state_of(rows: models.QuerySet[Any]) -> OutboxState:
+    """Look at messages that are on their way, and at what was given up in the last day."""
+    is_waiting = Q(status=Delivery.Status.WAITING)
+    lost = Q(status=Delivery.Status.GIVEN_UP, updated_at__gte=database_now() - timedelta(days=1))
+    found = rows.order_by().aggregate(
+        waiting=Count("pk", filter=is_waiting),
+        oldest=Min("created_at", filter=is_waiting),
+        given_up=Count("pk", filter=lost),
+    )
+    faulty = rows.filter(is_waiting | lost).exclude(last_error="").order_by("-updated_at")
+    fault = faulty.values_list("last_error", flat=True).first()
+    return OutboxState(found["waiting"], found["oldest"], found["given_up"], fault or "")
 
 
 def rounds(claim_some: Callable[[], list[_Row]]) -> Iterator[list[_Row]]:

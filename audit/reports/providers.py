@@ -61,16 +61,45 @@ class KnownTool:
     name: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A call that waits for somebody's approval."""
+
+    call_id: UUID
+    server: str
+    tool: str
+    person: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """Work that is done behind people's backs, and how it goes."""
+
+    name: str
+    waiting: int
+    oldest: datetime | None = None
+    """Since when the oldest piece has been due."""
+    failed: int = 0
+    """Given up within the last day, or faulty now."""
+    note: str = ""
+
+
 Uptime = Callable[[UUID, datetime, datetime, int], Sequence[Strip]]
 """Workspace, since, until, number of pieces → a strip for each server."""
 Models = Callable[[UUID, datetime, datetime], Sequence[Usage]]
 Quotas = Callable[[UUID], Sequence[Quota]]
 Tools = Callable[[UUID], Sequence[KnownTool]]
+Approvals = Callable[[UUID, int], Sequence[Waiting]]
+"""Workspace, at most how many → the calls that wait, the oldest first."""
+Jobs = Callable[[UUID], Sequence[Job]]
 
 _uptime: list[Uptime] = []
 _models: list[Models] = []
 _quotas: list[Quotas] = []
 _tools: list[Tools] = []
+_approvals: list[Approvals] = []
+_jobs: list[Jobs] = []
 _rules: dict[str, str] = {}
 
 
@@ -92,6 +121,16 @@ def register_quotas(provider: Quotas) -> None:
 def register_tools(provider: Tools) -> None:
     """Tell which tools may be used."""
     _tools.append(provider)
+
+
+def register_approvals(provider: Approvals) -> None:
+    """Tell which calls wait for approval."""
+    _approvals.append(provider)
+
+
+def register_jobs(provider: Jobs) -> None:
+    """Tell how work in the background goes."""
+    _jobs.append(provider)
 
 
 def register_rules(sentences: Mapping[str, str]) -> None:
@@ -122,3 +161,14 @@ def quotas_of(workspace_id: UUID) -> Sequence[Quota]:
 def tools_of(workspace_id: UUID) -> Sequence[KnownTool]:
     """Give the tools that may be used."""
     return [tool for ask in _tools for tool in ask(workspace_id)]
+
+
+def approvals_of(workspace_id: UUID, most: int) -> Sequence[Waiting]:
+    """Give the calls that wait for approval, the oldest first."""
+    found = [one for ask in _approvals for one in ask(workspace_id, most)]
+    return sorted(found, key=lambda one: one.since)[:most]
+
+
+def jobs_of(workspace_id: UUID) -> Sequence[Job]:
+    """Give the work in the background."""
+    return [job for ask in _jobs for job in ask(workspace_id)]

@@ -185,7 +185,7 @@ def _scope(request: WorkspaceRequest, slug: str | None) -> Scope:
 
 def _context(scope: Scope) -> dict[str, Any]:
     rows = streams_of(scope.workspace_id).select_related("state")
-    return {"scope": scope, "rows": [_row(stream) for stream in rows]}
+    return {"scope": scope, "rows": [row_of(stream) for stream in rows]}
 
 
 def _page(
@@ -208,7 +208,8 @@ def _page(
     return header | _context(scope) | {"section": "audit", "forms": forms, "new_secret": secret}
 
 
-def _row(stream: AuditStream) -> Row:
+def row_of(stream: AuditStream) -> Row:
+    """How a stream goes, in a word."""
     state, lag = stream.state, lag_of(stream)
     if stream.is_paused:
         tone, word = "muted", "Paused"

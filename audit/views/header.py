@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
 
 _TABS = (
+    ("overview", "Overview", "audit:overview", Permission.VIEW_AUDIT),
     ("log", "Log", "audit:entries", Permission.VIEW_AUDIT),
     ("reports", "Reports", "audit:reports", Permission.VIEW_AUDIT),
     ("reviews", "Reviews", "audit:reviews", Permission.VIEW_AUDIT),

@@ -16,6 +16,7 @@ from audit.filters import ENTRIES
 from audit.models import AuditEntry
 
 if TYPE_CHECKING:
+    from audit.reports.providers import Strip
     from workspaces.middleware import WorkspaceRequest
     from workspaces.models import Workspace
 
@@ -47,6 +48,23 @@ def found_by(log_url: str, **filters: object) -> str:
 def call_url(log_url: str, call_id: UUID) -> str:
     """Give the address of a call's page."""
     return f"{log_url}calls/{call_id}/"
+
+
+def shown_strip(strip: Strip, url: str) -> dict[str, Any]:
+    """Give how a server was, as `_server_strips.html` shows it.
+
+    Args:
+        url: of what the log says of its failures.
+    """
+    return {
+        "strip": strip,
+        "pieces": [
+            "none" if piece is None else "ok" if piece >= 1 else "part" if piece > 0 else "down"
+            for piece in strip.pieces
+        ],
+        "uptime": None if strip.uptime is None else f"{strip.uptime:.2%}",
+        "url": url,
+    }
 
 
 def around(log_url: str, entries: Sequence[AuditEntry]) -> str:

@@ -27,7 +27,7 @@ from audit.rollups import ERROR
 from audit.rollups.reading import Span
 from audit.views.filtering import filter_context
 from audit.views.header import header_of, saved_views
-from audit.views.parts import described, workspace_of
+from audit.views.parts import described, shown_strip, workspace_of
 from audit.views.rows import spoken_time
 
 if TYPE_CHECKING:
@@ -188,21 +188,7 @@ def _around(workspace_id: UUID, span: Span, log: _Log) -> dict[str, Any]:
     strips = providers.strips_of(workspace_id, span.since, span.until, _STRIP_PIECES)
     return {
         "strips": [
-            {
-                "strip": strip,
-                "pieces": [
-                    "none"
-                    if piece is None
-                    else "ok"
-                    if piece >= 1
-                    else "part"
-                    if piece > 0
-                    else "down"
-                    for piece in strip.pieces
-                ],
-                "uptime": None if strip.uptime is None else f"{strip.uptime:.2%}",
-                "url": log.to(server=strip.server, action="server.error"),
-            }
+            shown_strip(strip, log.to(server=strip.server, action="server.error"))
             for strip in strips
         ],
         "usage": usage,

@@ -6,13 +6,17 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from uuid import UUID
 
+from django.db.models import Count, Min
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from audit.reports.providers import (
     Incident,
+    Job,
     KnownTool,
     Quota,
     Strip,
+    register_jobs,
     register_quotas,
     register_rules,
     register_tools,
@@ -30,6 +34,7 @@ def tell_reports() -> None:
     register_uptime(strips)
     register_tools(tools)
     register_quotas(quotas)
+    register_jobs(jobs)
     # The sentence of the card speaks to the person who was asked; the log is read by others.
     register_rules({**SENTENCES, "user.always": "They chose to always allow this tool."})
 
@@ -93,3 +98,12 @@ def quotas(workspace_id: UUID) -> Sequence[Quota]:
         for server, limit in limits
         if limit is not None
     ]
+
+
+def jobs(workspace_id: UUID) -> Sequence[Job]:
+    """Give the checks of servers that should have been made by now."""
+    late = McpServer.objects.for_workspace(workspace_id).filter(
+        is_active=True, state__next_check_at__lt=timezone.now()
+    )
+    found = late.order_by().aggregate(number=Count("pk"), oldest=Min("state__next_check_at"))
+    return [Job(name=_("Checks of servers"), waiting=found["number"], oldest=found["oldest"])]

@@ -151,7 +151,7 @@ def test_pages_look_right_and_are_accessible(new_context: NewContext, width: str
     page.goto("/w/demo/audit/")
     expect(page.locator("canvas")).to_be_visible()
     check(page, "audit")
-    for name in ("audit/reports", "audit/reviews", "audit/schedules", "activity"):
+    for name in ("audit/overview", "audit/reports", "audit/reviews", "audit/schedules", "activity"):
         page.goto(f"/w/demo/{name}/")
         expect(page.get_by_role("heading", level=1)).to_be_visible()
         check(page, name.replace("/", "-"))

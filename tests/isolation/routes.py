@@ -467,6 +467,7 @@ SAMPLES: dict[str, Sample] = {
     "audit:call": Sample(
         ids=lambda side: {**_slug(side), "call_id": side["entry"].call_id}, writes_on_get=_AUDIT
     ),
+    "audit:overview": _page,
     "audit:reports": _page,
     "audit:save_view": Sample(
         ids=_slug, bodies=(_body(page="=log", name="=mine", query="=tool=read"),), reads=False

@@ -1,0 +1,215 @@
+"""One page for whoever keeps things running: what needs somebody now, and how everything goes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from allauth.account.decorators import login_required
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_safe
+
+from audit import spool
+from audit.actions import Action
+from audit.models import Alert, AlertDelivery, AuditEntry, ReportSchedule
+from audit.reports import facts, providers
+from audit.reports.providers import Job
+from audit.streams.services import streams_of
+from audit.streams.views import row_of
+from audit.views.header import header_of
+from audit.views.parts import call_url, described, found_by, shown_strip, workspace_of
+from workspaces.outbox import state_of
+from workspaces.roles import Permission, require
+
+if TYPE_CHECKING:
+    from workspaces.middleware import WorkspaceRequest
+
+_SPAN: Final = timedelta(days=7)
+_PIECES: Final = 56
+"""Three hours each."""
+_MOST: Final = 15
+"""Of changes, incidents and past alerts."""
+_MOST_WAITING: Final = 500
+_NAMED: Final = 3
+"""Servers that fail and are named one by one; of more, their number is told."""
+_LATE: Final = timedelta(minutes=10)
+"""Work that has been due for so long should have been done."""
+_AGES: Final = ((timedelta(hours=1), "new"), (timedelta(days=1), "day"), (None, "old"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """One thing that somebody should look at, and where."""
+
+    text: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outage:
+    """A time in which a server did not answer."""
+
+    server: str
+    since: datetime
+    until: datetime | None
+    reason: str
+
+
+@require_safe
+@login_required
+def overview(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """What needs somebody, incidents, approvals, the log, streams, alerts, changes and jobs."""
+    workspace = workspace_of(request)
+    require(request.actor, Permission.VIEW_AUDIT, workspace_id=workspace.pk)
+    log_url = reverse("audit:entries", args=[workspace.slug])
+    now = timezone.now()
+    strips = providers.strips_of(workspace.pk, now - _SPAN, now, _PIECES)
+    troubled = sorted((one for one in strips if one.incidents), key=lambda one: one.uptime or 0)
+    outages = _outages(strips)
+    waiting = providers.approvals_of(workspace.pk, _MOST_WAITING)
+    ages = _ages(waiting, now)
+    alerts = Alert.objects.for_workspace(workspace).select_related("rule")
+    open_alerts = list(alerts.filter(ended_at=None)[:_MOST])
+    streams = [row_of(one) for one in streams_of(workspace.pk).select_related("state")]
+    log_state = facts.log_state(workspace.pk)
+    jobs = [*_own_jobs(workspace.pk, now, log_state), *providers.jobs_of(workspace.pk)]
+    changes = (
+        AuditEntry.objects.for_workspace(workspace)
+        .filter(action=Action.CONFIG_CHANGED.value)
+        .order_by("-id")[:_MOST]
+    )
+    context: dict[str, Any] = {
+        **header_of(request),
+        "section": "audit",
+        "tab": "overview",
+        "audit_url": log_url,
+        "strips": [
+            shown_strip(strip, found_by(log_url, server=strip.server, action="server.error"))
+            for strip in troubled[:_MOST]
+        ],
+        "well": len(strips) - len(troubled),
+        "troubled": len(troubled),
+        "outages": outages[:_MOST],
+        "ages": ages,
+        "waiting": [(one, call_url(log_url, one.call_id)) for one in waiting[:_MOST]],
+        "open_alerts": open_alerts,
+        "past_alerts": alerts.exclude(ended_at=None)[:_MOST],
+        "streams": streams,
+        "log_state": log_state,
+        "jobs": [(job, _is_late(job, now)) for job in jobs],
+        "changes": [described(entry) for entry in changes],
+        "changes_url": found_by(log_url, action=Action.CONFIG_CHANGED.value),
+    }
+    down = [one.server for one in outages if one.until is None]
+    context["needs"] = _needs(workspace.slug, context, down, ages["old"])
+    return render(request, "audit/overview.html", context)
+
+
+def _outages(strips: Sequence[providers.Strip]) -> list[Outage]:
+    """Those that last first, then the newest."""
+    found = [
+        Outage(server=strip.server, since=one.since, until=one.until, reason=one.reason)
+        for strip in strips
+        for one in strip.incidents
+    ]
+    return sorted(found, key=lambda one: (one.until is None, one.since), reverse=True)
+
+
+def _ages(waiting: Sequence[providers.Waiting], now: datetime) -> dict[str, int]:
+    ages = {name: 0 for _limit, name in _AGES}
+    for one in waiting:
+        age = now - one.since
+        ages[next(name for limit, name in _AGES if limit is None or age < limit)] += 1
+    return ages
+
+
+def _own_jobs(workspace_id: UUID, now: datetime, log_state: facts.LogState) -> list[Job]:
+    """The log's own work: seals, counters, messages of alerts, scheduled files, and what waits beside the database."""
+    health = log_state.health
+    since = now - timedelta(seconds=health.oldest_pending_seconds) if health.pending else None
+    mails = state_of(AlertDelivery.objects.for_workspace(workspace_id))
+    schedules = ReportSchedule.objects.for_workspace(workspace_id).filter(is_active=True)
+    due = schedules.filter(next_run_at__lt=now).order_by("next_run_at")
+    faulty = list(schedules.filter(last_ok=False).values_list("last_result", flat=True)[:2])
+    return [
+        Job(name=_("Seals of the log"), waiting=health.pending, oldest=since),
+        Job(name=_("Counters of reports"), waiting=log_state.uncounted),
+        Job(
+            name=_("Messages of alerts"),
+            waiting=mails.waiting,
+            oldest=mails.oldest,
+            failed=mails.given_up,
+            note=mails.fault,
+        ),
+        Job(
+            name=_("Scheduled exports"),
+            waiting=due.count(),
+            oldest=due.values_list("next_run_at", flat=True).first(),
+            failed=schedules.filter(last_ok=False).count(),
+            note=faulty[0] if faulty else "",
+        ),
+        Job(
+            name=_("Log entries kept beside the database"),
+            waiting=spool.spool_size().files,
+            note=_("They are entered once the database can be reached."),
+        ),
+    ]
+
+
+def _is_late(job: Job, now: datetime) -> bool:
+    return job.oldest is not None and now - job.oldest > _LATE
+
+
+def _needs(
+    slug: str, context: Mapping[str, Any], down: Sequence[str], late_calls: int
+) -> list[Need]:
+    """What is not as it should be, the most pressing first."""
+    here = reverse("audit:overview", args=[slug])
+    alerts_url, streams_url = (
+        reverse(name, args=[slug]) for name in ("audit:alerts", "audit:streams")
+    )
+    waiting = ngettext(
+        "%(count)s call has waited for approval for more than a day.",
+        "%(count)s calls have waited for approval for more than a day.",
+        late_calls,
+    ) % {"count": late_calls}
+    return [
+        *(
+            Need(text=_("Alert: %(name)s") % {"name": alert.rule.name}, url=alerts_url)
+            for alert in context["open_alerts"]
+        ),
+        *(Need(text=told, url=f"{here}#servers") for told in _down_in_words(down)),
+        *(
+            Need(
+                text=_("The stream “%(name)s” cannot send.") % {"name": row.stream.name},
+                url=streams_url,
+            )
+            for row in context["streams"]
+            if row.tone == "bad"
+        ),
+        *([Need(text=waiting, url=f"{here}#approvals")] if late_calls else []),
+        *(
+            Need(text=_job_in_words(job), url=f"{here}#jobs")
+            for job, is_late in context["jobs"]
+            if job.failed or is_late
+        ),
+    ]
+
+
+def _down_in_words(names: Sequence[str]) -> list[str]:
+    if len(names) > _NAMED:
+        return [_("%(count)s servers do not answer.") % {"count": len(names)}]
+    return [_("“%(name)s” does not answer.") % {"name": name} for name in names]
+
+
+def _job_in_words(job: Job) -> str:
+    told = _("%(name)s: something failed.") if job.failed else _("%(name)s: work is late.")
+    return told % {"name": job.name}
