@@ -8,7 +8,7 @@ from celery import shared_task
 from celery.schedules import crontab
 
 from chat.artifacts import sweeping
-from chat.engine import runner, titles
+from chat.engine import runner, summarising, titles
 from chat.reminders import finding, mailing
 from chat.services import approvals, bud_drafts, conversations, inputs, resolutions
 from chat.webhooks import delivery
@@ -94,3 +94,9 @@ def forget_old_drafts() -> int:
 def title_conversation(workspace_id: str, conversation_id: str) -> bool:
     """Have a conversation named by its bud's model; whether it has a new title."""
     return titles.title_conversation(UUID(workspace_id), UUID(conversation_id))
+
+
+@shared_task
+def summarise_conversation(workspace_id: str, turn_id: str) -> bool:
+    """Have older messages summarised by the conversation's model; whether there is a new summary."""
+    return summarising.summarise(UUID(workspace_id), UUID(turn_id))

@@ -23,6 +23,7 @@ from chat.models import (
     Turn,
 )
 from chat.sampling import model_for
+from chat.summaries import summary_of
 from chat.values import MessageRole, ToolCallStatus, TurnStatus
 from mcp_servers.client.hidden_text import show_hidden
 from mcp_servers.client.inputs import InputKind
@@ -118,8 +119,15 @@ def message_json(
         "context_window": message.json_meta.get("context"),
         "is_cut": bool(message.json_meta.get("is_cut")),
         "is_outline": message.is_outline,
+        "summary": summary_json(message),
         "created_at": moment(message.created_at),
     }
+
+
+def summary_json(message: Message) -> dict[str, Any] | None:
+    """The summary that ends with this message; not of one whose text was not read."""
+    summary = None if message.is_outline else summary_of(message)
+    return summary.as_json() if summary is not None else None
 
 
 def usage_json(row: Message | Turn | Conversation) -> dict[str, Any] | None:

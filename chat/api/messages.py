@@ -22,8 +22,11 @@ from chat.api.shapes import (
 from chat.models import Message, QueuedMessage
 from chat.services.branches import edit_message, fork_conversation, show_branch
 from chat.services.queue import edit_queued, remove_queued, send_queued_now
+from chat.services.summaries import change_summary
 from chat.services.turns import LONGEST_MESSAGE
 from chat.snapshots import read_older
+from chat.summaries import LONGEST_SUMMARY
+from chat.wire import attachments_of
 from workspaces.api import RetrieveRow, Scopes, WorkspaceViewSet
 from workspaces.scoping import WorkspaceQuerySet
 
@@ -33,6 +36,11 @@ class EditInput(serializers.Serializer[Any]):
         max_length=64, help_text="Your own id: the same one again asks nothing twice."
     )
     text = serializers.CharField(max_length=LONGEST_MESSAGE, trim_whitespace=False)
+
+
+class SummaryChanges(serializers.Serializer[Any]):
+    text = serializers.CharField(max_length=LONGEST_SUMMARY, required=False, trim_whitespace=False)
+    is_used = serializers.BooleanField(required=False)
 
 
 class ForkInput(serializers.Serializer[Any]):
@@ -82,6 +90,18 @@ class MessageViewSet(RetrieveRow, WorkspaceViewSet):
     def older(self, request: Request, pk: str) -> Response:
         """What was said before this message: up to 100 messages of its path, for a page that has scrolled up to it."""
         return Response(OlderOutput(read_older(self.get_object())).data)
+
+    @extend_schema(request=SummaryChanges, responses=MessageOutput)
+    @action(detail=True, methods=["patch"])
+    def summary(self, request: Request, pk: str) -> Response:
+        """Change the summary of this message and all above it, or have it not used."""
+        values = self.read(SummaryChanges, partial=True)
+        row = change_summary(message=self.get_object(), actor=self.actor, **values)
+        return Response(
+            MessageOutput(
+                row, context={"attachments": attachments_of(row.workspace_id, [row])}
+            ).data
+        )
 
     @extend_schema(request=ForkInput, responses={201: ConversationOutput})
     @action(detail=True, methods=["post"])

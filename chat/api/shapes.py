@@ -182,6 +182,17 @@ class AttachmentOutput(serializers.Serializer[Any]):
     changed_at = serializers.DateTimeField(allow_null=True)
 
 
+class SummaryOutput(serializers.Serializer[Any]):
+    """What the model reads in place of a message and all above it."""
+
+    text = serializers.CharField()
+    questions = serializers.IntegerField(help_text="How many, with their answers, it stands for.")
+    is_used = serializers.BooleanField(
+        help_text="False: older messages are left out where they do not fit, as without it."
+    )
+    is_edited = serializers.BooleanField(help_text="A person has changed its text.")
+
+
 class MessageOutput(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     conversation_id = serializers.UUIDField()
@@ -203,6 +214,9 @@ class MessageOutput(serializers.Serializer[Any]):
     )
     is_outline = serializers.BooleanField(
         help_text="Without its text, since another branch is shown: show its branch to read it."
+    )
+    summary = SummaryOutput(
+        allow_null=True, help_text="Of this message and all above it, where there is one."
     )
     created_at = serializers.DateTimeField()
 

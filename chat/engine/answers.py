@@ -59,5 +59,7 @@ class AnsweredStep:
     """What the model has read from outside, as a clause; empty: nothing."""
     noted: Mapping[str, Any] = field(default_factory=dict)
     """What its row keeps of a path that the model's window does not hold."""
+    wants_summary: bool = False
+    """What is older should be summarised before the next question."""
     too_long: int = 0
     """The model could not read this much, as it was estimated."""

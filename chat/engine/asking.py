@@ -67,6 +67,7 @@ class _Attempt:
             model=task.provider.model,
             untrusted_source=task.untrusted_source,
             noted=task.noted,
+            wants_summary=task.wants_summary,
         )
 
 

@@ -15,6 +15,7 @@ from chat.engine.answers import AnsweredStep
 from chat.models import Attachment, Bud, Message, ToolCall, Turn
 from chat.providers.known_models import ModelFacts
 from chat.providers.standing_in import StandIn
+from chat.summaries import Summary
 from workspaces.actors import Actor
 
 Identity = tuple[str, bytes]
@@ -68,6 +69,10 @@ class Past:
     """The message above the part, for which there is no room; None: nothing is older."""
     before: Before | None = None
     """What that and all above it hold."""
+    summary: Summary | None = None
+    """Which stands for the message above the part and all above that."""
+    may_summarise: bool = True
+    """False: a person does not want the newest summary used."""
 
     @property
     def is_all(self) -> bool:

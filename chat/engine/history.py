@@ -29,6 +29,7 @@ from chat.engine.trust import Source, find_source
 from chat.engine.wishes import GO_ON, with_wish
 from chat.file_kinds import Kind
 from chat.models import Attachment, FileReading, Message, ToolCall, Turn
+from chat.summaries import Summary, summary_of
 from chat.values import AttachmentStatus, BuiltinTool, MessageRole, MessageStatus, Wish
 from mcp_servers.client.hidden_text import strip_hidden
 
@@ -56,6 +57,10 @@ class History:
     """How much was sent when the model could not read it all, as it was estimated."""
     questions_before: int = 0
     """Older ones, which the window cannot hold."""
+    summary: Summary | None = None
+    """Which stands for older ones."""
+    may_summarise: bool = True
+    """False: a person does not want the newest summary used."""
     noted: Mapping[str, Any] = field(default_factory=dict)
     """What the answer's row keeps of a path that was not read whole, so that nobody has to look through it again."""
 
@@ -81,6 +86,7 @@ def read_past(
         earlier=read_earlier(turn) if step else EarlierCalls(Counter()),
         older_id=path[0].parent_id if path else None,
     )
+    past = _from_summary(past)
     return reach_back(past, turn, window, fixed=fixed, has_attachments=has_attachments)
 
 
@@ -88,7 +94,11 @@ def reach_back(
     past: Past, turn: Turn, window: Window, *, fixed: int = 0, has_attachments: bool = True
 ) -> Past:
     """The same with as much more of what is older as the window can hold."""
-    while past.older_id is not None and not _is_full(past, turn, window, fixed):
+    while (
+        past.older_id is not None
+        and past.summary is None
+        and not _is_full(past, turn, window, fixed)
+    ):
         rows = messages_up_to(turn.workspace_id, past.older_id, window.least_characters(fixed))
         part = with_belongings(turn.workspace_id, rows, has_attachments=has_attachments)
         past = replace(
@@ -99,9 +109,28 @@ def reach_back(
             older_id=rows[0].parent_id if rows else None,
             before=None,
         )
+        past = _from_summary(past)
     if past.older_id is not None and past.before is None:
         past = replace(past, before=_before(past, turn))
     return past
+
+
+def _from_summary(past: Past) -> Past:
+    """The part from where a summary stands for all that is older; the same where there is none."""
+    may_summarise = past.may_summarise
+    is_newest = may_summarise
+    for at, message in reversed([*enumerate(past.path, 1)]):
+        summary = summary_of(message)
+        if summary is None:
+            continue
+        if summary.is_used:
+            path = past.path[at:]
+            return replace(
+                past, path=path, older_id=message.pk, summary=summary, may_summarise=may_summarise
+            )
+        may_summarise = may_summarise and not is_newest
+        is_newest = False
+    return replace(past, may_summarise=may_summarise)
 
 
 def _is_full(past: Past, turn: Turn, window: Window, fixed: int) -> bool:
@@ -181,6 +210,8 @@ def history_of(past: Past, turn: Turn, *, attached_characters: int = MOST_ATTACH
         factor=factor,
         untrusted_source=source.text,
         questions_before=past.before.questions if past.before is not None else 0,
+        summary=past.summary,
+        may_summarise=past.may_summarise,
         noted=noted,
     )
 

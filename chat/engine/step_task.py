@@ -16,8 +16,15 @@ from chat.artifacts.knowledge import knowledge_of, with_knowledge
 from chat.documents.pictures import MIME_TYPE
 from chat.engine.carried import EarlierCalls, Past
 from chat.engine.context import LimitReached, read_context
-from chat.engine.context_window import Fitted, Window, estimate, fit
-from chat.engine.history import go_on_from, history_of, reach_back, read_past
+from chat.engine.context_window import (
+    Fitted,
+    Window,
+    estimate,
+    fit,
+    is_nearly_full,
+    with_summary,
+)
+from chat.engine.history import History, go_on_from, history_of, quoted, reach_back, read_past
 from chat.engine.leases import Lease
 from chat.engine.prompting import fenced_messages, native_messages, with_instructions
 from chat.models import Bud, Message, Turn
@@ -54,6 +61,8 @@ class StepTask:
     untrusted_source: str
     noted: Mapping[str, Any]
     """What the answer's row keeps of its path."""
+    wants_summary: bool = False
+    """The window is nearly full: what is older should be summarised."""
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -148,8 +157,7 @@ def read_task(lease: Lease, step: int, opened: Message | None = None) -> StepTas
     past = _past_of(lease, turn, step, opened, window=window, fixed=fixed)
     history = history_of(past, turn, attached_characters=window.attached_characters)
     window = replace(window, factor=history.factor, too_long=history.too_long)
-    before = history.questions_before
-    fitted = fit(history.turns, window, fixed=fixed, questions_before=before)
+    fitted = _fitted(history, window, fixed)
     return StepTask(
         turn=turn,
         bud=bud,
@@ -166,7 +174,21 @@ def read_task(lease: Lease, step: int, opened: Message | None = None) -> StepTas
         earlier=past.earlier,
         untrusted_source=history.untrusted_source,
         noted=history.noted,
+        wants_summary=history.may_summarise
+        and not provider.is_demo
+        and is_nearly_full(fitted, window),
     )
+
+
+def _fitted(history: History, window: Window, fixed: int) -> Fitted:
+    """What is sent of what was said, with the summary of what is older as far as the model has room for one."""
+    summary, before = history.summary, history.questions_before
+    size = estimate(summary.text) if summary is not None else 0
+    if summary is None or not history.turns or 3 * size > window.budget(0):
+        return fit(history.turns, window, fixed=fixed, questions_before=before)
+    before = max(0, before - summary.questions)
+    fitted = fit(history.turns, window, fixed=fixed + size, questions_before=before)
+    return with_summary(fitted, quoted(summary.text))
 
 
 def _past_of(

@@ -27,6 +27,7 @@ from chat.engine.leases import Lease, LeaseLost
 from chat.engine.reading import fetch_message, find_last_answer
 from chat.engine.refusals import record_refused
 from chat.engine.rows import held, move_call
+from chat.engine.summarising import ask_for_summary
 from chat.engine.titles import ask_for_title, wants_title
 from chat.engine.turns import CallTools, Ended, Work, work_after
 from chat.models import Message, ToolCall, Turn
@@ -233,6 +234,8 @@ def finish_step(
         failpoint(Failpoint.STEP_BEFORE_COMMIT)
     failpoint(Failpoint.STEP_AFTER_COMMIT)
     _carry_answer(lease, message, calls)
+    if not calls and answer.wants_summary:
+        ask_for_summary(lease.workspace_id, lease.turn_id)
     if has_no_name:
         # Behind the events of the end, for which people wait.
         ask_for_title(lease.workspace_id, lease.conversation_id)

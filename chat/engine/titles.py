@@ -5,29 +5,22 @@ A person's own title stays. Where no real model answers, the beginning of the fi
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
 from dataclasses import dataclass
 from uuid import UUID
 
+from chat.engine.asides import ask_aside
 from chat.engine.counting import count
 from chat.engine.reading import Afterwards
 from chat.enqueue import enqueue
 from chat.models import Bud, Conversation, Message, Turn
 from chat.models.turns import ACTIVE
-from chat.providers.base import (
-    Completion,
-    CompletionRequest,
-    ProviderSpec,
-    TextPiece,
-    TokenCount,
-)
-from chat.providers.choosing import model_client, provider_of
+from chat.providers.base import ProviderSpec, TokenCount
+from chat.providers.choosing import provider_of
 from chat.providers.known_models import known_facts
 from chat.recording import changing
 from chat.values import MessageRole, MessageStatus, TitleSource
-from mcp_servers.client.connections import runtime
 from mcp_servers.client.hidden_text import strip_hidden
 from workspaces.errors import DomainError, NotFound
 
@@ -75,7 +68,7 @@ def title_conversation(workspace_id: UUID, conversation_id: UUID) -> bool:
         wish = _read(workspace_id, conversation_id)
         if wish is None:
             return False
-        said, usage = runtime.run_sync(_ask(wish), timeout_seconds=TITLE_SECONDS + 5)
+        said, usage = _ask(wish)
     except (DomainError, TimeoutError) as error:
         logger.info("title_not_made", extra={"why": getattr(error, "code", "timeout")})
         return False
@@ -117,30 +110,15 @@ def _read(workspace_id: UUID, conversation_id: UUID) -> _Wish | None:
     return _Wish(conversation.bud, spec, question.text, answer.text)
 
 
-async def _ask(wish: _Wish) -> tuple[str, TokenCount]:
-    """What the model says, and what it cost; a stream that goes on and on is left."""
+def _ask(wish: _Wish) -> tuple[str, TokenCount]:
     talk = f"Question:\n{wish.question[:_MOST_READ]}\n\nAnswer:\n{wish.answer[:_MOST_READ]}"
-    request = CompletionRequest(
-        model=wish.spec.model,
-        messages=[
-            {"role": "system", "content": _PROMPT},
-            {"role": "user", "content": f"{talk}\n\nThe title, and nothing else:"},
-        ],
+    return ask_aside(
+        wish.spec,
+        prompt=_PROMPT,
+        question=f"{talk}\n\nThe title, and nothing else:",
+        seconds=TITLE_SECONDS,
+        most=_MOST_ANSWER,
     )
-    said = ""
-    usage = TokenCount()
-    async with asyncio.timeout(TITLE_SECONDS):
-        stream = model_client(wish.spec).stream(request)
-        async for piece in stream:
-            if isinstance(piece, Completion):
-                return piece.text, piece.usage
-            if isinstance(piece, TokenCount):
-                usage = piece
-            elif isinstance(piece, TextPiece):
-                said += piece.text
-            if len(said) > _MOST_ANSWER:
-                break
-    return said, usage
 
 
 def _store(

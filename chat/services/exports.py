@@ -15,7 +15,7 @@ from django.utils.text import slugify
 from chat.message_paths import path_to
 from chat.models import Attachment, Conversation, Message, ToolCall
 from chat.values import MessageRole
-from chat.wire import moment
+from chat.wire import moment, summary_json
 from mcp_servers.client.hidden_text import show_hidden
 from workspaces.redaction import redact, redact_text
 
@@ -57,11 +57,7 @@ def export_conversation(conversation: Conversation, form: ExportFormat) -> Expor
 
 def _entries(conversation: Conversation) -> list[dict[str, Any]]:
     workspace_id = conversation.workspace_id
-    rows = list(
-        Message.objects.for_workspace(workspace_id)
-        .filter(conversation=conversation)
-        .defer("json_meta")
-    )
+    rows = list(Message.objects.for_workspace(workspace_id).filter(conversation=conversation))
     path = path_to(rows, conversation.leaf_id) or rows
     calls: defaultdict[UUID, list[ToolCall]] = defaultdict(list)
     for call in ToolCall.objects.for_workspace(workspace_id).filter(
@@ -81,6 +77,7 @@ def _entries(conversation: Conversation) -> list[dict[str, Any]]:
             "attachments": attached[row.pk],
             "created_at": moment(row.created_at),
             "tool_calls": [_call(call) for call in calls[row.pk]],
+            "summary": redact(summary_json(row), workspace_id=workspace_id),
         }
         for row in path
         if row.text or attached[row.pk] or calls[row.pk]
@@ -116,6 +113,9 @@ def _markdown(title: str, bud: str, entries: list[dict[str, Any]]) -> str:
             )
             if call["result"]:
                 parts.append(_fenced(call["result"], ""))
+        if summary := entry["summary"]:
+            use = "" if summary["is_used"] else ", not used"
+            parts.append(f"## Summary of the messages above{use}\n\n{summary['text']}")
     return "\n\n".join(parts) + "\n"
 
 

@@ -22,6 +22,7 @@ from chat.engine.history import History, history_of, read_past
 from chat.engine.trust import known_destinations
 from chat.models import Attachment, Bud, Conversation, Message, ToolCall, Turn
 from chat.services.conversations import create_conversation
+from chat.summaries import Summary, keep_summary
 from chat.values import AttachmentStatus, MessageRole, MessageStatus, TurnStatus
 from mcp_servers.client.values import ToolAnnotations
 from tests.factories import Tenant, make_tenant
@@ -276,6 +277,34 @@ def test_words_from_outside_count_although_the_window_does_not_hold_them(
     assert history.untrusted_source == wanted
     assert history.noted["questions"] == 63
     assert len(read.statements) == 2  # messages, attachments
+
+
+def test_words_from_outside_count_although_they_were_summarised(
+    conversation: Conversation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SEC-410: above a summary they are looked for once, and then known; also after a person has changed it."""
+    filler = [Said()] * 6
+    turn = say(conversation, Said("Read it", results=("a page",), annotations={}), *filler)
+    wanted = history_of(whole(turn), turn).untrusted_source
+    last = whole(turn).path[5]
+    assert last.role == MessageRole.ASSISTANT
+    keep_summary(last, Summary(text="Nothing was read", questions=3, is_edited=True))
+    past = read_past(turn, HUGE)
+    history = history_of(past, turn)
+    assert [one.question for one in history.turns] == ["What?"] * 4 + ["And now?"]
+    assert history.summary is not None
+    assert history.untrusted_source == wanted
+    assert history.noted == {"questions": 8, "factor": 1.0, "outside": wanted}
+    more = say(conversation, below=answer(turn, history))
+    with reading(monkeypatch) as read:
+        history = history_of(read_past(more, HUGE), more)
+    assert history.untrusted_source == wanted
+    assert len(read.statements) == 3  # messages, calls, attachments
+    keep_summary(last, Summary(text="Nothing was read", questions=3, is_used=False))
+    history = history_of(read_past(more, HUGE), more)
+    assert history.summary is None
+    assert not history.may_summarise
+    assert len(history.turns) == 9
 
 
 def test_a_servers_own_word_is_asked_for_again(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import NewContext, RunningTrellis, screenshot
@@ -163,3 +164,60 @@ def test_a_long_conversation_can_be_read_back_to_its_beginning(
     expect(hit.locator("mark")).to_have_text("Message number 777")
     page.keyboard.press("Enter")
     expect(page.get_by_text("Message number 777.")).to_be_in_viewport()
+
+
+# No model of the demo summarises, so the row gets what the task would have written.
+SUMMARISE = """
+from chat.models import Conversation, Message
+from chat.recording import changing
+from chat.summaries import Summary, keep_summary
+talk = Conversation.objects.across_workspaces().order_by("-pk").first()
+rows = Message.objects.for_workspace(talk.workspace_id).filter(conversation=talk)
+asked = rows.filter(role="user").order_by("-order_key")[0]
+last = rows.get(pk=asked.parent_id)
+with changing(talk.pk, talk.workspace_id) as changes:
+    keep_summary(last, Summary(text="They asked for the **time** in Tokyo.", questions=1))
+    changes.message(last)
+"""
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_a_summary_stands_where_it_was_made(
+    new_context: NewContext, trellis: RunningTrellis, width: int
+) -> None:
+    """REL-581: read, changed and taken back at its place, by keyboard, and axe finds nothing."""
+    page = new_context(viewport={"width": width, "height": 800}).new_page()
+    enter(page, MEMBER)
+    open_chat(page, "Clock", "What time is it in Tokyo?")
+    expect(page.locator("article.answer").last).to_contain_text("In Tokyo it is now")
+    expect_idle(page)
+    say(page, "What time is it in Berlin?")
+    expect(page.locator("article.answer").last).to_contain_text("In Berlin it is now")
+    expect_idle(page)
+    done = trellis.manage("shell", "-c", SUMMARISE)
+    assert done.returncode == 0, done.stderr
+    page.reload()
+    card = page.get_by_role("region", name="Older messages were summarised")
+    expect(card).to_contain_text("in place of 1 question and its answer")
+    # Between what it stands for and the next question.
+    expect(page.locator(".summary-card + article")).to_contain_text("Berlin")
+    card.locator("summary").focus()
+    page.keyboard.press("Enter")
+    expect(card.locator(".md strong")).to_have_text("time")
+    assert Axe().run(page).violations_count == 0
+    screenshot(page, f"summary-{width}")
+    card.get_by_role("button", name="Edit summary").click()
+    field = card.get_by_role("textbox")
+    expect(field).to_be_focused()
+    field.fill("They live in Tokyo.")
+    page.keyboard.press("Control+Enter")
+    expect(card.locator(".md")).to_have_text("They live in Tokyo.")
+    expect(card).to_contain_text("You edited it.")
+    expect(card.get_by_role("button", name="Edit summary")).to_be_focused()
+    card.get_by_role("button", name="Don't use it").click()
+    expect(card).to_contain_text("Not used.")
+    page.reload()
+    expect(card).to_contain_text("Not used.")
+    card.locator("summary").click()
+    card.get_by_role("button", name="Use it again").click()
+    expect(card).to_contain_text("in place of 1 question")

@@ -336,6 +336,9 @@ SAMPLES: dict[str, Sample] = {
         ids=_pk("message"), bodies=(_body(client_id="=e", text="=hello"),), reads=False
     ),
     "api:messages-show": Sample(ids=_pk("message"), reads=False),
+    "api:messages-summary": Sample(
+        ids=_pk("answer"), bodies=(_body(text="=changed"),), reads=False
+    ),
     "api:messages-fork": Sample(ids=_pk("answer"), bodies=(_body(client_id="=f"),), reads=False),
     "api:queued-messages-detail": Sample(ids=_pk("queued"), bodies=(_body(text="=changed"),)),
     "api:queued-messages-send": Sample(ids=_pk("queued"), reads=False),

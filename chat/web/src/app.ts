@@ -445,6 +445,10 @@ export const rateTurn = (turn_id: string, rating: Rating, reason = ""): Promise<
   command(socket.ask({ type: "rate", turn_id, rating, reason }));
 export const showBranch = (message_id: string): Promise<boolean> =>
   command(socket.ask({ type: "show_branch", message_id }));
+export const changeSummary = (
+  message_id: string,
+  change: { text?: string; is_used?: boolean },
+): Promise<boolean> => command(api.changeSummary(message_id, change));
 export const editQueued = (queued_id: string, text: string): Promise<boolean> =>
   command(socket.ask({ type: "edit_queued", queued_id, text }));
 export const removeQueued = (queued_id: string): Promise<boolean> =>

@@ -848,6 +848,8 @@ export interface Message {
   is_cut: boolean;
   /** Without its text, since another branch is shown: show its branch to read it. */
   is_outline: boolean;
+  /** Of this message and all above it, where there is one. */
+  summary: Summary | null;
   created_at: string;
 }
 
@@ -1013,6 +1015,17 @@ export interface SignIn {
   path: string;
   /** False: it is the workspace's account, which an administrator connects. */
   may_connect: boolean;
+}
+
+/** What the model reads in place of a message and all above it. */
+export interface Summary {
+  text: string;
+  /** How many, with their answers, it stands for. */
+  questions: number;
+  /** False: older messages are left out where they do not fit, as without it. */
+  is_used: boolean;
+  /** A person has changed its text. */
+  is_edited: boolean;
 }
 
 export interface TextPart {

@@ -40,6 +40,7 @@ export function message(over: Partial<Message> = {}): Message {
     context_window: null,
     is_cut: false,
     is_outline: false,
+    summary: null,
     created_at: "2026-11-21T08:00:01Z",
     ...over,
   };

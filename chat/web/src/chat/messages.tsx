@@ -1,4 +1,4 @@
-import type { RefObject } from "preact";
+import { Fragment, type RefObject } from "preact";
 import { memo } from "preact/compat";
 import { useState } from "preact/hooks";
 import { discard, openState, openTimeline, resend, retryTurn, runningTurn, socketStatus } from "../app";
@@ -18,6 +18,7 @@ import { citeBlock } from "./citations";
 import { LooseQuestions } from "./input-card";
 import { OlderMessages } from "./older";
 import { Reasoning } from "./reasoning";
+import { SummaryCard } from "./summary-card";
 import { ToolCalls } from "./tool-call";
 import { usageWords } from "./usage";
 
@@ -209,12 +210,21 @@ function Answer({ item }: { item: TimelineItem & { kind: "answer" } }) {
 
 export function MessageList({ scroller }: { scroller: RefObject<HTMLElement | null> }) {
   const state = openState.value;
+  const byId = new Map(state?.messages.map((message) => [message.id, message]));
   const first = state && pathTo(state.messages, state.conversation?.leaf_id ?? null)[0];
   return (
     <>
       {first && first.parent_id !== null && <OlderMessages first={first} scroller={scroller} />}
       {openTimeline.value.map((item) => {
-        if (item.kind === "user") return <UserMessage key={item.key} message={item.message} />;
+        if (item.kind === "user") {
+          const above = byId.get(item.message.parent_id ?? "");
+          return (
+            <Fragment key={item.key}>
+              {above?.summary && <SummaryCard key={above.id} message={above} summary={above.summary} />}
+              <UserMessage message={item.message} />
+            </Fragment>
+          );
+        }
         if (item.kind === "outgoing") return <OutgoingMessage key={item.key} item={item} />;
         return <Answer key={item.key} item={item} />;
       })}

@@ -9,6 +9,7 @@ import type {
   Folder,
   Found,
   McpConfigOverrides,
+  Message,
   Model,
   Older,
   Prompt,
@@ -107,6 +108,8 @@ export interface Api {
   older(messageId: string): Promise<Older>;
   /** The shown path as a file, with the name that it should have. */
   exported(id: string, as: "md" | "json"): Promise<{ name: string; body: Blob }>;
+  /** Of older messages; the socket tells of the change. */
+  changeSummary(messageId: string, change: { text?: string; is_used?: boolean }): Promise<Message>;
   fork(messageId: string, clientId: string): Promise<Conversation>;
   changeConversation(
     id: string,
@@ -209,6 +212,7 @@ export function createApi(base: string, csrfToken: string, workspaceSlug: string
         body: await response.blob(),
       };
     },
+    changeSummary: (messageId, change) => call("PATCH", `messages/${messageId}/summary/`, change),
     fork: (messageId, clientId) => call("POST", `messages/${messageId}/fork/`, { client_id: clientId }),
     changeConversation: (id, change) => call("PATCH", `conversations/${id}/`, change),
     deleteConversation: (id) => call("DELETE", `conversations/${id}/`),

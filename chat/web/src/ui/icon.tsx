@@ -31,6 +31,7 @@ import hand from "lucide-static/icons/hand.svg?raw";
 import info from "lucide-static/icons/info.svg?raw";
 import key from "lucide-static/icons/key-round.svg?raw";
 import listChecks from "lucide-static/icons/list-checks.svg?raw";
+import listCollapse from "lucide-static/icons/list-collapse.svg?raw";
 import loader from "lucide-static/icons/loader-circle.svg?raw";
 import logOut from "lucide-static/icons/log-out.svg?raw";
 import maximize from "lucide-static/icons/maximize-2.svg?raw";
@@ -100,6 +101,7 @@ const ICONS = {
   info,
   key,
   listChecks,
+  listCollapse,
   loader,
   logOut,
   maximize,
