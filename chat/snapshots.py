@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
-from django.db import transaction
-from django.db.models import Q
+from django.db import connection, transaction
+from django.db.models import Q, UUIDField, Window
+from django.db.models.expressions import RawSQL
+from django.db.models.functions import RowNumber
 
 from chat.artifacts.rows import artifacts_of
 from chat.events import Snapshot
-from chat.message_paths import path_to
 from chat.models import Conversation, Message, QueuedMessage, ToolCall, Turn
 from chat.models.turns import ACTIVE
 from chat.streaming_text import Said, live_said
@@ -104,32 +104,36 @@ def _messages_of(conversation: Conversation) -> Any:
     )
 
 
-class _Place(NamedTuple):
-    """Where a message stands in the tree."""
-
-    pk: UUID
-    parent_id: UUID | None
-    order_key: int
+# Along the parents' keys: as many rows for a conversation of ten thousand messages as for one of a hundred.
+_PATH = f"""
+WITH RECURSIVE path(id, parent_id, place) AS (
+    SELECT m.id, m.parent_id, 1 FROM chat_message m WHERE m.id = %s
+  UNION ALL
+    SELECT m.id, m.parent_id, path.place + 1
+    FROM path JOIN chat_message m ON m.id = path.parent_id
+    WHERE path.place < {MOST_OF_PATH}
+)
+SELECT id FROM path"""  # noqa: S608  a number of ours
 
 
 def _part_of(conversation: Conversation, end: UUID) -> list[Message]:
     """The last messages of the path that ends here, whole; and those beside them as outlines."""
     rows = _messages_of(conversation).order_by("order_key", "pk")
-    tree = [_Place(*row) for row in rows.values_list("pk", "parent_id", "order_key")]
-    path = {place.pk: place for place in path_to(tree, end)[-MOST_OF_PATH:]}
-    beside: defaultdict[UUID | None, deque[UUID]] = defaultdict(lambda: deque(maxlen=MOST_SIBLINGS))
-    parents = {place.parent_id for place in path.values()}
-    for place in tree:
-        if place.parent_id in parents and place.pk not in path:
-            beside[place.parent_id].append(place.pk)
-    whole = list(rows.filter(pk__in=list(path)))
-    outlines = [pk for pks in beside.values() for pk in pks]
-    return [*whole, *(_outlines(rows, outlines) if outlines else ())]
+    column: UUIDField[Any, Any] = UUIDField()
+    ids = RawSQL(_PATH, (column.get_db_prep_value(end, connection),))  # noqa: S611  our own words
+    whole = list(rows.filter(pk__in=ids))
+    parents = {row.parent_id for row in whole}
+    below = Q(parent_id__in=parents - {None})
+    if None in parents:
+        below |= Q(parent_id=None)
+    newest = Window(RowNumber(), partition_by="parent_id", order_by=("-order_key", "-pk"))
+    beside = rows.filter(below).exclude(pk__in=[row.pk for row in whole])
+    return [*whole, *_outlines(beside.annotate(age=newest).filter(age__lte=MOST_SIBLINGS))]
 
 
-def _outlines(rows: Any, pks: list[UUID]) -> list[Message]:
+def _outlines(rows: Any) -> list[Message]:
     """Messages without what they say: enough to know that there are other branches, and to go there."""
-    found = list(rows.filter(pk__in=pks).defer("text", "reasoning", "json_meta"))
+    found = list(rows.defer("text", "reasoning", "json_meta"))
     for row in found:
         row.text = row.reasoning = ""
         row.json_meta = {}

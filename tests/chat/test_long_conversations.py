@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
 import pytest
 from django.db import connection
+from django.db.models.sql import compiler
 from django.test.utils import CaptureQueriesContext
 from uuid_utils.compat import uuid7
 
@@ -52,16 +54,37 @@ def add_path(conversation: Conversation, count: int, *, below: UUID | None = Non
     return ids
 
 
+@contextmanager
+def rows_read(monkeypatch: pytest.MonkeyPatch, most: int) -> Iterator[None]:
+    """At most so many rows come from the database."""
+    count = 0
+    fetch = compiler.cursor_iter
+
+    def counted(*arguments: Any) -> Iterator[Any]:
+        nonlocal count
+        for rows in fetch(*arguments):
+            count += len(rows)
+            yield rows
+
+    with monkeypatch.context() as patch:
+        patch.setattr(compiler, "cursor_iter", counted)
+        yield
+    assert 0 < count <= most
+
+
 def ids_of(messages: Sequence[Any]) -> list[UUID]:
     return [UUID(message["id"]) for message in messages]
 
 
 def test_the_whole_of_a_long_conversation_can_be_read_part_by_part(
-    tenant: Tenant, conversation: Conversation
+    tenant: Tenant, conversation: Conversation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """REL-330: 10,000 messages; each part costs the same few statements."""
+    """REL-330, REL-560: 10,000 messages; each part costs the same few statements, and no more rows than it shows."""
     path = add_path(conversation, 10_000)
-    with CaptureQueriesContext(connection) as captured:
+    with (
+        CaptureQueriesContext(connection) as captured,
+        rows_read(monkeypatch, MOST_MESSAGES + MOST_OF_PATH + 20),
+    ):
         snapshot = read_snapshot(conversation)
     assert len(captured) <= 13
     assert ids_of(snapshot.messages) == path[-MOST_OF_PATH:]
@@ -69,7 +92,10 @@ def test_the_whole_of_a_long_conversation_can_be_read_part_by_part(
     first = str(path[-MOST_OF_PATH])
     found: list[UUID] = []
     while True:
-        with CaptureQueriesContext(connection) as captured:
+        with (
+            CaptureQueriesContext(connection) as captured,
+            rows_read(monkeypatch, MOST_OF_PATH + 20),
+        ):
             part = client.get(f"/api/messages/{first}/older/").json()
         if not part["messages"]:
             break
@@ -80,12 +106,13 @@ def test_the_whole_of_a_long_conversation_can_be_read_part_by_part(
 
 
 def test_other_branches_are_outlines_and_can_be_shown(
-    tenant: Tenant, conversation: Conversation
+    tenant: Tenant, conversation: Conversation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """REL-330: a tree with 1,000 branches; the one that is shown is whole."""
+    """REL-330, REL-560: a tree with 1,000 branches; the one that is shown is whole, and a hundred others are read."""
     root = add_path(conversation, 2)
     branches = [add_path(conversation, 2, below=root[-1]) for _ in range(1_000)]
-    snapshot = read_snapshot(conversation)
+    with rows_read(monkeypatch, MOST_MESSAGES + MOST_OF_PATH + MOST_SIBLINGS + 20):
+        snapshot = read_snapshot(conversation)
     whole = [message for message in snapshot.messages if not message["is_outline"]]
     outlines = [message for message in snapshot.messages if message["is_outline"]]
     assert ids_of(whole) == [*root, *branches[-1]]
