@@ -79,7 +79,8 @@ def sweep_artifacts() -> int:
 @shared_task
 @scheduled(crontab(minute=17))
 def erase_deleted_conversations() -> int:
-    """Erase conversations that were deleted long ago."""
+    """Delete conversations that nobody uses any more, where the platform wants that, and erase those deleted long ago."""
+    conversations.delete_idle()
     return conversations.erase_deleted()
 
 

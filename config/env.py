@@ -395,6 +395,13 @@ class Environment(BaseSettings):
         validation_alias="TRELLIS_DELETED_CONVERSATION_DAYS",
         description="How long people can bring a deleted conversation back, in days; 0: it is erased at once.",
     )
+    idle_conversation_days: int | None = Field(
+        None,
+        ge=1,
+        le=36500,
+        validation_alias="TRELLIS_IDLE_CONVERSATION_DAYS",
+        description="Days after which a conversation is deleted in which nobody has written; pinned ones stay. Without it, conversations are kept until their owners delete them.",
+    )
     artifact_conversation_max_bytes: int = Field(
         100 * 1024 * 1024,
         ge=64 * 1024,

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef
 
 from chat.artifacts.services import forget_contents
 from chat.engine import runner
@@ -248,12 +249,16 @@ def delete_conversation(*, conversation: Conversation, actor: Actor) -> None:
         _erase(conversation, actor)
         return
     with changing(conversation.pk, conversation.workspace_id) as changes:
-        row = changes.conversation
-        _end_all(row, changes)
-        _withdraw_inputs(row, actor)
-        row.deleted_at = database_now()
-        row.save(update_fields=["deleted_at", "updated_at"])
-        changes.conversation_row(turn_status=None)
+        _delete(changes, actor)
+
+
+def _delete(changes: Changes, actor: Actor) -> None:
+    row = changes.conversation
+    _end_all(row, changes)
+    _withdraw_inputs(row, actor)
+    row.deleted_at = database_now()
+    row.save(update_fields=["deleted_at", "updated_at"])
+    changes.conversation_row(turn_status=None)
 
 
 def restore_conversation(*, conversation: Conversation, actor: Actor) -> Conversation:
@@ -293,6 +298,47 @@ def erase_deleted() -> int:
         except DomainError:
             logger.exception("conversation_not_erased", extra={"id": str(conversation.pk)})
     return erased
+
+
+def delete_idle() -> int:
+    """Delete conversations in which nobody has written for as long as the platform keeps them; gives how many.
+
+    Their owners can bring them back as any that they delete themselves. Pinned ones stay, and those that are being answered.
+    """
+    days = settings.TRELLIS.idle_conversation_days
+    if days is None:
+        return 0
+    oldest = database_now() - timedelta(days=days)
+    turns = Turn.objects.across_workspaces().filter(conversation=OuterRef("pk"))
+    rows = Conversation.objects.across_workspaces().filter(
+        ~Exists(turns.filter(status__in=ACTIVE)),
+        last_message_at__lt=oldest,
+        deleted_at=None,
+        is_pinned=False,
+    )
+    deleted = 0
+    for conversation in rows.order_by("last_message_at")[:MOST_ERASED]:
+        actor = Actor.system(
+            label="delete_idle", source=Source.TASK, workspace_id=conversation.workspace_id
+        )
+        try:
+            deleted += _delete_if_idle(conversation, actor, oldest)
+        except NotFound:
+            continue  # its owner was faster
+        except DomainError:
+            logger.exception("conversation_not_deleted", extra={"id": str(conversation.pk)})
+    return deleted
+
+
+def _delete_if_idle(conversation: Conversation, actor: Actor, oldest: datetime) -> bool:
+    with changing(conversation.pk, conversation.workspace_id) as changes:
+        row = changes.conversation
+        # Its owner may have come back since it was found.
+        is_idle = row.last_message_at < oldest and row.deleted_at is None and not row.is_pinned
+        if not is_idle or active_status(row) is not None:
+            return False
+        _delete(changes, actor)
+    return True
 
 
 def _erase(conversation: Conversation, actor: Actor) -> None:

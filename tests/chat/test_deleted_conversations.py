@@ -13,6 +13,7 @@ from chat.models import Bud, Conversation, Message
 from chat.services.conversations import (
     create_conversation,
     delete_conversation,
+    delete_idle,
     erase_deleted,
     restore_conversation,
 )
@@ -89,6 +90,25 @@ def test_it_is_erased_once_its_days_are_over(tenant: Tenant, settings: Settings)
     left = Conversation.objects.for_workspace(tenant.workspace)
     assert set(left.values_list("title", flat=True)) == {young.title, living.title}
     assert erase_deleted() == 0
+
+
+def test_a_conversation_that_nobody_uses_is_deleted_where_the_owner_says_so(
+    tenant: Tenant, settings: Settings
+) -> None:
+    """REL-561: pinned ones and younger ones stay, its owner can bring it back, and without the setting all stay."""
+    old, pinned, _ = (a_chat(tenant, title) for title in ("old", "pinned", "young"))
+    rows = Conversation.objects.for_workspace(tenant.workspace)
+    rows.filter(pk__in=[old.pk, pinned.pk]).update(
+        last_message_at=database_now() - timedelta(days=90, minutes=1)
+    )
+    rows.filter(pk=pinned.pk).update(is_pinned=True)
+    assert delete_idle() == 0
+    settings.TRELLIS = settings.TRELLIS.model_copy(update={"idle_conversation_days": 90})
+    assert delete_idle() == 1
+    assert set(rows.filter(deleted_at=None).values_list("title", flat=True)) == {"pinned", "young"}
+    (listed,) = call(tenant, "get", "deleted/").json()
+    assert listed["id"] == str(old.pk)
+    assert delete_idle() == 0
 
 
 def test_nothing_is_kept_where_the_owner_says_so(tenant: Tenant, settings: Settings) -> None:

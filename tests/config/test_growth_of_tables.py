@@ -1,0 +1,54 @@
+"""Every table says what bounds its growth; a new one has to say it too."""
+
+from __future__ import annotations
+
+from django.apps import apps
+
+PEOPLE = "people make each row by hand, or a server of theirs lists it"
+CONVERSATION = "TRELLIS_IDLE_CONVERSATION_DAYS, then TRELLIS_DELETED_CONVERSATION_DAYS"
+LOG = "the audit log's retention: days and entries of each workspace"
+FIXED = "a fixed time or number, in a task"
+CALENDAR = "one row for each of a few keys and hour or day"
+PROOF = "never deleted, since it proves the log"
+OPEN = "nothing yet"
+
+BOUNDS = {
+    PEOPLE: """
+        auth.Permission auth.Group contenttypes.ContentType account.EmailAddress workspaces.User
+        workspaces.Workspace workspaces.Membership workspaces.Invitation workspaces.JoinLink
+        workspaces.AccessRequest workspaces.ApiToken workspaces.Installation audit.AlertRule
+        audit.AuditPolicy audit.LegalHold audit.SavedView audit.ReportSchedule audit.SignOff
+        audit.AuditStream mcp_servers.StdioProgram mcp_servers.GlobalServer mcp_servers.McpServer
+        mcp_servers.ServerState mcp_servers.ActionRule mcp_servers.McpTool
+        mcp_servers.ToolPermission mcp_servers.CatalogueChoice mcp_servers.OAuthClient
+        mcp_servers.OAuthGrant mcp_servers.ToolSighting mcp_servers.McpResource
+        mcp_servers.McpPrompt klavis.KlavisAccount klavis.KlavisInstance klavis.KlavisRemoval
+        chat.ModelProvider chat.ProviderModel chat.Bud chat.BudVersion chat.Folder
+        chat.KnowledgeFile chat.KnowledgePassage chat.ReminderChoice chat.WebhookEndpoint
+    """,
+    CONVERSATION: """
+        chat.Conversation chat.Message chat.QueuedMessage chat.Turn chat.ToolCall chat.Artifact
+        chat.ArtifactVersion chat.Attachment chat.Draft chat.FileReading
+    """,
+    LOG: """
+        audit.AuditEntry audit.AuditBody audit.AuditSeal audit.AuditHead audit.PendingSeal
+        audit.RollupCursor audit.StreamState audit.StreamCursor
+    """,
+    FIXED: """
+        sessions.Session workspaces.WorkspaceSession workspaces.IdempotentRequest audit.Notice
+        audit.AlertDelivery audit.OutsideWrite mcp_servers.OAuthAttempt mcp_servers.CallCount
+        mcp_servers.HealthCheck mcp_servers.TraceMessage chat.ReminderMail chat.WebhookDelivery
+    """,
+    CALENDAR: "audit.AuditRollup audit.AuditHistogram",
+    PROOF: "audit.AuditCheckpoint audit.AuditTombstone",
+    OPEN: """
+        admin.LogEntry account.EmailConfirmation audit.Alert mcp_servers.Approval
+        mcp_servers.InputRequest
+    """,
+}
+
+
+def test_every_table_says_what_bounds_it() -> None:
+    """REL-562: one answer for each table."""
+    said = [name for names in BOUNDS.values() for name in names.split()]
+    assert sorted(said) == sorted(model._meta.label for model in apps.get_models())
