@@ -26,6 +26,8 @@ logger = logging.getLogger(__name__)
 MOST_IN_A_ROW: Final = 3
 """Providers that stand in for each other, the first one not counted."""
 REST_SECONDS: Final = 30.0
+_SHORTEST_REST: Final = 5.0
+"""Even where a provider wants to be asked again at once: or two that name each other would be asked in turns."""
 _LONGEST_REST: Final = 300.0
 _MOST_RESTING: Final = 1000
 _FAILURES: Final = (ProviderUnreachable, ProviderStalled, ProviderRateLimited, ProviderCreditSpent)
@@ -65,7 +67,7 @@ def note_failure(spec: ProviderSpec, error: ProviderError) -> None:
     _resting.pop(spec.provider_id, None)
     while len(_resting) >= _MOST_RESTING:
         _resting.pop(next(iter(_resting)), None)
-    until = time.monotonic() + min(rest, _LONGEST_REST)
+    until = time.monotonic() + max(_SHORTEST_REST, min(rest, _LONGEST_REST))
     _resting[spec.provider_id] = _Resting(until, error.message)
 
 

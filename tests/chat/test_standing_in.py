@@ -126,6 +126,20 @@ def test_all_of_them_may_fail(chat: Chat, behind: ModelProvider, other: Scripted
     assert len(other.requests) == 2
 
 
+def test_two_that_name_each_other_are_asked_once_each(
+    chat: Chat, behind: ModelProvider, other: ScriptedModel
+) -> None:
+    """REL-643: two administrators can save such a circle at the same moment; also where "at once" is the wait."""
+    rows = ModelProvider.objects.for_workspace(chat.tenant.workspace)
+    rows.filter(pk=behind.pk).update(fallback=chat.bud.provider)
+    for model in (chat.model, other):
+        for _n in range(8):
+            model.fail(429, b"{}", **{"retry-after": "0"})
+    turn = chat.ask()
+    assert (turn.status, turn.error_code) == (TurnStatus.FAILED, "provider_rate_limited")
+    assert (len(chat.model.requests), len(other.requests)) == (1, 1)
+
+
 def test_a_provider_cannot_stand_in_for_itself(tenant: Tenant) -> None:
     """REL-643: a chain ends; and only providers of the same workspace can be named."""
 

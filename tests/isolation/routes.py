@@ -689,7 +689,14 @@ SAMPLES: dict[str, Sample] = {
     "api:invitations-resend": Sample(ids=_pk("invitation"), reads=False),
     "chat:provider": Sample(ids=_in_workspace(provider_id="provider"), writes_on_get=_SESSION),
     "api:providers-list": Sample(
-        bodies=(_body(name="=x", base_url="=https://models.example.org/v1", default_model="=m"),)
+        bodies=(
+            _body(
+                name="=x",
+                base_url="=https://models.example.org/v1",
+                default_model="=m",
+                fallback="provider",
+            ),
+        )
     ),
     "api:providers-detail": Sample(ids=_pk("provider"), bodies=(_body(default_model="=m"),)),
     "api:providers-rotate-key": Sample(
