@@ -11,8 +11,9 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import NewContext, RunningTrellis, screenshot
-from tests.e2e.people import ADMIN, MEMBER, enter
+from tests.e2e.people import ADMIN, MEMBER, enter, say
 from tests.fakes.mcp_server import CountingServer
+from tests.fakes.scripted_model import ScriptedModel
 
 CANARY = "canary-header-value-5417"
 
@@ -236,3 +237,38 @@ def test_a_server_that_somebody_else_adds_appears_by_itself(
     gone.get_by_role("button", name="Delete").click()
     other.get_by_role("button", name="Delete the server").click()
     expect(card).to_have_count(0)
+
+
+def test_another_provider_answers_where_the_chosen_one_is_away(page: Page) -> None:
+    """REL-643: an admin names the fallback on the form; the chat says which model answers and why."""
+    spare, away = ScriptedModel(), ScriptedModel()
+    away.stop()
+    try:
+        spare.say("Hello from the spare model")
+        enter(page, ADMIN)
+        for name, model, following in (("Spare", spare, ""), ("Main", away, "Spare")):
+            page.goto("/admin/chat/modelprovider/add/")
+            page.locator("input[name=name]").fill(name)
+            page.locator("input[name=base_url]").fill(model.base_url)
+            page.locator("input[name=default_model]").fill(f"{name.lower()}-model")
+            if following:
+                page.locator("select[name=fallback]").select_option(label=following)
+            page.get_by_role("button", name="Save", exact=True).click()
+            expect(page.get_by_role("heading", name=name)).to_be_visible()
+        expect(page.get_by_text("spare-model of Spare answers")).to_be_visible()
+        page.goto("/w/demo/")
+        page.locator(".bud-card").first.get_by_role("button").first.click()
+        page.keyboard.press("Control+Shift+M")
+        page.get_by_role("combobox", name="Search buds and models").fill("main-model")
+        page.keyboard.press("Enter")
+        say(page, "Hello")
+        expect(page.get_by_text("Hello from the spare model").first).to_be_visible(timeout=30_000)
+        expect(page.get_by_text("so spare-model of “Spare” did").first).to_be_visible()
+        screenshot(page, "fallback")
+    finally:
+        spare.stop()
+        page.goto("/admin/chat/modelprovider/")
+        for name in ("Main", "Spare"):
+            page.get_by_role("link", name=name, exact=True).click()
+            page.locator("input[name=is_active]").uncheck()
+            page.get_by_role("button", name="Save", exact=True).click()
