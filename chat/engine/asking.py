@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from django.conf import settings
@@ -52,6 +53,8 @@ class _Attempt:
     task: StepTask
     """As it is sent now."""
     started: float
+    told: Sequence[str]
+    """What the turn's row says to the person of what is sent."""
     usage: TokenCount | None = None
 
     def answer(self, said: Said) -> AnsweredStep:
@@ -79,7 +82,7 @@ async def ask_model(lease: Lease, step: int, opened: Message | None = None) -> t
     """
     task, message = await in_database(_begin_step, lease, step, opened)
     live = LiveText(lease.conversation_id, message.pk, lambda: lease.standing() is Standing.OURS)
-    attempt = _Attempt(task, time.monotonic())
+    attempt = _Attempt(task, time.monotonic(), task.notices)
     streaming = Streaming(lease, message.pk, live)
     partials(lambda: SAVE_PARTIAL_SECONDS).add(streaming)
     try:
@@ -87,7 +90,7 @@ async def ask_model(lease: Lease, step: int, opened: Message | None = None) -> t
         live.flush()
         sent = attempt.task
         answer = _finished(sent, completion, attempt.answer(live.said))
-        new = [notice for notice in sent.notices if notice not in task.notices]
+        new = [notice for notice in sent.notices if notice not in attempt.told]
         if new:
             told = " ".join(part for part in (*new, answer.notice) if part)
             answer = replace(answer, notice=told)
@@ -145,6 +148,8 @@ def _ask_another(lease: Lease, message: Message, attempt: _Attempt, failure: Pro
         return False
     lease.carried.stand_in, lease.carried.facts = found, None
     attempt.task = read_task(lease, failed.step, message)
+    attempt.told, attempt.usage = attempt.task.notices, None
+    steps.note_notices(lease, attempt.task.turn, attempt.told)
     return True
 
 

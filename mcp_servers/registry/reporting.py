@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Final
 from uuid import UUID
 
 from django.db.models import Count, Min
@@ -25,6 +26,39 @@ from audit.reports.providers import (
 from mcp_servers.models import CallCount, HealthCheck, McpServer, McpTool
 from mcp_servers.registry.consent.policy import SENTENCES
 
+REFUSALS: Final = {
+    "actor.forbidden": "This person may not use tools here.",
+    "approval.arguments_changed": "The arguments were not those that had been approved.",
+    "approval.definition_changed": "The tool had changed since it was approved.",
+    "approval.expired": "Nobody decided in time.",
+    "approval.other_call": "The approval was for another call.",
+    "approval.other_person": "The approval was somebody else's.",
+    "approval.outdated": "The approval was for another version of the tool.",
+    "approval.refused": "The person declined.",
+    "approval.unknown": "There was no such approval.",
+    "approval.used": "The approval had been used already.",
+    "approval.used_or_expired": "The approval had been used already, or had expired.",
+    "arguments.not_json": "The arguments could not be read.",
+    "arguments.schema": "The arguments were not what the tool takes.",
+    "arguments.too_large": "The arguments were larger than Trellis sends.",
+    "arguments.unfit": "The arguments could not be sent the way this tool wants them.",
+    "audit.unavailable": "The call could not be entered into the log, so it was not made.",
+    "builtin.not_offered": "The assistant was not offered this tool.",
+    "checkpoint.unreadable": "Where the call had stopped could not be read.",
+    "prompt.arguments": "The prompt's arguments were not what it takes.",
+    "prompt.not_found": "The server offered no such prompt.",
+    "resource.uri": "The address was of no resource that the server offered.",
+    "server.backing_off": "The server had failed, and was being left alone for a while.",
+    "server.busy": "The server had as many calls as it may have, and the wait was too long.",
+    "server.calls_per_day": "The server's calls for the day were used up.",
+    "server.misconfigured": "The server's settings could not be used.",
+    "server.not_found": "There was no such server.",
+    "server.sign_in_missing": "Nobody had signed in to the server yet.",
+    "tester.forbidden": "Only those who manage a server may try its tools.",
+    "tool.changed_since_offer": "The tool had changed since the assistant was told of it.",
+    "tool.not_found": "There was no such tool.",
+}
+"""What the gate's own rules say to those who read the log."""
 MOST_CHECKS = 200_000
 MOST_INCIDENTS = 20
 
@@ -36,7 +70,9 @@ def tell_reports() -> None:
     register_quotas(quotas)
     register_jobs(jobs)
     # The sentence of the card speaks to the person who was asked; the log is read by others.
-    register_rules({**SENTENCES, "user.always": "They chose to always allow this tool."})
+    register_rules(
+        {**REFUSALS, **SENTENCES, "user.always": "They chose to always allow this tool."}
+    )
 
 
 def strips(workspace_id: UUID, since: datetime, until: datetime, pieces: int) -> Sequence[Strip]:

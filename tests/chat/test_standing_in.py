@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -88,6 +89,24 @@ def test_the_whole_turn_and_the_next_one_stay_with_it_for_a_while(
     turn = chat.ask("And now?")
     assert chat.answer() == "I am back"
     assert turn.notice == ""
+
+
+def test_the_person_is_told_before_the_answer_comes(
+    chat: Chat, behind: ModelProvider, other: ScriptedModel
+) -> None:
+    """REL-643: while they wait for the other one's first word."""
+    hold = threading.Event()
+    chat.model.fail(503)
+    other.say("Later", hold=hold)
+    sent = chat.send("Hello?")
+    chat.watching.until(
+        lambda event: (
+            event["type"] == "turn.changed" and "Second" in (event["turn"]["notice"] or "")
+        )
+    )
+    hold.set()
+    chat.watching.turn(TurnStatus.COMPLETED)
+    assert chat.reload(sent.turn).notice.count("Second") == 1
 
 
 def test_nothing_changes_hands_in_the_middle_of_an_answer(

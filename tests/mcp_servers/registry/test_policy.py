@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import pytest
 
+from audit.reports.providers import rule_in_words
+from config.bootstrap import ROOT
 from mcp_servers.client.values import Effect, ToolAnnotations, ToolFacts
 from mcp_servers.registry.consent.policy import SENTENCES, decide, relax
 
@@ -115,3 +118,17 @@ def test_after_untrusted_content_what_could_send_out_asks(override: Effect | Non
     assert relax(decide(unproven), unproven, is_remembered=True).effect is Effect.CONFIRM
     unspoilt = replace(send_mail, has_read_untrusted=False)
     assert relax(decide(unspoilt), unspoilt, is_remembered=True).effect is Effect.AUTO
+
+
+_RULE = re.compile(
+    r'"((?:actor|approval|arguments|audit|builtin|checkpoint|prompt|resource|server|tester|tool|hints|action|user)\.[a-z_]+)"'
+)
+
+
+def test_every_rule_that_stops_or_allows_a_call_has_a_sentence() -> None:
+    """REL-526: whoever reads the log is told in words, whichever rule it was."""
+    folders = [ROOT / "mcp_servers" / part for part in ("gate", "registry/consent")]
+    texts = [path.read_text() for folder in folders for path in folder.rglob("*.py")]
+    rules = {rule for text in texts for rule in _RULE.findall(text)}
+    assert len(rules) > 40
+    assert {rule for rule in rules if not rule_in_words(rule)} == set()
