@@ -21,9 +21,16 @@ class Command(BaseCommand):
         parser.add_argument(
             "--write", action="store_true", help="put the table into docs/performance.md"
         )
+        parser.add_argument(
+            "--growth",
+            action="store_true",
+            help="instead measure pages and turns of a large installation beside an empty one",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         # A process of its own: settings are read once, and these must not be the running product's.
         more = [f"--{name}" for name in ("gateway", "write") if options[name]]
         command = [sys.executable, "-m", "bench.run", *more]
+        if options["growth"]:
+            command = [sys.executable, "-m", "bench.growth"]
         sys.exit(subprocess.run(command, check=False).returncode)  # noqa: S603
