@@ -221,7 +221,10 @@ def add_servers(place: Place, sizes: Sizes) -> None:
         ],
         batch_size=500,
     )
-    place.bud.mcp_config = {"servers": [str(server.pk) for server in servers[:BUD_SERVERS]]}
+    place.bud.mcp_config = {
+        "servers": [str(server.pk) for server in servers[:BUD_SERVERS]],
+        "tool_exposure": "on_demand",
+    }
     Bud.objects.for_workspace(place.workspace.pk).filter(pk=place.bud.pk).update(
         mcp_config=place.bud.mcp_config
     )

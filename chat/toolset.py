@@ -7,9 +7,12 @@ An id from elsewhere is told and never used.
 
 from __future__ import annotations
 
+import hashlib
+from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from threading import Lock
 from typing import Any
 from uuid import UUID
 
@@ -124,15 +127,16 @@ def resolve_toolset(bud: Bud, conversation: Conversation | None) -> Toolset:
         return _toolset(tools, choice, config, notices=notices)
     usable = usable_ids(servers)
     person = conversation.owner_id if conversation is not None else NOBODY
-    rows = _callable_tools(len(usable)).all(bud.workspace_id, person, *usable) if usable else []
-    chosen = select_tools(rows, config=config, overrides=overrides)
-    names = name_tools(
-        NamedTool(row.server_id, row.server.name, row.pk, row.name) for row in chosen
-    )
-    by_tool = {tool_id: name for name, tool_id in names.items()}
-    offered = [_offer(row, by_tool[row.pk]) for row in chosen]
+    asked = (bud.workspace_id, person, *usable)
+    if not usable:
+        found = _Offered()
+    elif config.tool_exposure is ToolExposure.ON_DEMAND:
+        found = _kept_offered(asked, config, overrides, servers)
+    else:
+        found = _offered(_callable_tools(len(usable)).all(*asked), config, overrides)
+    offered = found.tools
     built_in = built_in_tools(bud, offered, conversation)
-    lost = _lost_tools(bud.workspace_id, config, rows)
+    lost = _lost_tools(bud.workspace_id, config, found.here)
     notices = (*lost, *_notices(servers, choice, [*offered, *built_in]))
     instructions = tuple(_instructions(servers))
     if config.tool_exposure is ToolExposure.ON_DEMAND and offered:
@@ -144,7 +148,7 @@ def resolve_toolset(bud: Bud, conversation: Conversation | None) -> Toolset:
             choice,
             config,
             notices=notices,
-            on_demand=tuple(offered),
+            on_demand=offered,
             notes_on_demand=instructions,
         )
     return _toolset(
@@ -152,20 +156,83 @@ def resolve_toolset(bud: Bud, conversation: Conversation | None) -> Toolset:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Offered:
+    """What servers offer to a turn, under the names that the model knows."""
+
+    tools: tuple[OfferedTool, ...] = ()
+    here: frozenset[str] = frozenset()
+    """All tools that may be called, chosen or not, in both forms in which a bud names them."""
+
+
+def _offered(rows: Sequence[McpTool], config: McpConfig, overrides: McpConfigOverrides) -> _Offered:
+    chosen = select_tools(rows, config=config, overrides=overrides)
+    names = name_tools(
+        NamedTool(row.server_id, row.server.name, row.pk, row.name) for row in chosen
+    )
+    by_tool = {tool_id: name for name, tool_id in names.items()}
+    return _Offered(
+        tuple(_offer(row, by_tool[row.pk]) for row in chosen),
+        frozenset(one for row in rows for one in (f"{row.server_id}.{row.name}", str(row.pk))),
+    )
+
+
+_MOST_KEPT = 4
+_kept: OrderedDict[str, _Offered] = OrderedDict()
+"""The large sets of tools that this process offered last, by all that makes them what they are."""
+_kept_lock = Lock()
+
+
+def _kept_offered(
+    asked: tuple[UUID, ...],
+    config: McpConfig,
+    overrides: McpConfigOverrides,
+    servers: Sequence[EffectiveServer],
+) -> _Offered:
+    """The same for thousands of tools that are looked up: read again only if one of them is another one now."""
+    count = len(asked) - 2
+    marks = _tool_marks(count).all_values(*asked)
+    parts: list[Any] = [config.model_dump_json(), overrides.model_dump_json(), marks]
+    parts += [
+        (one.server.name, one.server.trusts_annotations)
+        for one in servers
+        if one.server is not None
+    ]
+    key = hashlib.sha256(repr(parts).encode()).hexdigest()
+    with _kept_lock:
+        found = _kept.pop(key, None)
+    if found is None:
+        found = _offered(_callable_tools(count).all(*asked), config, overrides)
+    with _kept_lock:
+        _kept[key] = found
+        while len(_kept) > _MOST_KEPT:
+            _kept.popitem(last=False)
+    return found
+
+
 @lru_cache(maxsize=64)
 def _callable_tools(count: int) -> PreparedRows[McpTool]:
     """The statement for so many servers."""
 
-    def build(workspace_id: UUID, user_id: UUID, *server_ids: UUID) -> Any:
-        return (
-            McpTool.objects.for_workspace(workspace_id)
-            .callable()
-            .filter(shown_to(user_id), server_id__in=server_ids)
-            .select_related("server")
-            .order_by("server__name", "name")
-        )
+    def build(*values: UUID) -> Any:
+        return _callable(*values).select_related("server").order_by("server__name", "name")
 
     return PreparedRows(build, *[UUID] * (count + 2))
+
+
+@lru_cache(maxsize=64)
+def _tool_marks(count: int) -> PreparedRows[McpTool]:
+    """The same tools by their ids and definitions alone."""
+
+    def build(*values: UUID) -> Any:
+        return _callable(*values).order_by("pk").values_list("pk", "definition_hash")
+
+    return PreparedRows(build, *[UUID] * (count + 2))
+
+
+def _callable(workspace_id: UUID, user_id: UUID, *server_ids: UUID) -> Any:
+    rows = McpTool.objects.for_workspace(workspace_id).callable()
+    return rows.filter(shown_to(user_id), server_id__in=server_ids)
 
 
 def built_in_tools(
@@ -225,9 +292,8 @@ def select_tools(
     ]
 
 
-def _lost_tools(workspace_id: UUID, config: McpConfig, rows: Sequence[McpTool]) -> list[str]:
+def _lost_tools(workspace_id: UUID, config: McpConfig, here: Collection[str]) -> list[str]:
     """What to tell of tools that the bud offers by name and that are gone."""
-    here = {one for row in rows for one in (f"{row.server_id}.{row.name}", str(row.pk))}
     unseen = [name for name in config.available_tools or () if name not in here]
     return [
         f"This bud's tool “{name}” no longer exists."

@@ -9,6 +9,8 @@ from typing import Any
 from uuid import NAMESPACE_DNS, UUID, uuid5
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from audit.models import AuditEntry
 from chat.bud_form import BudEditorForm, initial_of
@@ -18,7 +20,7 @@ from chat.offered_tools import OfferedTool, ServerInstructions
 from chat.services.approvals import decide
 from chat.toolset import resolve_toolset
 from chat.values import Decision
-from mcp_servers.models import McpTool
+from mcp_servers.models import McpServer, McpTool
 from tests.chat.conftest import Chat
 from tests.mcp_servers.factories import stored_tool
 
@@ -289,3 +291,31 @@ def test_an_administrator_switches_it_in_the_form(looking: Chat, is_looked_up: b
     form = BudEditorForm({**given, "mcp_config": json.dumps(config)})
     assert form.is_valid(), form.errors
     assert form.values()["mcp_config"] == config
+
+
+def test_definitions_are_read_once_until_one_changes(looking: Chat) -> None:
+    """REL-645: of thousands of tools, a turn reads ids and hashes; what is another one now is read anew."""
+    stored = [stored_tool(looking.row, f"tool_{number}") for number in range(20)]
+
+    def look() -> tuple[dict[str, OfferedTool], bool]:
+        conversation = looking.reload_conversation()
+        with CaptureQueriesContext(connection) as asked:
+            found = resolve_toolset(conversation.bud, conversation)
+        has_read = any("input_schema" in one["sql"] for one in asked.captured_queries)
+        return {tool.tool_name: tool for tool in found.on_demand}, has_read
+
+    first, has_read = look()
+    assert has_read
+    assert look() == (first, False)
+    rows = McpTool.objects.for_workspace(looking.tenant.workspace)
+    rows.filter(pk=stored[3].pk).update(is_enabled=False)
+    assert "tool_3" not in look()[0]
+    rows.filter(pk=stored[3].pk).update(is_enabled=True)
+    assert look() == (first, False)
+    changed = {"description": "Another", "definition_hash": "9" * 64, "approved_hash": "9" * 64}
+    rows.filter(pk=stored[4].pk).update(**changed)
+    assert look()[0]["tool_4"].description == "Another"
+    McpServer.objects.for_workspace(looking.tenant.workspace).update(name="Renamed")
+    found, has_read = look()
+    assert has_read
+    assert {tool.server_name for tool in found.values()} == {"Renamed"}
