@@ -193,6 +193,7 @@ def _around(workspace_id: UUID, span: Span, log: _Log) -> dict[str, Any]:
         ],
         "usage": usage,
         "usage_cost": sum((row.cost for row in usage if row.cost is not None), start=0),
+        "has_unknown_cost": any(row.cost is None for row in usage),
         "quotas": providers.quotas_of(workspace_id),
         "access": facts.access_review(workspace_id),
         "log_state": facts.log_state(workspace_id),

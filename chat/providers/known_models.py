@@ -29,15 +29,14 @@ class Prices:
     completion: Decimal | None = None
 
     def cost_of(self, usage: TokenCount) -> Decimal | None:
-        """What this many tokens cost; None: no prices are known."""
-        if self.prompt is None and self.completion is None:
+        """What this many tokens cost; None: a price is unknown, and half a cost would read as a whole one."""
+        if self.prompt is None or self.completion is None:
             return None
-        prompt = self.prompt or Decimal(0)
-        cached = self.cached if self.cached is not None else prompt
+        cached = self.cached if self.cached is not None else self.prompt
         cost = (
-            prompt * (usage.prompt - usage.cached)
+            self.prompt * (usage.prompt - usage.cached)
             + cached * usage.cached
-            + (self.completion or Decimal(0)) * usage.completion
+            + self.completion * usage.completion
         )
         return (cost / _MILLION).quantize(_SMALLEST, ROUND_HALF_UP)
 

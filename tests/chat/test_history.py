@@ -213,12 +213,14 @@ def test_a_forced_tool_is_asked_for_in_words(choice: Any, words: str) -> None:
         (Prices(), None),
         (Prices(prompt=Decimal(2), completion=Decimal(10)), "0.007000"),
         (Prices(prompt=Decimal(2), cached=Decimal("0.5"), completion=Decimal(10)), "0.005800"),
-        (Prices(completion=Decimal(10)), "0.005000"),
+        (Prices(completion=Decimal(10)), None),
+        (Prices(prompt=Decimal(2)), None),
+        (Prices(prompt=Decimal(0), completion=Decimal(10)), "0.005000"),
         (Prices(prompt=Decimal(0), completion=Decimal(0)), "0.000000"),
     ],
 )
 def test_what_a_request_costs(prices: Prices, cost: str | None) -> None:
-    """Ours: to the millionth, cached tokens by their own price where there is one."""
+    """Ours: to the millionth, cached tokens by their own price where there is one; never half of it."""
     usage = TokenCount(prompt=1_000, cached=800, completion=500)
     found = prices.cost_of(usage)
     assert (str(found) if found is not None else None) == cost
