@@ -39,8 +39,14 @@ def header_of(request: WorkspaceRequest, query: str = "") -> dict[str, Any]:
             except NoReverseMatch:
                 continue
     can_export = has_permission(request.actor, Permission.EXPORT_AUDIT, workspace_id=workspace.pk)
+    looks_after_people = has_permission(
+        request.actor, Permission.MANAGE_MEMBERS, workspace_id=workspace.pk
+    )
     return {
         "tabs": tabs,
+        "people_url": reverse("workspaces:members", args=[workspace.slug])
+        if looks_after_people
+        else "",
         "is_log_unsigned": find_missing_key() is not None,
         "can_export": can_export,
         "export_formats": _formats(workspace.slug, query) if can_export else [],

@@ -224,7 +224,8 @@ def _change(figure: Figure, *, is_bad: bool) -> dict[str, str]:
     is_more = figure.now > figure.before
     tone = "bad" if is_more == is_bad and is_bad else "ok" if is_bad else ""
     if not figure.before:
-        return {"words": "up from 0", "sign": "▲", "tone": tone}
+        # One refusal after none is no alarm.
+        return {"words": "up from 0", "sign": "▲", "tone": ""}
     share = abs(figure.now - figure.before) / figure.before
     amount = f"{share:.0%}" if share < 10 else f"{share + 1:.0f} times"
     words = f"{amount} {'more' if is_more else 'less'} than in the period before"

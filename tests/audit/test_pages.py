@@ -208,3 +208,15 @@ def test_the_admin_shows_entries_and_changes_none(tenant: Tenant) -> None:
     for path in ("add/", f"{entry.pk}/delete/"):
         assert client.post(f"/admin/audit/auditentry/{path}", {"post": "yes"}).status_code == 403
     assert client.post(f"/admin/audit/auditentry/{entry.pk}/change/", {}).status_code == 403
+
+
+def test_who_cannot_export_is_told_who_can(tenant: Tenant) -> None:
+    """Ours: an owner without the auditor's right reads why, and finds the people; an auditor gets the files."""
+    path = f"/w/{tenant.workspace.slug}/audit/"
+    owner = tenant.client("owner").get(path).content.decode()
+    assert "Only auditors export the log" in owner
+    assert f'/w/{tenant.workspace.slug}/people/"' in owner
+    assert "export.csv" not in owner
+    auditor = tenant.client("auditor").get(path).content.decode()
+    assert "Only auditors export the log" not in auditor
+    assert "export.csv" in auditor

@@ -6,11 +6,13 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from chat import commands
+from chat.engine import asking
 from chat.models import Message
 from chat.sockets.door import Door
 from chat.sockets.handlers import HANDLERS
 from tests.chat.conftest import ENDED, Chat
 from tests.chat.test_statements import add_calls, add_messages
+from tests.patience import PATIENCE
 from tests.price import Price, counted
 
 
@@ -32,6 +34,12 @@ def say(chat: Chat, door: Door) -> None:
             and event["turn"]["status"] in ENDED
         )
     )
+
+
+@pytest.fixture(autouse=True)
+def no_saves_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine takes so long for a turn that its text is saved meanwhile, which is no price of the turn's."""
+    monkeypatch.setattr(asking, "SAVE_PARTIAL_SECONDS", PATIENCE)
 
 
 @pytest.fixture

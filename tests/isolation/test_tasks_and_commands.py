@@ -29,6 +29,10 @@ TASKS: Mapping[str, Callable[[Side, Side], tuple[Any, ...]]] = {
         str(a.tenant.workspace.pk),
         str(b["conversation"].pk),
     ),
+    "chat.tasks.summarise_conversation": lambda a, b: (
+        str(a.tenant.workspace.pk),
+        str(b["turn"].pk),
+    ),
     "audit.retention.tasks.continue_erasure": lambda a, b: (
         str(a.tenant.workspace.pk),
         str(b.tenant.member.pk),

@@ -16,9 +16,11 @@ from django.utils.translation import gettext_lazy as _
 from mcp_servers.models import AuthType, McpServer, McpTool, ServerScope, ServerStatus
 from mcp_servers.pages.cards.connections import missing_sign_ins
 from mcp_servers.pages.cards.servers import Card, cards_of, status_of
+from mcp_servers.registry.discovery import listed_for
 
 if TYPE_CHECKING:
     from mcp_servers.models.servers import McpServerQuerySet
+    from mcp_servers.models.tools import McpToolQuerySet
     from workspaces.actors import Actor
     from workspaces.models import User, Workspace
 
@@ -136,7 +138,10 @@ def list_servers(workspace: Workspace, *, user: User, actor: Actor, wanted: Want
     rows = McpServer.objects.for_workspace(workspace).visible_to(user)
     rows = rows.filter(owner__isnull=not wanted.is_own)
     total = rows.count()
-    found = _grouped(_matching(rows, wanted, workspace), user)
+    tools = McpTool.objects.for_workspace(workspace).offered()
+    # What another person's account was shown is not found, and moves nothing.
+    tools = tools.filter(listed_for(actor, workspace.pk), server=OuterRef("pk"))
+    found = _grouped(_matching(rows, wanted, tools), tools, user)
     counts = Counter(found.values())
     shown = [pk for pk, group in found.items() if not wanted.group or group == wanted.group]
     start = shown.index(wanted.after) + 1 if wanted.after in shown else 0
@@ -174,7 +179,7 @@ def _choice(wanted: Wanted, group: str, label: str, count: int) -> Choice:
     )
 
 
-def _matching(rows: McpServerQuerySet, wanted: Wanted, workspace: Workspace) -> McpServerQuerySet:
+def _matching(rows: McpServerQuerySet, wanted: Wanted, tools: McpToolQuerySet) -> McpServerQuerySet:
     match wanted.origin:
         case Origin.WORKSPACE:
             rows = rows.filter(scope=ServerScope.WORKSPACE, hosted_by="", program__isnull=True)
@@ -184,7 +189,6 @@ def _matching(rows: McpServerQuerySet, wanted: Wanted, workspace: Workspace) -> 
             rows = rows.exclude(hosted_by="")
         case Origin.PROGRAM:
             rows = rows.filter(program__isnull=False)
-    tools = McpTool.objects.for_workspace(workspace).offered().filter(server=OuterRef("pk"))
     for word in wanted.words.split():
         rows = rows.filter(
             Q(name__icontains=word)
@@ -195,13 +199,11 @@ def _matching(rows: McpServerQuerySet, wanted: Wanted, workspace: Workspace) -> 
     return rows
 
 
-def _grouped(rows: McpServerQuerySet, user: User) -> dict[UUID, Group]:
+def _grouped(rows: McpServerQuerySet, tools: McpToolQuerySet, user: User) -> dict[UUID, Group]:
     """The group of every server, in the order of the page; few statements, however many there are."""
     told = _told_by_sign_ins(rows, user)
-    tools = McpTool.objects.across_workspaces().filter(server=OuterRef("pk"))
-    held = Exists(tools.offered().held())
     found = rows.order_by("name", "pk").values_list(
-        "pk", "is_active", "is_blocked", "state__status", held
+        "pk", "is_active", "is_blocked", "state__status", Exists(tools.held())
     )
     groups = {
         pk: _group(told.get(pk, status), is_on=is_active and not is_blocked, is_held=is_held)

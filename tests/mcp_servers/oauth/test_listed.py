@@ -51,6 +51,24 @@ def test_the_servers_page_shows_what_ones_own_account_was_shown(
     assert GRACES in page
 
 
+def test_the_search_for_servers_finds_by_ones_own_tools_alone(
+    tenant: Tenant, told: McpServer
+) -> None:
+    """SEC-10: nobody learns by looking for it that another person has a tool of that name."""
+    found = {
+        (role, name): f'data-server="{told.pk}"'
+        in tenant.client(role).get(f"/w/acme/servers/?q={name}").content.decode()
+        for role in ("member", "admin")
+        for name in (ADAS, GRACES)
+    }
+    assert found == {
+        ("member", ADAS): True,
+        ("member", GRACES): False,
+        ("admin", ADAS): True,
+        ("admin", GRACES): True,
+    }
+
+
 def test_the_rest_interface_shows_what_ones_own_account_was_shown(
     tenant: Tenant, told: McpServer
 ) -> None:
