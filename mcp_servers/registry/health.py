@@ -114,9 +114,13 @@ def note_reading(
 
     The server's own row is neither written nor locked: a check never holds up whoever edits it.
 
+    A look that nobody asked for does not bring back what was disconnected, switched off or moved while it went on.
+
     Args:
+        server: as it was when the look began.
         is_asked_for: a person asked for this look and sees what came out, so a failure counts at once.
     """
+    was_disconnected = server.state.status == ServerStatus.DISCONNECTED
     states = ServerState.objects.for_workspace(server.workspace_id).select_related("server")
     state = states.select_for_update(of=("self",)).fetch(server.pk)
     server = state.server
@@ -130,6 +134,8 @@ def note_reading(
         latency_ms=reading.latency_ms,
         error=_reason(server, reading),
     )
+    if before == ServerStatus.DISCONNECTED and not was_disconnected and not is_asked_for:
+        return
     found: dict[str, object] = {"last_checked_at": now}
     if reading.lists is not None:
         found |= {"tools_listed_at": reading.lists.at, "lists_stale_at": reading.lists.stale_at}

@@ -70,6 +70,24 @@ def test_several_failures_turn_a_server_red(tenant: Tenant, server: McpServer) -
     assert actions(tenant) == ["server.connected", "server.error", "server.connected"]
 
 
+@pytest.mark.parametrize(
+    "reading", [health.Reading(latency_ms=5), health.Reading(error=ConnectionFailed("gone."))]
+)
+def test_a_check_under_way_does_not_undo_a_disconnection(
+    tenant: Tenant, server: McpServer, reading: health.Reading
+) -> None:
+    """REL-38: whoever disconnects a server has the last word; a look that they ask for brings it back."""
+    health.note_reading(server, health.Reading(latency_ms=5))
+    as_the_check_found_it = fresh(server)
+    services.disconnect_server(server=server, actor=tenant.actor())
+    stays_closed = fresh(server).state.next_check_at
+    health.note_reading(as_the_check_found_it, reading)
+    assert fresh(server).state.status == "disconnected"
+    assert fresh(server).state.next_check_at == stays_closed
+    health.note_reading(as_the_check_found_it, health.Reading(latency_ms=5), is_asked_for=True)
+    assert fresh(server).state.status == "connected"
+
+
 def test_a_refused_sign_in_shows_at_once(tenant: Tenant, server: McpServer) -> None:
     """A typed state, never an empty list."""
     health.note_reading(server, health.Reading(latency_ms=5))
