@@ -18,6 +18,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from bench.run import forms_of, own_or_none, prepare
+from bench.words import WORDS
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -30,18 +31,6 @@ if TYPE_CHECKING:
 
 BUD_SERVERS = 50
 """The most that a bud names."""
-WORDS = [
-    "invoice",
-    "order",
-    "customer",
-    "shipment",
-    "refund",
-    "harbour",
-    "ledger",
-    "contract",
-    "meeting",
-    "budget",
-]
 HOST = {"host": "localhost:8000"}
 
 

@@ -38,37 +38,12 @@ from audit.rollups.folding import Fact
 from audit.rollups.keeping import add, tally_of
 from audit.sealing.reading import head_of
 from audit.sealing.sealer import sealing_lock
+from bench.words import WORDS
 from workspaces.errors import Conflict
 from workspaces.models import User, Workspace
 
 BATCH, COUNTED_TOGETHER = 10_000, 100_000
 _FIELDS: Final = tuple(AuditEntry._meta.concrete_fields)
-_WORDS: Final = [
-    "invoice",
-    "order",
-    "customer",
-    "shipment",
-    "refund",
-    "harbour",
-    "ledger",
-    "contract",
-    "meeting",
-    "budget",
-    "forecast",
-    "ticket",
-    "backup",
-    "release",
-    "cluster",
-    "deploy",
-    "schema",
-    "index",
-    "report",
-    "garden",
-    "weather",
-    "translate",
-    "summary",
-    "draft",
-]
 _SERVERS: Final = ("notes", "maps", "crm", "billing", "calendar", "search", "files", "weather")
 _TOOLS: Final = ("read", "write", "list", "find", "create", "update", "delete", "summarise")
 _LAYERS: Final = (*RefusedBy,)
@@ -183,7 +158,7 @@ class Inventor:
         return SimpleNamespace(**made)
 
     def _text(self, words: int) -> str:
-        chosen = self._chance.choices(_WORDS, k=words)
+        chosen = self._chance.choices(WORDS, k=words)
         number = self._chance.randrange(1_000_000)
         return json.dumps({"text": " ".join(chosen), "reference": f"ref{number}"})
 

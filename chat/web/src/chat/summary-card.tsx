@@ -1,10 +1,11 @@
 /** Where older messages were summarised: what the model reads in their place, to read, change and take back. */
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { changeSummary, runningTurn } from "../app";
 import { Markdown } from "../markdown/markdown";
 import common from "../texts/common";
 import t from "../texts/summaries";
 import { Icon } from "../ui/icon";
+import { TextEditor } from "../ui/text-editor";
 import type { Message, Summary } from "../wire";
 
 export function SummaryCard({ message, summary }: { message: Message; summary: Summary }) {
@@ -63,51 +64,17 @@ export function SummaryCard({ message, summary }: { message: Message; summary: S
 }
 
 function SummaryEditor(props: { message: Message; summary: Summary; onClose: () => void }) {
-  const { message, summary, onClose } = props;
-  const field = useRef<HTMLTextAreaElement>(null);
-  const [text, setText] = useState(summary.text);
-  const [isBusy, setBusy] = useState(false);
-  useEffect(() => field.current?.focus(), []);
-  const save = async () => {
-    if (text.trim() === "" || isBusy) return;
-    setBusy(true);
-    if (await changeSummary(message.id, { text: text.trim() })) onClose();
-    else setBusy(false);
-  };
   return (
-    <form
-      class="message-editor"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void save();
-      }}
-    >
-      <label class="sr-only" for={`summary-${message.id}`}>
-        {t.title}
-      </label>
-      <textarea
-        ref={field}
-        id={`summary-${message.id}`}
-        rows={Math.min(16, text.split("\n").length + 3)}
-        maxLength={8000}
-        value={text}
-        onInput={(event) => setText(event.currentTarget.value)}
-        onKeyDown={(event) => {
-          if (event.key === "Escape") onClose();
-          else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
-            event.preventDefault();
-            void save();
-          }
-        }}
-      />
-      <div class="flex flex-wrap items-center justify-end gap-2">
-        <button type="button" class="btn btn-quiet btn-sm" onClick={onClose}>
-          {common.cancel}
-        </button>
-        <button type="submit" class="btn btn-primary btn-sm" disabled={isBusy || text.trim() === ""}>
-          {common.save}
-        </button>
-      </div>
-    </form>
+    <TextEditor
+      id={`summary-${props.message.id}`}
+      label={t.title}
+      text={props.summary.text}
+      moreRows={3}
+      mostRows={16}
+      maxLength={8000}
+      action={common.save}
+      save={(text) => changeSummary(props.message.id, { text })}
+      onClose={props.onClose}
+    />
   );
 }
