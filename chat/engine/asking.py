@@ -29,7 +29,9 @@ from chat.providers.errors import (
     ContextTooLong,
     PicturesRefused,
     ProviderError,
+    ProviderRateLimited,
     ProviderRefusedRequest,
+    ProviderUnreachable,
     QuestionTooLong,
     ToolsRefused,
 )
@@ -44,6 +46,8 @@ from workspaces.database import in_database
 logger = logging.getLogger(__name__)
 
 SAVE_PARTIAL_SECONDS = 1.0
+_PASSING = (ProviderUnreachable, ProviderRateLimited)
+"""Failures that may be over in a moment."""
 
 
 @dataclass(slots=True)
@@ -133,8 +137,13 @@ async def _answer(lease: Lease, message: Message, live: LiveText, attempt: _Atte
                     if not may_be_stood_in_for(error) or live.said != Said("", ""):
                         raise
                     failure = error
-                if not await in_database(_ask_another, lease, message, attempt, failure):
+                if await in_database(_ask_another, lease, message, attempt, failure):
+                    continue
+                provider = attempt.task.provider
+                if not provider.has_fallback or not isinstance(failure, _PASSING):
                     raise failure
+                # Nobody can stand in after all, so it is asked as patiently as one that stands alone.
+                attempt.task = replace(attempt.task, provider=replace(provider, has_fallback=False))
     except TimeoutError as error:
         raise LimitReached("This turn has taken too long, and was ended.") from error
 

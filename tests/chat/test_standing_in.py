@@ -9,6 +9,7 @@ import pytest
 
 from chat.models import ModelProvider
 from chat.providers import standing_in
+from chat.providers.openai_compatible import MOST_ATTEMPTS
 from chat.services.providers import ProviderDraft, add_provider, change_provider
 from chat.values import TurnStatus
 from tests.chat.conftest import Chat
@@ -145,10 +146,13 @@ def test_all_of_them_may_fail(chat: Chat, behind: ModelProvider, other: Scripted
     assert len(other.requests) == 2
 
 
-def test_two_that_name_each_other_are_asked_once_each(
+def test_two_that_name_each_other_are_not_asked_in_turns(
     chat: Chat, behind: ModelProvider, other: ScriptedModel
 ) -> None:
-    """REL-643: two administrators can save such a circle at the same moment; also where "at once" is the wait."""
+    """REL-643: two administrators can save such a circle at the same moment; also where "at once" is the wait.
+
+    The last one is asked as patiently as one that stands alone, and that is the end of it.
+    """
     rows = ModelProvider.objects.for_workspace(chat.tenant.workspace)
     rows.filter(pk=behind.pk).update(fallback=chat.bud.provider)
     for model in (chat.model, other):
@@ -156,7 +160,22 @@ def test_two_that_name_each_other_are_asked_once_each(
             model.fail(429, b"{}", **{"retry-after": "0"})
     turn = chat.ask()
     assert (turn.status, turn.error_code) == (TurnStatus.FAILED, "provider_rate_limited")
-    assert (len(chat.model.requests), len(other.requests)) == (1, 1)
+    assert (len(chat.model.requests), len(other.requests)) == (1, 1 + MOST_ATTEMPTS)
+
+
+def test_without_anybody_to_stand_in_it_is_asked_again(
+    chat: Chat, behind: ModelProvider, other: ScriptedModel
+) -> None:
+    """REL-643: where the one behind is off, a short failure ends no turn, as with a provider that stands alone."""
+    behind.is_active = False
+    behind.save()
+    chat.model.fail(503)
+    chat.model.say("Here I am")
+    turn = chat.ask()
+    assert turn.status == TurnStatus.COMPLETED
+    assert chat.answer() == "Here I am"
+    assert turn.notice == ""
+    assert other.requests == []
 
 
 def test_a_provider_cannot_stand_in_for_itself(tenant: Tenant) -> None:
