@@ -111,7 +111,7 @@ def find_stand_in(workspace_id: UUID, spec: ProviderSpec, reason: str) -> StandI
                     provider_id=behind.pk,
                     has_fallback=behind.fallback_id is not None,
                 ),
-                f"“{spec.name}” did not answer, so {model} of “{behind.name}” did. {reason}",
+                f"“{spec.name}” failed. {reason} {model} of “{behind.name}” answers instead.",
             )
         now = behind.pk
     return None
