@@ -134,13 +134,13 @@ def _ages(waiting: Sequence[providers.Waiting], now: datetime) -> dict[str, int]
 def _own_jobs(workspace_id: UUID, now: datetime, log_state: facts.LogState) -> list[Job]:
     """The log's own work: seals, counters, messages of alerts, scheduled files, and what waits beside the database."""
     health = log_state.health
-    since = now - timedelta(seconds=health.oldest_pending_seconds) if health.pending else None
+    since = now - timedelta(seconds=health.oldest_pending_seconds) if log_state.waiting else None
     mails = state_of(AlertDelivery.objects.for_workspace(workspace_id))
     schedules = ReportSchedule.objects.for_workspace(workspace_id).filter(is_active=True)
     due = schedules.filter(next_run_at__lt=now).order_by("next_run_at")
-    faulty = list(schedules.filter(last_ok=False).values_list("last_result", flat=True)[:2])
+    faults = list(schedules.filter(last_ok=False).values_list("last_result", flat=True))
     return [
-        Job(name=_("Seals of the log"), waiting=health.pending, oldest=since),
+        Job(name=_("Seals of the log"), waiting=log_state.waiting, oldest=since),
         Job(name=_("Counters of reports"), waiting=log_state.uncounted),
         Job(
             name=_("Messages of alerts"),
@@ -153,8 +153,8 @@ def _own_jobs(workspace_id: UUID, now: datetime, log_state: facts.LogState) -> l
             name=_("Scheduled exports"),
             waiting=due.count(),
             oldest=due.values_list("next_run_at", flat=True).first(),
-            failed=schedules.filter(last_ok=False).count(),
-            note=faulty[0] if faulty else "",
+            failed=len(faults),
+            note=next(iter(faults), ""),
         ),
         Job(
             name=_("Log entries kept beside the database"),
