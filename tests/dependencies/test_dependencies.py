@@ -14,7 +14,7 @@ from httpx2.websockets import WebSocketDisconnect, WebSocketSession
 
 from tests.chaos.installation import Installation
 from tests.chaos.scenery import DESTROY, READ, wait_until
-from tests.dependencies.conftest import Client, plan
+from tests.dependencies.conftest import Answer, Client, plan
 from tests.patience import PATIENCE
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.redis]
@@ -140,9 +140,9 @@ def test_nothing_is_held_while_somebody_is_waited_for(made: Installation, client
 def test_stop_and_approve_work_while_turns_saturate(made: Installation, client: Client) -> None:
     """REL-49: with many turns and lists under way, health, stop and approval answer within a second.
 
-    On a machine so busy that answers at rest take long, within ten times as long as those.
+    A machine may be so busy that a second process with nothing to do is slow as well: then within ten times as long as it.
     """
-    at_rest = max(client.ask("/healthz").seconds for _ in range(12))
+    beside: list[Answer] = []
     with ThreadPoolExecutor(16) as pool:
         busy = list(pool.map(lambda _: client.send(plan(READ, pause=12.0)), range(24)))
         asking = client.send(plan(DESTROY))
@@ -154,7 +154,13 @@ def test_stop_and_approve_work_while_turns_saturate(made: Installation, client: 
             while not is_over.is_set():
                 client.ask("/api/conversations/?page_size=100")
 
+        def ask_the_other() -> None:
+            while not is_over.is_set():
+                beside.append(client.ask("/healthz", at=1))
+                is_over.wait(0.05)
+
         readers = [pool.submit(read) for _ in range(4)]
+        readers.append(pool.submit(ask_the_other))
         try:
             stops = [client.ask(f"/api/turns/{turn}/stop/", {}) for turn in busy[:8]]
             health = [client.ask("/healthz") for _ in range(12)]
@@ -165,7 +171,8 @@ def test_stop_and_approve_work_while_turns_saturate(made: Installation, client: 
                 reader.result()
     assert {one.status for one in [*stops, *health, approval]} == {200}
     slowest = sorted(one.seconds for one in [*stops, *health, approval])
-    assert slowest[int(len(slowest) * 0.95)] < max(1.0, 10 * at_rest), (at_rest, slowest)
+    other = max(one.seconds for one in beside)
+    assert slowest[int(len(slowest) * 0.95)] < max(1.0, 10 * other), (other, slowest)
     assert client.until(asking) == "completed"
     assert {client.until(turn) for turn in busy} <= {"completed", "cancelled"}
 
