@@ -8,10 +8,11 @@ class AuditConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from audit import metrics, receivers  # noqa: F401 - connects the receivers
+        from audit import keeping, metrics, receivers  # noqa: F401 - connects the receivers
         from audit.alerts.notices import notify
         from audit.membership_end import listen_to_leaving
         from audit.models import AlertRule, AuditPolicy, AuditStream, LegalHold, ReportSchedule
+        from audit.retention.kept import register_kept
         from workspaces.audited_tables import audit_table
         from workspaces.telling import tell_with
 
@@ -43,4 +44,5 @@ class AuditConfig(AppConfig):
         )
         listen_to_leaving()
         tell_with(notify)
+        register_kept(keeping.kept)
         metrics.register()

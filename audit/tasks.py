@@ -62,7 +62,8 @@ def send_alerts() -> None:
 @shared_task(ignore_result=True)
 @scheduled(crontab(minute=51))
 def trim_alerts() -> None:
-    """Forget old messages of alerts and old lines of bells."""
+    """Forget old alerts, their messages, and old lines of bells."""
+    evaluation.trim_alerts()
     delivery.trim_deliveries()
     notices.trim_notices()
 

@@ -23,7 +23,8 @@ class ChatConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from chat import metrics, reporting
+        from audit.retention.kept import register_kept
+        from chat import keeping, metrics, reporting
         from chat.engine.waking import run_with
         from chat.models import Bud, KnowledgeFile, ModelProvider, WebhookEndpoint
         from chat.services.membership_end import listen_to_leaving
@@ -56,6 +57,7 @@ class ChatConfig(AppConfig):
         audit_table(WebhookEndpoint, ("url", "secret", "events", "is_active"))
         run_with(_runner)
         reporting.tell_reports()
+        register_kept(keeping.kept)
         register_access(_read_access)
         register_model(_ask_model)
         register_providers(_providers_of)

@@ -10,9 +10,10 @@ class McpServersConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from audit.retention.kept import register_kept
         from mcp_servers.client import metrics
         from mcp_servers.models import ActionRule, CatalogueChoice, McpServer, McpTool
-        from mcp_servers.registry import reporting, services
+        from mcp_servers.registry import keeping, reporting, services
         from mcp_servers.registry.access import read_access
         from mcp_servers.registry.catalogue.own import PlatformSource
         from mcp_servers.registry.catalogue.sources import register_source
@@ -35,6 +36,7 @@ class McpServersConfig(AppConfig):
         register_source(PlatformSource())
         register_access(read_access)
         reporting.tell_reports()
+        register_kept(keeping.kept)
         services.listen_to_servers()
         listen_to_leaving()
         listen_to_traces()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from allauth.account.models import EmailConfirmation
 from celery import shared_task
 from celery.schedules import crontab
+from django.contrib.admin.models import LogEntry
 from django.core.management import call_command
 from django.utils import timezone
 
@@ -14,6 +16,8 @@ from workspaces.schedules import scheduled
 
 KEEP_ANSWERS = timedelta(hours=24)
 """How long a repeated request gets the first one's answer."""
+KEEP_ADMIN_HISTORY = timedelta(days=365)
+"""Of the "History" of pages in the admin; the audit log keeps the same changes for as long as its owner wants."""
 
 
 @shared_task
@@ -30,5 +34,8 @@ def trim_idempotency_keys() -> int:
 @shared_task
 @scheduled(crontab(hour=4, minute=7))
 def clear_sessions() -> None:
-    """Delete sessions that have run out."""
+    """Delete sessions and confirmations of addresses that have run out, and what the admin noted long ago."""
     call_command("clearsessions")
+    EmailConfirmation.objects.delete_expired_confirmations()
+    old = timezone.now() - KEEP_ADMIN_HISTORY
+    LogEntry.objects.filter(action_time__lt=old).delete()

@@ -21,6 +21,8 @@ from workspaces.database import database_now
 logger = logging.getLogger(__name__)
 
 ROUND_SECONDS: Final = 40.0
+KEEP_DAYS: Final = 365
+"""Of alerts that have ended; when they began and ended stays in the log."""
 
 
 def evaluate_all() -> int:
@@ -40,6 +42,12 @@ def evaluate_all() -> int:
             logger.exception("alert_rule_failed", extra={"rule": str(rule.pk)})
         looked += 1
     return looked
+
+
+def trim_alerts() -> int:
+    """Forget alerts that ended long ago; gives how many."""
+    old = database_now() - timedelta(days=KEEP_DAYS)
+    return Alert.objects.across_workspaces().filter(ended_at__lt=old).delete()[0]
 
 
 def evaluate(rule: AlertRule, now: datetime) -> Alert | None:

@@ -18,6 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from audit import retention
 from audit.models import AuditEntry, LegalHold
 from audit.retention.forms import ErasureForm, HoldForm, PolicyForm
+from audit.retention.kept import everything_kept
 from audit.retention.tasks import continue_erasure
 from audit.views.header import header_of
 from audit.views.parts import workspace_of
@@ -161,6 +162,7 @@ def _page(request: WorkspaceRequest, **forms: Form) -> HttpResponse:
         "erasure_form": forms.get("erasure_form") or ErasureForm(),
         "holds": holds,
         "hold": retention.active_hold(workspace.pk),
+        "everything_kept": everything_kept(),
         "next_removal": retention.what_would_go(workspace.pk, now=timezone.now()),
     }
     return render(

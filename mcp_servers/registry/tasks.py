@@ -9,7 +9,8 @@ from celery.schedules import crontab
 
 from mcp_servers.models import McpServer
 from mcp_servers.oauth import attempts, renewing
-from mcp_servers.registry import health, quotas, services
+from mcp_servers.registry import elicitation, health, quotas, services
+from mcp_servers.registry.consent import approvals
 from mcp_servers.registry.scopes import platform
 from mcp_servers.registry.services import personal_lists
 from mcp_servers.registry.trace import sink
@@ -48,10 +49,12 @@ def renew_grants() -> None:
 @shared_task(ignore_result=True)
 @scheduled(crontab(minute=17))
 def trim_health_checks() -> None:
-    """Delete checks, counts and sign-ins that nobody looks at any more."""
+    """Delete checks, counts, sign-ins, approvals and questions that nobody looks at any more."""
     health.trim()
     quotas.trim_counts()
     attempts.trim()
+    approvals.trim_approvals()
+    elicitation.trim_inputs()
 
 
 @shared_task(ignore_result=True)

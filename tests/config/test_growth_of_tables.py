@@ -10,7 +10,6 @@ LOG = "the audit log's retention: days and entries of each workspace"
 FIXED = "a fixed time or number, in a task"
 CALENDAR = "one row for each of a few keys and hour or day"
 PROOF = "never deleted, since it proves the log"
-OPEN = "nothing yet"
 
 BOUNDS = {
     PEOPLE: """
@@ -38,13 +37,11 @@ BOUNDS = {
         sessions.Session workspaces.WorkspaceSession workspaces.IdempotentRequest audit.Notice
         audit.AlertDelivery audit.OutsideWrite mcp_servers.OAuthAttempt mcp_servers.CallCount
         mcp_servers.HealthCheck mcp_servers.TraceMessage chat.ReminderMail chat.WebhookDelivery
-    """,
-    CALENDAR: "audit.AuditRollup audit.AuditHistogram",
-    PROOF: "audit.AuditCheckpoint audit.AuditTombstone",
-    OPEN: """
         admin.LogEntry account.EmailConfirmation audit.Alert mcp_servers.Approval
         mcp_servers.InputRequest
     """,
+    CALENDAR: "audit.AuditRollup audit.AuditHistogram",
+    PROOF: "audit.AuditCheckpoint audit.AuditTombstone",
 }
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from datetime import datetime
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
@@ -21,11 +21,14 @@ from mcp_servers.client.canonical import JsonValue, arguments_hash, canonical_js
 from mcp_servers.models import Approval, McpTool
 from mcp_servers.oauth.grants import person_of, principal_of
 from mcp_servers.registry.consent.effective import details_of
+from workspaces.database import database_now
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.roles import Permission, has_permission, require
 
 if TYPE_CHECKING:
     from workspaces.actors import Actor
+
+KEPT_DAYS: Final = 30
 
 
 @transaction.atomic
@@ -195,6 +198,12 @@ def consume(approval: Approval) -> bool:
         .update(consumed_at=Now())
     )
     return used == 1
+
+
+def trim_approvals() -> int:
+    """Forget approvals that ran out long ago, used or not; gives how many. The log keeps who approved what."""
+    old = database_now() - timedelta(days=KEPT_DAYS)
+    return Approval.objects.across_workspaces().filter(expires_at__lt=old).delete()[0]
 
 
 def _draft(

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 MOST_IN_CALL: Final = 20
 MOST_IN_HOUR: Final = 60
 """From one server to one person."""
+KEPT_DAYS: Final = 30
 
 _STATUS_OF: Final = {
     InputAction.ACCEPT: InputStatus.ACCEPTED,
@@ -194,6 +195,13 @@ def expire_input(row: InputRequest) -> InputRequest | None:
     """End a question that nobody answered in time; None if somebody did after all."""
     actor = Actor.system(label="questions", source=Source.TASK, workspace_id=row.workspace_id)
     return _end(row, InputStatus.EXPIRED, actor)
+
+
+def trim_inputs() -> int:
+    """Forget settled questions of long ago that belong to no conversation; those of one go with it. Gives how many."""
+    old = database_now() - timedelta(days=KEPT_DAYS)
+    rows = InputRequest.objects.across_workspaces().exclude(status=InputStatus.PENDING)
+    return rows.filter(conversation_id=None, expires_at__lt=old).delete()[0]
 
 
 def complete_url_inputs(server_id: UUID, elicitation_id: str) -> list[InputRequest]:

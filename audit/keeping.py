@@ -1,0 +1,28 @@
+"""How long the log's helpers, and the tables that all apps share, are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.utils.translation import gettext as _
+
+from audit.alerts import delivery, evaluation, notices
+from audit.retention.kept import Kept, in_days, in_hours
+from workspaces import tasks
+
+
+def kept() -> Sequence[Kept]:
+    """Alerts, the bell, repeated requests, sessions and the admin's own history."""
+    return (
+        Kept(what=_("Alerts that have ended"), how_long=in_days(evaluation.KEEP_DAYS)),
+        Kept(what=_("Messages sent for alerts"), how_long=in_days(delivery.KEEP_DAYS)),
+        Kept(what=_("Notices in the bell"), how_long=in_days(notices.KEEP_DAYS)),
+        Kept(
+            what=_("Answers to repeated API requests"),
+            how_long=in_hours(tasks.KEEP_ANSWERS),
+        ),
+        Kept(
+            what=_("History of pages in the admin"), how_long=in_days(tasks.KEEP_ADMIN_HISTORY.days)
+        ),
+        Kept(what=_("Sessions"), how_long=_("Until they run out or the person signs out")),
+    )

@@ -1,0 +1,47 @@
+"""How long conversations, and what the chat sends, are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from audit.retention.kept import Kept, in_days, in_hours
+from chat.reminders import mailing
+from chat.services import bud_drafts
+from chat.webhooks import delivery
+
+
+def kept() -> Sequence[Kept]:
+    """Conversations first: everything of theirs goes with them."""
+    idle, deleted = (
+        settings.TRELLIS.idle_conversation_days,
+        settings.TRELLIS.deleted_conversation_days,
+    )
+    return (
+        Kept(
+            what=_("Conversations, with their messages, calls and files"),
+            how_long=_("Until their owner deletes them")
+            if idle is None
+            else ngettext(
+                "%(days)s day after the last message; pinned ones stay",
+                "%(days)s days after the last message; pinned ones stay",
+                idle,
+            )
+            % {"days": idle},
+            setting="TRELLIS_IDLE_CONVERSATION_DAYS",
+        ),
+        Kept(
+            what=_("Deleted conversations, which their owner can bring back"),
+            how_long=in_days(deleted) if deleted else _("Erased at once"),
+            setting="TRELLIS_DELETED_CONVERSATION_DAYS",
+        ),
+        Kept(
+            what=_("Test chats of a bud's editor, after their last message"),
+            how_long=in_hours(bud_drafts.FORGOTTEN_AFTER),
+        ),
+        Kept(what=_("Messages sent to webhooks"), how_long=in_days(delivery.KEEP_DAYS)),
+        Kept(what=_("Reminders sent by mail"), how_long=in_days(mailing.KEEP_DAYS)),
+    )

@@ -1,0 +1,34 @@
+"""How long what comes with servers and their calls is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.utils.translation import gettext as _
+
+from audit.retention.kept import Kept, in_days, in_hours
+from mcp_servers.registry import health, quotas
+from mcp_servers.registry.consent import approvals
+from mcp_servers.registry.elicitation import services as elicitation
+from mcp_servers.registry.trace import sink
+
+
+def kept() -> Sequence[Kept]:
+    """Checks, traces, counts, approvals and questions."""
+    return (
+        Kept(what=_("Checks of servers"), how_long=in_days(health.KEPT_DAYS)),
+        Kept(
+            what=_("Messages in the live trace"),
+            how_long=_("%(time)s, and at most %(rows)s for each server")
+            % {"time": in_hours(sink.KEPT_FOR), "rows": sink.MAX_ROWS},
+        ),
+        Kept(what=_("Counts of calls a day"), how_long=in_days(quotas.KEPT_DAYS)),
+        Kept(
+            what=_("Approvals, after they ran out"),
+            how_long=in_days(approvals.KEPT_DAYS),
+        ),
+        Kept(
+            what=_("Questions of servers outside conversations, after they ran out"),
+            how_long=in_days(elicitation.KEPT_DAYS),
+        ),
+    )
