@@ -101,7 +101,10 @@ class ModelProviderForm(forms.ModelForm):
 
     class Meta:
         model = ModelProvider
-        fields: ClassVar[Any] = ["name", "base_url", "default_model", "is_active", "fallback"]
+        fields: ClassVar[Any] = [
+            *("name", "base_url", "default_model", "is_active", "fallback"),
+            *("most_at_once", "most_a_minute"),
+        ]
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
@@ -240,7 +243,10 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
     list_display = ["name", "base_url", "default_model", "key_state", "is_active", "test"]
     list_select_related = ["workspace"]
     search_fields = ["name"]
-    fields = ["name", "base_url", "default_model", "new_api_key", "is_active", "fallback"]
+    fields = [
+        *("name", "base_url", "default_model", "new_api_key", "is_active", "fallback"),
+        ("most_at_once", "most_a_minute"),
+    ]
     inlines = [ProviderModelInline]
 
     @admin.display(description=_("Key"))

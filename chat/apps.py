@@ -53,7 +53,13 @@ class ChatConfig(AppConfig):
             ),
         )
         audit_table(KnowledgeFile, ("bud", "name", "sha256"))
-        audit_table(ModelProvider, ("name", "base_url", "api_key", "default_model", "is_active"))
+        audit_table(
+            ModelProvider,
+            (
+                *("name", "base_url", "api_key", "default_model", "is_active"),
+                *("most_at_once", "most_a_minute"),
+            ),
+        )
         audit_table(WebhookEndpoint, ("url", "secret", "events", "is_active"))
         run_with(_runner)
         reporting.tell_reports()

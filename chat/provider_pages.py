@@ -17,7 +17,9 @@ from audit.views.parts import workspace_of
 from chat.models import ModelProvider, ProviderModel
 from chat.providers.errors import ProviderError
 from chat.providers.known_models import prices_of
+from chat.providers.limits import load_of
 from chat.providers.list_prices import AS_OF
+from chat.providers.specs import spec_of
 from chat.services.provider_check import check_provider, keep_facts, rotate_key
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.roles import Permission, require
@@ -90,6 +92,7 @@ def provider_page(
             for row in kept.values()
         ],
         "prices_as_of": AS_OF,
+        "load": load_of(provider) if spec_of(provider).limits is not None else None,
         "edit_url": reverse("admin:chat_modelprovider_change", args=[provider.pk]),
         "list_url": reverse("admin:chat_modelprovider_changelist"),
     }

@@ -7,9 +7,11 @@ from typing import Any
 
 from audit.services import Ref
 from chat.models import Bud, Conversation, ModelProvider
+from chat.providers import limits
 from chat.providers.base import Completion, CompletionRequest, ProviderSpec
-from chat.providers.choosing import model_client, platform_provider, provider_for
+from chat.providers.choosing import platform_provider, provider_for
 from chat.providers.errors import ProviderBadAnswer, ProviderSwitchedOff
+from chat.providers.specs import spec_of
 from mcp_servers.client.connections import runtime
 from mcp_servers.models import InputRequest, McpServer
 from mcp_servers.registry.sampling import SamplingResult, SamplingTask
@@ -54,7 +56,7 @@ def model_for(row: InputRequest) -> str:
 
 
 async def _answer(spec: ProviderSpec, task: SamplingTask) -> SamplingResult:
-    async for piece in model_client(spec).stream(request_of(spec.model, task)):
+    async for piece in limits.stream(spec, request_of(spec.model, task)):
         if isinstance(piece, Completion):
             return SamplingResult(
                 text=piece.text,
@@ -87,12 +89,7 @@ def _provider_of(task: SamplingTask) -> ProviderSpec:
         provider = ModelProvider.objects.for_workspace(task.workspace_id).fetch(task.provider_id)
         if not provider.is_active:
             raise ProviderSwitchedOff
-        return ProviderSpec(
-            name=provider.name,
-            base_url=provider.base_url,
-            model=provider.default_model,
-            api_key=provider.api_key,
-        )
+        return spec_of(provider)
     if task.bud is None or task.bud.id is None:
         return platform_provider()
     buds = Bud.objects.for_workspace(task.workspace_id).select_related("provider")

@@ -9,6 +9,7 @@ from celery.schedules import crontab
 
 from chat.artifacts import sweeping
 from chat.engine import runner, summarising, titles
+from chat.providers import limits
 from chat.reminders import finding, mailing
 from chat.services import approvals, bud_drafts, conversations, inputs, resolutions
 from chat.webhooks import delivery
@@ -89,6 +90,13 @@ def erase_deleted_conversations() -> int:
 def forget_old_drafts() -> int:
     """Erase what people tried in the editor of buds a day ago."""
     return bud_drafts.forget_old_drafts()
+
+
+@shared_task
+@scheduled(crontab(minute=53))
+def forget_model_requests() -> int:
+    """Forget requests to providers with limits that no longer count."""
+    return limits.forget_requests()
 
 
 @shared_task

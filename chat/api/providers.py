@@ -17,7 +17,10 @@ from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet
 from workspaces.roles import Permission, require
 from workspaces.scoping import WorkspaceQuerySet
 
-_KEPT = ("name", "base_url", "default_model", "is_active", "fallback_id")
+_KEPT = (
+    *("name", "base_url", "default_model", "is_active", "fallback_id"),
+    *("most_at_once", "most_a_minute"),
+)
 
 
 class ProviderOutput(serializers.ModelSerializer[ModelProvider]):
@@ -27,7 +30,10 @@ class ProviderOutput(serializers.ModelSerializer[ModelProvider]):
 
     class Meta:
         model = ModelProvider
-        fields = ("id", "name", "base_url", "default_model", "is_active", "fallback", "has_key")
+        fields = (
+            *("id", "name", "base_url", "default_model", "is_active", "fallback"),
+            *("most_at_once", "most_a_minute", "has_key"),
+        )
         read_only_fields = fields
 
     def get_has_key(self, provider: ModelProvider) -> bool:
@@ -75,6 +81,20 @@ class ProviderInput(serializers.Serializer[Any]):
         allow_null=True,
         required=False,
         help_text="The provider that answers, with its default model, while this one is down, has too many requests or no credit.",
+    )
+    most_at_once = serializers.IntegerField(
+        min_value=1,
+        max_value=1000,
+        allow_null=True,
+        required=False,
+        help_text="Requests at once; further ones wait their turn for up to a minute. null: no limit.",
+    )
+    most_a_minute = serializers.IntegerField(
+        min_value=1,
+        max_value=100_000,
+        allow_null=True,
+        required=False,
+        help_text="Requests a minute, of all people and processes together. null: no limit.",
     )
     api_key = serializers.CharField(
         max_length=LONGEST_KEY,

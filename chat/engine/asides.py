@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from chat.providers import limits
 from chat.providers.base import (
     Completion,
     CompletionRequest,
@@ -11,7 +12,6 @@ from chat.providers.base import (
     TextPiece,
     TokenCount,
 )
-from chat.providers.choosing import model_client
 from mcp_servers.client.connections import runtime
 
 
@@ -40,7 +40,7 @@ async def _listen(
     said = ""
     usage = TokenCount()
     async with asyncio.timeout(seconds):
-        async for piece in model_client(spec).stream(request):
+        async for piece in limits.stream(spec, request):
             if isinstance(piece, Completion):
                 return piece.text, piece.usage
             if isinstance(piece, TokenCount):

@@ -22,12 +22,12 @@ from chat.engine.partials import Streaming, partials
 from chat.engine.proposals import propose
 from chat.engine.step_task import StepTask, read_task, request_of, without_pictures
 from chat.models import Message, Turn
-from chat.providers import finish_reasons
+from chat.providers import finish_reasons, limits
 from chat.providers.base import Completion, ReasoningPiece, TextPiece, TokenCount
-from chat.providers.choosing import model_client
 from chat.providers.errors import (
     ContextTooLong,
     PicturesRefused,
+    ProviderBusy,
     ProviderError,
     ProviderRateLimited,
     ProviderRefusedRequest,
@@ -36,7 +36,7 @@ from chat.providers.errors import (
     ToolsRefused,
 )
 from chat.providers.known_models import learn_context, learn_protocol, learn_sight
-from chat.providers.standing_in import find_stand_in, may_be_stood_in_for, note_failure
+from chat.providers.standing_in import find_stand_in, may_be_stood_in_for, note_failure, reason_of
 from chat.streaming_text import LiveText, Said
 from chat.toolset import Toolset
 from chat.values import ToolProtocol
@@ -46,7 +46,7 @@ from workspaces.database import in_database
 logger = logging.getLogger(__name__)
 
 SAVE_PARTIAL_SECONDS = 1.0
-_PASSING = (ProviderUnreachable, ProviderRateLimited)
+_PASSING = (ProviderUnreachable, ProviderRateLimited, ProviderBusy)
 """Failures that may be over in a moment."""
 
 
@@ -152,7 +152,7 @@ def _ask_another(lease: Lease, message: Message, attempt: _Attempt, failure: Pro
     """Make the same of the task for the provider behind the one that failed; False: there is none."""
     failed = attempt.task
     note_failure(failed.provider, failure)
-    found = find_stand_in(lease.workspace_id, failed.provider, failure.message)
+    found = find_stand_in(lease.workspace_id, failed.provider, reason_of(failed.provider, failure))
     if found is None:
         return False
     lease.carried.stand_in, lease.carried.facts = found, None
@@ -183,7 +183,7 @@ async def _stream_with_tools(lease: Lease, live: LiveText, attempt: _Attempt) ->
     """The answer with functions, or with fenced commands from a model that turns out to take no functions."""
     task = attempt.task
     try:
-        return await _stream(task, live, attempt)
+        return await _stream(lease, live, attempt)
     except ToolsRefused:
         if task.bud.tool_protocol != ToolProtocol.AUTO or task.is_fenced:
             raise
@@ -193,12 +193,18 @@ async def _stream_with_tools(lease: Lease, live: LiveText, attempt: _Attempt) ->
     )
     lease.carried.facts = None
     attempt.task = replace(task, protocol=ToolProtocol.FENCED_JSON)
-    return await _stream(attempt.task, live, attempt)
+    return await _stream(lease, live, attempt)
 
 
-async def _stream(task: StepTask, live: LiveText, attempt: _Attempt) -> Completion:
+async def _stream(lease: Lease, live: LiveText, attempt: _Attempt) -> Completion:
+    task = attempt.task
+
+    async def tell_wait(reason: str) -> None:
+        notices = (*attempt.told, reason) if reason else attempt.told
+        await in_database(steps.note_wait, lease, notices)
+
     with request_observed(task) as observed:
-        stream = model_client(task.provider).stream(request_of(task))
+        stream = limits.stream(task.provider, request_of(task), tell_wait)
         async for piece in unfenced(stream) if task.is_fenced else stream:
             if isinstance(piece, TextPiece):
                 live.append(piece.text)

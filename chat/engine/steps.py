@@ -110,6 +110,12 @@ def note_notices(lease: Lease, turn: Turn, notices: Sequence[str]) -> None:
     failpoint(Failpoint.STEP_BEGUN)
 
 
+def note_wait(lease: Lease, notices: Sequence[str]) -> None:
+    """What the person should know while their request waits for its place, and afterwards."""
+    with held(lease) as (changes, row):
+        _tell_notices(changes, row, notices)
+
+
 def _tell_notices(changes: Changes, turn: Turn, notices: Sequence[str]) -> None:
     told = " ".join(notices)
     if turn.notice != told:

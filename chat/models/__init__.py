@@ -16,6 +16,7 @@ from chat.models.folders import Folder
 from chat.models.knowledge import KnowledgeFile, KnowledgePassage
 from chat.models.readings import FileReading
 from chat.models.reminders import ReminderChoice, ReminderMail
+from chat.models.requests import ModelRequest
 from chat.models.turns import ToolCall, Turn
 from chat.models.webhooks import WebhookDelivery, WebhookEndpoint
 
@@ -35,6 +36,7 @@ __all__ = [
     "KnowledgePassage",
     "Message",
     "ModelProvider",
+    "ModelRequest",
     "ProviderModel",
     "QueuedMessage",
     "ReminderChoice",

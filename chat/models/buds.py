@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.core.validators import MaxLengthValidator
+from django.core.validators import MaxLengthValidator, MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
@@ -40,6 +40,21 @@ class ModelProvider(WorkspaceModel):
         help_text=_(
             "Answers with its default model while this provider is down, has too many requests or no credit."
         ),
+    )
+
+    most_at_once = models.PositiveSmallIntegerField(
+        _("requests at once"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(1000)],
+        help_text=_("Further ones wait their turn for up to a minute. Leave empty for no limit."),
+    )
+    most_a_minute = models.PositiveIntegerField(
+        _("requests a minute"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(100_000)],
+        help_text=_("All people and processes together. Leave empty for no limit."),
     )
 
     class Meta(WorkspaceModel.Meta):

@@ -106,6 +106,17 @@ class ModelClient(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderLimits:
+    """How many requests a workspace wants its provider to get; None: as many as there are."""
+
+    workspace_id: UUID
+    provider_id: UUID
+    name: str
+    at_once: int | None
+    a_minute: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderSpec:
     """Where a bud's model is served."""
 
@@ -120,3 +131,5 @@ class ProviderSpec:
     """Chosen by the platform's owner, whose word also allows private addresses."""
     has_fallback: bool = False
     """Another provider answers where this one fails."""
+    limits: ProviderLimits | None = None
+    """None: requests are sent at once."""

@@ -20,6 +20,7 @@ from chat.demo_model.transport import DEMO_ORIGIN, demo_transport
 from chat.models import Bud, Conversation, ProviderModel
 from chat.providers.base import ModelClient, ProviderSpec
 from chat.providers.errors import ProviderSwitchedOff
+from chat.providers.specs import spec_of
 from mcp_servers.client.connections import runtime
 from workspaces import outbound
 from workspaces.secrets import Secret
@@ -39,14 +40,7 @@ def provider_for(bud: Bud) -> ProviderSpec:
     if bud.provider is not None:
         if not bud.provider.is_active:
             raise ProviderSwitchedOff
-        return ProviderSpec(
-            name=bud.provider.name,
-            base_url=bud.provider.base_url,
-            model=bud.model or bud.provider.default_model,
-            api_key=bud.provider.api_key,
-            provider_id=bud.provider.pk,
-            has_fallback=bud.provider.fallback_id is not None,
-        )
+        return spec_of(bud.provider, bud.model)
     spec = platform_provider()
     if bud.model and not spec.is_demo:
         return ProviderSpec(

@@ -4,6 +4,7 @@
 ├── ProviderModelUnknown             502  no such model
 ├── ProviderCreditSpent              502  the account behind the key has nothing left
 ├── ProviderRateLimited              502  too many requests; says when to come back
+├── ProviderBusy                     502  the workspace's own limit is reached, and the wait was too long
 ├── ContextTooLong                   502  the conversation is longer than the model reads
 │   └── QuestionTooLong              502  what was asked is, all by itself
 ├── ContentFiltered                  502  the provider's content filter stepped in
@@ -55,6 +56,11 @@ class ProviderCreditSpent(ProviderError):
 class ProviderRateLimited(ProviderError):
     code = "provider_rate_limited"
     default_message = "The model provider is receiving too many requests. Try again in a moment."
+
+
+class ProviderBusy(ProviderError):
+    code = "provider_busy"
+    default_message = "Too many people are asking this model provider. Try again in a moment."
 
 
 class ContextTooLong(ProviderError):

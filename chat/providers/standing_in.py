@@ -14,12 +14,14 @@ from uuid import UUID
 from chat.models import ModelProvider
 from chat.providers.base import ProviderSpec
 from chat.providers.errors import (
+    ProviderBusy,
     ProviderCreditSpent,
     ProviderError,
     ProviderRateLimited,
     ProviderStalled,
     ProviderUnreachable,
 )
+from chat.providers.specs import spec_of
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +32,9 @@ _SHORTEST_REST: Final = 5.0
 """Even where a provider wants to be asked again at once: or two that name each other would be asked in turns."""
 _LONGEST_REST: Final = 300.0
 _MOST_RESTING: Final = 1000
-_FAILURES: Final = (ProviderUnreachable, ProviderStalled, ProviderRateLimited, ProviderCreditSpent)
+_FAILURES: Final = (
+    *(ProviderUnreachable, ProviderStalled, ProviderRateLimited, ProviderBusy, ProviderCreditSpent),
+)
 """Of the provider, not of the request or of the settings, which somebody has to correct."""
 
 
@@ -68,7 +72,16 @@ def note_failure(spec: ProviderSpec, error: ProviderError) -> None:
     while len(_resting) >= _MOST_RESTING:
         _resting.pop(next(iter(_resting)), None)
     until = time.monotonic() + max(_SHORTEST_REST, min(rest, _LONGEST_REST))
-    _resting[spec.provider_id] = _Resting(until, error.message)
+    _resting[spec.provider_id] = _Resting(until, reason_of(spec, error))
+
+
+def reason_of(spec: ProviderSpec, error: ProviderError) -> str:
+    """Why somebody else answers, in plain words: a busy provider has not failed."""
+    return (
+        error.message
+        if isinstance(error, ProviderBusy)
+        else f"“{spec.name}” failed. {error.message}"
+    )
 
 
 def forget_failures() -> None:
@@ -101,18 +114,8 @@ def find_stand_in(workspace_id: UUID, spec: ProviderSpec, reason: str) -> StandI
                 "provider_stands_in",
                 extra={"provider": str(behind.pk), "for": str(spec.provider_id)},
             )
-            model = behind.default_model
-            return StandIn(
-                ProviderSpec(
-                    name=behind.name,
-                    base_url=behind.base_url,
-                    model=model,
-                    api_key=behind.api_key,
-                    provider_id=behind.pk,
-                    has_fallback=behind.fallback_id is not None,
-                ),
-                f"“{spec.name}” failed. {reason} {model} of “{behind.name}” answers instead.",
-            )
+            found = spec_of(behind)
+            return StandIn(found, f"{reason} {found.model} of “{found.name}” answers instead.")
         now = behind.pk
     return None
 

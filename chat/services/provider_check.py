@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 from django.db import transaction
 
 from chat.models import ModelProvider, ProviderModel
-from chat.providers.base import ProviderSpec
 from chat.providers.listing import TOTAL_SECONDS, ListedModel, Listing, list_models
+from chat.providers.specs import spec_of
 from mcp_servers.client.connections import runtime
 from workspaces.actors import Actor
 from workspaces.changes import record_created, tracked_change
@@ -58,13 +59,7 @@ def rotate_key(*, provider: ModelProvider, new_key: str, actor: Actor) -> Listin
 
 
 def _list(provider: ModelProvider, key: Secret | None) -> Listing:
-    spec = ProviderSpec(
-        name=provider.name,
-        base_url=provider.base_url,
-        model=provider.default_model,
-        api_key=key,
-        provider_id=provider.pk,
-    )
+    spec = replace(spec_of(provider), api_key=key)
     return runtime.run_sync(list_models(spec), timeout_seconds=TOTAL_SECONDS + 5)
 
 

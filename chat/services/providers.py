@@ -28,6 +28,9 @@ class ProviderDraft:
     is_active: bool = True
     fallback_id: UUID | None = None
     """The provider of the same workspace that answers where this one fails."""
+    most_at_once: int | None = None
+    most_a_minute: int | None = None
+    """Requests; further ones wait. None: no limit."""
     api_key: str = ""
     """Empty: what is stored stays, as long as the address is of the same origin."""
 
@@ -89,6 +92,8 @@ def _save(provider: ModelProvider, draft: ProviderDraft) -> None:
     provider.default_model = draft.default_model.strip()
     provider.is_active = draft.is_active
     provider.fallback = _fallback(provider, draft)
+    provider.most_at_once = draft.most_at_once
+    provider.most_a_minute = draft.most_a_minute
     if draft.api_key:
         provider.api_key = Secret(draft.api_key)
     prepare_provider(provider, has_new_key=bool(draft.api_key))

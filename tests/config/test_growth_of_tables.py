@@ -37,6 +37,7 @@ BOUNDS = {
         sessions.Session workspaces.WorkspaceSession workspaces.IdempotentRequest audit.Notice
         audit.AlertDelivery audit.OutsideWrite mcp_servers.OAuthAttempt mcp_servers.CallCount
         mcp_servers.HealthCheck mcp_servers.TraceMessage chat.ReminderMail chat.WebhookDelivery
+        chat.ModelRequest
         admin.LogEntry account.EmailConfirmation audit.Alert mcp_servers.Approval
         mcp_servers.InputRequest
     """,

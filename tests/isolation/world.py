@@ -51,6 +51,7 @@ from chat.models import (
     KnowledgePassage,
     Message,
     ModelProvider,
+    ModelRequest,
     ProviderModel,
     QueuedMessage,
     ReminderChoice,
@@ -251,6 +252,9 @@ def make_side(slug: str, text: str) -> Side:
         until=soon,
         next_attempt_at=soon,
         last_error=f"{text} reminder error",
+    )
+    asked_model = ModelRequest.objects.create(
+        workspace=workspace, provider=provider, alive_until=soon
     )
     message = Message.objects.create(
         workspace=workspace,
@@ -660,6 +664,7 @@ def make_side(slug: str, text: str) -> Side:
             "draft": draft,
             "reminders": reminders,
             "reminder": reminder,
+            "asked_model": asked_model,
             "conversation": conversation,
             "message": message,
             "turn": turn,

@@ -1,0 +1,222 @@
+"""How many requests a provider gets at once and in a minute, whichever process sends them.
+
+Requests wait in the order in which they came. A place is a row with a lease: a process that dies gives its places back
+when the leases run out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Count, Q
+from uuid_utils.compat import uuid7
+
+from chat.models import ModelProvider, ModelRequest
+from chat.providers.base import Completion, CompletionRequest, Piece, ProviderLimits, ProviderSpec
+from chat.providers.choosing import model_client
+from chat.providers.errors import ProviderBusy
+from workspaces.database import database_now, in_database
+from workspaces.scoping import WorkspaceQuerySet
+
+logger = logging.getLogger(__name__)
+
+LEASE: Final = timedelta(seconds=60)
+RENEWED_SECONDS: Final = 20.0
+LONGEST_WAIT_SECONDS: Final = 60.0
+SHORT_WAIT_SECONDS: Final = 3.0
+"""Where another provider can answer instead."""
+MOST_WAITING: Final = 200
+"""For one provider: whoever comes then is told at once."""
+_MINUTE: Final = timedelta(minutes=1)
+_SHORTEST_PAUSE: Final = 0.2
+_LONGEST_PAUSE: Final = 2.0
+
+TellWait = Callable[[str], Awaitable[None]]
+"""Told why a request waits, once, and with "" when it no longer does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a request stands."""
+
+    has_started: bool
+    ahead: int
+    """Requests that came first and wait too."""
+    reason: str
+    """Why it waits, in plain words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What goes on at a provider now."""
+
+    running: int
+    waiting: int
+    in_last_minute: int
+
+
+def stream(
+    spec: ProviderSpec, request: CompletionRequest, tell_wait: TellWait | None = None
+) -> AsyncIterator[Piece | Completion]:
+    """The model's answer, asked for as soon as its provider's limits allow it.
+
+    Raises:
+        ProviderError: in all its kinds; `ProviderBusy` if it would have to wait for too long.
+    """
+    answer = model_client(spec).stream(request)
+    return answer if spec.limits is None else _within(spec.limits, request, answer, tell_wait)
+
+
+async def _within(
+    limits: ProviderLimits,
+    request: CompletionRequest,
+    answer: AsyncIterator[Piece | Completion],
+    tell_wait: TellWait | None,
+) -> AsyncIterator[Piece | Completion]:
+    longest = LONGEST_WAIT_SECONDS if request.is_patient else SHORT_WAIT_SECONDS
+    async with _place(limits, longest, tell_wait), aclosing(answer):  # type: ignore[type-var]  # a generator, as all clients give
+        async for piece in answer:
+            yield piece
+
+
+@asynccontextmanager
+async def _place(
+    limits: ProviderLimits, longest: float, tell_wait: TellWait | None
+) -> AsyncIterator[None]:
+    place_id = uuid7()
+    try:
+        place = await in_database(ask_for_place, limits, place_id)
+        if not place.has_started:
+            await _wait(limits, place_id, place, longest, tell_wait)
+        renewing = asyncio.create_task(_renew(limits, place_id))
+        try:
+            yield
+        finally:
+            renewing.cancel()
+    finally:
+        # Also where the caller was cancelled: nobody else would get the place before its lease runs out.
+        await asyncio.shield(in_database(give_back, limits, place_id))
+
+
+async def _wait(
+    limits: ProviderLimits,
+    place_id: UUID,
+    place: Place,
+    longest: float,
+    tell_wait: TellWait | None,
+) -> None:
+    if tell_wait is not None:
+        await tell_wait(place.reason)
+    try:
+        async with asyncio.timeout(longest):
+            while not place.has_started:
+                pause = min(_SHORTEST_PAUSE * (1 + place.ahead), _LONGEST_PAUSE)
+                await asyncio.sleep(pause * random.uniform(0.75, 1.25))  # noqa: S311  only spreads questions
+                place = await in_database(ask_for_place, limits, place_id)
+    except TimeoutError as error:
+        logger.info("provider_busy", extra={"provider": str(limits.provider_id)})
+        raise _busy(place.reason) from error
+    if tell_wait is not None:
+        await tell_wait("")
+
+
+async def _renew(limits: ProviderLimits, place_id: UUID) -> None:
+    while True:
+        await asyncio.sleep(RENEWED_SECONDS)
+        await in_database(_put_off, limits, place_id)
+
+
+def _put_off(limits: ProviderLimits, place_id: UUID) -> None:
+    rows = ModelRequest.objects.for_workspace(limits.workspace_id).filter(pk=place_id)
+    rows.update(alive_until=database_now() + LEASE)
+
+
+@transaction.atomic
+def ask_for_place(limits: ProviderLimits, place_id: UUID) -> Place:
+    """Come, or ask again; the request starts if it is its turn.
+
+    Raises:
+        ProviderBusy: too many wait already.
+    """
+    rows = ModelRequest.objects.for_workspace(limits.workspace_id).filter(
+        provider_id=limits.provider_id
+    )
+    # Those who ask at one moment are served one after another.
+    providers = ModelProvider.objects.for_workspace(limits.workspace_id)
+    providers.select_for_update(no_key=True).filter(pk=limits.provider_id).first()
+    now = database_now()
+    if not rows.filter(pk=place_id).update(alive_until=now + LEASE):
+        rows.filter(_is_forgotten(now)).delete()
+        ModelRequest.objects.create(
+            id=place_id,
+            workspace_id=limits.workspace_id,
+            provider_id=limits.provider_id,
+            alive_until=now + LEASE,
+        )
+    load = _load(rows, now)
+    ahead = rows.filter(_waits(now), pk__lt=place_id).count()
+    reason = _reason_to_wait(limits, load, ahead)
+    if reason and load.waiting > MOST_WAITING:
+        raise _busy(reason)
+    if not reason:
+        rows.filter(pk=place_id).update(started_at=now)
+    return Place(has_started=not reason, ahead=ahead, reason=reason)
+
+
+def give_back(limits: ProviderLimits, place_id: UUID) -> None:
+    """End a request: it counts for the rest of its minute if it was sent, else no more."""
+    rows = ModelRequest.objects.for_workspace(limits.workspace_id).filter(pk=place_id)
+    if not rows.filter(started_at__isnull=False).update(ended_at=database_now()):
+        rows.delete()
+
+
+def load_of(provider: ModelProvider) -> Load:
+    """What goes on at a provider with limits; nothing is counted at others."""
+    rows = ModelRequest.objects.for_workspace(provider.workspace_id).filter(provider=provider)
+    return _load(rows, database_now())
+
+
+def forget_requests() -> int:
+    """Delete what no longer counts; gives how many. Providers that are used do so by themselves."""
+    rows = ModelRequest.objects.across_workspaces()
+    return int(rows.filter(_is_forgotten(database_now())).delete()[0])
+
+
+def _load(rows: WorkspaceQuerySet[ModelRequest], now: datetime) -> Load:
+    is_running = Q(started_at__isnull=False, ended_at=None, alive_until__gt=now)
+    found = rows.order_by().aggregate(
+        running=Count("pk", filter=is_running),
+        waiting=Count("pk", filter=_waits(now)),
+        in_last_minute=Count("pk", filter=Q(started_at__gt=now - _MINUTE)),
+    )
+    return Load(**found)
+
+
+def _waits(now: datetime) -> Q:
+    return Q(started_at=None, alive_until__gt=now)
+
+
+def _is_forgotten(now: datetime) -> Q:
+    is_over = Q(ended_at__isnull=False) | Q(alive_until__lt=now)
+    return is_over & (Q(started_at=None) | Q(started_at__lt=now - _MINUTE))
+
+
+def _reason_to_wait(limits: ProviderLimits, load: Load, ahead: int) -> str:
+    if limits.at_once is not None and load.running + ahead >= limits.at_once:
+        return f"“{limits.name}” answers {limits.at_once} at once at most, and others came first."
+    if limits.a_minute is not None and load.in_last_minute + ahead >= limits.a_minute:
+        return f"“{limits.name}” takes {limits.a_minute} requests a minute at most, and these are used up."
+    return ""
+
+
+def _busy(reason: str) -> ProviderBusy:
+    return ProviderBusy(f"{reason} Try again in a moment.", details={"wait": 5})
