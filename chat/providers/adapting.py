@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 NO_STREAM_OPTIONS = "no_stream_options"
@@ -11,6 +12,12 @@ COMPLETION_TOKENS = "completion_tokens"
 
 AUTO_CHOICE = "auto_choice"
 """No tool can be forced on it, for example because it thinks first."""
+
+
+RESPONSES = "responses"
+"""It speaks OpenAI's Responses API, and no Chat Completions."""
+
+_NAMES_RESPONSES = re.compile(r"\bv1/responses\b|\bresponses (api|endpoint)\b", re.I)
 
 
 def adapt(arguments: dict[str, Any], habits: frozenset[str]) -> dict[str, Any]:
@@ -25,8 +32,17 @@ def adapt(arguments: dict[str, Any], habits: frozenset[str]) -> dict[str, Any]:
     return arguments
 
 
-def habits_told(words: str, arguments: dict[str, Any], status: int) -> frozenset[str]:
-    """What a refusal says about the form that this model takes."""
+def habits_told(
+    words: str, arguments: dict[str, Any], status: int, *, is_model_unknown: bool = False
+) -> frozenset[str]:
+    """What a refusal says about the form that this model takes.
+
+    Args:
+        is_model_unknown: it says that there is no such model; otherwise a 404 is of the address.
+    """
+    if status in (404, 405):
+        is_other = not is_model_unknown or _NAMES_RESPONSES.search(words)
+        return frozenset({RESPONSES}) if is_other else frozenset()
     if status not in (400, 422):
         return frozenset()
     found = set()
@@ -36,6 +52,8 @@ def habits_told(words: str, arguments: dict[str, Any], status: int) -> frozenset
         found.add(COMPLETION_TOKENS)
     if "tool_choice" in words and _is_forced(arguments):
         found.add(AUTO_CHOICE)
+    if _NAMES_RESPONSES.search(words):
+        found.add(RESPONSES)
     return frozenset(found)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from chat.providers import finish_reasons
 from chat.providers.accumulator import Accumulator, AnswerTooLong, CallsUnclear
@@ -17,6 +18,7 @@ from chat.providers.errors import (
 )
 from chat.providers.event_stream import EventStreamReader, EventTooLong
 from chat.providers.failures import error_of, read_error
+from chat.providers.responses_api import ResponseTranslator
 
 _DONE = "[DONE]"
 EVENT_TOO_LONG = (
@@ -29,7 +31,10 @@ _CALLS_UNCLEAR = "The model's tool calls contradict each other, so none of them 
 class AnswerReader:
     """Feed it a response's bytes until `is_done`, or until they end; then close it."""
 
-    def __init__(self, *, has_tools: bool = False) -> None:
+    def __init__(
+        self, *, has_tools: bool = False, translator: ResponseTranslator | None = None
+    ) -> None:
+        self._translator = translator
         self._events = EventStreamReader()
         self._accumulator = Accumulator()
         self._usage = self._accumulator.usage
@@ -109,6 +114,17 @@ class AnswerReader:
             raise ProviderBadAnswer from error
         if not isinstance(chunk, Mapping):
             raise ProviderBadAnswer
+        if self._translator is None:
+            return self._take_chunk(chunk)
+        pieces = tuple(
+            piece
+            for translated in self._translator.take(chunk)
+            for piece in self._take_chunk(translated)
+        )
+        self.is_done = self.is_done or self._translator.is_done
+        return pieces
+
+    def _take_chunk(self, chunk: Mapping[str, Any]) -> tuple[Piece, ...]:
         if chunk.get("object") == "error" or (chunk.get("error") and "jsonrpc" not in chunk):
             raise error_of(read_error(chunk), has_tools=self._has_tools)
         try:

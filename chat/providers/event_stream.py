@@ -14,6 +14,8 @@ _OWN_KINDS = frozenset(
     {"", "message", "error", "data", "chunk", "completion", "completion.chunk", "delta"}
 )
 """Names that servers give to parts of an answer; mostly they give none."""
+_OWN_PREFIX = "response."
+"""Of the Responses API's events."""
 
 
 class EventTooLong(ValueError):
@@ -82,7 +84,7 @@ class EventStreamReader:
         kind, self._kind = self._kind, ""
         self._data.clear()
         self._size = 0
-        if kind in _OWN_KINDS:
+        if kind in _OWN_KINDS or kind.startswith(_OWN_PREFIX):
             yield data
         else:
             self.ignored += 1

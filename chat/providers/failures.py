@@ -147,6 +147,11 @@ def error_of(
     return ProviderRefusedRequest(message, details=more)
 
 
+def says_model_unknown(told: Told) -> bool:
+    """Whether it says that there is no such model."""
+    return _MODEL.search(told.words) is not None
+
+
 def wait_of(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
     """For how many seconds a response asks to be left alone: milliseconds, seconds or a date. None: it does not say."""
     try:

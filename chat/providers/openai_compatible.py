@@ -17,7 +17,7 @@ from typing import Any
 import httpx2
 
 from chat.offered_tools import to_json
-from chat.providers.adapting import adapt, habits_told
+from chat.providers.adapting import RESPONSES, adapt, habits_told
 from chat.providers.answer_reader import EVENT_TOO_LONG, AnswerReader
 from chat.providers.base import Completion, CompletionRequest, Piece, ProviderSpec
 from chat.providers.errors import (
@@ -27,7 +27,8 @@ from chat.providers.errors import (
     ProviderStalled,
     ProviderUnreachable,
 )
-from chat.providers.failures import error_of, read_error, wait_of
+from chat.providers.failures import error_of, read_error, says_model_unknown, wait_of
+from chat.providers.responses_api import ResponseTranslator, to_responses
 from workspaces import outbound
 
 logger = logging.getLogger(__name__)
@@ -51,7 +52,7 @@ class OpenAICompatible:
 
     def __init__(self, spec: ProviderSpec, http: httpx2.AsyncClient) -> None:
         self._http = http
-        self._url = f"{spec.base_url.rstrip('/')}/chat/completions"
+        self._base = spec.base_url.rstrip("/")
         # Servers without keys ignore it; some insist on the header.
         key = spec.api_key.reveal("model request") if spec.api_key else "none"
         self._headers = {
@@ -71,7 +72,11 @@ class OpenAICompatible:
         attempt = 0
         cause: Exception
         while True:
-            reader = AnswerReader(has_tools=bool(request.tools))
+            is_responses = RESPONSES in self._habits.get(request.model, frozenset())
+            reader = AnswerReader(
+                has_tools=bool(request.tools),
+                translator=ResponseTranslator() if is_responses else None,
+            )
             try:
                 async for piece in self._pieces(request, reader):
                     yield piece
@@ -111,10 +116,9 @@ class OpenAICompatible:
         self, request: CompletionRequest, reader: AnswerReader
     ) -> AsyncIterator[Piece]:
         loop = asyncio.get_running_loop()
-        arguments = adapt(_arguments(request), self._habits.get(request.model, frozenset()))
         async with (
             asyncio.timeout(FIRST_PIECE_SECONDS) as deadline,
-            self._answering(_body(arguments, request.tools)) as response,
+            self._answering(*self._form_of(request)) as response,
         ):
             kind = response.headers.get("content-type", "").lower()
             if "application/json" in kind:
@@ -136,8 +140,18 @@ class OpenAICompatible:
                         between = AFTER_END_SECONDS if had_ended else BETWEEN_PIECES_SECONDS
                         deadline.reschedule(loop.time() + between)
 
+    def _form_of(self, request: CompletionRequest) -> tuple[str, bytes]:
+        """Where the request goes, and its body, as this model takes it."""
+        habits = self._habits.get(request.model, frozenset())
+        arguments = adapt(_arguments(request), habits)
+        if RESPONSES in habits:
+            return f"{self._base}/responses", to_json(
+                to_responses(arguments, request.tools)
+            ).encode()
+        return f"{self._base}/chat/completions", _body(arguments, request.tools)
+
     @asynccontextmanager
-    async def _answering(self, body: bytes) -> AsyncIterator[httpx2.Response]:
+    async def _answering(self, url: str, body: bytes) -> AsyncIterator[httpx2.Response]:
         """The response, once its head has come.
 
         Raises:
@@ -145,7 +159,7 @@ class OpenAICompatible:
             _Refused: its status is no success.
         """
         request = self._http.build_request(
-            "POST", self._url, content=body, headers=self._headers, timeout=_TIMEOUT
+            "POST", url, content=body, headers=self._headers, timeout=_TIMEOUT
         )
         try:
             response = await self._http.send(request, stream=True)
@@ -161,7 +175,17 @@ class OpenAICompatible:
     def _learns(self, request: CompletionRequest, error: _Refused) -> bool:
         """Whether the request can be sent in a form that this model takes; then it is from now on."""
         known = self._habits.get(request.model, frozenset())
-        now = known | habits_told(read_error(error.body).words, _arguments(request), error.status)
+        if RESPONSES in known and error.status in (404, 405):
+            # There is no other form after all: the next request begins with the usual one.
+            self._habits[request.model] = known - {RESPONSES}
+            return False
+        told = read_error(error.body)
+        now = known | habits_told(
+            told.words,
+            _arguments(request),
+            error.status,
+            is_model_unknown=says_model_unknown(told),
+        )
         self._habits[request.model] = now
         return now != known
 

@@ -56,6 +56,8 @@ class ScriptedModel:
 
     def __init__(self) -> None:
         self.requests: list[dict[str, Any]] = []
+        self.paths: list[str] = []
+        self.speaks_responses = False
         self.closed = threading.Event()
         """Set when a caller hung up in the middle of an answer."""
         self._script: deque[Answer] = deque()
@@ -66,6 +68,7 @@ class ScriptedModel:
         app = Starlette(
             routes=[
                 Route("/v1/chat/completions", self._complete, methods=["POST"]),
+                Route("/v1/responses", self._respond, methods=["POST"]),
                 Route("/v1/models", self._models),
             ]
         )
@@ -81,6 +84,7 @@ class ScriptedModel:
     def clear(self) -> None:
         """Begin anew: nothing has been asked, and nothing is to be said."""
         self.requests.clear()
+        self.paths.clear()
         self.closed.clear()
         self._script.clear()
 
@@ -126,7 +130,14 @@ class ScriptedModel:
         body = self.models if isinstance(self.models, str) else json.dumps(self.models)
         return Response(body, status_code=self.models_status, media_type="application/json")
 
+    async def _respond(self, request: Request) -> Response:
+        """As OpenAI's Responses API, if this model speaks it; the script is one for both."""
+        if not self.speaks_responses:
+            return Response('{"detail":"Not Found"}', status_code=404)
+        return await self._complete(request)
+
     async def _complete(self, request: Request) -> Response:
+        self.paths.append(request.url.path)
         self.requests.append(await request.json())
         if not self._script:
             return Response("the script is at its end", status_code=500)

@@ -1,0 +1,340 @@
+"""Models and endpoints that speak OpenAI's Responses API alone: found out by themselves, and used like any other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from chat.providers import openai_compatible
+from chat.providers.base import (
+    Completion,
+    CompletionRequest,
+    ProviderSpec,
+    ReasoningPiece,
+    TextPiece,
+)
+from chat.providers.errors import (
+    ContentFiltered,
+    ProviderBadAnswer,
+    ProviderModelUnknown,
+    ProviderStalled,
+    ProviderUnreachable,
+)
+from chat.providers.openai_compatible import OpenAICompatible
+from chat.providers.responses_api import to_responses
+from chat.values import TurnStatus
+from tests.chat.conftest import Chat
+from tests.fakes.scripted_model import Answer, ScriptedModel
+from workspaces import outbound
+
+ONLY_RESPONSES = json.dumps(
+    {
+        "error": {
+            "message": "This model is only supported in v1/responses and not in v1/chat/completions.",
+            "type": "invalid_request_error",
+            "param": "model",
+            "code": None,
+        }
+    }
+).encode()
+USAGE = {
+    "input_tokens": 36,
+    "input_tokens_details": {"cached_tokens": 12},
+    "output_tokens": 87,
+    "output_tokens_details": {"reasoning_tokens": 0},
+    "total_tokens": 123,
+}
+
+
+def event(kind: str, **fields: Any) -> bytes:
+    """One event as the API sends it: named, and with its kind in the data too."""
+    data = json.dumps({"type": kind, "sequence_number": 1, **fields})
+    return f"event: {kind}\ndata: {data}\n\n".encode()
+
+
+def response(status: str = "completed", **fields: Any) -> dict[str, Any]:
+    return {"id": "resp_1", "object": "response", "status": status, "output": [], **fields}
+
+
+def opening() -> list[bytes]:
+    empty = response("in_progress")
+    return [
+        event("response.created", response=empty),
+        event("response.in_progress", response=empty),
+    ]
+
+
+def said(*words: str) -> list[bytes]:
+    """A message, word by word."""
+    where = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
+    item = {"id": "msg_1", "type": "message", "role": "assistant", "content": []}
+    return [
+        event("response.output_item.added", output_index=0, item=item),
+        event("response.content_part.added", **where, part={"type": "output_text", "text": ""}),
+        *(event("response.output_text.delta", **where, delta=word) for word in words),
+        event("response.output_text.done", **where, text="".join(words)),
+        event("response.output_item.done", output_index=0, item=item),
+    ]
+
+
+def called(index: int, call_id: str, name: str, *arguments: str) -> list[bytes]:
+    """A function call, its arguments piece by piece; without pieces, in the finished item alone."""
+    item = {"id": f"fc_{index}", "type": "function_call", "call_id": call_id, "name": name}
+    where = {"item_id": item["id"], "output_index": index}
+    whole = "".join(arguments)
+    return [
+        event("response.output_item.added", output_index=index, item={**item, "arguments": ""}),
+        *(
+            event("response.function_call_arguments.delta", **where, delta=part)
+            for part in arguments
+            if len(arguments) > 1
+        ),
+        event("response.function_call_arguments.done", **where, arguments=whole),
+        event("response.output_item.done", output_index=index, item={**item, "arguments": whole}),
+    ]
+
+
+def ended(status: str = "completed", **fields: Any) -> bytes:
+    return event(f"response.{status}", response=response(status, usage=USAGE, **fields))
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedModel]:
+    """A model that speaks nothing else, and says so when it is asked in the other form."""
+    monkeypatch.setattr(openai_compatible, "PAUSE_SECONDS", 0.01)
+    scripted = ScriptedModel()
+    scripted.speaks_responses = True
+    yield scripted
+    scripted.stop()
+
+
+async def ask(
+    model: ScriptedModel, request: CompletionRequest | None = None, times: int = 1
+) -> tuple[list[str], list[str], Completion]:
+    """What was said and thought piece by piece, and the whole; of the last of so many requests."""
+    spec = ProviderSpec(name="t", base_url=model.base_url, model="m")
+    request = request or CompletionRequest(
+        model="m", messages=[{"role": "user", "content": "?"}], tools=['{"function":{"name":"f"}}']
+    )
+    texts: list[str] = []
+    thoughts: list[str] = []
+    async with outbound.client() as http:
+        client = OpenAICompatible(spec, http)
+        for number in range(times):
+            texts, thoughts = [], []
+            async for piece in client.stream(request):
+                if isinstance(piece, TextPiece):
+                    texts.append(piece.text)
+                elif isinstance(piece, ReasoningPiece):
+                    thoughts.append(piece.text)
+                elif isinstance(piece, Completion) and number == times - 1:
+                    return texts, thoughts, piece
+    raise AssertionError("no completion came")
+
+
+@pytest.mark.parametrize("refusal", [(400, ONLY_RESPONSES), (404, b'{"detail":"Not Found"}')])
+async def test_it_is_found_out_once_and_remembered(
+    model: ScriptedModel, refusal: tuple[int, bytes]
+) -> None:
+    """REL-647: whether the model says so, or the endpoint has no other path."""
+    model.fail(refusal[0], refusal[1])
+    for _ in range(2):
+        model.give(Answer([*opening(), *said("Hel", "lo"), ended()]))
+    texts, _, whole = await ask(model, times=2)
+    assert texts == ["Hel", "lo"]
+    assert (whole.text, whole.finish_reason) == ("Hello", "stop")
+    assert (whole.prompt_tokens, whole.cached_tokens, whole.completion_tokens) == (36, 12, 87)
+    assert model.paths == ["/v1/chat/completions", "/v1/responses", "/v1/responses"]
+
+
+async def test_calls_come_piece_by_piece_or_whole(model: ScriptedModel) -> None:
+    """REL-647: with the ids that results are told under."""
+    model.fail(400, ONLY_RESPONSES)
+    model.give(
+        Answer(
+            [
+                *opening(),
+                event("response.reasoning_summary_text.delta", output_index=0, delta="I look."),
+                *called(1, "call_a", "f", '{"x":', "1}"),
+                *called(2, "call_b", "g", '{"y":2}'),
+                ended(),
+            ]
+        )
+    )
+    _, thoughts, whole = await ask(model)
+    assert thoughts == ["I look."]
+    assert [(call.id, call.name, call.arguments) for call in whole.calls] == [
+        ("call_a", "f", '{"x":1}'),
+        ("call_b", "g", '{"y":2}'),
+    ]
+    assert whole.finish_reason == "tool_calls"
+
+
+async def test_an_endpoint_that_does_not_stream(model: ScriptedModel) -> None:
+    """REL-647: the whole response in one body."""
+    model.fail(400, ONLY_RESPONSES)
+    output = [
+        {"type": "reasoning", "summary": []},
+        {
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": "Hi"}],
+        },
+        {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+    ]
+    body = json.dumps(response(output=output, usage=USAGE)).encode()
+    model.give(Answer([body], headers={"content-type": "application/json"}))
+    texts, _, whole = await ask(model)
+    assert texts == ["Hi"]
+    assert [(call.id, call.arguments) for call in whole.calls] == [("c", "{}")]
+    assert whole.prompt_tokens == 36
+
+
+@pytest.mark.parametrize(
+    ("parts", "error"),
+    [
+        (
+            [event("response.failed", response=response("failed", error={"code": "server_error"}))],
+            ProviderUnreachable,
+        ),
+        ([event("error", code="server_error", message="no")], ProviderUnreachable),
+        (
+            [*said("a"), ended("incomplete", incomplete_details={"reason": "content_filter"})],
+            ContentFiltered,
+        ),
+        (said("broken off"), ProviderStalled),
+        ([], ProviderBadAnswer),
+    ],
+    ids=["failed", "error", "filtered", "broken off", "empty"],
+)
+async def test_what_goes_wrong_is_told_as_elsewhere(
+    model: ScriptedModel, parts: list[bytes], error: type[Exception]
+) -> None:
+    """REL-647: in the same words, and as the same kinds."""
+    model.fail(400, ONLY_RESPONSES)
+    for _ in range(3):
+        model.give(Answer([*opening(), *parts]))
+    with pytest.raises(error):
+        await ask(model)
+
+
+async def test_an_answer_may_be_cut_off(model: ScriptedModel) -> None:
+    """REL-647: where it is as long as it may be."""
+    model.fail(400, ONLY_RESPONSES)
+    cut = ended("incomplete", incomplete_details={"reason": "max_output_tokens"})
+    model.give(Answer([*opening(), *said("Once"), cut]))
+    assert (await ask(model))[2].finish_reason == "length"
+
+
+async def test_an_unknown_model_is_not_asked_for_elsewhere(model: ScriptedModel) -> None:
+    """REL-647: a provider that knows the form and not the model is believed."""
+    model.fail(
+        404, b'{"error":{"message":"The model `m` does not exist","code":"model_not_found"}}'
+    )
+    with pytest.raises(ProviderModelUnknown):
+        await ask(model)
+    assert model.paths == ["/v1/chat/completions"]
+
+
+async def test_an_endpoint_with_neither_form_is_told_and_asked_anew_the_next_time(
+    model: ScriptedModel,
+) -> None:
+    """REL-647: nothing wrong is remembered."""
+    model.fail(404, b'{"detail":"Not Found"}')
+    model.fail(404, b'{"detail":"Not Found"}')
+    spec = ProviderSpec(name="t", base_url=model.base_url, model="m")
+    request = CompletionRequest(model="m", messages=[{"role": "user", "content": "?"}])
+    async with outbound.client() as http:
+        client = OpenAICompatible(spec, http)
+        with pytest.raises(ProviderModelUnknown):
+            _ = [piece async for piece in client.stream(request)]
+        model.say("I am back")
+        pieces = [piece async for piece in client.stream(request)]
+    assert isinstance(pieces[-1], Completion)
+    assert model.paths[-1] == "/v1/chat/completions"
+
+
+def test_a_request_says_the_same_in_the_other_form() -> None:
+    """REL-647: questions, pictures, calls, results and tools; and nothing is stored at the provider."""
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    tool = {"type": "function", "function": {"name": "f", "description": "d", "parameters": {}}}
+    arguments = {
+        "model": "m",
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "max_tokens": 100,
+        "temperature": 0.5,
+        "tool_choice": {"type": "function", "function": {"name": "f"}},
+        "messages": [
+            {"role": "system", "content": "Be kind."},
+            {"role": "user", "content": [{"type": "text", "text": "Look"}, picture]},
+            {"role": "assistant", "content": "I look", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "a", "content": "a cat"},
+        ],
+    }
+    assert to_responses(arguments, [json.dumps(tool)]) == {
+        "model": "m",
+        "stream": True,
+        "store": False,
+        "max_output_tokens": 100,
+        "temperature": 0.5,
+        "tool_choice": {"type": "function", "name": "f"},
+        "tools": [
+            {
+                "type": "function",
+                "strict": False,
+                "name": "f",
+                "description": "d",
+                "parameters": {},
+            }
+        ],
+        "input": [
+            {
+                "type": "message",
+                "role": "system",
+                "content": [{"type": "input_text", "text": "Be kind."}],
+            },
+            {
+                "type": "message",
+                "role": "user",
+                "content": [
+                    {"type": "input_text", "text": "Look"},
+                    {"type": "input_image", "image_url": "data:image/png;base64,AA=="},
+                ],
+            },
+            {
+                "type": "message",
+                "role": "assistant",
+                "content": [{"type": "output_text", "text": "I look"}],
+            },
+            {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "a", "output": "a cat"},
+        ],
+    }
+
+
+def test_a_whole_turn_with_a_tool(chat: Chat) -> None:
+    """REL-647: the model's call goes through the gate, and its result is told under the call's id."""
+    chat.model.speaks_responses = True
+    chat.model.fail(400, ONLY_RESPONSES)
+    chat.model.give(
+        Answer([*opening(), *called(0, "call_a", "counting__echo", '{"text":"hi"}'), ended()])
+    )
+    chat.model.give(Answer([*opening(), *said("It said ", "hi"), ended()]))
+    turn = chat.ask()
+    assert turn.status == TurnStatus.COMPLETED
+    assert chat.answer() == "It said hi"
+    assert chat.server.calls == [("echo", {"text": "hi"})]
+    asked, told = chat.model.requests[-1]["input"][-2:]
+    assert (asked["type"], asked["call_id"], asked["name"]) == (
+        "function_call",
+        "call_a",
+        "counting__echo",
+    )
+    assert (told["type"], told["call_id"]) == ("function_call_output", "call_a")
+    assert "hi" in told["output"]
+    assert turn.prompt_tokens == 72
