@@ -1,6 +1,14 @@
 """What happened: entries that are only ever added."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from django.apps import AppConfig
+
+if TYPE_CHECKING:
+    from audit.retention.kept import Kept
 
 
 class AuditConfig(AppConfig):
@@ -8,7 +16,7 @@ class AuditConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from audit import keeping, metrics, receivers  # noqa: F401 - connects the receivers
+        from audit import metrics, receivers  # noqa: F401 - connects the receivers
         from audit.alerts.notices import notify
         from audit.membership_end import listen_to_leaving
         from audit.models import AlertRule, AuditPolicy, AuditStream, LegalHold, ReportSchedule
@@ -44,5 +52,11 @@ class AuditConfig(AppConfig):
         )
         listen_to_leaving()
         tell_with(notify)
-        register_kept(keeping.kept)
+        register_kept(_kept)
         metrics.register()
+
+
+def _kept() -> Sequence[Kept]:
+    from audit.keeping import kept
+
+    return kept()

@@ -9,6 +9,7 @@ from uuid import UUID
 from django.apps import AppConfig
 
 if TYPE_CHECKING:
+    from audit.retention.kept import Kept
     from chat.engine.waking import Runner
     from mcp_servers.models import InputRequest, McpServer
     from mcp_servers.registry.bud_choices import BudChoice
@@ -24,7 +25,7 @@ class ChatConfig(AppConfig):
 
     def ready(self) -> None:
         from audit.retention.kept import register_kept
-        from chat import keeping, metrics, reporting
+        from chat import metrics, reporting
         from chat.engine.waking import run_with
         from chat.models import Bud, KnowledgeFile, ModelProvider, WebhookEndpoint
         from chat.services.membership_end import listen_to_leaving
@@ -63,7 +64,7 @@ class ChatConfig(AppConfig):
         audit_table(WebhookEndpoint, ("url", "secret", "events", "is_active"))
         run_with(_runner)
         reporting.tell_reports()
-        register_kept(keeping.kept)
+        register_kept(_kept)
         register_access(_read_access)
         register_model(_ask_model)
         register_providers(_providers_of)
@@ -77,6 +78,12 @@ def _runner() -> Runner:
     from chat.engine import runner
 
     return runner
+
+
+def _kept() -> Sequence[Kept]:
+    from chat.keeping import kept
+
+    return kept()
 
 
 def _providers_of(workspace_id: UUID) -> list[tuple[UUID, str]]:

@@ -1,7 +1,15 @@
 """MCP servers, what they offer, and the gate to it."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
+
+if TYPE_CHECKING:
+    from audit.retention.kept import Kept
 
 
 class McpServersConfig(AppConfig):
@@ -13,7 +21,7 @@ class McpServersConfig(AppConfig):
         from audit.retention.kept import register_kept
         from mcp_servers.client import metrics
         from mcp_servers.models import ActionRule, CatalogueChoice, McpServer, McpTool
-        from mcp_servers.registry import keeping, reporting, services
+        from mcp_servers.registry import reporting, services
         from mcp_servers.registry.access import read_access
         from mcp_servers.registry.catalogue.own import PlatformSource
         from mcp_servers.registry.catalogue.sources import register_source
@@ -36,8 +44,14 @@ class McpServersConfig(AppConfig):
         register_source(PlatformSource())
         register_access(read_access)
         reporting.tell_reports()
-        register_kept(keeping.kept)
+        register_kept(_kept)
         services.listen_to_servers()
         listen_to_leaving()
         listen_to_traces()
         metrics.register()
+
+
+def _kept() -> Sequence[Kept]:
+    from mcp_servers.registry.keeping import kept
+
+    return kept()

@@ -32,8 +32,8 @@ def register_kept(teller: Callable[[], Sequence[Kept]]) -> None:
 
 
 def everything_kept() -> list[Kept]:
-    """What every app told, in the order of their registration."""
-    return [row for teller in _tellers for row in teller()]
+    """What every app told; first what somebody can change."""
+    return sorted((row for tell in _tellers for row in tell()), key=lambda row: not row.setting)
 
 
 def in_days(count: int) -> str:

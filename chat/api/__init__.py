@@ -10,6 +10,7 @@ from chat.api.inputs import InputRequestViewSet
 from chat.api.messages import MessageViewSet, QueuedMessageViewSet
 from chat.api.models import ModelViewSet
 from chat.api.permissions import ToolPermissionViewSet
+from chat.api.pins import PinViewSet
 from chat.api.providers import ProviderViewSet
 from chat.api.reminders import ReminderViewSet
 from chat.api.search import SearchViewSet
@@ -25,6 +26,7 @@ routes = [
     ("conversations", ConversationViewSet),
     ("folders", FolderViewSet),
     ("drafts", DraftViewSet),
+    ("pins", PinViewSet),
     ("reminders", ReminderViewSet),
     ("messages", MessageViewSet),
     ("queued-messages", QueuedMessageViewSet),

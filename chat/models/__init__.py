@@ -14,6 +14,7 @@ from chat.models.conversations import Conversation, Message, QueuedMessage
 from chat.models.drafts import Draft
 from chat.models.folders import Folder
 from chat.models.knowledge import KnowledgeFile, KnowledgePassage
+from chat.models.pins import Pin
 from chat.models.readings import FileReading
 from chat.models.reminders import ReminderChoice, ReminderMail
 from chat.models.requests import ModelRequest
@@ -37,6 +38,7 @@ __all__ = [
     "Message",
     "ModelProvider",
     "ModelRequest",
+    "Pin",
     "ProviderModel",
     "QueuedMessage",
     "ReminderChoice",

@@ -25,6 +25,7 @@ _REST_OF_THE_WEB_APP: Final = (
     "FoundOutput",
     "FolderOutput",
     "DraftOutput",
+    "PinOutput",
     "KnowledgeFileOutput",
     "KnowledgeTextOutput",
     "PromptOutput",

@@ -23,7 +23,7 @@ BOUNDS = {
         mcp_servers.OAuthGrant mcp_servers.ToolSighting mcp_servers.McpResource
         mcp_servers.McpPrompt klavis.KlavisAccount klavis.KlavisInstance klavis.KlavisRemoval
         chat.ModelProvider chat.ProviderModel chat.Bud chat.BudVersion chat.Folder
-        chat.KnowledgeFile chat.KnowledgePassage chat.ReminderChoice chat.WebhookEndpoint
+        chat.Pin chat.KnowledgeFile chat.KnowledgePassage chat.ReminderChoice chat.WebhookEndpoint
     """,
     CONVERSATION: """
         chat.Conversation chat.Message chat.QueuedMessage chat.Turn chat.ToolCall chat.Artifact

@@ -196,6 +196,10 @@ def test_a_prompt_is_used_by_keyboard(member: Page) -> None:
     expect_idle(member)
     composer.fill("/bu")
     composer.press("Enter")
+    choosing = member.get_by_role("dialog", name="Bud and model")
+    choosing.get_by_role("button", name="Pin Writer").press("Enter")
+    expect(choosing.get_by_role("button", name="Unpin Writer")).to_be_visible()
+    expect(choosing.get_by_role("option").first).to_contain_text("Writer")
     member.get_by_role("combobox", name="Search buds and models").fill("clock")
     member.keyboard.press("Enter")
     expect(member.get_by_role("button", name="Bud and model: Clock")).to_be_visible()
@@ -205,6 +209,10 @@ def test_a_prompt_is_used_by_keyboard(member: Page) -> None:
     say(member, "What time is it in Tokyo?")
     expect(tool_card(member)).to_contain_text("time")
     expect_idle(member)
+    member.reload()  # as on another device: what is pinned is the server's to know
+    member.keyboard.press("Control+Shift+M")
+    expect(choosing.get_by_role("button", name="Unpin Writer")).to_be_visible()
+    expect(choosing.get_by_role("option").first).to_contain_text("Writer")
 
 
 def test_always_asks_no_more_until_it_is_taken_back(member: Page) -> None:

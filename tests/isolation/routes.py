@@ -350,6 +350,9 @@ SAMPLES: dict[str, Sample] = {
     "api:folders-list": Sample(bodies=(_body(name="=plans"),)),
     "api:folders-detail": Sample(ids=_pk("folder"), bodies=(_body(name="=plans"),)),
     "api:reminders-list": Sample(bodies=(lambda _: {"mail_after": 15, "time_zone": "UTC"},)),
+    "api:pins-list": Sample(
+        bodies=(lambda side: {"bud_id": str(side["bud"].pk), "is_pinned": True},)
+    ),
     "api:drafts-list": Sample(
         bodies=(
             lambda side: {

@@ -58,6 +58,7 @@ KEPT = {
     "chat.Conversation": "what the person made",
     "chat.Folder": "what the person made",
     "chat.Draft": "what the person wrote",
+    "chat.Pin": "what the person chose",
     "chat.ArtifactVersion": "what the person made",
 }
 _PERSON = re.compile(r"(user|owner|person|actor|requester|approver|made_by|asked_by|signed_by)_id")

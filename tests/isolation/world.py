@@ -52,6 +52,7 @@ from chat.models import (
     Message,
     ModelProvider,
     ModelRequest,
+    Pin,
     ProviderModel,
     QueuedMessage,
     ReminderChoice,
@@ -242,6 +243,7 @@ def make_side(slug: str, text: str) -> Side:
         text=f"{text} draft",
         written_at=soon,
     )
+    pin = Pin.objects.create(workspace=workspace, owner=member, bud=bud)
     reminders = ReminderChoice.objects.create(
         workspace=workspace, owner=member, time_zone=f"{text} zone"
     )
@@ -665,6 +667,7 @@ def make_side(slug: str, text: str) -> Side:
             "reminders": reminders,
             "reminder": reminder,
             "asked_model": asked_model,
+            "pin": pin,
             "conversation": conversation,
             "message": message,
             "turn": turn,

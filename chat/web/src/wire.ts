@@ -909,6 +909,15 @@ export interface Older {
   tool_calls: ToolCall[];
 }
 
+/** A pinned bud, or a pinned model. */
+export interface Pin {
+  /** Null: it is a model. */
+  bud_id: string | null;
+  /** Null: the platform's own. */
+  provider_id: string | null;
+  model: string;
+}
+
 export interface Prompt {
   id: string;
   server: ServerName;

@@ -3,12 +3,15 @@ import {
   factsOf,
   hasOverrides,
   isOfBud,
+  isPinned,
   matchingBuds,
   matchingCommands,
   matchingModels,
   NO_OVERRIDES,
   namedServers,
+  pinOf,
   withOverrides,
+  withPin,
 } from "../src/chat/choices";
 import type { AddableServer, Bud, EffectiveServer, Model, Servers } from "../src/wire";
 
@@ -28,6 +31,23 @@ const addable = (name: string, scope = "workspace"): AddableServer => ({
   name,
   scope,
   status: "connected",
+});
+
+describe("pins", () => {
+  const bud = { id: "b", name: "Notes" } as Bud;
+
+  it("tell models of one name at two providers apart", () => {
+    const pins = withPin([], pinOf(model("m", { provider_id: "p" })), true);
+    expect(isPinned(model("m", { provider_id: "p" }), pins)).toBe(true);
+    expect(isPinned(model("m", { provider_id: null }), pins)).toBe(false);
+    expect(isPinned(bud, pins)).toBe(false);
+  });
+
+  it("come and go, each once", () => {
+    const once = withPin(withPin([], pinOf(bud), true), pinOf(bud), true);
+    expect(once).toHaveLength(1);
+    expect(withPin(once, pinOf(bud), false)).toEqual([]);
+  });
 });
 
 describe("choosing by typing", () => {

@@ -2,8 +2,8 @@
 import { batch, computed, signal } from "@preact/signals";
 import { api, buds, messageOf, openState, place, placeInList, toast } from "../app";
 import type { ConversationChoice } from "../net/api";
-import type { AddableServer, Bud, ChosenModel, McpConfigOverrides, Model, Servers } from "../wire";
-import { hasOverrides, isOfBud, NO_OVERRIDES, withOverrides } from "./choices";
+import type { AddableServer, Bud, ChosenModel, McpConfigOverrides, Model, Pin, Servers } from "../wire";
+import { hasOverrides, isOfBud, isPinned, NO_OVERRIDES, pinOf, withOverrides, withPin } from "./choices";
 
 export type Chooser = "all" | "buds" | "models";
 export const chooser = signal<Chooser | null>(null);
@@ -30,6 +30,28 @@ export const answeringModel = computed(() =>
 );
 
 export const models = signal<Model[] | null>(null);
+export const pins = signal<Pin[]>([]);
+
+export async function loadPins(): Promise<void> {
+  try {
+    pins.value = await api.pins();
+  } catch {
+    // Without them the choice is in its usual order.
+  }
+}
+
+/** Shown at once, and taken back where it cannot be kept. */
+export async function togglePin(one: Bud | Model): Promise<void> {
+  const before = pins.value;
+  const isIn = !isPinned(one, before);
+  pins.value = withPin(before, pinOf(one), isIn);
+  try {
+    pins.value = await api.setPin(pinOf(one), isIn);
+  } catch (error) {
+    pins.value = before;
+    toast(messageOf(error), "bad");
+  }
+}
 
 export async function loadModels(): Promise<void> {
   try {

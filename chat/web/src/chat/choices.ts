@@ -7,6 +7,7 @@ import type {
   EffectiveServer,
   McpConfigOverrides,
   Model,
+  Pin,
   Servers,
 } from "../wire";
 
@@ -21,6 +22,23 @@ export const matchingBuds = (buds: readonly Bud[], typed: string): Bud[] =>
 
 export const matchingModels = (models: readonly Model[], typed: string): Model[] =>
   models.filter((model) => has(`${model.name} ${model.provider_name}`, wordsOf(typed)));
+
+export const pinOf = (one: Bud | Model): Pin =>
+  "provider_name" in one
+    ? { bud_id: null, provider_id: one.provider_id, model: one.name }
+    : { bud_id: one.id, provider_id: null, model: "" };
+
+const isSamePin = (a: Pin, b: Pin): boolean =>
+  a.bud_id === b.bud_id && a.provider_id === b.provider_id && a.model === b.model;
+
+export const isPinned = (one: Bud | Model, pins: readonly Pin[]): boolean =>
+  pins.some((pin) => isSamePin(pin, pinOf(one)));
+
+/** The pins with this one in or out. */
+export const withPin = (pins: readonly Pin[], pin: Pin, isIn: boolean): Pin[] => {
+  const others = pins.filter((one) => !isSamePin(one, pin));
+  return isIn ? [...others, pin] : others;
+};
 
 export const isSameModel = (a: ChosenModel | null, b: ChosenModel | null): boolean =>
   a?.name === b?.name && a?.provider_id === b?.provider_id;

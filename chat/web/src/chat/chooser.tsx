@@ -1,3 +1,4 @@
+import { Fragment } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { buds, runningTurn } from "../app";
 import t from "../texts/choosing";
@@ -13,9 +14,12 @@ import {
   chooseModel,
   chooser,
   loadModels,
+  loadPins,
   models,
+  pins,
+  togglePin,
 } from "./choice";
-import { factsOf, isOfBud, isSameModel, matchingBuds, matchingModels } from "./choices";
+import { factsOf, isOfBud, isPinned, isSameModel, matchingBuds, matchingModels } from "./choices";
 
 /** Says who answers, and opens the choice. */
 export function ChoiceChip({ class: more = "" }: { class?: string }) {
@@ -45,16 +49,47 @@ export function ChoiceChip({ class: more = "" }: { class?: string }) {
   );
 }
 
-type Row = { key: string; bud: Bud; model?: undefined } | { key: string; model: Model; bud?: undefined };
+type Row = { key: string; group: string; isPinned: boolean } & (
+  | { bud: Bud; model?: undefined }
+  | { model: Model; bud?: undefined }
+);
 
 function rowsOf(kind: Chooser, typed: string, bud: Bud | undefined): Row[] {
   const found = kind === "models" ? [] : matchingBuds(buds.value ?? [], typed);
   const fixed = kind === "buds" || bud?.is_model_fixed;
   const known = fixed ? [] : matchingModels(models.value ?? [], typed);
-  return [
-    ...found.map((one) => ({ key: `choice-bud-${one.id}`, bud: one })),
-    ...known.map((one, at) => ({ key: `choice-model-${at}`, model: one })),
+  const rows: Row[] = [
+    ...found.map((one) => ({ ...placeOf(one, t.buds), key: `choice-bud-${one.id}`, bud: one })),
+    ...known.map((one) => ({
+      ...placeOf(one, t.models),
+      key: `choice-model-${one.provider_id ?? ""}-${encodeURIComponent(one.name)}`,
+      model: one,
+    })),
   ];
+  return [...rows.filter((row) => row.isPinned), ...rows.filter((row) => !row.isPinned)];
+}
+
+function placeOf(one: Bud | Model, group: string): Pick<Row, "group" | "isPinned"> {
+  const pinned = isPinned(one, pins.value);
+  return { group: pinned ? t.pinned : group, isPinned: pinned };
+}
+
+/** Beside its row and not in it: an option holds no buttons. */
+function PinButton({ row, line }: { row: Row; line: number }) {
+  const one = row.bud ?? row.model;
+  return (
+    <button
+      type="button"
+      class="btn btn-sm btn-quiet btn-square choice-pin"
+      style={{ gridRow: line }}
+      data-pinned={row.isPinned}
+      aria-label={row.isPinned ? t.unpin(one.name) : t.pin(one.name)}
+      title={row.isPinned ? t.unpin(one.name) : t.pin(one.name)}
+      onClick={() => togglePin(one)}
+    >
+      <Icon name={row.isPinned ? "pinOff" : "pin"} />
+    </button>
+  );
 }
 
 function RowFace({ row, isCurrent }: { row: Row; isCurrent: boolean }) {
@@ -93,13 +128,22 @@ export function ChooserDialog({ kind, onClose }: { kind: Chooser; onClose: () =>
     const chosen = answeringModel.value;
     return chosen ? isSameModel(row.model, chosen) : bud !== undefined && isOfBud(row.model, bud);
   };
-  useEffect(() => void loadModels(), []);
+  useEffect(() => {
+    void loadModels();
+    void loadPins();
+  }, []);
   const choose = (row: Row | undefined) => {
     if (!row) return;
     onClose();
     void (row.bud ? chooseBud(row.bud) : chooseModel(row.model));
   };
-  const firstModel = rows.findIndex((row) => row.model);
+  // Headings and rows share one grid with the pins; each group begins with its heading.
+  let line = 0;
+  const lines = rows.map((row, i) => {
+    const isFirst = row.group !== rows[i - 1]?.group;
+    line += isFirst ? 2 : 1;
+    return { row, line, isFirst };
+  });
   return (
     <Dialog title={t.title} isBare onClose={onClose}>
       <SearchField
@@ -123,25 +167,31 @@ export function ChooserDialog({ kind, onClose }: { kind: Chooser; onClose: () =>
             {kind === "models" && bud?.is_model_fixed ? t.fixedModel(bud.name) : t.noMatches(typed)}
           </p>
         )}
-        <div id="choices" role="listbox" aria-label={t.title}>
-          {rows.map((row, i) => (
-            <div key={row.key}>
-              {(i === 0 || i === firstModel) && (
-                <p class="menu-heading" aria-hidden="true">
-                  {row.bud ? t.buds : t.models}
-                </p>
-              )}
-              <div
-                id={row.key}
-                class="search-row"
-                role="option"
-                aria-selected={i === at}
-                onMouseEnter={() => setAt(i)}
-                onClick={() => choose(row)}
-              >
-                <RowFace row={row} isCurrent={isCurrent(row)} />
-              </div>
-            </div>
+        <div class="choice-grid">
+          <div id="choices" class="contents" role="listbox" aria-label={t.title}>
+            {lines.map(({ row, line, isFirst }, i) => (
+              <Fragment key={row.key}>
+                {isFirst && (
+                  <p class="menu-heading choice-heading" style={{ gridRow: line - 1 }} aria-hidden="true">
+                    {row.group}
+                  </p>
+                )}
+                <div
+                  id={row.key}
+                  class="search-row choice-row"
+                  style={{ gridRow: line }}
+                  role="option"
+                  aria-selected={i === at}
+                  onMouseEnter={() => setAt(i)}
+                  onClick={() => choose(row)}
+                >
+                  <RowFace row={row} isCurrent={isCurrent(row)} />
+                </div>
+              </Fragment>
+            ))}
+          </div>
+          {lines.map(({ row, line }) => (
+            <PinButton key={row.key} row={row} line={line} />
           ))}
         </div>
         {kind === "all" && bud?.is_model_fixed && (

@@ -12,6 +12,7 @@ import type {
   Message,
   Model,
   Older,
+  Pin,
   Prompt,
   Resource,
   Servers,
@@ -90,6 +91,9 @@ export interface Api {
   }): Promise<Page<Conversation>>;
   /** One thing done with several conversations. */
   bulk(ids: readonly string[], change: BulkChange, folderId?: string | null): Promise<Conversation[]>;
+  pins(): Promise<Pin[]>;
+  /** Gives all pins as they are now. */
+  setPin(pin: Pin, isPinned: boolean): Promise<Pin[]>;
   drafts(): Promise<Draft[]>;
   /** Gives what is kept: a newer one of another device stays. */
   keepDraft(draft: Draft): Promise<Draft>;
@@ -188,6 +192,8 @@ export function createApi(base: string, csrfToken: string, workspaceSlug: string
         change,
         ...(change === "move" && { folder_id: folderId }),
       }),
+    pins: () => call("GET", "pins/"),
+    setPin: (pin, isPinned) => call("POST", "pins/", { ...pin, is_pinned: isPinned }),
     drafts: () => call("GET", "drafts/"),
     keepDraft: (draft) => call("POST", "drafts/", draft),
     folders: () => all<Folder>("folders/"),
