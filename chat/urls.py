@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from chat import bud_pages, provider_pages, reminder_page, turn_page, views
+from chat import bud_pages, permission_page, provider_pages, reminder_page, turn_page, views
 from chat.artifacts import views as artifacts
 
 app_name = "chat"
@@ -17,6 +17,11 @@ urlpatterns = [
         name="provider",
     ),
     path("w/<slug:workspace_slug>/reminders/", reminder_page.reminders, name="reminders"),
+    path(
+        "w/<slug:workspace_slug>/tool-permissions/",
+        permission_page.permissions,
+        name="permissions",
+    ),
     path(_BUDS, bud_pages.bud_list, name="buds"),
     path(f"{_BUDS}new/", bud_pages.bud_new, name="bud_new"),
     path(f"{_BUDS}test/", bud_pages.bud_test, name="bud_test"),

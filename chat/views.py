@@ -65,6 +65,7 @@ class BootUrls(TypedDict):
     admin: str | None
     buds: str
     reminders: str
+    permissions: str
     settings: str
     activity: str
     logout: str
@@ -166,6 +167,7 @@ def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> Boot:
             "admin": reverse("admin:index") if user.is_staff else None,
             "buds": reverse("chat:buds", kwargs=slug),
             "reminders": reverse("chat:reminders", kwargs=slug),
+            "permissions": reverse("chat:permissions", kwargs=slug),
             "settings": reverse("workspaces:profile"),
             "activity": reverse("audit:activity", kwargs=slug),
             "logout": reverse("account_logout"),

@@ -10,15 +10,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat.api.shapes import ServerName, ToolRef
-from chat.models import Conversation
+from chat.services.permissions import titles_of, tool_title, why_lapsed
 from mcp_servers.client.hidden_text import show_hidden
 from mcp_servers.models import ToolPermission
 from mcp_servers.registry.consent.permissions import forget_permission
 from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet
 from workspaces.scoping import WorkspaceQuerySet
-
-_CHANGED = "The tool has changed since. It asks again."
-_NOT_REMEMBERED = "This workspace no longer remembers permissions."
 
 
 class ConversationRef(serializers.Serializer[Any]):
@@ -39,11 +36,7 @@ class ToolPermissionOutput(serializers.Serializer[Any]):
 
     def to_representation(self, instance: ToolPermission) -> dict[str, Any]:
         tool, here = instance.tool, instance.conversation_id
-        reason = ""
-        if instance.definition_hash != tool.definition_hash:
-            reason = _CHANGED
-        elif not instance.workspace.remembers_permissions:
-            reason = _NOT_REMEMBERED
+        reason = why_lapsed(instance)
         titles = self.context.get("titles", {})
         return {
             "id": str(instance.pk),
@@ -51,8 +44,7 @@ class ToolPermissionOutput(serializers.Serializer[Any]):
             "tool": {
                 "id": str(tool.pk),
                 "name": show_hidden(tool.name),
-                # Of a tool that runs actions by name, only one of them is meant.
-                "title": show_hidden(instance.action_label or tool.title),
+                "title": tool_title(instance),
             },
             "conversation": {"id": str(here), "title": titles.get(here, "")} if here else None,
             "created_at": instance.created_at.isoformat(),
@@ -78,9 +70,8 @@ class ToolPermissionViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     def get_serializer_context(self) -> dict[str, Any]:
         context = dict(super().get_serializer_context())
         if not getattr(self, "swagger_fake_view", False) and self.request is not None:
-            mine = Conversation.objects.for_workspace(self.workspace).filter(owner=self.person)
-            wanted = self.get_queryset().values("conversation_id")
-            context["titles"] = dict(mine.filter(pk__in=wanted).values_list("pk", "title"))
+            wanted = self.get_queryset().values_list("conversation_id", flat=True)
+            context["titles"] = titles_of(self.workspace, self.person, wanted)
         return context
 
     @extend_schema(responses={204: None})

@@ -31,7 +31,6 @@ _REST_OF_THE_WEB_APP: Final = (
     "PromptOutput",
     "FilledPromptOutput",
     "ServersOutput",
-    "ToolPermissionOutput",
 )
 _COPIED: Final = (
     "type",

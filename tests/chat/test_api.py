@@ -10,7 +10,7 @@ from django.test import Client
 from chat.services.approvals import decide
 from chat.services.offers import prompts_of
 from chat.values import Decision, Remember
-from mcp_servers.models import McpServer, ToolPermission
+from mcp_servers.models import McpServer, McpTool, ToolPermission
 from tests.chat.conftest import Chat
 from tests.chat.test_inputs import ADA, wait_for_question
 
@@ -113,6 +113,26 @@ def test_servers_say_why_and_can_be_switched(parked: Chat, client: Client) -> No
     assert "tools" not in parked.model.requests[0]
 
 
+def test_a_permission_is_taken_back_on_its_page(parked: Chat, client: Client) -> None:
+    """SEC-62: by its person, and what is no id is told and not a fault of the server."""
+    member = parked.tenant.client("member")
+    tool = McpTool.objects.for_workspace(parked.tenant.workspace).first()
+    assert tool is not None
+    given = ToolPermission.objects.create(
+        workspace=parked.tenant.workspace,
+        user=parked.tenant.member,
+        tool=tool,
+        definition_hash=tool.definition_hash,
+        conversation_id=parked.conversation.pk,
+    )
+    page = f"/w/{parked.tenant.workspace.slug}/tool-permissions/"
+    assert f"/c/{parked.conversation.pk}/" in member.get(page).content.decode()
+    assert member.post(page, {"permission": "x"}).status_code == 404
+    assert member.post(page, {"permission": str(given.pk)}, follow=True).status_code == 200
+    rows = ToolPermission.objects.for_workspace(parked.tenant.workspace)
+    assert not rows.exists()
+
+
 def test_permissions_are_listed_and_taken_back(parked: Chat, client: Client) -> None:
     """SEC-62: only one's own; one that has lapsed says why."""
     McpServer.objects.for_workspace(parked.tenant.workspace).update(trusts_annotations=False)
@@ -139,5 +159,11 @@ def test_permissions_are_listed_and_taken_back(parked: Chat, client: Client) -> 
     assert (row["is_current"], "changed" in row["reason"]) == (False, True)
     other = parked.tenant.client("admin", headers={"X-Workspace": parked.tenant.workspace.slug})
     assert send(other, "delete", f"tool-permissions/{row['id']}/").status_code == 404
+    page = f"/w/{parked.tenant.workspace.slug}/tool-permissions/"
+    shown = client.get(page).content.decode()
+    assert "The tool has changed since. It asks again." in shown
+    assert "all your chats" in shown
+    assert "None yet." in other.get(page).content.decode()
+    assert other.post(page, {"permission": row["id"]}).status_code == 404
     assert send(client, "delete", f"tool-permissions/{row['id']}/").status_code == 204
     assert not rows.exists()

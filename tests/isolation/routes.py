@@ -712,6 +712,11 @@ SAMPLES: dict[str, Sample] = {
         bodies=(lambda _: {"mail_after": "15", "time_zone": "UTC"},),
         writes_on_get=_SESSION,
     ),
+    "chat:permissions": Sample(
+        ids=_slug,
+        bodies=(lambda side: {"permission": str(side["permission"].pk)},),
+        writes_on_get=_SESSION,
+    ),
     "chat:bud_new": Sample(ids=_slug, bodies=(_bud_form,), writes_on_get=_SESSION),
     "chat:bud_test": Sample(ids=_slug, bodies=(_bud_form,), reads=False),
     "chat:bud_import": Sample(

@@ -558,6 +558,7 @@ export interface BootUrls {
   admin: string | null;
   buds: string;
   reminders: string;
+  permissions: string;
   settings: string;
   activity: string;
   logout: string;
@@ -675,11 +676,6 @@ export interface Conversation {
   usage: Usage | null;
   created_at: string;
   updated_at: string;
-}
-
-export interface ConversationRef {
-  id: string;
-  title: string;
 }
 
 /** What stands in a message field. */
@@ -1083,19 +1079,6 @@ export type ToolCallStatus =
   | "marked_done"
   | "given_up"
   | "repeated";
-
-/** A tool that runs for the caller without asking. */
-export interface ToolPermission {
-  id: string;
-  server: ServerName;
-  tool: ToolRef;
-  /** None: in all of the caller's. */
-  conversation: ConversationRef | null;
-  created_at: string;
-  /** False: it has lapsed, and the tool asks. */
-  is_current: boolean;
-  reason: string;
-}
 
 export interface ToolRef {
   /** Null: it has been deleted. */

@@ -16,7 +16,6 @@ import type {
   Prompt,
   Resource,
   Servers,
-  ToolPermission,
   Waiting,
 } from "../wire";
 
@@ -134,8 +133,6 @@ export interface Api {
   prompts(id: string): Promise<Prompt[]>;
   fillPrompt(id: string, promptId: string, values: Record<string, string>): Promise<FilledPrompt>;
   complete(id: string, wanted: Suggestion): Promise<string[]>;
-  permissions(): Promise<ToolPermission[]>;
-  forgetPermission(id: string): Promise<void>;
 }
 
 export function createApi(base: string, csrfToken: string, workspaceSlug: string): Api {
@@ -238,8 +235,6 @@ export function createApi(base: string, csrfToken: string, workspaceSlug: string
       const found = await call<{ values: string[] }>("POST", `conversations/${id}/completions/`, wanted);
       return found.values;
     },
-    permissions: () => all<ToolPermission>("tool-permissions/"),
-    forgetPermission: (id) => call("DELETE", `tool-permissions/${id}/`),
   };
 }
 

@@ -6,7 +6,6 @@ import t from "../texts/shell";
 import waiting from "../texts/waiting";
 import { applyTheme, savedTheme, type Theme } from "../theme";
 import { Icon } from "../ui/icon";
-import { later } from "../ui/later";
 import { Menu, MenuButton, MenuLink } from "../ui/menu";
 import { isWaitingOpen } from "../waiting/state";
 
@@ -26,8 +25,6 @@ function ThemeChoice() {
     </div>
   );
 }
-
-const PermissionsDialog = later(() => import("./permissions").then((module) => module.PermissionsDialog));
 
 export function WorkspaceSwitcher() {
   const { workspace, workspaces } = boot;
@@ -74,69 +71,65 @@ export function WorkspaceSwitcher() {
 export function UserMenu() {
   const { user, urls, csrf_token } = boot;
   const name = user.name || user.email;
-  const [showsPermissions, setShowsPermissions] = useState(false);
   return (
-    <>
-      {showsPermissions && <PermissionsDialog onClose={() => setShowsPermissions(false)} />}
-      <Menu
-        label={t.accountMenu}
-        buttonClass="switcher switcher-button"
-        button={
-          <>
-            <span class="user-tile" aria-hidden="true">
-              {name.slice(0, 1)}
-            </span>
-            <span class="truncate grow text-left text-sm font-medium">{name}</span>
-            <Icon name="chevronsUpDown" />
-          </>
-        }
+    <Menu
+      label={t.accountMenu}
+      buttonClass="switcher switcher-button"
+      button={
+        <>
+          <span class="user-tile" aria-hidden="true">
+            {name.slice(0, 1)}
+          </span>
+          <span class="truncate grow text-left text-sm font-medium">{name}</span>
+          <Icon name="chevronsUpDown" />
+        </>
+      }
+    >
+      <div class="menu-heading truncate">{user.email}</div>
+      <MenuButton
+        icon="bell"
+        onClick={() => {
+          isWaitingOpen.value = true;
+        }}
       >
-        <div class="menu-heading truncate">{user.email}</div>
-        <MenuButton
-          icon="bell"
-          onClick={() => {
-            isWaitingOpen.value = true;
-          }}
-        >
-          {waiting.title}
-        </MenuButton>
-        <MenuLink icon="key" href={urls.connections}>
-          {t.connections}
+        {waiting.title}
+      </MenuButton>
+      <MenuLink icon="key" href={urls.connections}>
+        {t.connections}
+      </MenuLink>
+      <MenuLink icon="clock" href={urls.activity}>
+        {t.activity}
+      </MenuLink>
+      {urls.audit && (
+        <MenuLink icon="audit" href={urls.audit}>
+          {t.audit}
         </MenuLink>
-        <MenuLink icon="clock" href={urls.activity}>
-          {t.activity}
+      )}
+      {urls.admin && (
+        <MenuLink icon="settings" href={urls.admin}>
+          {t.admin}
         </MenuLink>
-        {urls.audit && (
-          <MenuLink icon="audit" href={urls.audit}>
-            {t.audit}
-          </MenuLink>
-        )}
-        {urls.admin && (
-          <MenuLink icon="settings" href={urls.admin}>
-            {t.admin}
-          </MenuLink>
-        )}
-        <div class="menu-line" />
-        <MenuLink icon="settings" href={urls.settings}>
-          {t.settings}
-        </MenuLink>
-        <MenuButton icon="hand" onClick={() => setShowsPermissions(true)}>
-          {t.permissions}
-        </MenuButton>
-        <MenuButton icon="question" onClick={openHelp}>
-          {t.shortcuts}
-        </MenuButton>
-        <div class="menu-line" />
-        <ThemeChoice />
-        <div class="menu-line" />
-        <form method="post" action={urls.logout}>
-          <input type="hidden" name="csrfmiddlewaretoken" value={csrf_token} />
-          <button type="submit" class="menu-item" data-stay>
-            <Icon name="logOut" />
-            <span class="grow">{t.signOut}</span>
-          </button>
-        </form>
-      </Menu>
-    </>
+      )}
+      <div class="menu-line" />
+      <MenuLink icon="settings" href={urls.settings}>
+        {t.settings}
+      </MenuLink>
+      <MenuLink icon="hand" href={urls.permissions}>
+        {t.permissions}
+      </MenuLink>
+      <MenuButton icon="question" onClick={openHelp}>
+        {t.shortcuts}
+      </MenuButton>
+      <div class="menu-line" />
+      <ThemeChoice />
+      <div class="menu-line" />
+      <form method="post" action={urls.logout}>
+        <input type="hidden" name="csrfmiddlewaretoken" value={csrf_token} />
+        <button type="submit" class="menu-item" data-stay>
+          <Icon name="logOut" />
+          <span class="grow">{t.signOut}</span>
+        </button>
+      </form>
+    </Menu>
   );
 }

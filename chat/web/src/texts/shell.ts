@@ -96,19 +96,7 @@ const shell = {
   noNotices: "Nothing yet. Alerts of this workspace appear here.",
   unread: ", unread",
 
-  // -- permissions
-  permissions: "My tool permissions",
-  permissionsAbout:
-    "These tools run for you without asking. Trellis asks again when a tool changes. What an administrator has blocked stays blocked.",
-  noPermissions: "None yet. Every tool that changes something asks you first.",
-  permissionsOff: "This workspace does not remember permissions. Tools ask each time.",
-  ofServer: (server: string) => `of ${server}`,
-  inChat: "in {chat} · since {time}",
-  inAllChats: (time: string) => `in all your chats · since ${time}`,
-  aChat: "a chat",
-  revoke: "Revoke",
-  revokeTool: (tool: string, server: string) => `Revoke: ${tool} of ${server}`,
-  revoked: "Revoked. Trellis asks you before this tool runs again.",
+  permissions: "Tool permissions",
 
   // -- shortcuts
   shortcuts: "Keyboard shortcuts",
