@@ -136,12 +136,25 @@ for (const name of ["htmx:response:error", "htmx:error"]) {
   });
 }
 
+const FORMS: Record<string, Intl.DateTimeFormatOptions> = {
+  day: { dateStyle: "medium" },
+  minute: { dateStyle: "medium", timeStyle: "short" },
+  second: { dateStyle: "medium", timeStyle: "medium" },
+};
+
+/** As exact as the server wrote it: seconds stand where they matter. */
+function exactness(text: string): string {
+  if (/\d:\d\d:\d\d/.test(text)) return "second";
+  return /\d:\d\d|[ap]\.m\.|noon/.test(text) ? "minute" : "day";
+}
+
 /** Moments in the reader's own time zone; the server writes them in its own. */
 export function localTimes(root: ParentNode = document): void {
   for (const time of root.querySelectorAll<HTMLTimeElement>("time[data-local]")) {
     const moment = new Date(time.dateTime);
     if (Number.isNaN(moment.getTime())) continue;
-    time.textContent = moment.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+    time.dataset.local ||= exactness(time.textContent);
+    time.textContent = moment.toLocaleString(undefined, FORMS[time.dataset.local]);
     time.title = time.dateTime;
   }
 }
@@ -162,6 +175,9 @@ export function relativeTimes(root: ParentNode = document): void {
 }
 
 /** The browser's time zone, for whoever has chosen none. */
+// Of more tabs than a narrow page shows, the one that is open is among those.
+document.querySelector(".tabs [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
+
 const zone = document.querySelector<HTMLInputElement>('[data-time-zone="guess"] input[name="time_zone"]');
 if (zone) zone.value = Intl.DateTimeFormat().resolvedOptions().timeZone || zone.value;
 
