@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from django.urls import path
 
-from chat import bud_pages, permission_page, provider_pages, reminder_page, turn_page, views
+from chat import (
+    bud_pages,
+    permission_page,
+    provider_pages,
+    reminder_page,
+    turn_page,
+    usage_page,
+    views,
+)
 from chat.artifacts import views as artifacts
 
 app_name = "chat"
@@ -22,6 +30,7 @@ urlpatterns = [
         permission_page.permissions,
         name="permissions",
     ),
+    path("w/<slug:workspace_slug>/usage/", usage_page.usage, name="usage"),
     path(_BUDS, bud_pages.bud_list, name="buds"),
     path(f"{_BUDS}new/", bud_pages.bud_new, name="bud_new"),
     path(f"{_BUDS}test/", bud_pages.bud_test, name="bud_test"),

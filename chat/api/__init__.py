@@ -15,6 +15,7 @@ from chat.api.providers import ProviderViewSet
 from chat.api.reminders import ReminderViewSet
 from chat.api.search import SearchViewSet
 from chat.api.turns import ToolCallViewSet, TurnViewSet
+from chat.api.usage import UsageViewSet
 from chat.api.waiting import WaitingViewSet
 from chat.api.webhooks import WebhookViewSet
 
@@ -37,6 +38,7 @@ routes = [
     ("input-requests", InputRequestViewSet),
     ("tool-permissions", ToolPermissionViewSet),
     ("search", SearchViewSet),
+    ("usage", UsageViewSet),
     ("waiting", WaitingViewSet),
     ("webhooks", WebhookViewSet),
 ]

@@ -33,15 +33,15 @@ def adapt(arguments: dict[str, Any], habits: frozenset[str]) -> dict[str, Any]:
 
 
 def habits_told(
-    words: str, arguments: dict[str, Any], status: int, *, is_model_unknown: bool = False
+    words: str, arguments: dict[str, Any], status: int, *, is_of_address: bool = False
 ) -> frozenset[str]:
     """What a refusal says about the form that this model takes.
 
     Args:
-        is_model_unknown: it says that there is no such model; otherwise a 404 is of the address.
+        is_of_address: it says nothing else than that there is nothing at this address.
     """
     if status in (404, 405):
-        is_other = not is_model_unknown or _NAMES_RESPONSES.search(words)
+        is_other = is_of_address or _NAMES_RESPONSES.search(words)
         return frozenset({RESPONSES}) if is_other else frozenset()
     if status not in (400, 422):
         return frozenset()

@@ -16,14 +16,14 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.db.models import Count, Q
 from uuid_utils.compat import uuid7
 
 from chat.models import ModelProvider, ModelRequest
 from chat.providers.base import Completion, CompletionRequest, Piece, ProviderLimits, ProviderSpec
 from chat.providers.choosing import model_client
-from chat.providers.errors import ProviderBusy
+from chat.providers.errors import ProviderBusy, ProviderSwitchedOff
 from workspaces.database import database_now, in_database
 from workspaces.scoping import WorkspaceQuerySet
 
@@ -132,7 +132,10 @@ async def _wait(
 async def _renew(limits: ProviderLimits, place_id: UUID) -> None:
     while True:
         await asyncio.sleep(RENEWED_SECONDS)
-        await in_database(_put_off, limits, place_id)
+        try:
+            await in_database(_put_off, limits, place_id)
+        except DatabaseError:  # the next round may have more luck; without, the lease runs out
+            logger.warning("model_request_not_renewed", exc_info=True)
 
 
 def _put_off(limits: ProviderLimits, place_id: UUID) -> None:
@@ -146,13 +149,15 @@ def ask_for_place(limits: ProviderLimits, place_id: UUID) -> Place:
 
     Raises:
         ProviderBusy: too many wait already.
+        ProviderSwitchedOff: the provider was deleted meanwhile.
     """
     rows = ModelRequest.objects.for_workspace(limits.workspace_id).filter(
         provider_id=limits.provider_id
     )
     # Those who ask at one moment are served one after another.
     providers = ModelProvider.objects.for_workspace(limits.workspace_id)
-    providers.select_for_update(no_key=True).filter(pk=limits.provider_id).first()
+    if providers.select_for_update(no_key=True).only("pk").find(limits.provider_id) is None:
+        raise ProviderSwitchedOff
     now = database_now()
     if not rows.filter(pk=place_id).update(alive_until=now + LEASE):
         rows.filter(_is_forgotten(now)).delete()

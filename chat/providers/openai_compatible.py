@@ -23,7 +23,9 @@ from chat.providers.base import Completion, CompletionRequest, Piece, ProviderSp
 from chat.providers.errors import (
     ProviderBadAnswer,
     ProviderError,
+    ProviderModelUnknown,
     ProviderRateLimited,
+    ProviderRefusedRequest,
     ProviderStalled,
     ProviderUnreachable,
 )
@@ -71,6 +73,7 @@ class OpenAICompatible:
         """
         attempt = 0
         cause: Exception
+        first: _Refused | None = None
         while True:
             is_responses = RESPONSES in self._habits.get(request.model, frozenset())
             reader = AnswerReader(
@@ -83,8 +86,11 @@ class OpenAICompatible:
                 break
             except _Refused as error:
                 if self._learns(request, error):
+                    first = error
                     continue
-                failure, cause = _status_error(error, request), error
+                # Where the other form is not there either, the first refusal says more.
+                said = first if first is not None and error.status in (404, 405) else error
+                failure, cause = _status_error(said, request), said
             except Exception as error:  # noqa: BLE001 - what is not known goes on its way
                 failure, cause = _failure_of(error), error
             attempt += 1
@@ -184,7 +190,7 @@ class OpenAICompatible:
             told.words,
             _arguments(request),
             error.status,
-            is_model_unknown=says_model_unknown(told),
+            is_of_address=_is_of_address(error, request),
         )
         self._habits[request.model] = now
         return now != known
@@ -283,6 +289,14 @@ def _failure_of(error: Exception) -> ProviderError:
             return ProviderUnreachable("The connection to the model provider broke.")
         case _:
             raise error
+
+
+def _is_of_address(error: _Refused, request: CompletionRequest) -> bool:
+    """Whether a refusal says nothing else than that there is nothing at this address."""
+    is_plain = isinstance(
+        _status_error(error, request), (ProviderModelUnknown, ProviderRefusedRequest)
+    )
+    return is_plain and not says_model_unknown(read_error(error.body))
 
 
 def _status_error(error: _Refused, request: CompletionRequest) -> ProviderError:

@@ -15,7 +15,7 @@ from chat.engine.asides import ask_aside
 from chat.models import ModelProvider, ModelRequest
 from chat.providers import limits, standing_in
 from chat.providers.base import ProviderLimits
-from chat.providers.errors import ProviderBusy
+from chat.providers.errors import ProviderBusy, ProviderSwitchedOff
 from chat.providers.specs import spec_of
 from chat.services.conversations import create_conversation
 from chat.services.turns import stop_turn
@@ -163,6 +163,14 @@ def test_nobody_waits_for_ever(
     assert turn.error_code == "provider_busy"
     assert "answers 1 at once at most" in turn.error_message
     assert limits.load_of(provider) == limits.Load(running=1, waiting=0, in_last_minute=1)
+
+
+def test_a_provider_that_is_deleted_meanwhile_is_told(provider: ModelProvider) -> None:
+    """REL-646: as one that is switched off."""
+    bounds = limit(provider, most_at_once=1)
+    gone = replace(bounds, provider_id=uuid7())
+    with pytest.raises(ProviderSwitchedOff):
+        limits.ask_for_place(gone, uuid7())
 
 
 def test_the_line_has_an_end(provider: ModelProvider, monkeypatch: pytest.MonkeyPatch) -> None:

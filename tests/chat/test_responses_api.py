@@ -18,6 +18,7 @@ from chat.providers.base import (
 )
 from chat.providers.errors import (
     ContentFiltered,
+    PicturesRefused,
     ProviderBadAnswer,
     ProviderModelUnknown,
     ProviderStalled,
@@ -236,6 +237,16 @@ async def test_an_unknown_model_is_not_asked_for_elsewhere(model: ScriptedModel)
     )
     with pytest.raises(ProviderModelUnknown):
         await ask(model)
+    assert model.paths == ["/v1/chat/completions"]
+
+
+async def test_a_404_that_says_something_else_is_believed(model: ScriptedModel) -> None:
+    """REL-647: it is not of the address."""
+    model.fail(404, b'{"error":{"message":"No endpoints found that support image input"}}')
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+    request = CompletionRequest(model="m", messages=[{"role": "user", "content": [picture]}])
+    with pytest.raises(PicturesRefused):
+        await ask(model, request)
     assert model.paths == ["/v1/chat/completions"]
 
 

@@ -278,6 +278,7 @@ SAMPLES: dict[str, Sample] = {
     "api:buds-detail": Sample(ids=_pk("bud"), bodies=(_mcp_config, _body(name="=renamed"))),
     "api:models-list": Sample(),
     "api:waiting-list": Sample(),
+    "api:usage-list": Sample(),
     "workspace_file": Sample(ids=_slug, bodies=(_workspace_yaml,)),
     "workspace_file_download": Sample(ids=_slug),
     "api:config-list": Sample(bodies=(_bud_document,)),
@@ -717,6 +718,7 @@ SAMPLES: dict[str, Sample] = {
         bodies=(lambda side: {"permission": str(side["permission"].pk)},),
         writes_on_get=_SESSION,
     ),
+    "chat:usage": Sample(ids=_slug, writes_on_get=_SESSION),
     "chat:bud_new": Sample(ids=_slug, bodies=(_bud_form,), writes_on_get=_SESSION),
     "chat:bud_test": Sample(ids=_slug, bodies=(_bud_form,), reads=False),
     "chat:bud_import": Sample(
