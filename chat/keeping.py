@@ -11,6 +11,7 @@ from django.utils.translation import ngettext
 from audit.retention.kept import Kept, in_days, in_hours
 from chat.reminders import mailing
 from chat.services import bud_drafts
+from chat.services.check_runs import KEEP_RUNS
 from chat.webhooks import delivery
 
 
@@ -41,6 +42,11 @@ def kept() -> Sequence[Kept]:
         Kept(
             what=_("Test chats of a bud's editor, after their last message"),
             how_long=in_hours(bud_drafts.FORGOTTEN_AFTER),
+        ),
+        Kept(
+            what=_("Results of a bud's checks"),
+            how_long=ngettext("The last %(runs)s run", "The last %(runs)s runs", KEEP_RUNS)
+            % {"runs": KEEP_RUNS},
         ),
         Kept(what=_("Messages sent to webhooks"), how_long=in_days(delivery.KEEP_DAYS)),
         Kept(what=_("Reminders sent by mail"), how_long=in_days(mailing.KEEP_DAYS)),

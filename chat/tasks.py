@@ -11,7 +11,7 @@ from chat.artifacts import sweeping
 from chat.engine import runner, summarising, titles
 from chat.providers import limits
 from chat.reminders import finding, mailing
-from chat.services import approvals, bud_drafts, conversations, inputs, resolutions
+from chat.services import approvals, bud_drafts, check_runs, conversations, inputs, resolutions
 from chat.webhooks import delivery
 from workspaces import restore
 from workspaces.schedules import scheduled
@@ -90,6 +90,19 @@ def erase_deleted_conversations() -> int:
 def forget_old_drafts() -> int:
     """Erase what people tried in the editor of buds a day ago."""
     return bud_drafts.forget_old_drafts()
+
+
+@shared_task
+@scheduled(20)
+def advance_all_checks() -> int:
+    """Take runs of checks further whose turn's end nobody told of, and end what takes too long."""
+    return check_runs.advance_all()
+
+
+@shared_task
+def advance_checks(workspace_id: str) -> int:
+    """Take a workspace's runs of checks further, after a turn of theirs has ended."""
+    return check_runs.advance_all(UUID(workspace_id))
 
 
 @shared_task

@@ -3,6 +3,7 @@
 from chat.api.artifacts import ArtifactViewSet
 from chat.api.audit_turns import AuditTurnViewSet
 from chat.api.buds import BudViewSet, KnowledgeViewSet
+from chat.api.checks import CheckRunViewSet, CheckViewSet
 from chat.api.conversations import ConversationViewSet
 from chat.api.drafts import DraftViewSet
 from chat.api.folders import FolderViewSet
@@ -22,6 +23,8 @@ from chat.api.webhooks import WebhookViewSet
 routes = [
     ("buds", BudViewSet),
     ("knowledge", KnowledgeViewSet),
+    ("checks", CheckViewSet),
+    ("check-runs", CheckRunViewSet),
     ("models", ModelViewSet),
     ("providers", ProviderViewSet),
     ("conversations", ConversationViewSet),

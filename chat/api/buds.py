@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat import wire
+from chat.api.checks import CheckInput, CheckOutput, CheckRunOutput, check_json
 from chat.api.offers import ServersOutput, servers_json
 from chat.api.shapes import ARTIFACT_KINDS
 from chat.api.uploads import UploadParser
@@ -25,12 +26,18 @@ from chat.services.bud_quality import quality_of
 from chat.services.bud_versions import duplicate_bud, restore_version
 from chat.services.bud_yaml import LONGEST, apply_bud, write_bud
 from chat.services.buds import create_bud, offered_servers, require_edit, update_bud
+from chat.services.check_runs import start_run
+from chat.services.check_showing import run_json, runs_of
+from chat.services.checks import add_check, checks_of
 from chat.services.knowledge import add_knowledge, remove_knowledge
 from chat.toolset import resolve_toolset
 from chat.values import ToolProtocol
 from mcp_servers.models import McpServer
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
 from workspaces.scoping import WorkspaceQuerySet
+
+MOST_RUNS = 20
+"""Of checks, in a list."""
 
 
 class BudModelOutput(serializers.Serializer[Any]):
@@ -194,6 +201,10 @@ class BudTestInput(BudInput):
     bud_id = serializers.UUIDField(
         required=False, allow_null=True, help_text="The bud that is edited; null: a new one."
     )
+
+
+class CheckedDraftInput(BudInput):
+    """What is checked in place of the saved values; nothing: the bud as it is saved."""
 
 
 class BudTestOutput(serializers.Serializer[Any]):
@@ -405,6 +416,41 @@ class BudViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         )
         talk = start_test(draft=draft, person=self.person, actor=self.actor)
         return Response({"conversation_id": talk.pk}, status=201)
+
+    @extend_schema(methods=["GET"], responses=CheckOutput(many=True), filters=False)
+    @extend_schema(methods=["POST"], request=CheckInput, responses={201: CheckOutput})
+    @action(detail=True, methods=["get", "post"], pagination_class=None)
+    def checks(self, request: Request, pk: str) -> Response:
+        """List the bud's test questions, or add one, for those who may edit it."""
+        bud = self._editable()
+        if request.method != "POST":
+            return Response([check_json(check) for check in checks_of(bud)])
+        check = add_check(bud=bud, values=self.read(CheckInput), actor=self.actor)
+        return Response(check_json(check), status=201)
+
+    @extend_schema(methods=["GET"], responses=CheckRunOutput(many=True), filters=False)
+    @extend_schema(methods=["POST"], request=CheckedDraftInput, responses={201: CheckRunOutput})
+    @action(detail=True, methods=["get", "post"], pagination_class=None, url_path="check-runs")
+    def check_runs(self, request: Request, pk: str) -> Response:
+        """List the last runs of the bud's checks, or run them: with the saved bud, or with the values given here.
+
+        Tools that may change data are never called. 409: they are running already.
+        """
+        bud = self._editable()
+        if request.method != "POST":
+            return Response([run_json(run, self.actor) for run in runs_of(bud, MOST_RUNS)])
+        values = self.read(CheckedDraftInput, partial=True)
+        values.pop("version", None)
+        has_provider = "provider_id" in values
+        provider_id = values.pop("provider_id", None)
+        run = start_run(
+            bud=bud,
+            person=self.person,
+            actor=self.actor,
+            values=values if values or has_provider else None,
+            provider_id=provider_id if has_provider else bud.provider_id,
+        )
+        return Response(run_json(run, self.actor, with_results=True), status=201)
 
     @extend_schema(methods=["GET"], responses=KnowledgeFileOutput(many=True), filters=False)
     @extend_schema(

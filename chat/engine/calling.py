@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from chat.engine import calls, steps, turns, waiting
+from chat.engine import calls, sandbox, steps, turns, waiting
 from chat.engine.builtins import call_built_in
 from chat.engine.caller import TurnCaller
 from chat.engine.carried import TurnContext
@@ -20,6 +20,7 @@ from chat.models import ToolCall
 from chat.values import ToolCallStatus
 from mcp_servers.client.errors import (
     ApprovalMissing,
+    ChangesRefused,
     InputMissing,
     InvalidArguments,
     OutcomeNotRecorded,
@@ -110,6 +111,10 @@ async def _call_one(
         )
     except InputMissing:
         await in_database(waiting.park_call, lease, call_id, work_ms=caller.work_ms)
+    except ChangesRefused as error:
+        caller.following = await in_database(
+            sandbox.answer_from_recording, lease, call_id, message=error.message
+        )
     except OutcomeNotRecorded as error:
         await in_database(calls.lose_call, lease, call_id, message=error.message)
     except InvalidArguments as error:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from uuid import UUID
+
+from django.db import transaction
 
 from audit.actions import Outcome
 from audit.services import was_requested
+from chat.engine import check_tasks
 from chat.engine.beginning import send_next
 from chat.engine.call_outcomes import settle_from_log
 from chat.engine.reading import Afterwards, afterwards
@@ -83,8 +87,10 @@ def close_turn(turn: Turn, status: TurnStatus, changes: Changes) -> Afterwards:
     turn.save()
     changes.turn(turn)
     following = afterwards(turn)
-    if following.has_webhooks:
+    if following.has_webhooks and not following.is_check:
         tell_turn_finished(turn)
+    if following.is_check:
+        transaction.on_commit(partial(check_tasks.go_on, turn.workspace_id))
     if following.has_queue:
         send_next(turn, changes)
     return following

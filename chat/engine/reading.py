@@ -75,6 +75,8 @@ class Afterwards(NamedTuple):
     """Programs may want to be told."""
     is_first_answer: bool
     """No other turn of the conversation was completed."""
+    is_check: bool
+    """The conversation belongs to a check of a bud, which goes on now."""
 
 
 def afterwards(turn: Turn) -> Afterwards:
@@ -226,7 +228,7 @@ def _afterwards(workspace_id: UUID, conversation_id: UUID, turn_id: UUID) -> Any
             has_webhooks=Exists(endpoints),
             is_first=~Exists(others),
         )
-        .values_list("has_queue", "has_webhooks", "is_first")
+        .values_list("has_queue", "has_webhooks", "is_first", "bud__is_sandboxed")
     )
 
 

@@ -38,7 +38,7 @@ def request_of(call: ToolCall, turn: Turn, bud: Bud, actor: Actor) -> ToolCallRe
         arguments=call.arguments,
         actor=actor,
         approval_id=call.approval_id,
-        can_ask=True,
+        can_ask=not bud.is_sandboxed,
         bud=Ref(id=bud.pk, name=bud.name),
         conversation_id=turn.conversation_id,
         turn_id=turn.pk,
@@ -46,8 +46,9 @@ def request_of(call: ToolCall, turn: Turn, bud: Bud, actor: Actor) -> ToolCallRe
         offered_definition_hash=call.definition_hash,
         has_read_untrusted=turn.has_read_untrusted,
         untrusted_source=turn.untrusted_source,
-        can_wait_elsewhere=True,
+        can_wait_elsewhere=not bud.is_sandboxed,
         checkpoint=checkpoint_of(call),
+        reads_only=bud.is_sandboxed,
     )
 
 

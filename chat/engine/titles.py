@@ -54,7 +54,8 @@ class _Wish:
 
 def wants_title(conversation: Conversation, following: Afterwards) -> bool:
     """Whether a turn that ends now has brought the first answer of a conversation that nobody has named."""
-    return conversation.title_source in _OPEN_SOURCES and following.is_first_answer
+    is_open = conversation.title_source in _OPEN_SOURCES and not following.is_check
+    return is_open and following.is_first_answer
 
 
 def ask_for_title(workspace_id: UUID, conversation_id: UUID) -> None:

@@ -10,6 +10,7 @@ from chat.models.buds import (
     ModelProvider,
     ProviderModel,
 )
+from chat.models.checks import BudCheck, CheckResult, CheckRun, ResultStatus, RunStatus
 from chat.models.conversations import Conversation, Message, QueuedMessage
 from chat.models.drafts import Draft
 from chat.models.folders import Folder
@@ -26,9 +27,12 @@ __all__ = [
     "ArtifactVersion",
     "Attachment",
     "Bud",
+    "BudCheck",
     "BudColour",
     "BudVersion",
     "BudVisibility",
+    "CheckResult",
+    "CheckRun",
     "Conversation",
     "Draft",
     "FileReading",
@@ -43,6 +47,8 @@ __all__ = [
     "QueuedMessage",
     "ReminderChoice",
     "ReminderMail",
+    "ResultStatus",
+    "RunStatus",
     "ToolCall",
     "Turn",
     "WebhookDelivery",

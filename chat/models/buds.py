@@ -276,6 +276,12 @@ class Bud(WorkspaceModel):
         editable=False,
         help_text=_("What somebody tries in the editor: in no list, and nobody else's."),
     )
+    is_sandboxed = models.BooleanField(
+        default=False,
+        db_default=False,
+        editable=False,
+        help_text=_("Checks run with it: in its chats nothing is called that may change data."),
+    )
     draft_of = models.ForeignKey(
         "self", on_delete=models.CASCADE, null=True, editable=False, related_name="drafts"
     )

@@ -45,7 +45,9 @@ def save_draft(
     else:
         require(actor, Permission.MANAGE_BUDS, workspace_id=workspace_id)
     with transaction.atomic():
-        rows = Bud.objects.for_workspace(workspace_id).filter(is_draft=True, owner=person)
+        rows = Bud.objects.for_workspace(workspace_id).filter(
+            is_draft=True, is_sandboxed=False, owner=person
+        )
         draft: Bud | None = rows.filter(draft_of=bud).first()
         if draft is None:
             slug = free_slug(workspace_id, f"test-{person.pk.hex[-12:]}")

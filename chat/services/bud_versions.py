@@ -13,6 +13,7 @@ from django.db import transaction
 
 from chat.models import Bud, BudVersion
 from chat.services.buds import create_bud, require_edit, update_bud, values_of
+from chat.services.checks import checks_of, replace_checks
 from chat.services.knowledge import copy_knowledge
 from workspaces.actors import Actor
 from workspaces.errors import NotFound
@@ -97,6 +98,8 @@ def duplicate_bud(*, bud: Bud, actor: Actor) -> Bud:
             note=f"Copy of {bud.name}",
         )
         copy_knowledge(source=bud, target=made, actor=actor)
+        shapes = [check.shape for check in checks_of(bud)]
+        replace_checks(bud=made, shapes=shapes, actor=actor)
     return made
 
 

@@ -6,11 +6,14 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Final
 from uuid import UUID
 
+from django.db import transaction
 from pydantic import BaseModel, ConfigDict, Field
 
 from chat.artifacts.knowledge import knowledge_of
+from chat.check_shapes import MOST_CHECKS, CheckShape
 from chat.models import Bud, BudColour, BudVisibility, ModelProvider
 from chat.services.buds import create_bud, offered_servers, update_bud
+from chat.services.checks import NOTHING_EXPECTED, checks_of, replace_checks
 from chat.values import ModelParameters, ToolChoice, ToolExposure, ToolProtocol
 from workspaces.actors import Actor
 from workspaces.errors import InvalidInput
@@ -18,7 +21,7 @@ from workspaces.models import User
 from workspaces.roles import Permission, require
 from workspaces.yaml_text import check_shape, read_yaml, write_yaml
 
-LONGEST: Final = 200_000
+LONGEST: Final = 500_000
 MOST_FAULTS: Final = 20
 
 
@@ -58,6 +61,8 @@ class BudFile(BaseModel):
     visibility: BudVisibility = BudVisibility.WORKSPACE
     members_may_edit: bool = False
     is_archived: bool = False
+    checks: Annotated[list[CheckShape], Field(max_length=MOST_CHECKS)] | None = None
+    """Left out: those that the bud has stay."""
 
 
 def write_bud(bud: Bud) -> str:
@@ -113,28 +118,22 @@ def bud_document(bud: Bud) -> dict[str, Any]:
         members_may_edit=bud.members_may_edit,
         is_archived=bud.is_archived,
     )
-    return whole.model_dump(mode="json", exclude_none=True)
+    document = whole.model_dump(mode="json", exclude_none=True)
+    if checks := checks_of(bud):
+        document["checks"] = [
+            check.shape.model_dump(mode="json", exclude_defaults=True) for check in checks
+        ]
+    return document
 
 
-def read_bud(text: str, *, workspace_id: UUID) -> tuple[dict[str, Any], UUID | None]:
-    """Read a bud's file into values and a provider, as the services take them. Nothing is stored.
+def read_bud(text: str) -> BudFile:
+    """Read a bud's file. Nothing is stored, and names are not looked up.
 
     Raises:
         InvalidInput: with what is wrong at which field.
     """
     document = read_yaml(text, longest=LONGEST)
-    return bud_values(document, workspace_id=workspace_id)
-
-
-def bud_values(document: object, *, workspace_id: UUID) -> tuple[dict[str, Any], UUID | None]:
-    """Give the values of a bud's document, with names found in the workspace.
-
-    Raises:
-        InvalidInput: with what is wrong at which field.
-    """
-    what = "A bud is a mapping with name, slug and so on."
-    read = check_shape(BudFile, document, what=what)
-    return _values(read, workspace_id)
+    return check_shape(BudFile, document, what="A bud is a mapping with name, slug and so on.")
 
 
 def _values(read: BudFile, workspace_id: UUID) -> tuple[dict[str, Any], UUID | None]:
@@ -158,6 +157,9 @@ def _values(read: BudFile, workspace_id: UUID) -> tuple[dict[str, Any], UUID | N
     if tools.choice is not None:
         choice = tools.choice
         config["tool_choice"] = choice if isinstance(choice, str) else choice.model_dump()
+    for place, check in enumerate(read.checks or ()):
+        if not check.expects_something:
+            faults[f"checks.{place}"] = [NOTHING_EXPECTED]
     if faults:
         raise InvalidInput(fields=faults)
     values = {
@@ -190,10 +192,10 @@ def apply_bud(text: str, *, workspace_id: UUID, person: User, actor: Actor) -> t
         PermissionDenied: the actor may not make buds.
     """
     require(actor, Permission.MANAGE_BUDS, workspace_id=workspace_id)
-    values, provider_id = read_bud(text, workspace_id=workspace_id)
+    read = read_bud(text)
     rows = Bud.objects.for_workspace(workspace_id).usable_by(person.pk).filter(is_draft=False)
-    bud = rows.filter(slug=values["slug"]).first()
-    return _put(bud, values, provider_id, workspace_id, actor), bud is None
+    bud = rows.filter(slug=read.slug).first()
+    return _put(bud, read, workspace_id, actor), bud is None
 
 
 def put_bud(read: BudFile, *, workspace_id: UUID, actor: Actor) -> Bud:
@@ -205,13 +207,28 @@ def put_bud(read: BudFile, *, workspace_id: UUID, actor: Actor) -> Bud:
     """
     rows = Bud.objects.for_workspace(workspace_id).shared().select_related("provider")
     bud: Bud | None = rows.filter(slug=read.slug).first()
-    if bud is not None and BudFile.model_validate(bud_document(bud)) == read:
+    if bud is not None and _is_as_read(bud, read):
         return bud
+    return _put(bud, read, workspace_id, actor)
+
+
+def _is_as_read(bud: Bud, read: BudFile) -> bool:
+    now = BudFile.model_validate(bud_document(bud))
+    if read.checks is None or (read.checks == [] and now.checks is None):
+        now = now.model_copy(update={"checks": read.checks})
+    return now == read
+
+
+def _put(bud: Bud | None, read: BudFile, workspace_id: UUID, actor: Actor) -> Bud:
     values, provider_id = _values(read, workspace_id)
-    return _put(bud, values, provider_id, workspace_id, actor)
+    with transaction.atomic():
+        made = _put_values(bud, values, provider_id, workspace_id, actor)
+        if read.checks is not None:
+            replace_checks(bud=made, shapes=read.checks, actor=actor)
+    return made
 
 
-def _put(
+def _put_values(
     bud: Bud | None,
     values: dict[str, Any],
     provider_id: UUID | None,

@@ -15,6 +15,7 @@ from chat.engine.states import ACTIVE_TURNS
 from chat.models import QueuedMessage, ReminderChoice, ReminderMail, Turn
 from chat.models.turns import ACTIVE
 from chat.recording import changing
+from chat.services.check_runs import cancel_runs_of
 from chat.values import TurnStatus
 from workspaces.changes import ConfigurationChange, configuration_changed
 from workspaces.database import database_now
@@ -35,12 +36,14 @@ def listen_to_leaving() -> None:
 
 def _membership_changed(sender: type[Membership], change: ConfigurationChange, **_: Any) -> None:
     if (suspended := person_suspended(change)) is not None:
+        cancel_runs_of(*suspended)
         _end_turns(*suspended, SUSPENDED)
     elif (parted := person_parted(change)) is not None:
         workspace_id, user_id = parted
         QueuedMessage.objects.for_workspace(workspace_id).filter(asked_by_id=user_id).delete()
         for model in (ReminderChoice, ReminderMail):
             model.objects.for_workspace(workspace_id).filter(owner_id=user_id).delete()
+        cancel_runs_of(workspace_id, user_id)
         _end_turns(workspace_id, user_id, LEFT)
 
 

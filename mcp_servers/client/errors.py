@@ -79,6 +79,10 @@ class CallRefused(McpServersError):
         self.refused_by = refused_by
 
 
+class ChangesRefused(CallRefused):
+    """The call belongs to a trial, and its tool does not just read; nothing was sent."""
+
+
 class CallTakenOver(McpServersError):
     """The process was held up, and another was given the call; this one writes and sends nothing more."""
 

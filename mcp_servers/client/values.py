@@ -189,6 +189,8 @@ class ToolCallRequest(GateRequest):
     """True: when the server wants an answer first, the caller can be put aside and come back with the checkpoint."""
     checkpoint: str | None = None
     """Where an earlier try of this same call stopped; it goes on there."""
+    reads_only: bool = False
+    """True: a trial that must change nothing, so only tools that just read are called."""
     identical_result: ToolCallOutcome | None = None
     """What the same call of the same step has brought; given to this one too if the tool just reads."""
 

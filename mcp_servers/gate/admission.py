@@ -15,7 +15,13 @@ from audit.services import EntryDraft, Ref, record
 from mcp_servers.client import results, schemas
 from mcp_servers.client.canonical import MAX_ARGUMENTS_BYTES
 from mcp_servers.client.connections import calls
-from mcp_servers.client.errors import ApprovalMissing, InvalidArguments, InvalidJson, ToolNotFound
+from mcp_servers.client.errors import (
+    ApprovalMissing,
+    ChangesRefused,
+    InvalidArguments,
+    InvalidJson,
+    ToolNotFound,
+)
 from mcp_servers.client.values import Effect, ToolCallOutcome, ToolCallRequest
 from mcp_servers.gate import kept_results
 from mcp_servers.gate.caller import Standing
@@ -104,6 +110,7 @@ class ToolCall(ServerOperation[ToolCallOutcome]):
         self._decide()
         # Nobody is asked to approve a call that cannot run, so the rest comes before the question.
         self._check_arguments()
+        self._check_changes_nothing()
         self._connect(resolved)
         self.check_breaker()
         self._check_approval()
@@ -119,6 +126,7 @@ class ToolCall(ServerOperation[ToolCallOutcome]):
         """
         resolved = self._resolve()
         decision = self._decide()
+        self._check_changes_nothing()
         if self.request.approval_id is None and _asks_by_now(decision, is_unsent=is_unsent):
             reason = (
                 "While it waited, an administrator decided that this tool asks first. Please ask again."
@@ -428,6 +436,13 @@ class ToolCall(ServerOperation[ToolCallOutcome]):
             schemas.check_arguments(self.tool.input_schema, dict(self.request.arguments))
         except InvalidArguments as error:
             self.refuse(error, RefusedBy.ARGUMENTS, "arguments.schema")
+
+    def _check_changes_nothing(self) -> None:
+        """In a trial nothing is called but what just reads, whatever anybody allowed, and by the tool's row of now."""
+        if self.request.reads_only and not self.tool.facts().only_reads:
+            reason = policy.SENTENCES[policy.TRIAL]
+            error = ChangesRefused(reason, rule=policy.TRIAL, refused_by=RefusedBy.POLICY)
+            self.refuse(error, RefusedBy.POLICY, policy.TRIAL)
 
     def _connect(self, resolved: ResolvedTool) -> None:
         self.connect(

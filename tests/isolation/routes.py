@@ -92,6 +92,10 @@ def _bud_form(side: Side) -> dict[str, Any]:
     }
 
 
+def _check(_side: Side) -> dict[str, Any]:
+    return {"question": "What is it?", "contains": ["it"]}
+
+
 def _bud_yaml(side: Side) -> dict[str, Any]:
     # By its id: what is typed is named in the answer, so a name would be found in it.
     server = side["server"].pk
@@ -316,6 +320,12 @@ SAMPLES: dict[str, Sample] = {
     "api:buds-duplicate": Sample(ids=_pk("bud"), reads=False),
     "api:buds-export": Sample(ids=_pk("bud")),
     "api:buds-quality": Sample(ids=_pk("bud")),
+    "api:buds-checks": Sample(ids=_pk("bud"), bodies=(_check,)),
+    "api:buds-check-runs": Sample(ids=_pk("bud"), bodies=(_mcp_config,)),
+    "api:checks-detail": Sample(ids=_pk("bud_check"), bodies=(_check,)),
+    "api:checks-from-call": Sample(bodies=(_body(call_id="call"),), reads=False),
+    "api:check-runs-detail": Sample(ids=_pk("check_run")),
+    "api:check-runs-cancel": Sample(ids=_pk("check_run"), reads=False),
     "api:buds-knowledge": Sample(ids=_pk("bud")),
     "api:knowledge-detail": Sample(ids=_pk("known")),
     "api:knowledge-text": Sample(ids=_pk("known")),

@@ -42,6 +42,7 @@ LIVE: dict[str, Q] = {
     "chat.QueuedMessage": Q(),
     "chat.ReminderChoice": Q(),
     "chat.ReminderMail": Q(status="waiting"),
+    "chat.CheckRun": Q(status="running"),
     "chat.Turn": Q(status__in=ACTIVE),
     "chat.ToolCall": Q(
         status__in=["queued", "running", "waiting_for_approval", "waiting_for_input"]
@@ -110,6 +111,7 @@ def bring_to_life(side: Side) -> None:
         },
         "mcp_servers.Approval": {"consumed_at": None},
         "mcp_servers.InputRequest": {"status": "pending"},
+        "chat.CheckRun": {"status": "running"},
         "chat.Turn": {"status": "waiting_for_approval", "lease_until": None},
         "chat.ToolCall": {"status": "waiting_for_approval"},
     }

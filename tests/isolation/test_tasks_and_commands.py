@@ -33,6 +33,7 @@ TASKS: Mapping[str, Callable[[Side, Side], tuple[Any, ...]]] = {
         str(a.tenant.workspace.pk),
         str(b["turn"].pk),
     ),
+    "chat.tasks.advance_checks": lambda a, b: (str(a.tenant.workspace.pk),),
     "audit.retention.tasks.continue_erasure": lambda a, b: (
         str(a.tenant.workspace.pk),
         str(b.tenant.member.pk),

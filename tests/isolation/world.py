@@ -42,7 +42,10 @@ from chat.models import (
     ArtifactVersion,
     Attachment,
     Bud,
+    BudCheck,
     BudVersion,
+    CheckResult,
+    CheckRun,
     Conversation,
     Draft,
     FileReading,
@@ -231,6 +234,32 @@ def make_side(slug: str, text: str) -> Side:
         first_line=1,
         last_line=1,
         text=f"{text} passage",
+    )
+    bud_check = BudCheck.objects.create(
+        workspace=workspace,
+        bud=bud,
+        question=f"{text} question to check",
+        contains=[f"{text} expected words"],
+        criterion=f"{text} criterion",
+        recordings=[{"tool": "a", "result": f"{text} recorded"}],
+    )
+    check_run = CheckRun.objects.create(
+        workspace=workspace,
+        bud=bud,
+        version=1,
+        person=member,
+        total=1,
+        status="completed",
+        note=f"{text} run note",
+    )
+    CheckResult.objects.create(
+        workspace=workspace,
+        run=check_run,
+        bud_check=bud_check,
+        expected={"question": f"{text} question to check"},
+        status="failed",
+        faults=[f"{text} fault"],
+        answer=f"{text} checked answer",
     )
     folder = Folder.objects.create(workspace=workspace, owner=member, name=f"{text} folder")
     conversation = Conversation.objects.create(
@@ -662,6 +691,8 @@ def make_side(slug: str, text: str) -> Side:
             "delivery": delivery,
             "bud": bud,
             "folder": folder,
+            "bud_check": bud_check,
+            "check_run": check_run,
             "known": known,
             "draft": draft,
             "reminders": reminders,

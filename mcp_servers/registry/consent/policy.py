@@ -17,6 +17,7 @@ _LONGEST_NAME: Final = 100
 
 
 UNTRUSTED_CONTENT: Final = "turn.untrusted_content"
+TRIAL: Final = "trial.changes"
 OUTSIDE_WAS_READ: Final = "content from outside was read"
 
 SENTENCES: Final[dict[str, str]] = {
@@ -40,6 +41,7 @@ SENTENCES: Final[dict[str, str]] = {
     "action.confirm": "An administrator wants the action that this call runs to ask first.",
     "hints.action": "The server does not say what the action of this call does.",
     "action.auto": "An administrator lets the action of this call run without asking.",
+    TRIAL: "This was a check of a bud, which never calls tools that may change data.",
     UNTRUSTED_CONTENT: "Content from outside was read before, which can mislead the assistant, and this call can change things or send data out.",
 }
 """What each rule says to people, without the names that a single decision adds."""

@@ -1,0 +1,106 @@
+"""Keeping a call of the log as a check of its bud."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from audit import reports
+from audit.actions import Action
+from audit.models import AuditEntry
+from audit.services import EntryDraft, record
+from chat.check_shapes import LONGEST_RECORDING
+from chat.models import Bud, BudCheck, ToolCall
+from chat.services.buds import may_edit, require_edit
+from chat.services.check_collecting import is_kept_back
+from chat.services.checks import add_check
+from chat.values import ToolCallStatus
+from workspaces.actors import Actor
+from workspaces.errors import Conflict, NotFound, PermissionDenied
+from workspaces.models import User
+
+_GONE: Final = "The chat of this call is gone, so its question is not known any more."
+_NOT_YOURS: Final = "Only people who may read what a call sent can keep it as a test."
+_LONGEST_QUESTION: Final = 4_000
+
+
+def keepable_bud(
+    *, workspace_id: UUID, call_id: UUID, entry: AuditEntry, person: User, actor: Actor
+) -> Bud | None:
+    """Give the bud that a call could be kept for by this person; None: they cannot."""
+    if not reports.may_see_bodies(entry, actor=actor):
+        return None
+    row = _find(workspace_id, call_id)
+    if row is None:
+        return None
+    bud = _bud_of(row)
+    is_seen = Bud.objects.for_workspace(workspace_id).visible_to(person).find(bud.pk) is not None
+    return bud if is_seen and may_edit(bud, actor) else None
+
+
+@transaction.atomic
+def keep_call(*, workspace_id: UUID, call_id: UUID, actor: Actor) -> BudCheck:
+    """Make a check out of a call: the question of its turn, the tool with its arguments, and what a writing tool gave.
+
+    Raises:
+        PermissionDenied: the actor may not see the log, read what this call sent, or edit the bud.
+        NotFound: there is no such call here, or its bud is somebody else's.
+        Conflict: its chat is gone.
+        InvalidInput: the bud has too many checks.
+    """
+    found = reports.call_of(workspace_id, call_id, actor=actor, now=timezone.now())
+    if not reports.may_see_bodies(found.about, actor=actor):
+        raise PermissionDenied(_NOT_YOURS)
+    row = _find(workspace_id, call_id)
+    if row is None:
+        raise Conflict(_GONE)
+    bud = _bud_of(row)
+    if Bud.objects.for_workspace(workspace_id).usable_by(actor.user_id).find(bud.pk) is None:
+        raise NotFound("Call not found.")
+    require_edit(bud, actor)
+    if row.turn.asked_by_id != actor.user_id:
+        record(
+            EntryDraft(
+                action=Action.BODY_OPENED,
+                actor=actor,
+                workspace_id=workspace_id,
+                details={"call": str(call_id), "check_of": str(bud.pk)},
+            )
+        )
+    return add_check(bud=bud, values=_values_of(row), actor=actor)
+
+
+def _find(workspace_id: UUID, call_id: UUID) -> ToolCall | None:
+    rows = ToolCall.objects.for_workspace(workspace_id).filter(
+        turn__conversation__deleted_at=None, turn__conversation__bud__is_sandboxed=False
+    )
+    found: ToolCall | None = rows.select_related(
+        "turn__user_message", "turn__conversation__bud__draft_of"
+    ).find(call_id)
+    return found
+
+
+def _bud_of(row: ToolCall) -> Bud:
+    bud = row.turn.conversation.bud
+    return bud.draft_of or bud
+
+
+def _values_of(row: ToolCall) -> dict[str, Any]:
+    tool = f"{row.server_name}.{row.tool_name}" if row.server_name else row.tool_name or row.builtin
+    values: dict[str, Any] = {
+        "question": row.turn.user_message.text[:_LONGEST_QUESTION],
+        "calls": [{"tool": tool, "arguments": row.arguments}],
+    }
+    has_result = row.status in (ToolCallStatus.SUCCEEDED.value, ToolCallStatus.FAILED.value)
+    if has_result and row.tool_id is not None and is_kept_back(row):
+        values["recordings"] = [
+            {
+                "tool": tool,
+                "result": row.model_text[:LONGEST_RECORDING],
+                "is_error": row.status == ToolCallStatus.FAILED.value,
+            }
+        ]
+    return values

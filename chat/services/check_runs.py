@@ -1,0 +1,334 @@
+"""Running a bud's checks: each is a turn of a hidden, sandboxed copy of the bud, through the same engine and gate.
+
+The rows say how far a run is. Whoever looks at it takes it further: the request that starts it, the task that the end of
+a turn queues, and a scheduled task. Each step is claimed by one conditional update, so that it is done once.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+
+from chat.models import (
+    Bud,
+    CheckResult,
+    CheckRun,
+    ResultStatus,
+    RunStatus,
+    Turn,
+)
+from chat.models.turns import ACTIVE
+from chat.services.bud_drafts import forget_tests
+from chat.services.bud_versions import free_slug
+from chat.services.buds import assign_values, require_edit, values_of
+from chat.services.check_collecting import collect
+from chat.services.checks import checks_of
+from chat.services.conversations import create_conversation
+from chat.services.turns import send_message, stop_turn
+from workspaces.actors import Actor, Source
+from workspaces.changes import record_created, record_deleted
+from workspaces.database import database_now
+from workspaces.errors import Conflict, DomainError, InvalidInput
+from workspaces.middleware import actor_for
+from workspaces.models import User
+
+logger = logging.getLogger(__name__)
+
+AT_ONCE: Final = 2
+"""Questions of one run that are asked side by side."""
+SECONDS_EACH: Final = 180
+"""A check that takes longer has failed."""
+_SECONDS_TO_JUDGE: Final = 120
+KEEP_RUNS: Final = 50
+"""Of one bud."""
+_MOST_LOOKED_AT: Final = 100
+_OPEN: Final = (
+    ResultStatus.WAITING.value,
+    ResultStatus.RUNNING.value,
+    ResultStatus.JUDGING.value,
+)
+_NO_CHECKS: Final = "This bud has no checks yet. Add one first."
+_BUSY: Final = "The checks of this bud are running already. Wait for them, or cancel them."
+_TOO_LONG: Final = f"There was no answer within {SECONDS_EACH // 60} minutes."
+_LOST: Final = "The check was interrupted. Run the checks again."
+
+
+def start_run(
+    *,
+    bud: Bud,
+    person: User,
+    actor: Actor,
+    values: dict[str, Any] | None = None,
+    provider_id: UUID | None = None,
+) -> CheckRun:
+    """Run a bud's checks, with this person's rights and accounts.
+
+    Args:
+        values: what stands in the editor; None: the bud as it is saved.
+        provider_id: goes with the values.
+
+    Raises:
+        PermissionDenied: they may not edit the bud.
+        InvalidInput: a value does not fit, or there are no checks.
+        Conflict: its checks are running.
+    """
+    require_edit(bud, actor)
+    checks = checks_of(bud)
+    if not checks:
+        raise InvalidInput(fields={"checks": [_NO_CHECKS]})
+    if (
+        CheckRun.objects.for_workspace(bud.workspace_id)
+        .filter(bud=bud, status=RunStatus.RUNNING.value)
+        .exists()
+    ):
+        raise Conflict(_BUSY)
+    try:
+        with transaction.atomic():
+            draft, is_as_saved = _copy(bud, person, actor, values, provider_id)
+            run = CheckRun.objects.create(
+                workspace_id=bud.workspace_id,
+                bud=bud,
+                version=bud.version if is_as_saved else None,
+                draft=draft,
+                person=person,
+                total=len(checks),
+            )
+            CheckResult.objects.bulk_create(
+                CheckResult(
+                    workspace_id=bud.workspace_id,
+                    run=run,
+                    bud_check=check,
+                    expected=check.shape.model_dump(mode="json"),
+                )
+                for check in checks
+            )
+    except IntegrityError as error:
+        raise Conflict(_BUSY) from error
+    advance_run(run)
+    run.refresh_from_db()
+    return run
+
+
+def cancel_run(*, run: CheckRun, actor: Actor) -> CheckRun:
+    """Stop a run. What has ended keeps its result; a run that is over stays as it is.
+
+    Raises:
+        PermissionDenied: the actor may not edit the bud.
+    """
+    require_edit(run.bud, actor)
+    _cancel(run, f"Cancelled by {actor.label}."[:300])
+    run.refresh_from_db()
+    return run
+
+
+def advance_all(workspace_id: UUID | None = None) -> int:
+    """Take every run of a workspace, or of all, as far as it can go now; gives how many there were."""
+    runs = (
+        CheckRun.objects.across_workspaces()
+        if workspace_id is None
+        else CheckRun.objects.for_workspace(workspace_id)
+    )
+    found = list(runs.filter(status=RunStatus.RUNNING.value).order_by("id")[:_MOST_LOOKED_AT])
+    for run in found:
+        try:
+            advance_run(run)
+        except DomainError:
+            logger.exception("check_run_not_advanced", extra={"run": str(run.pk)})
+    return len(found)
+
+
+def advance_run(run: CheckRun) -> None:
+    """Collect the answers that are there, ask what is to be asked next, and end the run after the last."""
+    run = _rows(run).select_related("person", "workspace", "draft__provider", "bud").get()
+    if run.status != RunStatus.RUNNING:
+        return
+    actor = _actor(run)
+    if run.draft is None or actor is None:
+        _cancel(run, "The person who ran the checks may not edit the bud any more.")
+        return
+    for result in _results(run).filter(status=ResultStatus.RUNNING.value):
+        _look_at(result, run.draft, actor)
+    _give_up_judging(run)
+    _ask_next(run, run.draft, actor)
+    if not _results(run).filter(status__in=_OPEN).exists():
+        _finish(run)
+
+
+def cancel_runs_of(workspace_id: UUID, user_id: UUID) -> None:
+    """Begin nothing more for a person who has left; their turns are ended with all others. In the caller's transaction."""
+    now = database_now()
+    runs = CheckRun.objects.for_workspace(workspace_id).filter(
+        person_id=user_id, status=RunStatus.RUNNING.value
+    )
+    ended = list(runs.values_list("pk", flat=True))
+    results = CheckResult.objects.for_workspace(workspace_id).filter(run_id__in=ended)
+    results.filter(status__in=_OPEN).update(status=ResultStatus.CANCELLED.value, finished_at=now)
+    runs.update(status=RunStatus.CANCELLED.value, finished_at=now)
+
+
+def _copy(
+    bud: Bud, person: User, actor: Actor, values: dict[str, Any] | None, provider_id: UUID | None
+) -> tuple[Bud, bool]:
+    """Give the bud as it is checked, and whether that is how it is saved."""
+    saved = values_of(bud)
+    draft = Bud(
+        workspace_id=bud.workspace_id,
+        is_draft=True,
+        is_sandboxed=True,
+        owner=person,
+        draft_of=bud,
+        has_knowledge=bud.has_knowledge,
+    )
+    if values is None:
+        values, provider_id = {}, bud.provider_id
+    # What it names was looked at when it was saved, and may be gone by now, as it may be in its chats.
+    draft.mcp_config = saved["mcp_config"]
+    kept = {name: saved[name] for name in saved if name not in ("provider_id", "mcp_config")}
+    slug = free_slug(bud.workspace_id, f"check-{person.pk.hex[-12:]}")
+    assign_values(draft, {**kept, **values, "slug": slug}, provider_id)
+    draft.slug = saved["slug"]
+    is_as_saved = values_of(draft) == saved
+    draft.slug = slug
+    draft.visibility, draft.is_archived = "owner", False
+    draft.save(force_insert=True)
+    record_created(draft, actor=actor)
+    return draft, is_as_saved
+
+
+def _actor(run: CheckRun) -> Actor | None:
+    """Give the person as they are now; None: they may not do this any more."""
+    if run.person is None or not run.person.is_active or not run.workspace.is_active:
+        return None
+    actor = actor_for(run.person, run.workspace, source=Source.CHAT)
+    try:
+        require_edit(run.bud, actor)
+    except DomainError:
+        return None
+    return actor
+
+
+def _look_at(result: CheckResult, draft: Bud, actor: Actor) -> None:
+    turns = Turn.objects.for_workspace(result.workspace_id)
+    talk_id = result.conversation_id
+    turn = turns.filter(conversation_id=talk_id).order_by("-id").first() if talk_id else None
+    is_late = result.begun_at is None or database_now() - result.begun_at > timedelta(
+        seconds=SECONDS_EACH
+    )
+    if turn is None:
+        if is_late and _claim(result, ResultStatus.RUNNING, ResultStatus.JUDGING):
+            _store(result, faults=[_LOST])
+        return
+    if turn.status in ACTIVE:
+        if is_late and _claim(result, ResultStatus.RUNNING, ResultStatus.JUDGING):
+            stop_turn(turn=turn, actor=actor)
+            _store(result, faults=[_TOO_LONG])
+        return
+    if _claim(result, ResultStatus.RUNNING, ResultStatus.JUDGING):
+        found = collect(result, turn, draft)
+        _store(
+            result,
+            faults=found.faults,
+            notes=found.notes,
+            answer=found.answer,
+            calls=[call.as_json() for call in found.calls],
+        )
+
+
+def _give_up_judging(run: CheckRun) -> None:
+    """A process that died while it judged has left its check behind."""
+    oldest = database_now() - timedelta(seconds=SECONDS_EACH + _SECONDS_TO_JUDGE)
+    left = _results(run).filter(status=ResultStatus.JUDGING.value, begun_at__lt=oldest)
+    left.update(status=ResultStatus.FAILED.value, faults=[_LOST], finished_at=database_now())
+
+
+def _ask_next(run: CheckRun, draft: Bud, actor: Actor) -> None:
+    under_way = _results(run).filter(
+        status__in=(ResultStatus.RUNNING.value, ResultStatus.JUDGING.value)
+    )
+    free = AT_ONCE - under_way.count()
+    for result in _results(run).filter(status=ResultStatus.WAITING.value)[: max(0, free)]:
+        if not _claim(result, ResultStatus.WAITING, ResultStatus.RUNNING):
+            continue
+        try:
+            _ask(run, result, draft, actor)
+        except DomainError as error:
+            if _claim(result, ResultStatus.RUNNING, ResultStatus.JUDGING):
+                _store(result, faults=[f"The question could not be asked: {error.message}"])
+
+
+def _ask(run: CheckRun, result: CheckResult, draft: Bud, actor: Actor) -> None:
+    assert run.person is not None
+    talk = create_conversation(bud=draft, owner=run.person, actor=actor)
+    # Before anything is asked: the sandbox finds the recordings by it.
+    _results(run).filter(pk=result.pk).update(conversation=talk)
+    send_message(
+        conversation=talk, client_id=str(result.pk), text=result.expected["question"], actor=actor
+    )
+
+
+def _claim(result: CheckResult, before: ResultStatus, after: ResultStatus) -> bool:
+    """Be the one who does a step; whether nobody else was faster, and the run has not been cancelled."""
+    rows = CheckResult.objects.for_workspace(result.workspace_id).filter(
+        pk=result.pk, status=before.value, run__status=RunStatus.RUNNING.value
+    )
+    changes: dict[str, Any] = {"status": after.value}
+    if after is ResultStatus.RUNNING:
+        changes["begun_at"] = database_now()
+    return bool(rows.update(**changes))
+
+
+def _store(result: CheckResult, *, faults: list[str], **more: Any) -> None:
+    rows = CheckResult.objects.for_workspace(result.workspace_id).filter(
+        pk=result.pk, status=ResultStatus.JUDGING.value
+    )
+    status = ResultStatus.FAILED if faults else ResultStatus.PASSED
+    rows.update(status=status.value, faults=faults, finished_at=database_now(), **more)
+
+
+def _finish(run: CheckRun) -> None:
+    passed = _results(run).filter(status=ResultStatus.PASSED.value).count()
+    ended = _rows(run).filter(status=RunStatus.RUNNING.value)
+    if ended.update(status=RunStatus.COMPLETED.value, passed=passed, finished_at=database_now()):
+        _clean_up(run)
+
+
+def _cancel(run: CheckRun, note: str) -> None:
+    passed = _results(run).filter(status=ResultStatus.PASSED.value).count()
+    ended = _rows(run).filter(status=RunStatus.RUNNING.value)
+    if ended.update(
+        status=RunStatus.CANCELLED.value,
+        passed=passed,
+        finished_at=database_now(),
+        note=note,
+    ):
+        _results(run).filter(status__in=_OPEN).update(
+            status=ResultStatus.CANCELLED.value, finished_at=database_now()
+        )
+        _clean_up(run)
+
+
+def _clean_up(run: CheckRun) -> None:
+    """Erase the copy of the bud with its chats, and runs beyond those that are kept."""
+    actor = Actor.system(label="check_runs", source=Source.TASK, workspace_id=run.workspace_id)
+    draft = Bud.objects.for_workspace(run.workspace_id).find(run.draft_id) if run.draft_id else None
+    if draft is not None:
+        forget_tests(draft=draft, actor=actor)
+        with transaction.atomic():
+            record_deleted(draft, actor=actor)
+            draft.delete()
+    runs = CheckRun.objects.for_workspace(run.workspace_id).filter(bud_id=run.bud_id)
+    oldest = runs.order_by("-id").values_list("pk", flat=True)[KEEP_RUNS - 1 : KEEP_RUNS].first()
+    if oldest is not None:
+        runs.filter(pk__lt=oldest).exclude(status=RunStatus.RUNNING.value).delete()
+
+
+def _rows(run: CheckRun) -> Any:
+    return CheckRun.objects.for_workspace(run.workspace_id).filter(pk=run.pk)
+
+
+def _results(run: CheckRun) -> Any:
+    return CheckResult.objects.for_workspace(run.workspace_id).filter(run_id=run.pk).order_by("id")

@@ -1,0 +1,85 @@
+"""Whether an answer does what a check expects, and if not, why, in sentences. Pure.
+
+Everybody who may edit the bud reads the sentences, so they name tools, arguments and what the check itself says, and
+nothing that a tool or the model said: that is for whoever ran the checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from chat.check_shapes import CheckShape, ExpectedCall, differing, is_tool
+
+_MOST_NAMES: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeCall:
+    """A tool that the bud asked for."""
+
+    call_id: str
+    server: str
+    tool: str
+    arguments: dict[str, Any]
+    status: str
+    result: str
+    is_recorded: bool = False
+    """It was answered from a recording."""
+    was_kept_back: bool = False
+    """It may change data, and the check has no recording for it."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.server}.{self.tool}" if self.server else self.tool
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def faults_of(expected: CheckShape, *, answer: str, calls: Sequence[MadeCall]) -> list[str]:
+    """Give what is not as expected; empty: all is. What a model has to judge is not looked at."""
+    faults = [fault for one in expected.calls if (fault := _fault_of_call(one, calls)) is not None]
+    said = _plain(answer)
+    faults += [
+        f"The answer does not contain “{words}”."
+        for words in expected.contains
+        if _plain(words) not in said
+    ]
+    faults += [
+        f"The answer contains “{words}”, which it should not."
+        for words in expected.excludes
+        if _plain(words) in said
+    ]
+    return faults
+
+
+def notes_of(calls: Iterable[MadeCall]) -> list[str]:
+    """Give what else is to be known: writing tools that were not called."""
+    notes = []
+    for call in calls:
+        if call.is_recorded:
+            notes.append(f"{call.name} was not called. Its recorded result was used.")
+        elif call.was_kept_back:
+            notes.append(
+                f"{call.name} was not called, because it may change data and the check has no recorded result for it."
+            )
+    return list(dict.fromkeys(notes))
+
+
+def _fault_of_call(expected: ExpectedCall, calls: Sequence[MadeCall]) -> str | None:
+    same = [call for call in calls if is_tool(expected.tool, server=call.server, tool=call.tool)]
+    if not same:
+        made = list(dict.fromkeys(call.name for call in calls))
+        shown = ", ".join(made[:_MOST_NAMES]) + (" and others" if len(made) > _MOST_NAMES else "")
+        return f"It should have called {expected.tool}, but it called {shown or 'no tool'}."
+    wrong = [differing(expected.arguments, call.arguments) for call in same]
+    if not all(wrong):
+        return None
+    names = ", ".join(f"“{name}”" for name in min(wrong, key=len))
+    return f"It called {expected.tool}, but not with the expected value for {names}."
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).casefold()
