@@ -9,6 +9,8 @@ from uuid import UUID
 from django.apps import AppConfig
 
 if TYPE_CHECKING:
+    from audit.models import AuditEntry
+    from audit.reports.providers import CallAction
     from audit.retention.kept import Kept
     from chat.engine.waking import Runner
     from mcp_servers.models import InputRequest, McpServer
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from mcp_servers.registry.sampling import SamplingResult, SamplingTask
     from workspaces.access import Access
     from workspaces.actors import Actor
-    from workspaces.models import Membership
+    from workspaces.models import Membership, User
 
 
 class ChatConfig(AppConfig):
@@ -24,6 +26,7 @@ class ChatConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from audit.reports.providers import register_call_actions
         from audit.retention.kept import register_kept
         from chat import metrics, reporting
         from chat.engine.waking import run_with
@@ -69,6 +72,7 @@ class ChatConfig(AppConfig):
         run_with(_runner)
         reporting.tell_reports()
         register_kept(_kept)
+        register_call_actions(_call_actions)
         register_access(_read_access)
         register_model(_ask_model)
         register_providers(_providers_of)
@@ -76,6 +80,12 @@ class ChatConfig(AppConfig):
         register_listener(_tell_of_input)
         listen_to_leaving()
         metrics.register()
+
+
+def _call_actions(entry: AuditEntry, user: User, actor: Actor) -> list[CallAction]:
+    from chat.services.check_keeping import actions_on
+
+    return actions_on(entry, user, actor)
 
 
 def _runner() -> Runner:

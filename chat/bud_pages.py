@@ -20,6 +20,7 @@ from audit.views.parts import workspace_of
 from audit.views.rows import spoken_time
 from chat.artifacts.knowledge import knowledge_of
 from chat.bud_form import BudEditorForm, initial_of, model_groups
+from chat.check_shapes import MOST_CHECKS
 from chat.models import Bud, BudColour, BudVersion
 from chat.services.bud_drafts import save_draft, start_test
 from chat.services.bud_quality import quality_of
@@ -37,6 +38,10 @@ from chat.services.buds import (
     update_bud,
     values_of,
 )
+from chat.services.check_keeping import keep_call
+from chat.services.check_runs import start_run
+from chat.services.check_showing import check_json, passed_of_versions, run_json, runs_of
+from chat.services.checks import checks_of
 from chat.services.knowledge import MOST_FILES, READABLE
 from chat.toolset import resolve_toolset
 from chat.wire import knowledge_json
@@ -49,6 +54,7 @@ if TYPE_CHECKING:
     from workspaces.models import Workspace
 
 MOST_VERSIONS: Final = 100
+MOST_RUNS: Final = 10
 framed: Any = csp_update({"frame-src": ["'self'"]})
 """The test chat is a page of our own in a frame."""
 
@@ -192,6 +198,7 @@ def _editor(
             "readable": READABLE,
             "most_files": MOST_FILES,
         },
+        "checks": _checks(request, bud) if bud is not None else None,
         "problems": resolve_toolset(bud, None).notices if bud is not None else (),
         "test_url": reverse("chat:bud_test", args=[slug]),
         "may_manage": has_permission(
@@ -201,6 +208,72 @@ def _editor(
     if form.is_bound and not form.is_valid() and status == 200:
         status = 422
     return render(request, "chat/bud_editor.html", context, status=status)
+
+
+def _checks(request: WorkspaceRequest, bud: Bud) -> dict[str, Any]:
+    """Give the test questions with their last run, for the page's script."""
+    slug = workspace_of(request).slug
+    last = runs_of(bud, 1)
+    return {
+        "checks": [check_json(check) for check in checks_of(bud)],
+        "run": run_json(last[0], request.actor, with_results=True) if last else None,
+        "slug": slug,
+        "run_url": reverse("chat:bud_check", args=[slug, bud.pk]),
+        "log_url": _log_url(request, bud),
+        "most": MOST_CHECKS,
+    }
+
+
+def _log_url(request: WorkspaceRequest, bud: Bud) -> str:
+    """Give the address of the log, for those who may see it."""
+    if not has_permission(request.actor, Permission.VIEW_AUDIT, workspace_id=bud.workspace_id):
+        return ""
+    return reverse("audit:entries", args=[workspace_of(request).slug])
+
+
+@require_POST
+@login_required
+def bud_check(request: WorkspaceRequest, workspace_slug: str, bud_id: UUID) -> HttpResponse:
+    """Run the bud's checks with what stands in the editor."""
+    bud = _bud_of(request, bud_id)
+    form = BudEditorForm(request.POST)
+    if not form.is_valid():
+        return JsonResponse({"errors": form.errors}, status=422)
+    try:
+        run = start_run(
+            bud=bud,
+            person=request.user,
+            actor=request.actor,
+            values=form.values(),
+            provider_id=form.provider_id,
+        )
+    except InvalidInput as error:
+        return JsonResponse({"errors": _faults_of(error)}, status=422)
+    except Conflict as error:
+        return JsonResponse({"errors": {"": [error.message]}}, status=409)
+    return JsonResponse({"run": run_json(run, request.actor, with_results=True)})
+
+
+@require_POST
+@login_required
+def bud_keep_call(request: WorkspaceRequest, workspace_slug: str, call_id: UUID) -> HttpResponse:
+    """Keep a call of the log as a check, and show it in the bud's editor."""
+    try:
+        check = keep_call(
+            workspace_id=workspace_of(request).pk, call_id=call_id, actor=request.actor
+        )
+    except (InvalidInput, Conflict) as error:
+        messages.error(request, " ".join(_told_by(error)))
+        return redirect("audit:call", workspace_slug=workspace_slug, call_id=call_id)
+    messages.success(request, _("The call is a check now. Change what it expects, then run it."))
+    url = reverse("chat:bud", args=[workspace_slug, check.bud_id])
+    return redirect(f"{url}#checks")
+
+
+def _told_by(error: InvalidInput | Conflict) -> list[str]:
+    if isinstance(error, InvalidInput):
+        return [one for some in _faults_of(error).values() for one in some]
+    return [error.message]
 
 
 def _config_of(form: BudEditorForm) -> Any:
@@ -274,11 +347,14 @@ def bud_versions(request: WorkspaceRequest, workspace_slug: str, bud_id: UUID) -
     versions = list(
         BudVersion.objects.for_workspace(bud.workspace_id).filter(bud=bud)[: MOST_VERSIONS + 1]
     )
+    checked = passed_of_versions(bud)
     shown = []
     for place, version in enumerate(versions[:MOST_VERSIONS]):
         before = versions[place + 1].values if place + 1 < len(versions) else None
         changes = changes_between(before, version.values) if before is not None else []
-        shown.append({"version": version, "changes": changes})
+        shown.append(
+            {"version": version, "changes": changes, "checked": checked.get(version.number)}
+        )
     context = {**_common(request, bud), "tab": "versions", "versions": shown}
     return render(request, "chat/bud_versions.html", context)
 
@@ -370,15 +446,13 @@ def bud_quality(request: WorkspaceRequest, workspace_slug: str, bud_id: UUID) ->
     """How a bud did in the last days."""
     bud = _bud_of(request, bud_id)
     found = quality_of(bud=bud, actor=request.actor)
-    log_url = ""
-    if has_permission(request.actor, Permission.VIEW_AUDIT, workspace_id=bud.workspace_id):
-        log_url = reverse("audit:entries", args=[workspace_slug])
     context = {
         **_common(request, bud),
         "tab": "quality",
         "found": found,
         "p50": spoken_time(found.p50_ms) if found.p50_ms is not None else "–",
         "p95": spoken_time(found.p95_ms) if found.p95_ms is not None else "–",
-        "log_url": log_url,
+        "log_url": _log_url(request, bud),
+        "runs": runs_of(bud, MOST_RUNS),
     }
     return render(request, "chat/bud_quality.html", context)

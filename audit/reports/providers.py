@@ -6,7 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
+from typing import TYPE_CHECKING
 from uuid import UUID
+
+if TYPE_CHECKING:
+    from audit.models import AuditEntry
+    from workspaces.actors import Actor
+    from workspaces.models import User
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,9 +100,21 @@ Approvals = Callable[[UUID, int], Sequence[Waiting]]
 """Workspace, at most how many → the calls that wait, the oldest first."""
 Jobs = Callable[[UUID], Sequence[Job]]
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallAction:
+    """A button on a call's page. It sends a form without fields."""
+
+    label: str
+    help: str
+    url: str
+
+
+CallActions = Callable[["AuditEntry", "User", "Actor"], Sequence[CallAction]]
 _uptime: list[Uptime] = []
 _models: list[Models] = []
 _quotas: list[Quotas] = []
+_call_actions: list[CallActions] = []
 _tools: list[Tools] = []
 _approvals: list[Approvals] = []
 _jobs: list[Jobs] = []
@@ -131,6 +149,16 @@ def register_approvals(provider: Approvals) -> None:
 def register_jobs(provider: Jobs) -> None:
     """Tell how work in the background goes."""
     _jobs.append(provider)
+
+
+def register_call_actions(provider: CallActions) -> None:
+    """Tell what a person can do with a call."""
+    _call_actions.append(provider)
+
+
+def call_actions_of(entry: AuditEntry, user: User, actor: Actor) -> Sequence[CallAction]:
+    """Give what this person can do with a call, as buttons of its page."""
+    return [one for ask in _call_actions for one in ask(entry, user, actor)]
 
 
 def register_rules(sentences: Mapping[str, str]) -> None:

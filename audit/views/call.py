@@ -22,7 +22,7 @@ from audit import reports
 from audit.actions import Action
 from audit.models import AuditEntry, AuditSeal
 from audit.reports import CallRow, CallState
-from audit.reports.providers import rule_in_words
+from audit.reports.providers import call_actions_of, rule_in_words
 from audit.views.entry import Body, Fact, bodies_of, facts_of, record_opened
 from audit.views.parts import around, described, found_by, workspace_of
 from audit.views.rows import layer_in_words, outcome_of, spoken_time, title_of_call
@@ -108,6 +108,7 @@ def call_page(request: WorkspaceRequest, workspace_slug: str, call_id: UUID) -> 
         "alone_url": found_by(audit_url, call=call_id, show="entries"),
         "place": described(next((one for one in row.entries if one.turn_id), about)),
         "turn_url": turn_url(row.entries, workspace_slug),
+        "actions": call_actions_of(row.about, request.user, request.actor),
         "same_tool_url": found_by(audit_url, tool=about.tool_name, server=about.server_name)
         if about.tool_name
         else "",

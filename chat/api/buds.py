@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat import wire
-from chat.api.checks import CheckInput, CheckOutput, CheckRunOutput, check_json
+from chat.api.checks import BudCheckInput, BudCheckOutput, CheckRunOutput
 from chat.api.offers import ServersOutput, servers_json
 from chat.api.shapes import ARTIFACT_KINDS
 from chat.api.uploads import UploadParser
@@ -27,7 +27,7 @@ from chat.services.bud_versions import duplicate_bud, restore_version
 from chat.services.bud_yaml import LONGEST, apply_bud, write_bud
 from chat.services.buds import create_bud, offered_servers, require_edit, update_bud
 from chat.services.check_runs import start_run
-from chat.services.check_showing import run_json, runs_of
+from chat.services.check_showing import check_json, run_json, runs_of
 from chat.services.checks import add_check, checks_of
 from chat.services.knowledge import add_knowledge, remove_knowledge
 from chat.toolset import resolve_toolset
@@ -417,15 +417,15 @@ class BudViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         talk = start_test(draft=draft, person=self.person, actor=self.actor)
         return Response({"conversation_id": talk.pk}, status=201)
 
-    @extend_schema(methods=["GET"], responses=CheckOutput(many=True), filters=False)
-    @extend_schema(methods=["POST"], request=CheckInput, responses={201: CheckOutput})
+    @extend_schema(methods=["GET"], responses=BudCheckOutput(many=True), filters=False)
+    @extend_schema(methods=["POST"], request=BudCheckInput, responses={201: BudCheckOutput})
     @action(detail=True, methods=["get", "post"], pagination_class=None)
     def checks(self, request: Request, pk: str) -> Response:
         """List the bud's test questions, or add one, for those who may edit it."""
         bud = self._editable()
         if request.method != "POST":
             return Response([check_json(check) for check in checks_of(bud)])
-        check = add_check(bud=bud, values=self.read(CheckInput), actor=self.actor)
+        check = add_check(bud=bud, values=self.read(BudCheckInput), actor=self.actor)
         return Response(check_json(check), status=201)
 
     @extend_schema(methods=["GET"], responses=CheckRunOutput(many=True), filters=False)

@@ -15,7 +15,7 @@ from chat.models import BudCheck, CheckRun, ResultStatus, RunStatus
 from chat.services.buds import require_edit
 from chat.services.check_keeping import keep_call
 from chat.services.check_runs import cancel_run
-from chat.services.check_showing import run_json
+from chat.services.check_showing import check_json, run_json
 from chat.services.checks import remove_check, update_check
 from workspaces.api import Scopes, WorkspaceViewSet
 from workspaces.scoping import WorkspaceQuerySet
@@ -43,7 +43,7 @@ class RecordingShape(serializers.Serializer[Any]):
     is_error = serializers.BooleanField(required=False)
 
 
-class CheckInput(serializers.Serializer[Any]):
+class BudCheckInput(serializers.Serializer[Any]):
     """A question with what is expected of its answer: at least one thing."""
 
     question = serializers.CharField(max_length=4_000)
@@ -66,7 +66,7 @@ class CheckInput(serializers.Serializer[Any]):
     recordings = RecordingShape(many=True, required=False)
 
 
-class CheckOutput(CheckInput):
+class BudCheckOutput(BudCheckInput):
     """A check of a bud."""
 
     id = serializers.UUIDField()
@@ -120,36 +120,27 @@ class KeptCallInput(serializers.Serializer[Any]):
     call_id = serializers.UUIDField()
 
 
-def check_json(check: BudCheck) -> dict[str, Any]:
-    """A check as REST and the editor show it."""
-    return {
-        "id": str(check.pk),
-        "bud_id": str(check.bud_id),
-        **check.shape.model_dump(mode="json"),
-    }
-
-
 class CheckViewSet(WorkspaceViewSet):
     """Test questions of buds, for those who may edit the bud."""
 
     model = BudCheck
     scopes = Scopes(read="buds:write", write="buds:write")
-    serializer_class = CheckOutput
+    serializer_class = BudCheckOutput
     parameters: ClassVar[Any] = {}
 
     def get_queryset(self) -> WorkspaceQuerySet[Any]:
         return super().get_queryset().select_related("bud")
 
-    @extend_schema(responses=CheckOutput)
+    @extend_schema(responses=BudCheckOutput)
     def retrieve(self, request: Request, pk: str) -> Response:
         """One check."""
         return Response(check_json(self._editable()))
 
-    @extend_schema(request=CheckInput, responses=CheckOutput)
+    @extend_schema(request=BudCheckInput, responses=BudCheckOutput)
     def partial_update(self, request: Request, pk: str) -> Response:
         """Change some of its values."""
         check = self._editable()
-        values = self.read(CheckInput, partial=True)
+        values = self.read(BudCheckInput, partial=True)
         return Response(check_json(update_check(check=check, values=values, actor=self.actor)))
 
     @extend_schema(responses={204: None})
@@ -158,7 +149,7 @@ class CheckViewSet(WorkspaceViewSet):
         remove_check(check=self._editable(), actor=self.actor)
         return Response(status=204)
 
-    @extend_schema(request=KeptCallInput, responses={201: CheckOutput})
+    @extend_schema(request=KeptCallInput, responses={201: BudCheckOutput})
     @action(detail=False, methods=["post"], url_path="from-call")
     def from_call(self, request: Request) -> Response:
         """Keep a call of the log as a check of its bud, for those who may read what it sent."""

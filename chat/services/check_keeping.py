@@ -6,11 +6,14 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from audit import reports
 from audit.actions import Action
 from audit.models import AuditEntry
+from audit.reports.providers import CallAction
 from audit.services import EntryDraft, record
 from chat.check_shapes import LONGEST_RECORDING
 from chat.models import Bud, BudCheck, ToolCall
@@ -27,18 +30,31 @@ _NOT_YOURS: Final = "Only people who may read what a call sent can keep it as a 
 _LONGEST_QUESTION: Final = 4_000
 
 
-def keepable_bud(
-    *, workspace_id: UUID, call_id: UUID, entry: AuditEntry, person: User, actor: Actor
-) -> Bud | None:
-    """Give the bud that a call could be kept for by this person; None: they cannot."""
+def actions_on(entry: AuditEntry, user: User, actor: Actor) -> list[CallAction]:
+    """Offer to keep a call as a check, to those who may; for the call's page."""
+    if entry.call_id is None or entry.workspace_id is None:
+        return []
+    workspace_id = entry.workspace_id
     if not reports.may_see_bodies(entry, actor=actor):
-        return None
-    row = _find(workspace_id, call_id)
+        return []
+    row = _find(workspace_id, entry.call_id)
     if row is None:
-        return None
+        return []
     bud = _bud_of(row)
-    is_seen = Bud.objects.for_workspace(workspace_id).visible_to(person).find(bud.pk) is not None
-    return bud if is_seen and may_edit(bud, actor) else None
+    is_seen = Bud.objects.for_workspace(workspace_id).visible_to(user).find(bud.pk) is not None
+    if not (is_seen and may_edit(bud, actor)):
+        return []
+    slug = bud.workspace.slug
+    return [
+        CallAction(
+            label=_("Keep as a test"),
+            help=_(
+                "Makes a check of %(bud)s with the question, this call and, if the tool may change data, what it gave. Everybody who may edit the bud reads it."
+            )
+            % {"bud": bud.name},
+            url=reverse("chat:bud_keep_call", args=[slug, entry.call_id]),
+        )
+    ]
 
 
 @transaction.atomic
@@ -78,7 +94,9 @@ def _find(workspace_id: UUID, call_id: UUID) -> ToolCall | None:
         turn__conversation__deleted_at=None, turn__conversation__bud__is_sandboxed=False
     )
     found: ToolCall | None = rows.select_related(
-        "turn__user_message", "turn__conversation__bud__draft_of"
+        "turn__user_message",
+        "turn__conversation__bud__draft_of__workspace",
+        "turn__conversation__bud__workspace",
     ).find(call_id)
     return found
 

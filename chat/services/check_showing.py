@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from chat.models import Bud, CheckResult, CheckRun, RunStatus
+from chat.models import Bud, BudCheck, CheckResult, CheckRun, RunStatus
 from workspaces.actors import Actor
 from workspaces.roles import Permission, has_permission
 
@@ -20,6 +20,15 @@ class Passed:
     @property
     def is_all(self) -> bool:
         return self.passed == self.total
+
+
+def check_json(check: BudCheck) -> dict[str, Any]:
+    """A check as REST and the editor show it."""
+    return {
+        "id": str(check.pk),
+        "bud_id": str(check.bud_id),
+        **check.shape.model_dump(mode="json"),
+    }
 
 
 def may_read_contents(run: CheckRun, actor: Actor) -> bool:

@@ -27,6 +27,8 @@ _REST_OF_THE_WEB_APP: Final = (
     "DraftOutput",
     "PinOutput",
     "KnowledgeFileOutput",
+    "BudCheckOutput",
+    "CheckRunOutput",
     "KnowledgeTextOutput",
     "PromptOutput",
     "FilledPromptOutput",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from datetime import timedelta
 from typing import Any
@@ -18,10 +19,12 @@ from chat.services.bud_yaml import apply_bud, write_bud
 from chat.services.buds import create_bud, update_bud
 from chat.services.check_runs import KEEP_RUNS, advance_all, cancel_run, start_run
 from chat.services.checks import add_check, checks_of, remove_check, update_check
+from chat.services.conversations import erase_conversation
 from mcp_servers.models import McpTool
 from tests.chat.conftest import ENDED, Chat, Watching
 from tests.factories import Tenant, TwoTenants
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
+from workspaces.models import Membership
 
 pytestmark = pytest.mark.django_db
 
@@ -432,3 +435,114 @@ def test_checks_travel_in_the_buds_file_and_with_a_copy(two_workspaces: TwoTenan
     assert "checks.0" in raised.value.fields
     copied = duplicate_bud(bud=bud, actor=admin)
     assert [one.shape for one in checks_of(copied)] == [one.shape for one in checks_of(bud)]
+
+
+def kept(chat: Chat, role: str, call_id: Any) -> Any:
+    """Press the button on the call's page."""
+    where = f"/w/{chat.tenant.workspace.slug}/buds/keep/{call_id}/"
+    return chat.tenant.client(role).post(where)
+
+
+def test_a_call_of_the_log_is_kept_as_a_check_and_runs(chat: Chat) -> None:
+    """REL-607: with the question, the tool, its arguments, and what the writing tool gave."""
+    tenant = chat.tenant
+    McpTool.objects.for_workspace(tenant.workspace).filter(name="destroy").update(
+        approval_override="auto"
+    )
+    chat.model.call(("counting__destroy", {"what": "it"}))
+    chat.model.say("Done")
+    chat.ask("Destroy it")
+    call = chat.calls()[0]
+    assert chat.server.names() == ["destroy"]
+    # Whoever edits buds and reads what was said; an administrator alone does not read it.
+    page = f"/w/{tenant.workspace.slug}/audit/calls/{call.pk}/"
+    assert b"Keep as a test" not in tenant.client("admin").get(page).content
+    assert kept(chat, "admin", call.pk).status_code == 403
+    assert kept(chat, "auditor", call.pk).status_code == 403
+    assert kept(chat, "member", call.pk).status_code == 403
+    Membership.objects.for_workspace(tenant.workspace).filter(user=tenant.admin).update(
+        is_auditor=True
+    )
+    assert b"Keep as a test" in tenant.client("admin").get(page).content
+    answer = kept(chat, "admin", call.pk)
+    assert answer.url.endswith(f"/buds/{chat.bud.pk}/#checks")
+    made = checks_of(chat.bud)[0]
+    assert made.question == "Destroy it"
+    assert made.calls == [{"tool": "counting.destroy", "arguments": {"what": "it"}}]
+    assert [one["result"] for one in made.recordings] == ["destroyed it"]
+    logged = AuditEntry.objects.for_workspace(tenant.workspace)
+    assert logged.filter(action=Action.BODY_OPENED.value, details__call=str(call.pk)).exists()
+    chat.model.clear()
+    chat.model.call(("counting__destroy", {"what": "it"}))
+    chat.model.say("Done")
+    assert run_one(chat).status == "passed"
+    assert chat.server.names() == ["destroy"], "the check has not called it again"
+
+
+def test_a_call_whose_chat_is_gone_is_not_kept(chat: Chat) -> None:
+    """REL-607: over REST, too; the reason is told."""
+    tenant = chat.tenant
+    chat.model.call(("counting__echo", {"text": "hi"}))
+    chat.model.say("hi")
+    chat.ask()
+    call_id = chat.calls()[0].pk
+    Membership.objects.for_workspace(tenant.workspace).filter(user=tenant.admin).update(
+        is_auditor=True
+    )
+    client, head = tenant.client("admin"), _head(tenant)
+    body: dict[str, Any] = {"content_type": "application/json", "headers": head}
+    made = client.post("/api/checks/from-call/", {"call_id": str(call_id)}, **body)
+    assert made.status_code == 201
+    assert made.json()["recordings"] == [], "a reading tool is really called"
+    erase_conversation(conversation=chat.conversation, actor=chat.actor)
+    gone = client.post("/api/checks/from-call/", {"call_id": str(call_id)}, **body)
+    assert gone.status_code == 409
+    assert kept(chat, "admin", call_id).status_code == 302
+
+
+def test_versions_and_the_quality_page_say_how_many_passed(chat: Chat) -> None:
+    """REL-601: of the version that was checked, when it was last checked to the end."""
+    check(chat)
+    chat.model.say("hi")
+    run_one(chat)
+    tenant = chat.tenant
+    update_bud(bud=chat.bud, actor=tenant.actor("admin"), values={"system_prompt": "Be rude"})
+    chat.bud.refresh_from_db()
+    chat.model.say("bye")
+    run_one(chat)
+    client, where = tenant.client("admin"), f"/w/{tenant.workspace.slug}/buds/{chat.bud.pk}/"
+    versions = client.get(f"{where}versions/").context["versions"]
+    found = [(one["version"].number, one["checked"].passed) for one in versions]
+    assert found == [(2, 0), (1, 1)]
+    text = client.get(f"{where}versions/").content.decode()
+    assert "0 of 1 passed" in text
+    assert "1 of 1 passed" in text
+    assert "1 of 1" in client.get(f"{where}quality/").content.decode()
+
+
+def test_the_editor_runs_what_stands_in_its_form(chat: Chat) -> None:
+    """REL-601, REL-604: faults of the form are told, and nothing runs then."""
+    check(chat)
+    client = chat.tenant.client("admin")
+    where = f"/w/{chat.tenant.workspace.slug}/buds/{chat.bud.pk}/check/"
+    form = {
+        "name": "Bud",
+        "slug": "bud",
+        "avatar": "🌱",
+        "colour": "grey",
+        "tool_protocol": "auto",
+        "visibility": "workspace",
+        "model": f"{chat.bud.provider_id}|",
+        "system_prompt": "From the form",
+        "mcp_config": json.dumps({"servers": [str(chat.row.pk)]}),
+    }
+    assert client.post(where, {**form, "name": ""}).status_code == 422
+    chat.model.say("hi")
+    answer = client.post(where, form)
+    assert answer.status_code == 200, answer.content
+    assert answer.json()["run"]["version"] is None
+    assert client.post(where, form).status_code == 409
+    run = CheckRun.objects.for_workspace(chat.tenant.workspace).get()
+    finish(chat, run)
+    assert chat.model.requests[0]["messages"][0]["content"] == "From the form"
+    assert chat.tenant.client("member").post(where, form).status_code == 403

@@ -746,6 +746,8 @@ SAMPLES: dict[str, Sample] = {
     "chat:knowledge": Sample(
         ids=_in_workspace(file_id="known"), writes_on_get=_SESSION, gives_content=True
     ),
+    "chat:bud_keep_call": Sample(ids=_in_workspace(call_id="call"), reads=False),
+    "chat:bud_check": Sample(ids=_in_workspace(bud_id="bud"), bodies=(_bud_form,), reads=False),
     "chat:bud_quality": Sample(ids=_in_workspace(bud_id="bud"), writes_on_get=_SESSION),
     "chat:turn": Sample(ids=_in_workspace(turn_id="turn"), writes_on_get=_AUDIT),
     "chat:conversation": Sample(

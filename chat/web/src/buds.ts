@@ -1,5 +1,6 @@
 /** Entry of the bud editor: counts and shows instructions, picks tools, and runs the test chat. */
 import "./site";
+import { startChecks } from "./bud-checks";
 import { startKnowledge } from "./bud-knowledge";
 import { type Config, type ServerRow, startPicker } from "./bud-tools";
 import { renderText } from "./markdown/render";
@@ -182,4 +183,5 @@ if (form) {
   startSlug(!editor.dataset.bud);
   startTools(editor, touched);
   startKnowledge(editor);
+  startChecks(editor);
 }

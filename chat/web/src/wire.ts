@@ -625,6 +625,20 @@ export interface BudBrief {
   avatar: string;
 }
 
+/** A check of a bud. */
+export interface BudCheck {
+  question: string;
+  calls?: ExpectedCallShape[];
+  contains?: string[];
+  /** Words that the answer must not have. */
+  excludes?: string[];
+  /** A sentence that the bud's model judges the answer by. */
+  criterion?: string;
+  recordings?: RecordingShape[];
+  id: string;
+  bud_id: string;
+}
+
 export interface BudModel {
   name: string;
   /** Null: the platform's own. */
@@ -642,6 +656,50 @@ export interface BudServer {
 export interface CallResolution {
   due_at: string | null;
   note: string | null;
+}
+
+/** How one check went. */
+export interface CheckResult {
+  id: string;
+  check_id: string | null;
+  question: string;
+  status: "waiting" | "running" | "judging" | "passed" | "failed" | "cancelled";
+  /** Why it failed, in sentences. */
+  faults: string[];
+  notes: string[];
+  /** Null: not yours to read. */
+  answer: string | null;
+  calls: CheckedCall[];
+}
+
+/** All checks of a bud, run once. */
+export interface CheckRun {
+  id: string;
+  bud_id: string;
+  /** Null: an unsaved draft. */
+  version: number | null;
+  status: "running" | "completed" | "cancelled";
+  note: string;
+  total: number;
+  passed: number;
+  person: string;
+  /** Whether answers, arguments and results are yours to read. */
+  may_read: boolean;
+  created_at: string;
+  finished_at: string | null;
+  /** Null in lists. */
+  results: CheckResult[] | null;
+}
+
+export interface CheckedCall {
+  call_id: string;
+  tool: string;
+  status: string;
+  /** Answered from a recording, and not called. */
+  is_recorded: boolean;
+  /** Null: not yours to read. */
+  arguments: JsonObject | null;
+  result: string | null;
 }
 
 export interface ChosenModel {
@@ -699,6 +757,14 @@ export interface EffectiveServer {
   /** The page on which the person can sign in, if that is missing. */
   sign_in_url: string | null;
   tools: OfferedTool[];
+}
+
+/** A tool that the bud has to call. */
+export interface ExpectedCallShape {
+  /** `server.tool`, or the tool's name. */
+  tool: string;
+  /** Those that the call has to have, among others. */
+  arguments?: JsonObject;
 }
 
 /** A file of the conversation. Upload it before you send the message. */
@@ -956,6 +1022,15 @@ export interface QueuedMessage {
 
 /** What a person thinks of an answer. */
 export type Rating = "" | "good" | "bad";
+
+/** What a tool that may change data gives in a check, in place of being called. */
+export interface RecordingShape {
+  tool: string;
+  /** It answers only calls with these. Empty: any. */
+  arguments?: JsonObject;
+  result?: string;
+  is_error?: boolean;
+}
 
 /** How far a person's yes reaches. */
 export type Remember = "" | "conversation" | "everywhere";
