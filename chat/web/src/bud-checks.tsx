@@ -1,6 +1,7 @@
 /** Checks of a bud in its editor: test questions, running them, and what came of it. */
 import { render } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { renderText } from "./markdown/render";
 import { problemOf } from "./net/api";
 import { askFirst, localTimes } from "./site";
 import t from "./texts/checks";
@@ -401,7 +402,10 @@ function Result({ result, mayRead, logUrl }: { result: CheckResult; mayRead: boo
           <summary class="link-quiet">{t.answerAndCalls}</summary>
           <div class="grid gap-3 mt-3 min-w-0">
             {mayRead ? (
-              <p class="check-answer">{result.answer || t.noAnswer}</p>
+              <div
+                class="md check-answer"
+                dangerouslySetInnerHTML={{ __html: renderText(result.answer || t.noAnswer) }}
+              />
             ) : (
               <p class="help">{t.notYours}</p>
             )}
@@ -458,7 +462,7 @@ function Summary({ run, onCancel }: { run: CheckRun; onCancel: () => void }) {
         {run.finished_at && (
           <>
             {" · "}
-            <time dateTime={run.finished_at} data-local key={run.id}>
+            <time dateTime={run.finished_at} data-local="minute" key={run.id}>
               {run.finished_at}
             </time>
           </>

@@ -1,0 +1,56 @@
+"""Somebody who edits a bud checks it by test questions, in a browser."""
+
+from __future__ import annotations
+
+import re
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from tests.e2e.conftest import screenshot
+from tests.e2e.people import ADMIN, enter, expect_idle, open_chat
+
+
+def test_a_bud_is_checked_in_its_editor_and_a_call_is_kept_as_a_test(page: Page) -> None:
+    """REL-600, REL-601, REL-604, REL-607: add, run, read why it failed, mend, and keep one's own call."""
+    enter(page, ADMIN)
+    page.goto("/w/demo/buds/")
+    page.get_by_role("link", name="Clock", exact=True).click()
+    checks = page.get_by_role("region", name="Checks")
+    expect(checks.get_by_text("A check is a test question")).to_be_visible()
+    checks.get_by_role("button", name="Add a check").click()
+    checks.get_by_label("Question").fill("What time is it in Rome?")
+    checks.get_by_role("button", name="Save check").click()
+    expect(checks.get_by_text("Say what you expect")).to_be_visible()
+    checks.get_by_role("button", name="Add a tool call").click()
+    checks.get_by_label("Tool", exact=True).fill("convert_time")
+    checks.get_by_label(re.compile("^The answer contains")).fill("rome")
+    screenshot(page, "check-form")
+    checks.get_by_role("button", name="Save check").click()
+    checks.get_by_role("button", name="Run checks").click()
+    expect(checks.get_by_text("0 of 1 passed").last).to_be_visible()
+    expect(checks.get_by_text("It should have called convert_time")).to_be_visible()
+    checks.get_by_text("Answer and calls").click()
+    expect(checks.get_by_text("Europe/Rome").first).to_be_visible()
+    screenshot(page, "checks")
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+    checks.get_by_role("button", name="Edit What time").click()
+    checks.get_by_label("Tool", exact=True).fill("get_current_time")
+    checks.get_by_role("button", name="Save check").click()
+    checks.get_by_role("button", name="Run checks").click()
+    expect(checks.get_by_text("1 of 1 passed").last).to_be_visible()
+    page.get_by_role("link", name="Versions", exact=True).click()
+    expect(page.get_by_text("1 of 1 passed")).to_be_visible()
+
+    open_chat(page, "Clock", "What time is it in Berlin?")
+    expect(page.get_by_text("Europe/Berlin").first).to_be_visible()
+    expect_idle(page)
+    page.goto("/w/demo/audit/?tool=get_current_time&show=calls")
+    page.locator("a[href*='/audit/calls/']").first.click()
+    page.get_by_role("button", name="Keep as a test").click()
+    expect(page.get_by_text("The call is a check now")).to_be_visible()
+    expect(checks.get_by_text("What time is it in Berlin?")).to_be_visible()
+    checks.get_by_role("button", name="Remove What time is it in Berlin?").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    expect(checks.get_by_text("What time is it in Berlin?")).to_have_count(0)
