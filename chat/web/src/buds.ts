@@ -1,6 +1,6 @@
 /** Entry of the bud editor: counts and shows instructions, picks tools, and runs the test chat. */
 import "./site";
-import { startChecks } from "./bud-checks";
+import { startChecks } from "./bud-checks/panel";
 import { startKnowledge } from "./bud-knowledge";
 import { type Config, type ServerRow, startPicker } from "./bud-tools";
 import { renderText } from "./markdown/render";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { bodyOf, typedOf } from "../src/bud-checks";
+import { bodyOf, typedOf } from "../src/bud-checks/values";
 import checks from "../src/texts/checks";
 import type { BudCheck } from "../src/wire";
 
