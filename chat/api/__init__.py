@@ -2,12 +2,13 @@
 
 from chat.api.artifacts import ArtifactViewSet
 from chat.api.audit_turns import AuditTurnViewSet
-from chat.api.buds import BudViewSet, KnowledgeViewSet
+from chat.api.buds import BudViewSet
 from chat.api.checks import CheckRunViewSet, CheckViewSet
 from chat.api.conversations import ConversationViewSet
 from chat.api.drafts import DraftViewSet
 from chat.api.folders import FolderViewSet
 from chat.api.inputs import InputRequestViewSet
+from chat.api.knowledge import KnowledgeViewSet
 from chat.api.messages import MessageViewSet, QueuedMessageViewSet
 from chat.api.models import ModelViewSet
 from chat.api.permissions import ToolPermissionViewSet

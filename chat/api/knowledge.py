@@ -1,0 +1,119 @@
+"""Files that buds know, over REST."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from chat import wire
+from chat.api.shapes import ARTIFACT_KINDS
+from chat.artifacts import serving
+from chat.artifacts.knowledge import around
+from chat.models import KnowledgeFile
+from chat.services.knowledge import remove_knowledge
+from workspaces.api import RetrieveRow, Scopes, WorkspaceViewSet
+from workspaces.scoping import WorkspaceQuerySet
+
+
+class KnowledgeFileOutput(serializers.Serializer[Any]):
+    """A file that a bud knows."""
+
+    id = serializers.UUIDField()
+    bud_id = serializers.UUIDField()
+    name = serializers.CharField()
+    kind = serializers.ChoiceField(ARTIFACT_KINDS)
+    content_type = serializers.CharField(help_text="Found in the content itself.")
+    size = serializers.IntegerField()
+    sha256 = serializers.CharField()
+    characters = serializers.IntegerField()
+    lines = serializers.IntegerField()
+    parts = serializers.IntegerField(help_text="Pages, sheets, slides, chapters or headings.")
+    is_cut = serializers.BooleanField(help_text="The file holds more than could be read.")
+    added_by = serializers.CharField()
+    created_at = serializers.DateTimeField()
+
+
+class NewKnowledgeFile(serializers.Serializer[Any]):
+    file = serializers.FileField(allow_empty_file=True, max_length=1000)
+    name = serializers.CharField(
+        max_length=1000, required=False, help_text="Instead of the name that the upload gives."
+    )
+
+
+class KnowledgePlaceInput(serializers.Serializer[Any]):
+    page = serializers.IntegerField(min_value=1, max_value=1_000_000, required=False)
+    line = serializers.IntegerField(min_value=1, max_value=100_000_000, required=False)
+
+
+class KnowledgePassageOutput(serializers.Serializer[Any]):
+    first_line = serializers.IntegerField()
+    last_line = serializers.IntegerField()
+    text = serializers.CharField()
+
+
+class KnowledgeTextOutput(serializers.Serializer[Any]):
+    """Some passages of a file, as models read them."""
+
+    file = KnowledgeFileOutput()
+    first_line = serializers.IntegerField(help_text="Of what was asked for.")
+    last_line = serializers.IntegerField()
+    passages = KnowledgePassageOutput(many=True)
+    before = serializers.IntegerField(
+        allow_null=True, help_text="A line to ask for what comes before; null: it begins here."
+    )
+    after = serializers.IntegerField(allow_null=True, help_text="The same for what follows.")
+
+
+class KnowledgeViewSet(RetrieveRow, WorkspaceViewSet):
+    """Files that buds know."""
+
+    model = KnowledgeFile
+    parameters: ClassVar[Any] = {"text": ("page", "line")}
+    scopes = Scopes(read="chat", write="buds:write")
+    serializer_class = KnowledgeFileOutput
+
+    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+        return super().get_queryset().select_related("bud")
+
+    @extend_schema(responses=KnowledgeFileOutput)
+    def retrieve(self, request: Request, pk: str) -> Response:
+        """One file."""
+        return Response(wire.knowledge_json(self.get_object()))
+
+    @extend_schema(responses={204: None})
+    def destroy(self, request: Request, pk: str) -> Response:
+        """Take the file from its bud."""
+        remove_knowledge(file=self.get_object(), actor=self.actor)
+        return Response(status=204)
+
+    @extend_schema(parameters=[KnowledgePlaceInput], responses=KnowledgeTextOutput, filters=False)
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def text(self, request: Request, pk: str) -> Response:
+        """The text from a page or line on, as models read it."""
+        file = self.get_object()
+        place = KnowledgePlaceInput(data=request.query_params)
+        place.is_valid(raise_exception=True)
+        window = around(file, **place.validated_data)
+        return Response(
+            {
+                "file": wire.knowledge_json(file),
+                "first_line": window.first_line,
+                "last_line": window.last_line,
+                "passages": KnowledgePassageOutput(window.passages, many=True).data,
+                "before": window.before,
+                "after": window.after,
+            }
+        )
+
+    @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
+    @action(detail=True, methods=["get"])
+    def content(self, request: Request, pk: str) -> Any:
+        """The file as it was uploaded, whole or in part (`Range`)."""
+        file = self.get_object()
+        return serving.download(request._request, file, file)
