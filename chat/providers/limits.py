@@ -52,7 +52,7 @@ class Place:
     ahead: int
     """Requests that came first and wait too."""
     reason: str
-    """Why it waits, in plain words."""
+    """The limit that it waits for, in plain words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ async def _wait(
     tell_wait: TellWait | None,
 ) -> None:
     if tell_wait is not None:
-        await tell_wait(place.reason)
+        await tell_wait(f"Your question waits its turn. {place.reason}")
     try:
         async with asyncio.timeout(longest):
             while not place.has_started:
@@ -217,11 +217,16 @@ def _is_forgotten(now: datetime) -> Q:
 
 def _reason_to_wait(limits: ProviderLimits, load: Load, ahead: int) -> str:
     if limits.at_once is not None and load.running + ahead >= limits.at_once:
-        return f"“{limits.name}” answers {limits.at_once} at once at most, and others came first."
+        return f"“{limits.name}” takes at most {_requests(limits.at_once)} at once."
     if limits.a_minute is not None and load.in_last_minute + ahead >= limits.a_minute:
-        return f"“{limits.name}” takes {limits.a_minute} requests a minute at most, and these are used up."
+        return f"“{limits.name}” takes at most {_requests(limits.a_minute)} a minute."
     return ""
 
 
+def _requests(count: int) -> str:
+    return "1 request" if count == 1 else f"{count} requests"
+
+
 def _busy(reason: str) -> ProviderBusy:
-    return ProviderBusy(f"{reason} Try again in a moment.", details={"wait": 5})
+    told = f"{reason} Others came first, and the wait was too long."
+    return ProviderBusy(told, details={"wait": 5})

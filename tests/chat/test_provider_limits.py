@@ -85,7 +85,9 @@ def test_a_request_waits_for_its_place_and_the_person_reads_why(
     chat.watching.until(lambda event: event["type"] == "text.delta")
     second = another(chat)
     sent = second.send("two")
-    waits(second.watching, "“scripted” answers 1 at once at most")
+    waits(
+        second.watching, "Your question waits its turn. “scripted” takes at most 1 request at once."
+    )
     assert len(chat.model.requests) == 1
     chat.model.say("second")
     hold.set()
@@ -117,7 +119,7 @@ def test_what_was_sent_counts_for_a_minute(provider: ModelProvider) -> None:
     late = uuid7()
     place_of_late = limits.ask_for_place(bounds, late)
     assert not place_of_late.has_started
-    assert "takes 2 requests a minute at most" in place_of_late.reason
+    assert "takes at most 2 requests a minute" in place_of_late.reason
     rows = ModelRequest.objects.for_workspace(provider.workspace_id)
     rows.update(started_at=F("started_at") - timedelta(seconds=61))
     assert limits.ask_for_place(bounds, late).has_started
@@ -161,7 +163,7 @@ def test_nobody_waits_for_ever(
     turn = chat.ask()
     assert turn.status == TurnStatus.FAILED
     assert turn.error_code == "provider_busy"
-    assert "answers 1 at once at most" in turn.error_message
+    assert "takes at most 1 request at once" in turn.error_message
     assert limits.load_of(provider) == limits.Load(running=1, waiting=0, in_last_minute=1)
 
 
@@ -188,7 +190,7 @@ def test_a_person_who_stops_waiting_leaves_the_line(chat: Chat, provider: ModelP
     bounds = limit(provider, most_at_once=1)
     limits.ask_for_place(bounds, uuid7())
     sent = chat.send()
-    waits(chat.watching, "at once at most")
+    waits(chat.watching, "at once.")
     stop_turn(turn=chat.reload(sent.turn), actor=chat.actor)
     chat.watching.turn(TurnStatus.CANCELLED)
     wait_until(lambda: limits.load_of(provider).waiting == 0)
