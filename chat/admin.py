@@ -211,7 +211,7 @@ class RatedAnswerAdmin(WorkspaceModelAdmin):
     ordering = ["-rated_at"]
     list_display = ["rated_at", "rating", "rating_reason", "bud", "model", "asked_by"]
     list_filter = ["rating", "rated_at", "model"]
-    list_select_related = ["conversation__bud", "asked_by"]
+    list_select_related = ["conversation__bud", "mentioned_bud", "asked_by"]
     list_display_links = None
     search_fields = ["rating_reason", "model"]
     show_full_result_count = False
@@ -222,7 +222,7 @@ class RatedAnswerAdmin(WorkspaceModelAdmin):
 
     @admin.display(description=_("Bud"), ordering="conversation__bud__name")
     def bud(self, turn: Turn) -> str:
-        return turn.conversation.bud.name
+        return turn.answering_bud.name
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

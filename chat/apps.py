@@ -30,7 +30,14 @@ class ChatConfig(AppConfig):
         from audit.retention.kept import register_kept
         from chat import metrics, reporting
         from chat.engine.waking import run_with
-        from chat.models import Bud, BudCheck, KnowledgeFile, ModelProvider, WebhookEndpoint
+        from chat.models import (
+            Bud,
+            BudCheck,
+            CheckPlan,
+            KnowledgeFile,
+            ModelProvider,
+            WebhookEndpoint,
+        )
         from chat.services.membership_end import listen_to_leaving
         from mcp_servers.registry.bud_choices import register_buds
         from mcp_servers.registry.elicitation import register_listener
@@ -60,6 +67,7 @@ class ChatConfig(AppConfig):
             BudCheck,
             ("bud", "question", "calls", "contains", "excludes", "criterion", "recordings"),
         )
+        audit_table(CheckPlan, ("bud", "before_saving", "every"))
         audit_table(KnowledgeFile, ("bud", "name", "sha256"))
         audit_table(
             ModelProvider,

@@ -20,6 +20,7 @@ from audit.views.parts import workspace_of
 from audit.views.rows import spoken_time
 from chat.artifacts.knowledge import knowledge_of
 from chat.bud_form import BudEditorForm, initial_of, model_groups
+from chat.bud_picker import all_tools, picker_of
 from chat.check_shapes import MOST_CHECKS
 from chat.models import Bud, BudColour, BudVersion
 from chat.services.bud_drafts import save_draft, start_test
@@ -33,25 +34,23 @@ from chat.services.bud_yaml import LONGEST, apply_bud, write_bud
 from chat.services.buds import (
     create_bud,
     may_edit,
-    offered_servers,
     require_edit,
     update_bud,
     values_of,
 )
 from chat.services.check_keeping import keep_call
+from chat.services.check_plans import plan_of
 from chat.services.check_runs import start_run
-from chat.services.check_showing import check_json, passed_of_versions, run_json, runs_of
+from chat.services.check_showing import check_json, passed_of_versions, plan_json, run_json, runs_of
 from chat.services.checks import checks_of
 from chat.services.knowledge import MOST_FILES, READABLE
 from chat.toolset import resolve_toolset
 from chat.wire import knowledge_json
-from mcp_servers.models import McpTool
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.roles import Permission, has_permission, require
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
-    from workspaces.models import Workspace
 
 MOST_VERSIONS: Final = 100
 MOST_RUNS: Final = 10
@@ -189,7 +188,7 @@ def _editor(
         "model_groups": model_groups(workspace.pk, form["model"].value() or "|"),
         "picker": {
             "config": _config_of(form),
-            "servers": _servers(workspace),
+            **picker_of(workspace, bud),
         },
         "knowledge": {
             "files": [knowledge_json(file) for file in knowledge_of(bud)] if bud else [],
@@ -217,6 +216,7 @@ def _checks(request: WorkspaceRequest, bud: Bud) -> dict[str, Any]:
     return {
         "checks": [check_json(check) for check in checks_of(bud)],
         "run": run_json(last[0], request.actor, with_results=True) if last else None,
+        "plan": plan_json(plan_of(bud)),
         "slug": slug,
         "run_url": reverse("chat:bud_check", args=[slug, bud.pk]),
         "log_url": _log_url(request, bud),
@@ -283,20 +283,16 @@ def _config_of(form: BudEditorForm) -> Any:
     return form.initial.get("mcp_config") or {}
 
 
-def _servers(workspace: Workspace) -> list[dict[str, Any]]:
-    """Give the servers and their tools by name, for the picker."""
-    servers = {
-        row.pk: {"id": str(row.pk), "name": row.name, "tools": []}
-        for row in offered_servers(workspace.pk).order_by("name")
-    }
-    tools = McpTool.objects.for_workspace(workspace).offered().filter(server_id__in=servers)
-    for server_id, name, title, text in tools.order_by("name").values_list(
-        "server_id", "name", "title", "description"
-    ):
-        shown = {"name": name, "title": title or "", "description": (text or "")[:300]}
-        listed: Any = servers[server_id]["tools"]
-        listed.append(shown)
-    return list(servers.values())
+@require_GET
+@login_required
+def bud_tools(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """Give all tools that a bud may use by their servers, for a picker that has been opened."""
+    workspace = workspace_of(request)
+    if given := request.GET.get("bud", ""):
+        _bud_of(request, _uuid(given))
+    else:
+        require(request.actor, Permission.MANAGE_BUDS, workspace_id=workspace.pk)
+    return JsonResponse({"tools": all_tools(workspace)})
 
 
 def _faults_of(error: InvalidInput) -> dict[str, list[str]]:

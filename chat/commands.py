@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from chat.values import Rating, Remember, Resolution, WhenBusy, Wish
 from mcp_servers.client.inputs import InputAction
@@ -36,6 +36,15 @@ class Unsubscribe(_Command):
 
     type: Literal["unsubscribe"]
     conversation_id: UUID
+
+
+class Seen(_Command):
+    """Say that a person has seen the end of a conversation. Their other devices then no longer show it as new."""
+
+    type: Literal["seen"]
+    conversation_id: UUID
+    until: AwareDatetime
+    """The `unseen_answer_at` of what they saw. An answer that ended after that stays unseen."""
 
 
 class ResourceName(BaseModel):
@@ -80,6 +89,8 @@ class Send(_Command):
     attachments: Annotated[list[ResourceName | FileName], Field(max_length=20)] = []
     when_busy: WhenBusy = WhenBusy.REFUSE
     """While a turn runs: refuse this message, queue it, or interrupt the turn."""
+    bud_id: UUID | None = None
+    """The bud that answers this message, in place of the conversation's."""
 
 
 class EditMessage(_Command):
@@ -214,6 +225,7 @@ class Ack(_Command):
 Command = (
     Subscribe
     | Unsubscribe
+    | Seen
     | Send
     | EditMessage
     | Regenerate
@@ -234,6 +246,7 @@ Command = (
 COMMANDS: tuple[type[_Command], ...] = (
     Subscribe,
     Unsubscribe,
+    Seen,
     Send,
     EditMessage,
     Regenerate,

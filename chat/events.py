@@ -66,7 +66,7 @@ class Snapshot(Event):
     """The number of the newest event that the snapshot contains."""
     conversation: ConversationRow
     messages: Sequence[MessageRow]
-    """All of them, oldest first. Of a conversation with more than 400 the last 100 of the shown path, with those beside
+    """All of them, oldest first. Of a conversation with more than 60 the last 40 of the shown path, with those beside
     them as outlines; `GET /api/messages/<id>/older/` gives what was said before."""
     turns: Sequence[TurnRow]
     tool_calls: Sequence[ToolCallRow]
@@ -229,7 +229,7 @@ class WorkspaceChanged(Event):
 
     type: ClassVar = "workspace.changed"
     kind: str
-    """What changed, such as `conversation.changed`, `bud.changed` or `server.changed`."""
+    """What changed, such as `conversation.changed`, `bud.changed`, `server.changed` or `request.changed`."""
     id: str
     """The id of the row."""
 

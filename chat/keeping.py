@@ -49,5 +49,8 @@ def kept() -> Sequence[Kept]:
             % {"runs": KEEP_RUNS},
         ),
         Kept(what=_("Messages sent to webhooks"), how_long=in_days(delivery.KEEP_DAYS)),
-        Kept(what=_("Reminders sent by mail"), how_long=in_days(mailing.KEEP_DAYS)),
+        Kept(
+            what=_("Reminders sent by mail, and notifications of devices"),
+            how_long=in_days(mailing.KEEP_DAYS),
+        ),
     )

@@ -1,49 +1,83 @@
-"""Paths through the tree of a conversation's messages. Pure."""
+"""Paths through the tree of a conversation's messages, walked in the database: nobody reads a whole tree.
+
+A statement touches the messages of the path, and of those beside it no more than are wanted. So it costs as much in a
+conversation of ten thousand messages, or with a thousand branches, as in a small one.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
-from typing import Protocol, TypeVar
+from typing import Any
 from uuid import UUID
 
+from django.db import connection
+from django.db.models import UUIDField
+from django.db.models.expressions import RawSQL
 
-class Node(Protocol):
-    """A message, as far as the tree goes."""
+from chat.models import Message
 
-    @property
-    def pk(self) -> UUID: ...
+LONGEST_PATH = 1_000_000
+"""More than anybody says; it ends a walk that would not end by itself."""
 
-    @property
-    def parent_id(self) -> UUID | None: ...
+# From the end upwards.
+_PATH = """
+WITH RECURSIVE path(id, parent_id, conversation_id, place) AS (
+    SELECT m.id, m.parent_id, m.conversation_id, 1 FROM chat_message m WHERE m.id = %s
+  UNION ALL
+    SELECT m.id, m.parent_id, m.conversation_id, path.place + 1
+    FROM path JOIN chat_message m ON m.id = path.parent_id
+    WHERE path.place < %s
+)"""
+_IDS = f"{_PATH} SELECT id FROM path"  # noqa: S608  our own words
+# Siblings that are newer than the newest of those that are too many. A conversation's first messages have no parent.
+_BESIDE = f"""{_PATH}
+SELECT s.id FROM path JOIN chat_message s ON s.parent_id = path.parent_id
+WHERE s.id <> path.id AND s.order_key > coalesce((
+    SELECT o.order_key FROM chat_message o WHERE o.parent_id = path.parent_id
+    ORDER BY o.order_key DESC LIMIT 1 OFFSET %s
+), -1)
+UNION ALL
+SELECT s.id FROM path JOIN chat_message s ON s.conversation_id = path.conversation_id
+WHERE path.parent_id IS NULL AND s.parent_id IS NULL AND s.id <> path.id AND s.order_key > coalesce((
+    SELECT o.order_key FROM chat_message o
+    WHERE o.conversation_id = path.conversation_id AND o.parent_id IS NULL
+    ORDER BY o.order_key DESC LIMIT 1 OFFSET %s
+), -1)"""  # noqa: S608  our own words
+_NEWEST_LEAF = """
+WITH RECURSIVE down(id, depth) AS (
+    SELECT m.id, 0 FROM chat_message m WHERE m.id = %s
+  UNION ALL
+    SELECT (
+        SELECT c.id FROM chat_message c WHERE c.parent_id = down.id
+        ORDER BY c.order_key DESC, c.id DESC LIMIT 1
+    ), down.depth + 1
+    FROM down WHERE down.id IS NOT NULL AND down.depth < %s
+)
+SELECT id FROM down WHERE id IS NOT NULL ORDER BY depth DESC LIMIT 1"""
 
-    @property
-    def order_key(self) -> int: ...
+
+def path_to(workspace_id: UUID, end: UUID | None, most: int = LONGEST_PATH) -> Any:
+    """Query the last messages of the path from the first message to this one, in their order; none without one."""
+    ids = RawSQL(_IDS, (_as_param(end), most))  # noqa: S611  our own words
+    rows = Message.objects.for_workspace(workspace_id).order_by("order_key", "pk")
+    return rows.filter(pk__in=ids)
 
 
-_Row = TypeVar("_Row", bound=Node)
+def beside_path(workspace_id: UUID, end: UUID, *, most: int, siblings: int) -> Any:
+    """Query the messages beside those of `path_to` that are among so many newest children of one parent."""
+    params = (_as_param(end), most, siblings, siblings)
+    ids = RawSQL(_BESIDE, params)  # noqa: S611  our own words
+    rows = Message.objects.for_workspace(workspace_id).order_by("order_key", "pk")
+    return rows.filter(pk__in=ids)
 
 
-def path_to(rows: Sequence[_Row], leaf_id: UUID | None) -> list[_Row]:
-    """From the first message to this one, along the parents; empty if it is not among the rows."""
-    by_id = {row.pk: row for row in rows}
-    current = by_id.get(leaf_id) if leaf_id else None
-    path: list[_Row] = []
-    while current is not None and len(path) <= len(rows):
-        path.append(current)
-        current = by_id.get(current.parent_id) if current.parent_id else None
-    return path[::-1]
+def newest_leaf(workspace_id: UUID, start: UUID) -> UUID:
+    """Find the end of the path through a message of this workspace that always takes the newest branch below it."""
+    ids = RawSQL(_NEWEST_LEAF, (_as_param(start), LONGEST_PATH))  # noqa: S611  our own words
+    rows = Message.objects.for_workspace(workspace_id).filter(pk__in=ids)
+    found: UUID = rows.order_by().values_list("pk", flat=True).get()
+    return found
 
 
-def newest_leaf(rows: Sequence[Node], start: UUID) -> UUID:
-    """The end of the path through `start` that always takes the newest branch below it."""
-    children: defaultdict[UUID | None, list[Node]] = defaultdict(list)
-    for row in rows:
-        children[row.parent_id].append(row)
-    current = start
-    for _ in rows:
-        below = children.get(current)
-        if not below:
-            break
-        current = max(below, key=lambda row: row.order_key).pk
-    return current
+def _as_param(value: UUID | None) -> Any:
+    column: UUIDField[Any, Any] = UUIDField()
+    return column.get_db_prep_value(value, connection)

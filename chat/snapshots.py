@@ -6,35 +6,46 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.db import connection, transaction
-from django.db.models import Q, UUIDField, Window
-from django.db.models.expressions import RawSQL
-from django.db.models.functions import RowNumber
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
 
 from chat.artifacts.rows import artifacts_of
 from chat.events import Snapshot
+from chat.message_paths import beside_path, path_to
 from chat.models import Conversation, Message, QueuedMessage, ToolCall, Turn
 from chat.models.turns import ACTIVE
 from chat.streaming_text import Said, live_said
 from chat.values import MessageStatus
 from chat.wire import (
+    OUTLINE,
     artifact_json,
     attachments_of,
     conversation_json,
     input_request_json,
     message_json,
+    outline_json,
     queued_json,
     tool_call_json,
     turn_json,
 )
 from mcp_servers.models import InputRequest
 
-MOST_MESSAGES = 400
+MOST_MESSAGES = 60
 """A conversation with more of them is given in parts: the end of the shown path first, older parts when asked for."""
+MOST_AT_FIRST = 40
+"""Messages of the path: some screens of them, since opening a conversation waits for them."""
 MOST_OF_PATH = 100
+"""In each older part, for a page that scrolls up."""
 MOST_SIBLINGS = 100
 """Of one message, beside the one that is shown; the newest ones."""
 MOST_INPUTS = 200
+
+
+_IS_LONG = Exists(
+    Message.objects.across_workspaces()
+    .filter(conversation=OuterRef("pk"))
+    .order_by()[MOST_MESSAGES : MOST_MESSAGES + 1]
+)
 
 
 def read_snapshot(conversation: Conversation, ref: str | None = None) -> Snapshot:
@@ -46,17 +57,16 @@ def read_snapshot(conversation: Conversation, ref: str | None = None) -> Snapsho
     workspace_id = conversation.workspace_id
     with transaction.atomic():
         # The lock orders this reading between two changes, so that number and rows agree.
-        conversation = (
+        found: Any = (
             Conversation.objects.for_workspace(workspace_id)
             .select_related("bud")
+            .annotate(is_long=_IS_LONG)
             .select_for_update(of=("self",))
             .fetch(conversation.pk)
         )
-        rows = _messages_of(conversation).order_by("-order_key", "-id")[: MOST_MESSAGES + 1]
-        messages = list(rows)[::-1]
-        if len(messages) > MOST_MESSAGES:
-            messages = _part_of(conversation, conversation.leaf_id or messages[-1].pk)
-        part = _read_part(conversation, messages)
+        conversation = found
+        read = _end_of(conversation) if found.is_long else _all_of(conversation)
+        part = _read_part(workspace_id, *read)
         queue = list(
             QueuedMessage.objects.for_workspace(workspace_id).filter(conversation=conversation)
         )
@@ -91,59 +101,39 @@ class Part:
 
 
 def read_older(message: Message) -> Part:
-    """The part of the path that ends right above a message. Needs `conversation` loaded."""
+    """The part of the path that ends right above a message."""
     if message.parent_id is None:
         return Part([], [], [])
-    messages = _part_of(message.conversation, message.parent_id)
-    return _read_part(message.conversation, messages)
+    workspace_id = message.workspace_id
+    return _read_part(workspace_id, *_part_of(workspace_id, message.parent_id, MOST_OF_PATH))
 
 
-def _messages_of(conversation: Conversation) -> Any:
-    return Message.objects.for_workspace(conversation.workspace_id).filter(
-        conversation=conversation
-    )
+Read = tuple[list[Message], list[dict[str, Any]]]
+"""Messages as they are, and those beside them as outlines."""
 
 
-# Along the parents' keys: as many rows for a conversation of ten thousand messages as for one of a hundred.
-_PATH = f"""
-WITH RECURSIVE path(id, parent_id, place) AS (
-    SELECT m.id, m.parent_id, 1 FROM chat_message m WHERE m.id = %s
-  UNION ALL
-    SELECT m.id, m.parent_id, path.place + 1
-    FROM path JOIN chat_message m ON m.id = path.parent_id
-    WHERE path.place < {MOST_OF_PATH}
-)
-SELECT id FROM path"""  # noqa: S608  a number of ours
+def _all_of(conversation: Conversation) -> Read:
+    rows = Message.objects.for_workspace(conversation.workspace_id)
+    return list(rows.filter(conversation=conversation)), []
 
 
-def _part_of(conversation: Conversation, end: UUID) -> list[Message]:
+def _end_of(conversation: Conversation) -> Read:
+    end = conversation.leaf_id
+    if end is None:
+        rows = Message.objects.for_workspace(conversation.workspace_id)
+        newest = rows.filter(conversation=conversation).order_by("-order_key", "-pk")
+        end = newest.values_list("pk", flat=True)[:1].get()
+    return _part_of(conversation.workspace_id, end, MOST_AT_FIRST)
+
+
+def _part_of(workspace_id: UUID, end: UUID, most: int) -> Read:
     """The last messages of the path that ends here, whole; and those beside them as outlines."""
-    rows = _messages_of(conversation).order_by("order_key", "pk")
-    column: UUIDField[Any, Any] = UUIDField()
-    ids = RawSQL(_PATH, (column.get_db_prep_value(end, connection),))  # noqa: S611  our own words
-    whole = list(rows.filter(pk__in=ids))
-    parents = {row.parent_id for row in whole}
-    below = Q(parent_id__in=parents - {None})
-    if None in parents:
-        below |= Q(parent_id=None)
-    newest = Window(RowNumber(), partition_by="parent_id", order_by=("-order_key", "-pk"))
-    beside = rows.filter(below).exclude(pk__in=[row.pk for row in whole])
-    return [*whole, *_outlines(beside.annotate(age=newest).filter(age__lte=MOST_SIBLINGS))]
+    beside = beside_path(workspace_id, end, most=most, siblings=MOST_SIBLINGS)
+    outlines = [outline_json(row) for row in beside.values(*OUTLINE)]
+    return list(path_to(workspace_id, end, most)), outlines
 
 
-def _outlines(rows: Any) -> list[Message]:
-    """Messages without what they say: enough to know that there are other branches, and to go there."""
-    found = list(rows.defer("text", "reasoning", "json_meta"))
-    for row in found:
-        row.text = row.reasoning = ""
-        row.json_meta = {}
-        row.is_outline = True
-    return found
-
-
-def _read_part(conversation: Conversation, messages: list[Message]) -> Part:
-    workspace_id = conversation.workspace_id
-    whole = [message for message in messages if not message.is_outline]
+def _read_part(workspace_id: UUID, whole: list[Message], outlines: list[dict[str, Any]]) -> Part:
     turns = (
         Turn.objects.for_workspace(workspace_id)
         .filter(
@@ -162,8 +152,9 @@ def _read_part(conversation: Conversation, messages: list[Message]) -> Part:
     return Part(
         messages=[
             message_json(message, said=_said(message), attachments=attached.get(message.pk, ()))
-            for message in messages
-        ],
+            for message in whole
+        ]
+        + outlines,
         turns=[turn_json(turn) for turn in turns],
         tool_calls=[tool_call_json(call) for call in calls],
     )

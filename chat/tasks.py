@@ -10,8 +10,16 @@ from celery.schedules import crontab
 from chat.artifacts import sweeping
 from chat.engine import runner, summarising, titles
 from chat.providers import limits
-from chat.reminders import finding, mailing
-from chat.services import approvals, bud_drafts, check_runs, conversations, inputs, resolutions
+from chat.reminders import finding, mailing, pushing
+from chat.services import (
+    approvals,
+    bud_drafts,
+    check_plans,
+    check_runs,
+    conversations,
+    inputs,
+    resolutions,
+)
 from chat.webhooks import delivery
 from workspaces import restore
 from workspaces.schedules import scheduled
@@ -57,10 +65,20 @@ def remind_by_mail() -> None:
 
 
 @shared_task(ignore_result=True)
+@scheduled(10)
+def notify_devices() -> None:
+    """Notify people on their devices of what is new for them; not after a restore, before somebody has looked at it."""
+    if not restore.is_unconfirmed():
+        pushing.find_pushes()
+        pushing.deliver_due()
+
+
+@shared_task(ignore_result=True)
 @scheduled(crontab(minute=43))
 def trim_reminders() -> None:
     """Forget reminders of a week ago."""
     mailing.trim_reminders()
+    pushing.trim_pushes()
 
 
 @shared_task
@@ -97,6 +115,13 @@ def forget_old_drafts() -> int:
 def advance_all_checks() -> int:
     """Take runs of checks further whose turn's end nobody told of, and end what takes too long."""
     return check_runs.advance_all()
+
+
+@shared_task
+@scheduled(60)
+def run_planned_checks() -> int:
+    """Begin checks of buds that run every day or week; not after a restore, before somebody has looked at it."""
+    return 0 if restore.is_unconfirmed() else check_plans.run_due()
 
 
 @shared_task

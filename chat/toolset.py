@@ -16,6 +16,9 @@ from threading import Lock
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Func, TextField
+from django.db.models.functions import Cast
+
 from chat.builtin_tools.files import OF_KNOWLEDGE, SPECS, TRANSFERS, BuiltinSpec
 from chat.builtin_tools.on_demand import SPECS as ON_DEMAND
 from chat.missing_tools import missing_tools
@@ -191,14 +194,14 @@ def _kept_offered(
 ) -> _Offered:
     """The same for thousands of tools that are looked up: read again only if one of them is another one now."""
     count = len(asked) - 2
-    marks = _tool_marks(count).all_values(*asked)
-    parts: list[Any] = [config.model_dump_json(), overrides.model_dump_json(), marks]
+    [(mark,)] = _tools_mark(count).all_values(*asked)
+    parts: list[Any] = [config.model_dump_json(), overrides.model_dump_json()]
     parts += [
         (one.server.name, one.server.trusts_annotations)
         for one in servers
         if one.server is not None
     ]
-    key = hashlib.sha256(repr(parts).encode()).hexdigest()
+    key = hashlib.blake2b(f"{parts} {mark}".encode()).hexdigest()
     with _kept_lock:
         found = _kept.pop(key, None)
     if found is None:
@@ -220,12 +223,28 @@ def _callable_tools(count: int) -> PreparedRows[McpTool]:
     return PreparedRows(build, *[UUID] * (count + 2))
 
 
+class _Mark(Func):
+    """One value for all rows, which is another one if one of them is: the database makes it, and no row is sent."""
+
+    output_field = TextField()
+    # Hexadecimal ids and hashes of fixed length need nothing between them. SQLite's order is that of the index: if it
+    # ever is another one, the tools are read once more.
+    template = "group_concat(%(expressions)s, '')"
+    arg_joiner = " || "
+
+    def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        """Hash it there, in the order of ids."""
+        mark = "md5(string_agg(%(expressions)s, '' ORDER BY %(expressions)s))"
+        return self.as_sql(compiler, connection, template=mark, **context)
+
+
 @lru_cache(maxsize=64)
-def _tool_marks(count: int) -> PreparedRows[McpTool]:
-    """The same tools by their ids and definitions alone."""
+def _tools_mark(count: int) -> PreparedRows[McpTool]:
+    """Ids and definitions of the same tools, as one value."""
 
     def build(*values: UUID) -> Any:
-        return _callable(*values).order_by("pk").values_list("pk", "definition_hash")
+        mark = _Mark(Cast("pk", TextField()), "definition_hash")
+        return _callable(*values).order_by().values_list(mark)
 
     return PreparedRows(build, *[UUID] * (count + 2))
 

@@ -24,7 +24,13 @@ urlpatterns = [
         provider_pages.provider_page,
         name="provider",
     ),
+    path("w/<slug:workspace_slug>/waiting/", views.waiting, name="waiting"),
     path("w/<slug:workspace_slug>/reminders/", reminder_page.reminders, name="reminders"),
+    path(
+        "w/<slug:workspace_slug>/reminders/devices/",
+        reminder_page.devices,
+        name="reminder_devices",
+    ),
     path(
         "w/<slug:workspace_slug>/tool-permissions/",
         permission_page.permissions,
@@ -34,6 +40,7 @@ urlpatterns = [
     path(_BUDS, bud_pages.bud_list, name="buds"),
     path(f"{_BUDS}new/", bud_pages.bud_new, name="bud_new"),
     path(f"{_BUDS}test/", bud_pages.bud_test, name="bud_test"),
+    path(f"{_BUDS}tools/", bud_pages.bud_tools, name="bud_tools"),
     path(f"{_BUDS}import/", bud_pages.bud_import, name="bud_import"),
     path(f"{_BUDS}keep/<uuid:call_id>/", bud_pages.bud_keep_call, name="bud_keep_call"),
     path(_BUD, bud_pages.bud_editor, name="bud"),

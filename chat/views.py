@@ -18,6 +18,8 @@ from typing_extensions import TypedDict
 
 from chat.models import Conversation
 from chat.providers.choosing import platform_provider
+from chat.services.waiting import waiting_for
+from workspaces.asking import may_decide
 from workspaces.errors import NotFound
 from workspaces.middleware import enterable_workspaces
 from workspaces.roles import Permission, has_permission
@@ -47,6 +49,7 @@ class BootWorkspace(TypedDict):
     role: str
     is_auditor: bool
     can_manage_buds: bool
+    decides_requests: bool
 
 
 class WorkspaceLink(TypedDict):
@@ -67,7 +70,10 @@ class BootUrls(TypedDict):
     reminders: str
     permissions: str
     settings: str
+    shortcuts: str
     activity: str
+    platform_audit: str | None
+    confirm_address: str | None
     logout: str
     api: str
     socket: str
@@ -127,6 +133,18 @@ def app(
 
 @require_safe
 @login_required
+def waiting(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """How much waits for the person, for the bar of pages outside the chat; nothing where nothing does."""
+    workspace = request.workspace
+    if workspace is None:  # the middleware has answered already
+        raise NotFound
+    is_member = request.actor.role is not None
+    things = waiting_for(workspace=workspace, person=request.user) if is_member else []
+    return render(request, "chat/_waiting_button.html", {"count": len(things)})
+
+
+@require_safe
+@login_required
 def diagrams(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """The frame in which Mermaid draws: without our origin, without a network, without the page's style rules."""
     nonce = secrets.token_urlsafe(16)
@@ -153,6 +171,7 @@ def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> Boot:
             "can_manage_buds": has_permission(
                 actor, Permission.MANAGE_BUDS, workspace_id=workspace.pk
             ),
+            "decides_requests": may_decide(actor, workspace),
         },
         "workspaces": [
             {"slug": other.slug, "name": other.name} for other in enterable_workspaces(user)[:50]
@@ -169,7 +188,10 @@ def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> Boot:
             "reminders": reverse("chat:reminders", kwargs=slug),
             "permissions": reverse("chat:permissions", kwargs=slug),
             "settings": reverse("workspaces:profile"),
+            "shortcuts": reverse("workspaces:shortcuts"),
             "activity": reverse("audit:activity", kwargs=slug),
+            "platform_audit": reverse("audit:platform") if user.is_superuser else None,
+            "confirm_address": None if user.is_address_confirmed else reverse("account_email"),
             "logout": reverse("account_logout"),
             "api": "/api/",
             "socket": f"/ws/w/{workspace.slug}/",

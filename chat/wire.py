@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -59,6 +59,7 @@ def conversation_json(conversation: Conversation, *, turn_status: str | None) ->
         "forked_from": _id(conversation.forked_from),
         "status": conversation_status(turn_status),
         "usage": usage_json(conversation),
+        "unseen_answer_at": moment(conversation.unseen_answer_at),
         "created_at": moment(conversation.created_at),
         "updated_at": moment(conversation.last_message_at),
     }
@@ -118,15 +119,52 @@ def message_json(
         "usage": usage_json(message),
         "context_window": message.json_meta.get("context"),
         "is_cut": bool(message.json_meta.get("is_cut")),
-        "is_outline": message.is_outline,
+        "is_outline": False,
         "summary": summary_json(message),
         "created_at": moment(message.created_at),
     }
 
 
+OUTLINE = (
+    "id",
+    "conversation_id",
+    "turn_id",
+    "parent_id",
+    "role",
+    "step",
+    "status",
+    "client_id",
+    "created_at",
+)
+"""Columns that `outline_json` needs."""
+
+
+def outline_json(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A message without what it says: enough to know that there are other branches, and to go there."""
+    return {
+        "id": str(row["id"]),
+        "conversation_id": str(row["conversation_id"]),
+        "turn_id": _id(row["turn_id"]),
+        "parent_id": _id(row["parent_id"]),
+        "role": row["role"],
+        "step": row["step"],
+        "text": "",
+        "reasoning": "",
+        "status": row["status"],
+        "client_id": row["client_id"],
+        "attachments": [],
+        "usage": None,
+        "context_window": None,
+        "is_cut": False,
+        "is_outline": True,
+        "summary": None,
+        "created_at": moment(row["created_at"]),
+    }
+
+
 def summary_json(message: Message) -> dict[str, Any] | None:
-    """The summary that ends with this message; not of one whose text was not read."""
-    summary = None if message.is_outline else summary_of(message)
+    """The summary that ends with this message."""
+    summary = summary_of(message)
     return summary.as_json() if summary is not None else None
 
 
@@ -221,6 +259,7 @@ def queued_json(row: QueuedMessage) -> dict[str, Any]:
             for one in row.attachments
         ],
         "is_next": row.is_next,
+        "bud_id": _id(row.mentioned_bud_id),
         "created_at": moment(row.created_at),
     }
 
@@ -244,6 +283,7 @@ def turn_json(turn: Turn) -> dict[str, Any]:
         "finished_at": moment(turn.finished_at),
         "usage": usage_json(turn),
         "model": turn.model or None,
+        "bud_id": _id(turn.mentioned_bud_id),
         "wish": turn.wish or None,
         "rating": turn.rating or None,
         "rating_reason": turn.rating_reason,

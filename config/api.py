@@ -24,7 +24,7 @@ import config.workspace_files.api
 import mcp_servers.pages.api
 from config.errors import RETRY_SECONDS
 from mcp_servers.pages import extensions
-from workspaces import members_api, people_api, requests_api
+from workspaces import members_api, people_api, profile_api, requests_api
 from workspaces.api.parsing import BodyTooLarge
 from workspaces.api.viewsets import CallerThrottle
 from workspaces.database import drop_dead_connections, is_unavailable
@@ -129,7 +129,10 @@ class DocsView(SpectacularSwaggerSplitView):
 def _router() -> SimpleRouter:
     router = SimpleRouter(use_regex_path=False)
     servers: list[tuple[str, Any]] = [*mcp_servers.pages.api.routes, *extensions.api_routes()]
-    people = (people_api.routes, members_api.routes, requests_api.routes)
+    people = (
+        *(people_api.routes, members_api.routes, requests_api.routes),
+        profile_api.routes,
+    )
     own = (*people, config.workspace_files.api.routes)
     for routes in (audit.api.routes, servers, chat.api.routes, *own):
         for prefix, viewset in routes:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from importlib.metadata import version
-from typing import Final
+from typing import Any, Final
 
 from django.conf import settings
 from django.core import checks
@@ -27,10 +27,12 @@ from audit import trigger_check
 from audit.health import health
 from audit.models import AuditStream
 from audit.spool import spool_size
+from chat.models import PushDevice
 from config.keys import FILE_NAME
 from workspaces import restore
 from workspaces.database import database_now
 from workspaces.secrets import find_unreadable
+from workspaces.web_push import vapid_keys
 
 OLDEST_POSTGRESQL: Final = 15
 OLDEST_REDIS: Final = (6, 2)
@@ -287,6 +289,26 @@ def _mail(part: str) -> Finding:
     return _ok(part, f"sent through {settings.TRELLIS.email_host}")
 
 
+def _notifications(part: str) -> Finding:
+    devices: Any = PushDevice.objects.across_workspaces()
+    known = [key.id for key in vapid_keys()]
+    if lost := devices.living().exclude(key_id__in=known).count():
+        return _look(
+            part,
+            f"{lost} devices take notifications from a key that is not in the settings",
+            "Put it behind the first in TRELLIS_PUSH_KEYS and restart. If it is lost, people add those devices again.",
+        )
+    failing = devices.living().exclude(last_error="").count()
+    told = f"{devices.living().count()} devices, signed with key {known[0]}"
+    if failing:
+        return _look(
+            part,
+            f"{told}; the last notification did not reach {failing} of them",
+            "Look whether Trellis may connect to push services. The people's Reminders page shows the reason.",
+        )
+    return _ok(part, told)
+
+
 _CHECKS: Final[dict[str, Callable[[str], Finding]]] = {
     "versions": _versions,
     "settings": _settings,
@@ -300,4 +322,5 @@ _CHECKS: Final[dict[str, Callable[[str], Finding]]] = {
     "seals": _seals,
     "restores": _restores,
     "mail": _mail,
+    "notifications": _notifications,
 }

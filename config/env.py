@@ -223,6 +223,13 @@ class Environment(BaseSettings):
         description="File outside the database that holds the audit log's newest checkpoint. Absent: `audit-checkpoint.json` in the data folder.",
     )
 
+    push_keys: Annotated[tuple[EncryptionKey, ...], NoDecode] = Field(
+        (),
+        validation_alias="TRELLIS_PUSH_KEYS",
+        repr=False,
+        description="`id:base64,id:base64…`, 32 bytes each (P-256, VAPID). The first signs for devices that are added from now on; keep the others as long as devices use them. Absent: one derived from `TRELLIS_AUDIT_KEY`.",
+    )
+
     # Network
     public_origins: Annotated[tuple[str, ...], NoDecode] = Field(
         (),
@@ -485,7 +492,7 @@ class Environment(BaseSettings):
                 raise ValueError(f"'{part}' is not a network such as 10.1.0.0/16") from None
         return tuple(networks)
 
-    @field_validator("encryption_keys", "audit_signing_keys", mode="before")
+    @field_validator("encryption_keys", "audit_signing_keys", "push_keys", mode="before")
     @classmethod
     def _read_encryption_keys(cls, value: object) -> object:
         if not isinstance(value, str):
@@ -590,9 +597,10 @@ class Environment(BaseSettings):
                 Path(completed.get("TRELLIS_DATA_DIR") or ROOT / "data")
             )
             completed |= {name: keys[name] for name in missing}
-            if "TRELLIS_AUDIT_KEY" in missing and not completed.get("TRELLIS_AUDIT_SIGNING_KEYS"):
-                # Folders made before there was one have none; then it is derived.
-                completed["TRELLIS_AUDIT_SIGNING_KEYS"] = keys.get("TRELLIS_AUDIT_SIGNING_KEYS", "")
+            for name in ("TRELLIS_AUDIT_SIGNING_KEYS", "TRELLIS_PUSH_KEYS"):
+                if "TRELLIS_AUDIT_KEY" in missing and not completed.get(name):
+                    # Folders made before there was one have none; then it is derived.
+                    completed[name] = keys.get(name, "")
         return completed
 
     @model_validator(mode="after")

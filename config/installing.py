@@ -1,7 +1,7 @@
 """What a browser needs to install Trellis as an app, and what it shows while the server cannot be reached.
 
 The service worker answers page loads alone, and only where the network fails. It keeps one page of ours that says so,
-and nothing of anybody's data.
+and nothing of anybody's data. It also shows the notifications that come while Trellis is closed.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ def worker(request: HttpRequest) -> HttpResponse:
     """The service worker; it stands at the root because it serves all addresses below its own."""
     files = ("plain.css", "favicon.svg", "offline.js")
     kept = [reverse("offline"), *(static(f"web/{name}") for name in files)]
-    answer = render(request, "config/worker.js", {"kept": kept}, content_type="text/javascript")
+    context = {"kept": kept, "icon": static("web/icon-192.png")}
+    answer = render(request, "config/worker.js", context, content_type="text/javascript")
     answer["Cache-Control"] = "no-cache"
     return answer
 

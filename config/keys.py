@@ -27,6 +27,7 @@ def generate_keys() -> dict[str, str]:
         "TRELLIS_ENCRYPTION_KEYS": f"k1:{key()}",
         "TRELLIS_AUDIT_KEY": key(),
         "TRELLIS_AUDIT_SIGNING_KEYS": f"s1:{key()}",
+        "TRELLIS_PUSH_KEYS": f"p1:{key()}",
     }
 
 

@@ -416,6 +416,8 @@ UNFOLD = {
     "SITE_DROPDOWN": "workspaces.admin.ways_out",
     "SITE_ICON": lambda _request: "/static/web/favicon.svg",
     "STYLES": [lambda _request: "/static/web/admin.css"],
+    "SCRIPTS": [lambda _request: "/static/web/admin.js"],
+    "THEME": "workspaces.admin.theme",
     "SITE_FAVICONS": [
         {"rel": "icon", "type": "image/svg+xml", "href": "/static/web/favicon.svg"},
     ],

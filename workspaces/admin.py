@@ -31,7 +31,7 @@ from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import Conflict, DomainError
 from workspaces.mails import public_url
 from workspaces.middleware import enterable_workspaces, signed_in_user
-from workspaces.models import ApiToken, Invitation, Membership, User, Workspace
+from workspaces.models import ApiToken, Invitation, Membership, Theme, User, Workspace
 from workspaces.roles import Permission, has_permission
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
 from workspaces.secrets import encrypted_fields
@@ -71,20 +71,25 @@ def current_workspace(request: HttpRequest) -> str:
     return workspace.name if workspace is not None else ""
 
 
+def theme(request: HttpRequest) -> str | None:
+    """The person's theme in the admin's word for it; None where they never chose one."""
+    user = signed_in_user(request)
+    chosen = user.theme if user is not None else ""
+    return "auto" if chosen == Theme.SYSTEM else chosen or None
+
+
 def ways_out(request: HttpRequest) -> list[dict[str, str]]:
-    """The menu at the admin's title: the chat, and the other workspaces that the person administers."""
+    """The other workspaces that the person administers, for the menu at the name of this one."""
     user = signed_in_user(request)
     current = getattr(request, "workspace", None)
     if user is None or current is None:
         return []
-    chat = reverse("chat:home", args=[current.slug])
-    ways = [{"icon": "forum", "title": f"Chat of {current.name}", "link": chat}]
     others = enterable_workspaces(user).exclude(pk=current.pk)
     if not user.is_superuser:
         strong = [Role.ADMIN.value, Role.OWNER.value]
         mine = Membership.objects.across_workspaces().filter(user=user, role__in=strong)
         others = others.filter(pk__in=mine.values("workspace_id"))
-    return ways + [
+    return [
         {
             "icon": "swap_horiz",
             "title": other.name,

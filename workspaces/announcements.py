@@ -6,6 +6,7 @@ import asyncio
 import logging
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 from uuid import UUID
 
 from channels.layers import InMemoryChannelLayer, get_channel_layer
@@ -18,10 +19,14 @@ logger = logging.getLogger(__name__)
 _SEND_TIMEOUT_SECONDS = 2.0
 
 
+REQUEST_CHANGED: Final = "request.changed"
+"""A member asked for something, or a request was decided or withdrawn."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Announcement:
     kind: str
-    """What changed: "server.changed", "tools.changed", "bud.changed", "conversation.changed"."""
+    """What changed: "server.changed", "tools.changed", "bud.changed", "conversation.changed", "request.changed"."""
     id: str
     """The id of the row."""
     user_id: str | None = None

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from typing import Final
+from urllib.parse import urlencode
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Exists, Q
 from django.urls import reverse
 from django.utils import timezone
 
 from workspaces.actors import Actor, Role
+from workspaces.announcements import REQUEST_CHANGED, Announcement, announce
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
-from workspaces.models import AccessRequest, Membership, RequestKind, RequestStatus, Workspace
+from workspaces.models import (
+    AccessRequest,
+    Membership,
+    RequestKind,
+    RequestStatus,
+    User,
+    Workspace,
+)
 from workspaces.roles import Permission, has_permission, require
 from workspaces.scoping import WorkspaceQuerySet
 from workspaces.telling import tell
@@ -22,6 +31,8 @@ MOST_OPEN: Final = 20
 LONGEST_NAME: Final = 200
 LONGEST_REASON: Final = 1000
 LONGEST_NOTE: Final = 500
+DECIDERS: Final = Q(role__in=[Role.OWNER.value, Role.ADMIN.value], user__is_active=True)
+"""The memberships whose people decide about requests."""
 
 
 def may_decide(actor: Actor, workspace: Workspace) -> bool:
@@ -33,6 +44,25 @@ def requests_for(workspace: Workspace, actor: Actor) -> WorkspaceQuerySet[Access
     """The actor's own requests; for whoever decides, everybody's."""
     rows = AccessRequest.objects.for_workspace(workspace)
     return rows if may_decide(actor, workspace) else rows.filter(requester_id=actor.user_id)
+
+
+def requests_to_decide(workspace: Workspace, person: User) -> WorkspaceQuerySet[AccessRequest]:
+    """What others ask for and this person decides about, the oldest first; nothing for other members."""
+    theirs = Membership.objects.for_workspace(workspace).filter(DECIDERS, user=person)
+    rows = AccessRequest.objects.for_workspace(workspace).filter(
+        Exists(theirs), status=RequestStatus.OPEN
+    )
+    return rows.exclude(requester=person).order_by("created_at", "id")
+
+
+def path_to_set_up(request: AccessRequest) -> str:
+    """The page where what was asked for is looked for and set up."""
+    slug = request.workspace.slug
+    if request.kind == RequestKind.OTHER:
+        return _page(request.workspace)
+    name = "catalogue" if request.kind == RequestKind.SERVER else "servers"
+    query = urlencode({"q": request.name})
+    return f"{reverse(f'mcp_servers:{name}', args=[slug])}?{query}"
 
 
 @transaction.atomic
@@ -74,17 +104,17 @@ def ask(
         workspace=workspace, requester_id=actor.user_id, kind=kind, name=name, reason=reason
     )
     record_created(row, actor=actor)
-    deciders = Membership.objects.for_workspace(workspace).filter(
-        Q(role=Role.OWNER.value) | Q(role=Role.ADMIN.value), user__is_active=True
-    )
+    deciders = Membership.objects.for_workspace(workspace).filter(DECIDERS)
+    others = deciders.exclude(user_id=actor.user_id)
     tell(
         workspace_id=workspace.pk,
-        user_ids=list(deciders.exclude(user_id=actor.user_id).values_list("user_id", flat=True)),
+        user_ids=list(others.values_list("user_id", flat=True)),
         kind="request.made",
         title=f"{actor.label} asks for {name}",
         text=reason,
         url=_page(workspace),
     )
+    _announce(row)
     return row
 
 
@@ -122,6 +152,7 @@ def decide_request(
         text=note,
         url=_page(row.workspace),
     )
+    _announce(row)
     return row
 
 
@@ -138,7 +169,12 @@ def withdraw_request(*, request: AccessRequest, actor: Actor) -> None:
     if request.status != RequestStatus.OPEN:
         raise Conflict("This request was decided already.")
     record_deleted(request, actor=actor)
+    _announce(request)
     request.delete()
+
+
+def _announce(row: AccessRequest) -> None:
+    announce(row.workspace_id, Announcement(kind=REQUEST_CHANGED, id=str(row.pk)))
 
 
 def _page(workspace: Workspace) -> str:

@@ -12,6 +12,7 @@ from uuid import UUID
 from django.db.models import Q
 from django.utils import timezone
 
+from workspaces.announcements import REQUEST_CHANGED, Announcement, announce
 from workspaces.changes import ConfigurationChange, configuration_changed, tracked_change
 from workspaces.models import (
     AccessRequest,
@@ -82,9 +83,11 @@ def _membership_changed(sender: type[Membership], change: ConfigurationChange, *
         Q(invited_by_id=user_id) | Q(email__iexact=address), accepted_at=None, revoked_at=None
     )
     WorkspaceSession.objects.for_workspace(workspace_id).filter(user_id=user_id).delete()
-    AccessRequest.objects.for_workspace(workspace_id).filter(
+    asked = AccessRequest.objects.for_workspace(workspace_id).filter(
         requester_id=user_id, status=RequestStatus.OPEN
-    ).delete()
+    )
+    if asked.delete()[0]:
+        announce(workspace_id, Announcement(kind=REQUEST_CHANGED, id=str(user_id)))
     links = JoinLink.objects.for_workspace(workspace_id).filter(made_by_id=user_id, revoked_at=None)
     for link in links:
         with tracked_change(link, actor=change.actor):

@@ -13,7 +13,7 @@ from uuid_utils.compat import uuid7
 
 from workspaces.actors import Role
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
-from workspaces.tenancy import User, Workspace, WorkspaceQuery
+from workspaces.tenancy import Theme, User, Workspace, WorkspaceQuery
 
 __all__ = [
     "ROLE_CHOICES",
@@ -26,6 +26,7 @@ __all__ = [
     "Membership",
     "RequestKind",
     "RequestStatus",
+    "Theme",
     "User",
     "Workspace",
     "WorkspaceQuery",

@@ -136,6 +136,12 @@ def note(row: Delivery, fault: str, *, gives_up: bool = False) -> None:
     )
 
 
+def put_off(row: Delivery, until: datetime) -> None:
+    """Try a claimed message later. Nothing was sent, so this was no attempt."""
+    noted = _same(row).filter(status=Delivery.Status.WAITING)
+    noted.update(next_attempt_at=until, attempts=F("attempts") - 1)
+
+
 def give_up(rows: WorkspaceQuerySet[Any]) -> None:
     """Send nothing more of what waits among these rows."""
     rows.filter(status=Delivery.Status.WAITING).update(status=Delivery.Status.GIVEN_UP)

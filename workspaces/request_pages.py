@@ -17,6 +17,7 @@ from workspaces.asking import (
     ask,
     decide_request,
     may_decide,
+    path_to_set_up,
     requests_for,
     withdraw_request,
 )
@@ -61,6 +62,9 @@ def requests(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
             messages.success(request, _("Your request waits for an administrator."))
             return redirect("workspaces:requests", workspace_slug=workspace_slug)
     rows = requests_for(workspace, request.actor).select_related("requester", "decided_by")
+    open_ones = (
+        rows.filter(status=RequestStatus.OPEN).select_related("workspace").order_by("created_at")
+    )
     context: dict[str, Any] = {
         **typed,
         "section": "people",
@@ -71,9 +75,7 @@ def requests(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
             request.actor, Permission.MANAGE_MEMBERS, workspace_id=workspace.pk
         ),
         "longest_note": LONGEST_NOTE,
-        "open": list(
-            rows.filter(status=RequestStatus.OPEN).order_by("created_at")[:MOST_OPEN_SHOWN]
-        ),
+        "open": [(row, path_to_set_up(row)) for row in open_ones[:MOST_OPEN_SHOWN]],
         "decided": list(
             rows.exclude(status=RequestStatus.OPEN).order_by("-decided_at")[:MOST_DECIDED_SHOWN]
         ),

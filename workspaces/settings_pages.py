@@ -1,4 +1,4 @@
-"""A person's own settings: their profile, and where they are signed in. The other sections are pages of their parts."""
+"""A person's own settings: profile, appearance, shortcuts, and where they are signed in. The other sections are pages of their parts."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpResponse
+from django.http import HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import redirect, render
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
+from workspaces.errors import InvalidInput
 from workspaces.forms import ProfileForm
-from workspaces.models import Membership
+from workspaces.models import Membership, Theme
 from workspaces.page_parts import id_of
+from workspaces.profiles import change_profile
+from workspaces.roles import Permission, has_permission
 from workspaces.visits import device, end_sessions, sessions_of
 
 if TYPE_CHECKING:
@@ -29,8 +33,7 @@ def profile(request: WorkspaceRequest) -> HttpResponse:
     user = request.user
     form = ProfileForm(request.POST or None, initial={"name": user.name})
     if request.method == "POST" and form.is_valid():
-        user.name = form.cleaned_data["name"].strip()
-        user.save(update_fields=["name", "updated_at"])
+        change_profile(user=user, name=form.cleaned_data["name"])
         messages.success(request, _("Saved."))
         return redirect("workspaces:profile")
     is_refused = request.method == "POST"
@@ -38,6 +41,51 @@ def profile(request: WorkspaceRequest) -> HttpResponse:
     return render(
         request, "workspaces/settings_profile.html", context, status=422 if is_refused else 200
     )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def appearance(request: WorkspaceRequest) -> HttpResponse:
+    """In which colours the person sees Trellis. Menus send their choice here too, and go back to `next`."""
+    user = request.user
+    fault = ""
+    if request.method == "POST":
+        try:
+            change_profile(user=user, theme=request.POST.get("theme", ""))
+        except InvalidInput as error:
+            fault = error.fields["theme"][0]
+        else:
+            if request.GET.get("format") == "json":
+                return JsonResponse({"theme": user.theme})
+            way_back = request.POST.get("next", "")
+            if way_back.startswith("/") and url_has_allowed_host_and_scheme(way_back, None):
+                return HttpResponseRedirect(way_back)
+            messages.success(request, _("Saved."))
+            return redirect("workspaces:appearance")
+    context = {
+        "section": "account",
+        "tab": "appearance",
+        "themes": Theme.choices,
+        "chosen": user.theme or Theme.SYSTEM,
+        "fault": fault,
+    }
+    return render(
+        request, "workspaces/settings_appearance.html", context, status=422 if fault else 200
+    )
+
+
+@require_safe
+@login_required
+def shortcuts(request: WorkspaceRequest) -> HttpResponse:
+    """Which keys do what, on each page that the person has; the web app holds the list (`src/shortcuts/list.ts`)."""
+    actor, workspace = request.actor, request.workspace
+    places = ["chat", "pages"]
+    if workspace and has_permission(actor, Permission.VIEW_AUDIT, workspace_id=workspace.pk):
+        places.append("audit")
+    if request.user.is_staff:
+        places.append("admin")
+    context = {"section": "account", "tab": "shortcuts", "places": " ".join(places)}
+    return render(request, "workspaces/settings_shortcuts.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -9,6 +9,7 @@ from celery import shared_task
 from celery.schedules import crontab
 from django.contrib.admin.models import LogEntry
 from django.core.management import call_command
+from django.db import connection
 from django.utils import timezone
 
 from workspaces.models import IdempotentRequest
@@ -16,6 +17,8 @@ from workspaces.schedules import scheduled
 
 KEEP_ANSWERS = timedelta(hours=24)
 """How long a repeated request gets the first one's answer."""
+MOST_ANALYZED = 400
+"""Rows of each index that SQLite looks at, which takes it some milliseconds."""
 KEEP_ADMIN_HISTORY = timedelta(days=365)
 """Of the "History" of pages in the admin; the audit log keeps the same changes for as long as its owner wants."""
 
@@ -39,3 +42,16 @@ def clear_sessions() -> None:
     EmailConfirmation.objects.delete_expired_confirmations()
     old = timezone.now() - KEEP_ADMIN_HISTORY
     LogEntry.objects.filter(action_time__lt=old).delete()
+
+
+@shared_task
+@scheduled(crontab(minute=23))
+def analyze_tables() -> None:
+    """Let SQLite know how many rows its tables have, or it reads all tools of a workspace to find those of a server.
+
+    PostgreSQL does so by itself.
+    """
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute(f"PRAGMA analysis_limit = {MOST_ANALYZED}")
+            cursor.execute("ANALYZE")

@@ -43,6 +43,14 @@ class UserManager(BaseUserManager["User"]):
         return self.create_user(email, password, **fields)
 
 
+class Theme(models.TextChoices):
+    """In which colours a person sees Trellis."""
+
+    SYSTEM = "system", _("As the device")
+    LIGHT = "light", _("Light")
+    DARK = "dark", _("Dark")
+
+
 class User(AbstractBaseUser, PermissionsMixin):
     """A person, who signs in with an e-mail address."""
 
@@ -59,6 +67,15 @@ class User(AbstractBaseUser, PermissionsMixin):
         db_default=False,
         editable=False,
         help_text=_("A mail to the address was answered. Follows the rows of `EmailAddress`."),
+    )
+    theme = models.CharField(
+        max_length=6,
+        choices=Theme.choices,
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+        help_text=_("Empty: never chosen, so each browser keeps what was chosen in it."),
     )
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)

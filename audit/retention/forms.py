@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django import forms
 from django.http import QueryDict
+from django.template.defaultfilters import filesizeformat
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from audit.bodies.masking import DETECTORS, read_masked_path
@@ -108,6 +110,37 @@ class PolicyForm(forms.Form):
     def change(self) -> PolicyChange:
         """What was entered; the form is valid."""
         return PolicyChange(**self.cleaned_data)
+
+
+def policy_in_words(policy: AuditPolicy) -> list[tuple[str, list[str]]]:
+    """The same for those who may only read it: what each setting is called, and what it is set to, a line each."""
+    size = dict(_SIZES).get(policy.body_bytes) or filesizeformat(policy.body_bytes)
+    found = [DETECTORS[name][0] for name in policy.detectors if name in DETECTORS]
+    return [
+        (gettext("Entries are kept"), [_days(policy.keep_days) or gettext("for ever")]),
+        (
+            gettext("Number of entries"),
+            [gettext("no limit")]
+            if policy.keep_entries is None
+            else [gettext("at most %(count)s") % {"count": f"{policy.keep_entries:,}"}],
+        ),
+        (
+            gettext("Arguments and results are kept"),
+            [_days(policy.keep_bodies_days) or gettext("as long as their entries")],
+        ),
+        (gettext("Maximum size of arguments and of a result"), [size]),
+        (gettext("Always mask these fields"), policy.masked_paths or [gettext("none")]),
+        (
+            gettext("Mask these kinds of data"),
+            [*map(str, found)] or [gettext("only credentials")],
+        ),
+    ]
+
+
+def _days(count: int | None) -> str:
+    if count is None:
+        return ""
+    return ngettext("%(count)d day", "%(count)d days", count) % {"count": count}
 
 
 class HoldForm(forms.Form):

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from audit import retention
 from audit.models import AuditEntry, LegalHold
-from audit.retention.forms import ErasureForm, HoldForm, PolicyForm
+from audit.retention.forms import ErasureForm, HoldForm, PolicyForm, policy_in_words
 from audit.retention.kept import everything_kept
 from audit.retention.tasks import continue_erasure
 from audit.views.header import header_of
@@ -146,10 +146,6 @@ def _page(request: WorkspaceRequest, **forms: Form) -> HttpResponse:
         request.actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace.pk
     )
     policy = retention.policy_row(workspace.pk)
-    policy_form = forms.get("policy_form") or PolicyForm(policy=policy)
-    if not can_manage:
-        for field in policy_form.fields.values():
-            field.disabled = True
     holds = LegalHold.objects.for_workspace(workspace.pk)[:_MOST_HOLDS]
     context: dict[str, Any] = {
         "section": "audit",
@@ -157,7 +153,8 @@ def _page(request: WorkspaceRequest, **forms: Form) -> HttpResponse:
         **header_of(request),
         "settings_url": reverse("audit:settings", args=[workspace.slug]),
         "can_manage": can_manage,
-        "policy_form": policy_form,
+        "policy_form": forms.get("policy_form") or PolicyForm(policy=policy),
+        "policy": policy_in_words(policy),
         "hold_form": forms.get("hold_form") or HoldForm(),
         "erasure_form": forms.get("erasure_form") or ErasureForm(),
         "holds": holds,

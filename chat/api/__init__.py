@@ -14,6 +14,7 @@ from chat.api.models import ModelViewSet
 from chat.api.permissions import ToolPermissionViewSet
 from chat.api.pins import PinViewSet
 from chat.api.providers import ProviderViewSet
+from chat.api.push import PushDeviceViewSet
 from chat.api.reminders import ReminderViewSet
 from chat.api.search import SearchViewSet
 from chat.api.turns import ToolCallViewSet, TurnViewSet
@@ -32,6 +33,7 @@ routes = [
     ("folders", FolderViewSet),
     ("drafts", DraftViewSet),
     ("pins", PinViewSet),
+    ("push-devices", PushDeviceViewSet),
     ("reminders", ReminderViewSet),
     ("messages", MessageViewSet),
     ("queued-messages", QueuedMessageViewSet),

@@ -12,20 +12,27 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat import wire
-from chat.api.checks import BudCheckInput, BudCheckOutput, CheckRunOutput
+from chat.api.checks import (
+    BudCheckInput,
+    BudCheckOutput,
+    CheckPlanInput,
+    CheckPlanOutput,
+    CheckRunOutput,
+)
 from chat.api.knowledge import KnowledgeFileOutput, NewKnowledgeFile
 from chat.api.offers import ServersOutput, servers_json
 from chat.api.uploads import UploadParser
 from chat.artifacts.knowledge import knowledge_of
-from chat.models import Bud, BudColour, BudVersion, BudVisibility
+from chat.models import Bud, BudColour, BudVersion, BudVisibility, Repeat
 from chat.providers.choosing import model_of
 from chat.services.bud_drafts import save_draft, start_test
 from chat.services.bud_quality import quality_of
 from chat.services.bud_versions import duplicate_bud, restore_version
 from chat.services.bud_yaml import LONGEST, apply_bud, write_bud
 from chat.services.buds import create_bud, offered_servers, require_edit, update_bud
+from chat.services.check_plans import change_plan, plan_of
 from chat.services.check_runs import start_run
-from chat.services.check_showing import check_json, run_json, runs_of
+from chat.services.check_showing import check_json, plan_json, run_json, runs_of
 from chat.services.checks import add_check, checks_of
 from chat.services.knowledge import add_knowledge
 from chat.toolset import resolve_toolset
@@ -400,6 +407,27 @@ class BudViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
             provider_id=provider_id if has_provider else bud.provider_id,
         )
         return Response(run_json(run, self.actor, with_results=True), status=201)
+
+    @extend_schema(methods=["GET"], responses=CheckPlanOutput, filters=False)
+    @extend_schema(methods=["PATCH"], request=CheckPlanInput, responses=CheckPlanOutput)
+    @action(detail=True, methods=["get", "patch"], pagination_class=None, url_path="check-plan")
+    def check_plan(self, request: Request, pk: str) -> Response:
+        """When the bud's checks run by themselves, or change that; they run with the rights of whoever chose it.
+
+        A failure is told in that person's notices.
+        """
+        bud = self._editable()
+        if request.method != "PATCH":
+            return Response(plan_json(plan_of(bud)))
+        values = self.read(CheckPlanInput, partial=True)
+        plan = change_plan(
+            bud=bud,
+            person=self.person,
+            actor=self.actor,
+            before_saving=values.get("before_saving"),
+            every=Repeat(values["every"]) if "every" in values else None,
+        )
+        return Response(plan_json(plan))
 
     @extend_schema(methods=["GET"], responses=KnowledgeFileOutput(many=True), filters=False)
     @extend_schema(

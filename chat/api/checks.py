@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat.check_shapes import LONGEST_RECORDING
-from chat.models import BudCheck, CheckRun, ResultStatus, RunStatus
+from chat.models import BudCheck, CheckRun, Repeat, ResultStatus, RunStatus
 from chat.services.buds import require_edit
 from chat.services.check_keeping import keep_call
 from chat.services.check_runs import cancel_run
@@ -108,12 +108,32 @@ class CheckRunOutput(serializers.Serializer[Any]):
     total = serializers.IntegerField()
     passed = serializers.IntegerField()
     person = serializers.CharField()
+    is_scheduled = serializers.BooleanField(help_text="It began by itself.")
     may_read = serializers.BooleanField(
         help_text="Whether answers, arguments and results are yours to read."
     )
     created_at = serializers.DateTimeField()
     finished_at = serializers.DateTimeField(allow_null=True)
     results = CheckResultOutput(many=True, allow_null=True, help_text="Null in lists.")
+
+
+class CheckPlanInput(serializers.Serializer[Any]):
+    """When the checks run without somebody asking for it."""
+
+    before_saving = serializers.BooleanField(
+        required=False, help_text="The editor runs them first, and asks if one fails."
+    )
+    every = serializers.ChoiceField(
+        Repeat.choices, allow_blank=True, required=False, help_text="Empty: never."
+    )
+
+
+class CheckPlanOutput(CheckPlanInput):
+    """When a bud's checks run by themselves, and with whose rights."""
+
+    person = serializers.CharField(help_text="Empty: they do not run on a schedule.")
+    next_at = serializers.DateTimeField(allow_null=True)
+    trouble = serializers.CharField(help_text="Why they did not run when they were due.")
 
 
 class KeptCallInput(serializers.Serializer[Any]):

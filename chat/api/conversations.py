@@ -31,6 +31,7 @@ from chat.services.conversations import (
     update_conversation,
 )
 from chat.services.exports import ExportFormat, export_conversation
+from chat.services.seen import mark_seen
 from chat.services.turns import send_or_queue
 from chat.values import BulkChange, WhenBusy
 from chat.wire import attachments_of
@@ -66,6 +67,13 @@ class ConversationChanges(serializers.Serializer[Any]):
     )
     model = ModelInput(
         required=False, allow_null=True, help_text="Answers from now on; null: the bud's own."
+    )
+
+
+class SeenInput(serializers.Serializer[Any]):
+    until = serializers.DateTimeField(
+        required=False,
+        help_text="The `unseen_answer_at` of what was seen. An answer that ended later stays unseen. Absent: all.",
     )
 
 
@@ -123,6 +131,11 @@ class NewMessage(serializers.Serializer[Any]):
         default=WhenBusy.REFUSE.value,
         help_text="While a turn runs: refuse this message, queue it, or interrupt the turn.",
     )
+    bud_id = serializers.UUIDField(
+        required=False,
+        allow_null=True,
+        help_text="The bud that answers this message, in place of the conversation's.",
+    )
 
 
 class ConversationFilters(RowFilterSet):
@@ -130,6 +143,18 @@ class ConversationFilters(RowFilterSet):
     archived = django_filters.BooleanFilter(field_name="is_archived")
     bud = django_filters.UUIDFilter(field_name="bud_id")
     folder = django_filters.UUIDFilter(field_name="folder_id")
+
+
+_NOT_LISTED = (
+    "client_digest",
+    "mcp_config_overrides",
+    "bud__description",
+    "bud__system_prompt",
+    "bud__parameters",
+    "bud__starter_prompts",
+    "bud__mcp_config",
+)
+"""Columns that may be long, and that no line of a list shows."""
 
 
 class ConversationViewSet(
@@ -144,14 +169,14 @@ class ConversationViewSet(
     orderings: ClassVar[Any] = ("-last_message_at", "-id")
 
     def get_queryset(self) -> WorkspaceQuerySet[Any]:
-        active = Turn.unscoped.filter(conversation=OuterRef("pk"), status__in=ACTIVE)
-        status = Subquery(active.values("status")[:1])
+        # One at most; in an order SQLite might look for it through all turns.
+        active = Turn.unscoped.filter(conversation=OuterRef("pk"), status__in=ACTIVE).order_by()
         rows = super().get_queryset().filter(owner=self._owner())
+        rows = rows.annotate(active_turn_status=Subquery(active.values("status")[:1]))
         if self.action == "list":
-            rows = rows.filter(bud__is_draft=False)
-        return rows.select_related("bud__workspace", "chosen_model").annotate(
-            active_turn_status=status
-        )
+            listed = rows.filter(bud__is_draft=False).select_related("bud", "chosen_model")
+            return listed.defer(*_NOT_LISTED)
+        return rows.select_related("bud__workspace", "chosen_model")
 
     def _owner(self) -> Any:
         # A superuser sees everything in the admin, but a conversation is its owner's alone.
@@ -196,6 +221,14 @@ class ConversationViewSet(
     def destroy(self, request: Request, pk: str) -> Response:
         """Delete a conversation. `restore` brings it back within some days; then it is erased."""
         delete_conversation(conversation=self.get_object(), actor=self.actor)
+        return Response(status=204)
+
+    @extend_schema(request=SeenInput, responses={204: None})
+    @action(detail=True, methods=["post"])
+    def seen(self, request: Request, pk: str) -> Response:
+        """Say that you have seen the newest answer: it is new on none of your devices then."""
+        values = self.read(SeenInput)
+        mark_seen(conversation=self.get_object(), until=values.get("until"), actor=self.actor)
         return Response(status=204)
 
     @extend_schema(request=BulkInput, responses=ConversationOutput(many=True), filters=False)
@@ -255,6 +288,7 @@ class ConversationViewSet(
             text=values["text"],
             attachments=[_ref(one) for one in values.get("attachments", ())],
             when_busy=WhenBusy(values["when_busy"]),
+            bud_id=values.get("bud_id"),
             actor=self.actor,
         )
         return Response(sent_json(sent), status=202)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from drf_spectacular.utils import extend_schema, extend_schema_serializer
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema, extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -14,17 +15,29 @@ from chat.reminders.choices import ReminderDraft, choice_of, choose
 from workspaces.api import Scopes, WorkspaceViewSet
 
 
+@extend_schema_field(OpenApiTypes.STR)
+class ClockField(serializers.TimeField):
+    """A time on somebody's clock, such as 22:00. The schema's own format `time` would need an offset."""
+
+
 @extend_schema_serializer(many=False)
 class Reminders(serializers.Serializer[Any]):
-    """When the caller is mailed what waits for them."""
+    """When the caller is mailed what waits for them, and which answers are finished."""
 
     mail_after = serializers.ChoiceField(
         choices=ReminderChoice.After.choices, help_text="Minutes; 0: never."
     )
-    quiet_from = serializers.TimeField(
-        allow_null=True, default=None, help_text="No mails from then on, by the caller's clock."
+    answers_after = serializers.ChoiceField(
+        choices=ReminderChoice.After.choices,
+        default=ReminderChoice.After.NEVER.value,
+        help_text="Minutes after the end of an answer that took over 10 seconds and was seen on no device; 0: never.",
     )
-    quiet_to = serializers.TimeField(allow_null=True, default=None)
+    quiet_from = ClockField(
+        allow_null=True,
+        default=None,
+        help_text="HH:MM. No mails and notifications from then on, by the caller's clock.",
+    )
+    quiet_to = ClockField(allow_null=True, default=None, help_text="HH:MM.")
     time_zone = serializers.CharField(
         max_length=64, default="UTC", help_text="Of the IANA database, such as Europe/Zurich."
     )

@@ -91,6 +91,10 @@ class ConversationOutput(serializers.Serializer[Conversation]):
     forked_from = serializers.UUIDField(allow_null=True)
     status = serializers.ChoiceField(["idle", "running", "waiting"])
     usage = UsageOutput(allow_null=True)
+    unseen_answer_at = serializers.DateTimeField(
+        allow_null=True,
+        help_text="When the newest answer ended that you have seen on no device. Null: you have seen all.",
+    )
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
 
@@ -242,6 +246,9 @@ class TurnOutput(serializers.Serializer[Turn]):
     finished_at = serializers.DateTimeField(allow_null=True)
     usage = UsageOutput(allow_null=True)
     model = serializers.CharField(allow_null=True, help_text="Which one answered.")
+    bud_id = serializers.UUIDField(
+        allow_null=True, help_text="The bud that was named in place of the conversation's."
+    )
     wish = serializers.ChoiceField(
         [wish.value for wish in Wish if wish],
         allow_null=True,
@@ -361,6 +368,9 @@ class QueuedMessageOutput(serializers.Serializer[QueuedMessage]):
     text = serializers.CharField()
     attachments = QueuedAttachment(many=True)
     is_next = serializers.BooleanField(help_text="It interrupts what runs.")
+    bud_id = serializers.UUIDField(
+        allow_null=True, help_text="The bud that answers in place of the conversation's."
+    )
     created_at = serializers.DateTimeField()
 
     def to_representation(self, instance: QueuedMessage) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""What waits for the caller, over REST. `tool-calls/…/decide/` and `input-requests/…/answer/` settle it."""
+"""What waits for the caller, over REST.
+
+`tool-calls/…/decide/`, `input-requests/…/answer/` and `access-requests/…/decide/` settle it.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,8 @@ from chat.models import ToolCall
 from chat.services.waiting import Waiting, waiting_for
 from chat.wire import input_request_json, tool_call_json
 from workspaces.api import Scopes, WorkspaceViewSet
+from workspaces.asking import may_decide, path_to_set_up
+from workspaces.models import AccessRequest
 
 
 class WaitingPlace(serializers.Serializer[Any]):
@@ -22,33 +27,64 @@ class WaitingPlace(serializers.Serializer[Any]):
     avatar = serializers.CharField(allow_blank=True)
 
 
-class WaitingOutput(serializers.Serializer[Any]):
-    """A call that waits for approval, or a question or sign-in of a server; one of the two is null."""
+class RequestToDecide(serializers.ModelSerializer[AccessRequest]):
+    """What a member asks for."""
 
-    conversation = WaitingPlace()
+    requester = serializers.CharField(
+        source="requester.display_name", help_text="The name of who asks."
+    )
+    requester_email = serializers.CharField(source="requester.email")
+    path_to_set_up = serializers.SerializerMethodField(
+        help_text="The page where it is looked for and set up."
+    )
+
+    class Meta:
+        model = AccessRequest
+        fields = (
+            *("id", "requester", "requester_email", "kind", "name", "reason"),
+            *("created_at", "path_to_set_up"),
+        )
+        read_only_fields = fields
+
+    def get_path_to_set_up(self, row: AccessRequest) -> str:
+        return path_to_set_up(row)
+
+
+class WaitingOutput(serializers.Serializer[Any]):
+    """A call that waits for approval, a question or sign-in of a server, or what a member asks for. The others are null."""
+
+    conversation = WaitingPlace(
+        allow_null=True, help_text="Null for what a member asks for, which belongs to none."
+    )
     message_id = serializers.UUIDField(
         allow_null=True, help_text="Where it stands. Calls of one message are one step."
     )
     tool_call = ToolCallOutput(allow_null=True)
     input_request = InputRequestOutput(allow_null=True)
+    access_request = RequestToDecide(
+        allow_null=True, help_text="Listed for administrators; not what they ask for themselves."
+    )
 
     def to_representation(self, instance: Waiting) -> dict[str, Any]:
         conversation = instance.conversation
-        call, request = instance.tool_call, instance.input_request
+        call, request, asked = instance.tool_call, instance.input_request, instance.access_request
         return {
             "conversation": {
                 "id": str(conversation.pk),
                 "title": conversation.title,
                 "avatar": conversation.bud.avatar,
-            },
+            }
+            if conversation is not None
+            else None,
             "message_id": str(instance.message_id) if instance.message_id else None,
             "tool_call": tool_call_json(call) if call is not None else None,
             "input_request": input_request_json(request) if request is not None else None,
+            "access_request": RequestToDecide(asked).data if asked is not None else None,
         }
 
 
 class WaitingViewSet(WorkspaceViewSet):
-    """Approvals, questions and sign-ins that wait for the caller, in all their conversations."""
+    """What waits for the caller: approvals, questions and sign-ins of all their conversations, and requests of members."""
 
     model = ToolCall
     scopes = Scopes(read="chat", write="chat")
@@ -58,5 +94,10 @@ class WaitingViewSet(WorkspaceViewSet):
     @extend_schema(responses=WaitingOutput(many=True), filters=False)
     def list(self, request: Request) -> Response:
         """The oldest first, at most 100."""
-        rows = waiting_for(workspace=self.workspace, person=self.person)
+        rows = waiting_for(
+            workspace=self.workspace,
+            person=self.person,
+            # A token may stand for less than its owner may do.
+            with_requests=may_decide(self.actor, self.workspace),
+        )
         return Response(WaitingOutput(rows, many=True).data)

@@ -56,13 +56,15 @@ _MAY_BE_FROM_OUTSIDE: Final = (
 )
 
 
-def run_builtin(call: ToolCall, conversation: Conversation, actor: Actor) -> ToolCallOutcome:
-    """Do what the call asks for.
+def run_builtin(
+    call: ToolCall, conversation: Conversation, bud: Bud, actor: Actor
+) -> ToolCallOutcome:
+    """Do what the call of a bud asks for.
 
     Raises:
         DomainError: it does not work, in words for the model.
     """
-    return _RUN[call.builtin](call, conversation, actor)
+    return _RUN[call.builtin](call, conversation, bud, actor)
 
 
 def find_artifact(conversation: Conversation, name: object) -> Artifact:
@@ -127,7 +129,7 @@ def saved_outcome(saved: Saved, *, verb: str) -> ToolCallOutcome:
     )
 
 
-def _create(call: ToolCall, conversation: Conversation, actor: Actor) -> ToolCallOutcome:
+def _create(call: ToolCall, conversation: Conversation, bud: Bud, actor: Actor) -> ToolCallOutcome:
     try:
         saved = create_artifact(
             conversation=conversation,
@@ -142,7 +144,7 @@ def _create(call: ToolCall, conversation: Conversation, actor: Actor) -> ToolCal
     return saved_outcome(saved, verb="Created")
 
 
-def _update(call: ToolCall, conversation: Conversation, actor: Actor) -> ToolCallOutcome:
+def _update(call: ToolCall, conversation: Conversation, bud: Bud, actor: Actor) -> ToolCallOutcome:
     content, passage = call.arguments.get("content"), call.arguments.get("replace")
     if (content is None) == (passage is None):
         raise InvalidInput("Give either the whole content, or a passage to replace.")
@@ -173,10 +175,10 @@ def _replaced(text: str, passage: Mapping[str, str]) -> str:
     return text.replace(passage["old"], passage["new"])
 
 
-def _read(call: ToolCall, conversation: Conversation, actor: Actor) -> ToolCallOutcome:
-    known = _knowledge_asked_for(call, conversation)
+def _read(call: ToolCall, conversation: Conversation, bud: Bud, actor: Actor) -> ToolCallOutcome:
+    known = _knowledge_asked_for(call, conversation, bud)
     if known is not None:
-        return _read_knowledge(call, conversation.bud, known)
+        return _read_knowledge(call, bud, known)
     version = version_asked_for(call, conversation)
     artifact = version.artifact
     lines = _text_of(artifact, version).splitlines(keepends=True)
@@ -207,30 +209,30 @@ def _read(call: ToolCall, conversation: Conversation, actor: Actor) -> ToolCallO
     )
 
 
-def _knowledge_asked_for(call: ToolCall, conversation: Conversation) -> KnowledgeFile | None:
+def _knowledge_asked_for(
+    call: ToolCall, conversation: Conversation, bud: Bud
+) -> KnowledgeFile | None:
     """The file of the bud that a call names; None: it names one of the conversation, which comes first.
 
     Raises:
         NotFound: it names one of the bud's, and there is none of that name.
     """
     name = str(call.arguments.get("name"))
-    if not conversation.bud.has_knowledge:
+    if not bud.has_knowledge:
         return None
     if not name.startswith(PREFIX):
         rows = Artifact.objects.for_workspace(conversation.workspace_id)
         mine = rows.filter(conversation_id=conversation.pk, is_deleted=False)
         if mine.filter(name__in=[name, clean_name(name)]).exists():
             return None
-        if not any(
-            file.name.casefold() == name.casefold() for file in knowledge_of(conversation.bud)
-        ):
-            others = " ".join(listed(conversation.bud))[:2_000]
+        if not any(file.name.casefold() == name.casefold() for file in knowledge_of(bud)):
+            others = " ".join(listed(bud))[:2_000]
             names = ", ".join(mine.order_by("pk").values_list("name", flat=True)[:50])
             raise NotFound(
                 f"There is no file named {name[:200]!r}. This conversation has: {names or 'none'}."
                 f" You know: {others}"
             )
-    return find_knowledge(conversation.bud, name)
+    return find_knowledge(bud, name)
 
 
 def _read_knowledge(call: ToolCall, bud: Bud, file: KnowledgeFile) -> ToolCallOutcome:
@@ -243,8 +245,10 @@ def _read_knowledge(call: ToolCall, bud: Bud, file: KnowledgeFile) -> ToolCallOu
     return _from_knowledge(text, [file])
 
 
-def _search_knowledge(call: ToolCall, conversation: Conversation, actor: Actor) -> ToolCallOutcome:
-    bud, wanted, name = conversation.bud, call.arguments["query"], call.arguments.get("name")
+def _search_knowledge(
+    call: ToolCall, conversation: Conversation, bud: Bud, actor: Actor
+) -> ToolCallOutcome:
+    wanted, name = call.arguments["query"], call.arguments.get("name")
     file = find_knowledge(bud, name) if name else None
     found = search_passages(bud, wanted, file=file)
     return _from_knowledge(told_passages(found, wanted), {row.file for row in found})
@@ -279,13 +283,13 @@ def _found(lines: Sequence[str], wanted: str) -> str:
     return f"{places} {wanted!r}.{more}\n" + "\n".join(told)[:MOST_READ_CHARACTERS]
 
 
-def _list(call: ToolCall, conversation: Conversation, actor: Actor) -> ToolCallOutcome:
+def _list(call: ToolCall, conversation: Conversation, bud: Bud, actor: Actor) -> ToolCallOutcome:
     lines = [
         f"- {artifact.name}: version {version.number}, {version.content_type}, {told_size(version.size)}"
         for artifact, version in artifacts_of(conversation)
     ]
     text = "\n".join(lines) or "This conversation has no files."
-    if known := listed(conversation.bud):
+    if known := listed(bud):
         text += "\n\nYour knowledge files:\n" + "\n".join(known)
     return ToolCallOutcome(outcome=Outcome.OK, content=(TextPart(text=text),))
 
@@ -314,7 +318,7 @@ def _text_of(artifact: Artifact, version: ArtifactVersion) -> str:
 
 READERS: Final = frozenset({BuiltinTool.READ_ARTIFACT.value})
 """Tools that need a document's text made before they run."""
-_RUN: Final[Mapping[str, Callable[[ToolCall, Conversation, Actor], ToolCallOutcome]]] = {
+_RUN: Final[Mapping[str, Callable[[ToolCall, Conversation, Bud, Actor], ToolCallOutcome]]] = {
     BuiltinTool.CREATE_ARTIFACT.value: _create,
     BuiltinTool.READ_ARTIFACT.value: _read,
     BuiltinTool.UPDATE_ARTIFACT.value: _update,

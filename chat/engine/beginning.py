@@ -17,7 +17,7 @@ from chat.engine.leases import LeaseClock, hold
 from chat.engine.reading import Standing, find_last_message
 from chat.engine.requests import as_of_turn
 from chat.engine.waking import can_take, start_taken, wake
-from chat.models import Message, QueuedMessage, Turn
+from chat.models import Bud, Message, QueuedMessage, Turn
 from chat.recording import Changes
 from chat.values import MessageRole, MessageStatus, TitleSource, TurnStatus
 from workspaces.actors import Actor
@@ -88,10 +88,14 @@ def begin_turn(
     refs: Sequence[Ref],
     parent: UUID | None,
     known: Known | None = None,
+    mentioned: Bud | None = None,
 ) -> tuple[Message, Turn]:
     """Store a message below `parent`, with the turn that answers it. In the caller's transaction.
 
     Where this process can work on the turn, it takes it and opens its answer with the same commit.
+
+    Args:
+        mentioned: the bud that answers in place of the conversation's, with its provider loaded.
     """
     conversation = changes.conversation
     clock = LeaseClock()
@@ -115,6 +119,7 @@ def begin_turn(
         workspace_id=conversation.workspace_id,
         conversation=conversation,
         user_message=message,
+        mentioned_bud=mentioned,
         **asker.columns(),
     )
     lease, answer = None, None
@@ -148,7 +153,7 @@ def _carried(turn: Turn, known: Known | None) -> Carried:
     is_of_owner = known.actor.user_id == conversation.owner_id and known.actor.token_id is None
     begun = None
     if role is not None and is_of_owner:  # with their rights of now, whatever the actor was made of
-        begun = TurnContext(turn, conversation.bud, as_of_turn(known.actor, role))
+        begun = TurnContext(turn, turn.answering_bud, as_of_turn(known.actor, role))
     return Carried(
         begun=begun,
         has_attachments=known.standing.has_attachments,
@@ -234,6 +239,7 @@ def send_queued(queued: QueuedMessage, changes: Changes) -> Turn:
         asker=asker,
         refs=[ref for ref in usable_refs(conversation, refs) if ref],
         parent=path_end(changes),
+        mentioned=queued.mentioned_bud,
     )
     changes.queue()
     failpoint(Failpoint.QUEUE_BEFORE_COMMIT)

@@ -52,7 +52,7 @@ async def call_built_in(
     if call.builtin not in TRANSFERS:
         if call.builtin in READERS:
             await _read_first(call, task)
-        run = partial(run_builtin, call, task.turn.conversation, task.actor)
+        run = partial(run_builtin, call, task.turn.conversation, task.bud, task.actor)
         return await call_builtin(request, run)
     call = await in_database(_prepare, lease, call, task, request)
     outcome = await _transfer(call, task, caller)

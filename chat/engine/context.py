@@ -6,7 +6,6 @@ from chat.engine.carried import TurnContext
 from chat.engine.leases import Lease
 from chat.engine.reading import fetch_turn_with_people
 from chat.engine.requests import actor_of
-from chat.models import Conversation
 from workspaces.errors import DomainError
 
 
@@ -24,5 +23,4 @@ def read_context(lease: Lease) -> TurnContext:
         PermissionDenied: the API token that started it has been revoked.
     """
     turn, role = fetch_turn_with_people(lease.workspace_id, lease.turn_id)
-    conversation: Conversation = turn.conversation
-    return TurnContext(turn, conversation.bud, actor_of(turn, role))
+    return TurnContext(turn, turn.answering_bud, actor_of(turn, role))

@@ -25,6 +25,7 @@ from chat.engine.rows import (
     pending_inputs,
 )
 from chat.engine.states import OPEN_CALLS, check_turn_move
+from chat.engine.unseen import note_unseen
 from chat.models import Attachment, Message, ToolCall, Turn
 from chat.recording import Changes
 from chat.values import AttachmentStatus, MessageStatus, ToolCallStatus, TurnStatus
@@ -85,6 +86,7 @@ def close_turn(turn: Turn, status: TurnStatus, changes: Changes) -> Afterwards:
     turn.finished_at = database_now()
     let_go(turn)
     turn.save()
+    note_unseen(turn, changes)
     changes.turn(turn)
     following = afterwards(turn)
     if following.has_webhooks and not following.is_check:
@@ -135,7 +137,7 @@ def record_end(
     """
     if call.tool_id is None and not call.builtin:
         return
-    bud = turn.conversation.bud
+    bud = turn.answering_bud
     actor = actor_for_log(turn)
     if call.tool_id is None:
         abandon_builtin(builtin_request(call, turn, bud, actor), outcome=outcome, reason=reason)

@@ -10,6 +10,7 @@ from django.db.models import Exists, OuterRef, Subquery
 
 from chat.models import (
     Attachment,
+    Bud,
     Conversation,
     Message,
     QueuedMessage,
@@ -42,10 +43,16 @@ class Standing(NamedTuple):
     """What its owner may do here now; None: they may not enter."""
 
 
-def standing_of(conversation: Conversation, client_id: str) -> Standing:
-    """All that a new message asks of its conversation, at once. Needs the bud and its provider loaded."""
+def standing_of(
+    conversation: Conversation, client_id: str, mentioned: Bud | None = None
+) -> Standing:
+    """All that a new message asks of its conversation, at once. Needs the bud and its provider loaded.
+
+    Args:
+        mentioned: the bud that answers it in place of the conversation's.
+    """
     ids = (conversation.workspace_id, conversation.pk, client_id)
-    spec = known_provider(conversation)
+    spec = known_provider(conversation, mentioned)
     row: Any
     if spec is None:
         row = _STANDING.first(*ids)

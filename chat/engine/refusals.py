@@ -21,7 +21,7 @@ def record_refused(call: ToolCall, proposal: ProposedCall, turn: Turn) -> None:
         AuditUnavailable: it could not be recorded.
     """
     layer, rule = _reason(proposal)
-    bud = turn.conversation.bud
+    bud = turn.answering_bud
     record(
         EntryDraft(
             action=Action.TOOL_CALL_REFUSED,

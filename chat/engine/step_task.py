@@ -26,10 +26,10 @@ from chat.engine.context_window import (
 )
 from chat.engine.history import History, go_on_from, history_of, quoted, reach_back, read_past
 from chat.engine.leases import Lease
-from chat.engine.prompting import fenced_messages, native_messages, with_instructions
+from chat.engine.prompting import fenced_messages, native_messages, with_instructions, with_mention
 from chat.models import Bud, Message, Turn
 from chat.providers.base import CompletionRequest, ProviderSpec
-from chat.providers.choosing import provider_of
+from chat.providers.choosing import provider_of_turn
 from chat.providers.known_models import ModelFacts, known_facts
 from chat.providers.standing_in import resting_stand_in
 from chat.toolset import Toolset, resolve_toolset
@@ -139,14 +139,14 @@ def read_task(lease: Lease, step: int, opened: Message | None = None) -> StepTas
     if not has_permission(context.actor, Permission.USE_CHAT, workspace_id=lease.workspace_id):
         raise PermissionDenied("You no longer have access to this workspace.")
     toolset = resolve_toolset(bud, turn.conversation)
-    provider = provider_of(turn.conversation, turn.chosen_model)
+    provider = provider_of_turn(turn)
     if carried.stand_in is None:
         carried.stand_in = resting_stand_in(lease.workspace_id, provider)
         carried.facts = None if carried.stand_in else carried.facts
     if carried.stand_in is not None:
         provider = carried.stand_in.spec
     facts = carried.facts = carried.facts or known_facts(lease.workspace_id, provider)
-    own = with_knowledge(bud.system_prompt, knowledge_of(bud))
+    own = with_knowledge(with_mention(bud.system_prompt, turn), knowledge_of(bud))
     prompt = with_instructions(own, toolset.instructions)
     window = Window(
         context_tokens=facts.context_tokens,

@@ -10,12 +10,21 @@ from chat.models.buds import (
     ModelProvider,
     ProviderModel,
 )
-from chat.models.checks import BudCheck, CheckResult, CheckRun, ResultStatus, RunStatus
+from chat.models.checks import (
+    BudCheck,
+    CheckPlan,
+    CheckResult,
+    CheckRun,
+    Repeat,
+    ResultStatus,
+    RunStatus,
+)
 from chat.models.conversations import Conversation, Message, QueuedMessage
 from chat.models.drafts import Draft
 from chat.models.folders import Folder
 from chat.models.knowledge import KnowledgeFile, KnowledgePassage
 from chat.models.pins import Pin
+from chat.models.push import PushDevice, PushMessage
 from chat.models.readings import FileReading
 from chat.models.reminders import ReminderChoice, ReminderMail
 from chat.models.requests import ModelRequest
@@ -31,6 +40,7 @@ __all__ = [
     "BudColour",
     "BudVersion",
     "BudVisibility",
+    "CheckPlan",
     "CheckResult",
     "CheckRun",
     "Conversation",
@@ -44,9 +54,12 @@ __all__ = [
     "ModelRequest",
     "Pin",
     "ProviderModel",
+    "PushDevice",
+    "PushMessage",
     "QueuedMessage",
     "ReminderChoice",
     "ReminderMail",
+    "Repeat",
     "ResultStatus",
     "RunStatus",
     "ToolCall",

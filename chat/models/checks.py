@@ -70,6 +70,57 @@ class BudCheck(WorkspaceModel):
         )
 
 
+class Repeat(models.TextChoices):
+    """How often checks run by themselves."""
+
+    NEVER = "", _("Never")
+    DAY = "day", _("Every day")
+    WEEK = "week", _("Every week")
+
+
+class CheckPlanQuerySet(WorkspaceQuerySet["CheckPlan"]):
+    def visible_to(self, user: User) -> CheckPlanQuerySet:
+        """As the bud."""
+        return _of_visible_bud(super().visible_to(user), user, "bud")
+
+
+class CheckPlan(WorkspaceModel):
+    """When a bud's checks run without somebody asking for it."""
+
+    bud = models.OneToOneField(Bud, on_delete=models.CASCADE, related_name="check_plan")
+    before_saving = models.BooleanField(
+        _("before saving"),
+        default=False,
+        help_text=_("The editor runs them first, and asks if one fails."),
+    )
+    every = models.CharField(
+        _("on a schedule"),
+        max_length=4,
+        choices=Repeat.choices,
+        blank=True,
+        default=Repeat.NEVER.value,
+    )
+    person = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    """With whose rights and accounts they run by themselves."""
+    next_at = models.DateTimeField(null=True, db_index=True)
+    trouble = models.CharField(
+        max_length=300,
+        blank=True,
+        default="",
+        help_text=_("Why they did not run when they were due."),
+    )
+
+    objects = models.Manager.from_queryset(CheckPlanQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
+
+    class Meta(WorkspaceModel.Meta):
+        verbose_name = _("schedule of checks")
+
+    def __str__(self) -> str:
+        return f"{self.bud_id}: {self.every or 'never'}"
+
+
 class RunStatus(models.TextChoices):
     """How a run of checks is."""
 
@@ -102,6 +153,7 @@ class CheckRun(WorkspaceModel):
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
     )
     """With whose rights and accounts tools are called."""
+    is_scheduled = models.BooleanField(default=False, db_default=False)
     status = models.CharField(
         max_length=10, choices=RunStatus.choices, default=RunStatus.RUNNING.value
     )

@@ -108,6 +108,11 @@ class Conversation(WorkspaceModel):
         default=0, editable=False, help_text=_("Number of the newest event; rows change with it.")
     )
     last_message_at = models.DateTimeField(auto_now_add=True, db_index=True)
+    unseen_answer_at = models.DateTimeField(
+        null=True,
+        editable=False,
+        help_text=_("When the newest answer ended, until its owner has seen it on any device."),
+    )
 
     objects = models.Manager.from_queryset(ConversationQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
 
@@ -119,7 +124,12 @@ class Conversation(WorkspaceModel):
         indexes = [
             models.Index(
                 fields=["workspace", "owner", "-last_message_at", "-id"], name="conversation_list"
-            )
+            ),
+            models.Index(
+                fields=["unseen_answer_at"],
+                condition=models.Q(unseen_answer_at__isnull=False),
+                name="conversation_unseen",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -144,7 +154,9 @@ class Message(WorkspaceModel):
     turn = models.ForeignKey(
         "chat.Turn", on_delete=models.CASCADE, null=True, related_name="messages"
     )
-    parent = models.ForeignKey("self", on_delete=models.CASCADE, null=True, related_name="children")
+    parent = models.ForeignKey(
+        "self", on_delete=models.CASCADE, null=True, related_name="children", db_index=False
+    )
     role = models.CharField(max_length=10, choices=[(r.value, r.value) for r in MessageRole])
     step = models.PositiveSmallIntegerField(default=0, help_text=_("Which step of the turn."))
     text = models.TextField(blank=True)
@@ -169,9 +181,6 @@ class Message(WorkspaceModel):
         default=dict, help_text=_("What the model asked for: tool_calls as it worded them.")
     )
 
-    is_outline: bool = False
-    """What it says was not read, since another branch is shown; filled in by whoever shows it."""
-
     class Meta(WorkspaceModel.Meta):
         ordering = ["order_key", "id"]
         constraints = [
@@ -184,7 +193,15 @@ class Message(WorkspaceModel):
                 name="message_one_per_step",
             ),
         ]
-        indexes = [models.Index(fields=["conversation", "order_key"], name="message_order")]
+        indexes = [
+            models.Index(fields=["conversation", "order_key"], name="message_order"),
+            models.Index(fields=["parent", "order_key"], name="message_children"),
+            models.Index(
+                fields=["conversation", "order_key"],
+                condition=models.Q(parent=None),
+                name="message_firsts",
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.text[:60]
@@ -207,6 +224,13 @@ class QueuedMessage(WorkspaceModel):
     )
     text = models.TextField()
     attachments = models.JSONField(default=list, help_text=_("References, as they were sent."))
+    mentioned_bud = models.ForeignKey(
+        Bud,
+        on_delete=models.SET_NULL,
+        null=True,
+        related_name="+",
+        help_text=_("Answers this once in place of the conversation's."),
+    )
     is_next = models.BooleanField(
         default=False, help_text=_("Sent even if the running turn is stopped: that was the wish.")
     )

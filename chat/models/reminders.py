@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from django.conf import settings
@@ -34,17 +35,32 @@ class ReminderChoice(WorkspaceModel):
         FOUR_HOURS = 240, _("After 4 hours")
         DAY = 1440, _("After a day")
 
+    class About(models.TextChoices):
+        """What mails tell of, each kind in a mail of its own."""
+
+        WAITING = "waiting", _("What waits")
+        ANSWERS = "answers", _("Finished answers")
+
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", editable=False
     )
     mail_after = models.PositiveSmallIntegerField(
-        _("mail me"), choices=After.choices, default=After.HOUR
+        _("mail me what waits for me"), choices=After.choices, default=After.HOUR
+    )
+    answers_after = models.PositiveSmallIntegerField(
+        _("mail me finished answers"),
+        choices=After.choices,
+        default=After.NEVER,
+        db_default=After.NEVER.value,
     )
     quiet_from = models.TimeField(_("quiet from"), null=True, blank=True)
     quiet_to = models.TimeField(_("quiet to"), null=True, blank=True)
     time_zone = models.CharField(_("time zone"), max_length=64, default="UTC")
     told_until = models.DateTimeField(
         null=True, editable=False, help_text=_("What began to wait before that was mailed.")
+    )
+    answers_told_until = models.DateTimeField(
+        null=True, editable=False, help_text=_("Answers that ended before that were mailed.")
     )
 
     objects = models.Manager.from_queryset(ReminderChoiceQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
@@ -58,6 +74,14 @@ class ReminderChoice(WorkspaceModel):
     def __str__(self) -> str:
         return str(self.After(self.mail_after).label)
 
+    def after(self, about: ReminderChoice.About) -> int:
+        """Minutes after which these are mailed; 0: never."""
+        return self.mail_after if about == self.About.WAITING else self.answers_after
+
+    def told(self, about: ReminderChoice.About) -> datetime | None:
+        """Up to when these were mailed."""
+        return self.told_until if about == self.About.WAITING else self.answers_told_until
+
 
 class ReminderMail(Delivery):
     """A mail on its way. What it lists is read when it is sent, so it never names what no longer waits."""
@@ -65,7 +89,13 @@ class ReminderMail(Delivery):
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", editable=False
     )
-    since = models.DateTimeField(help_text=_("It lists what began to wait after that …"))
+    about = models.CharField(
+        max_length=10,
+        choices=ReminderChoice.About.choices,
+        default=ReminderChoice.About.WAITING,
+        db_default=ReminderChoice.About.WAITING.value,
+    )
+    since = models.DateTimeField(help_text=_("It lists what began to wait, or ended, after that …"))
     until = models.DateTimeField(help_text=_("… and no later than that."))
 
     class Meta(Delivery.Meta):

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from chat.models.buds import ProviderModel
+from chat.models.buds import Bud, ProviderModel
 from chat.models.conversations import Conversation, Message
 from chat.values import Decision, Rating, ToolCallStatus, TurnStatus, Wish
 from workspaces.actors import Source
@@ -32,6 +32,11 @@ class TurnQuerySet(WorkspaceQuerySet["Turn"]):
         return (
             super().visible_to(user).filter(conversation__owner=user, conversation__deleted_at=None)
         )
+
+    def answered_by(self, bud: Bud) -> TurnQuerySet:
+        """Those that a bud answered: in its conversations, unless another was named, and where it was named."""
+        own = models.Q(conversation__bud=bud, mentioned_bud=None)
+        return self.filter(own | models.Q(mentioned_bud=bud))
 
 
 class Turn(WorkspaceModel):
@@ -102,6 +107,13 @@ class Turn(WorkspaceModel):
         related_name="+",
         help_text=_("Answers this once in place of the conversation's."),
     )
+    mentioned_bud = models.ForeignKey(
+        Bud,
+        on_delete=models.SET_NULL,
+        null=True,
+        related_name="+",
+        help_text=_("Answers this once in place of the conversation's."),
+    )
     rating = models.CharField(
         _("rating"),
         max_length=4,
@@ -136,6 +148,11 @@ class Turn(WorkspaceModel):
 
     def __str__(self) -> str:
         return f"turn {self.pk} ({self.status})"
+
+    @property
+    def answering_bud(self) -> Bud:
+        """The bud that the question named, or the conversation's."""
+        return self.mentioned_bud or self.conversation.bud
 
 
 class ToolCallQuerySet(WorkspaceQuerySet["ToolCall"]):

@@ -17,7 +17,7 @@ import httpx2
 from django.conf import settings
 
 from chat.demo_model.transport import DEMO_ORIGIN, demo_transport
-from chat.models import Bud, Conversation, ProviderModel
+from chat.models import Bud, Conversation, ProviderModel, Turn
 from chat.providers.base import ModelClient, ProviderSpec
 from chat.providers.errors import ProviderSwitchedOff
 from chat.providers.specs import spec_of
@@ -53,34 +53,52 @@ def provider_for(bud: Bud) -> ProviderSpec:
     return spec
 
 
-def provider_of(conversation: Conversation, this_once: ProviderModel | None = None) -> ProviderSpec:
+def provider_of(conversation: Conversation) -> ProviderSpec:
     """Where the model of a conversation is served: the one that its person chose, or the bud's.
 
     Needs the bud's `provider` loaded.
 
-    Args:
-        this_once: the model that one answer was asked of.
-
     Raises:
         ProviderSwitchedOff: as in `provider_for`; no other model stands in for the one that was chosen.
     """
-    return provider_for(_asked(conversation, this_once))
+    return provider_for(_asked(conversation.bud, conversation.chosen_model))
 
 
-def known_provider(conversation: Conversation) -> ProviderSpec | None:
-    """The same as far as it is known without asking anybody; for use in a transaction."""
-    asked = _asked(conversation)
+def provider_of_turn(turn: Turn) -> ProviderSpec:
+    """The same for one answer, which another bud or model may have been asked for.
+
+    Raises:
+        ProviderSwitchedOff: as above.
+    """
+    return provider_for(_asked(turn.answering_bud, turn.chosen_model or _chosen_beside(turn)))
+
+
+def known_provider(conversation: Conversation, mentioned: Bud | None = None) -> ProviderSpec | None:
+    """The same as far as it is known without asking anybody; for use in a transaction.
+
+    Args:
+        mentioned: the bud that answers in place of the conversation's.
+    """
+    if mentioned is not None:
+        asked = mentioned
+    else:
+        asked = _asked(conversation.bud, conversation.chosen_model)
     is_known = asked.provider is not None or platform_provider.cache_info().currsize
     with suppress(ProviderSwitchedOff):
         return provider_for(asked) if is_known else None
     return None
 
 
-def _asked(conversation: Conversation, this_once: ProviderModel | None = None) -> Bud:
+def _chosen_beside(turn: Turn) -> ProviderModel | None:
+    """The conversation's model; it was chosen in place of the model of the conversation's bud, and of no other's."""
+    return None if turn.mentioned_bud_id else turn.conversation.chosen_model
+
+
+def _asked(bud: Bud, chosen: ProviderModel | None) -> Bud:
     """The bud, or a nameless one with the chosen model: of it nothing else is asked for."""
-    is_fixed = conversation.bud.is_model_fixed
-    chosen = None if is_fixed else this_once or conversation.chosen_model
-    return conversation.bud if chosen is None else Bud(provider=chosen.provider, model=chosen.model)
+    if chosen is None or bud.is_model_fixed:
+        return bud
+    return Bud(provider=chosen.provider, model=chosen.model)
 
 
 def model_of(bud: Bud) -> tuple[str, bool]:

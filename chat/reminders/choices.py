@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime, time, timedelta
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, time, timedelta
 from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -11,6 +11,7 @@ from django.conf import settings
 
 from chat.models import ReminderChoice
 from workspaces.actors import Actor
+from workspaces.database import database_now
 from workspaces.errors import InvalidInput, PermissionDenied
 from workspaces.models import User, Workspace
 
@@ -20,6 +21,7 @@ class ReminderDraft:
     """What a form or a program chose."""
 
     mail_after: int
+    answers_after: int = ReminderChoice.After.NEVER
     quiet_from: time | None = None
     quiet_to: time | None = None
     time_zone: str = "UTC"
@@ -49,8 +51,9 @@ def choose(
     if actor.user_id != person.pk:
         raise PermissionDenied("Only you choose how you are reminded.")
     fields: dict[str, list[str]] = {}
-    if draft.mail_after not in ReminderChoice.After.values:
-        fields["mail_after"] = ["Choose one of the delays."]
+    for name in ("mail_after", "answers_after"):
+        if getattr(draft, name) not in ReminderChoice.After.values:
+            fields[name] = ["Choose one of the delays."]
     if draft.time_zone not in time_zones():
         fields["time_zone"] = ["There is no such time zone."]
     if (draft.quiet_from is None) != (draft.quiet_to is None):
@@ -60,26 +63,30 @@ def choose(
         fields["quiet_to"] = ["Choose another time: these hours have no length."]
     if fields:
         raise InvalidInput(fields=fields)
+    values = asdict(draft)
+    before = choice_of(workspace=workspace, person=person).answers_after
+    if before == ReminderChoice.After.NEVER != draft.answers_after:
+        # From now on: nobody who switches it on wants mails about the answers of the last days.
+        values["answers_told_until"] = database_now()
     choice, _ = ReminderChoice.objects.for_workspace(workspace).update_or_create(
-        workspace=workspace,
-        owner=person,
-        defaults={
-            "mail_after": draft.mail_after,
-            "quiet_from": draft.quiet_from,
-            "quiet_to": draft.quiet_to,
-            "time_zone": draft.time_zone,
-        },
+        workspace=workspace, owner=person, defaults=values
     )
     return choice
 
 
-def is_due(choice: ReminderChoice, *, since: datetime, now: datetime) -> bool:
-    """Whether what has waited since then is to be mailed now."""
-    if choice.mail_after == ReminderChoice.After.NEVER:
+def is_due(
+    choice: ReminderChoice,
+    *,
+    since: datetime,
+    now: datetime,
+    about: ReminderChoice.About = ReminderChoice.About.WAITING,
+) -> bool:
+    """Whether what has waited, or is unseen, since then is to be mailed now."""
+    after, told = choice.after(about), choice.told(about)
+    if after == ReminderChoice.After.NEVER:
         return False
-    has_waited = since <= now - timedelta(minutes=choice.mail_after)
-    is_new = choice.told_until is None or since > choice.told_until
-    return has_waited and is_new and not is_quiet(choice, now)
+    has_waited = since <= now - timedelta(minutes=after)
+    return has_waited and (told is None or since > told) and not is_quiet(choice, now)
 
 
 def is_quiet(choice: ReminderChoice, now: datetime) -> bool:
@@ -89,6 +96,20 @@ def is_quiet(choice: ReminderChoice, now: datetime) -> bool:
         return False
     here = now.astimezone(_zone(choice.time_zone)).time()
     return start <= here < end if start < end else here >= start or here < end
+
+
+def until_quiet(choice: ReminderChoice, now: datetime) -> timedelta | None:
+    """How long it is until the person's next quiet hours begin, by their clock; None: they have none."""
+    if choice.quiet_from is None or choice.quiet_to is None:
+        return None
+    here = now.astimezone(_zone(choice.time_zone))
+    start = here.replace(
+        hour=choice.quiet_from.hour, minute=choice.quiet_from.minute, second=0, microsecond=0
+    )
+    # Compared in UTC, so that a change of the clock counts.
+    if start.astimezone(UTC) <= now:
+        start += timedelta(days=1)
+    return start.astimezone(UTC) - now
 
 
 def can_mail() -> bool:

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from datetime import datetime, timedelta
 from typing import Final
-from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import Exists, OuterRef, Q
 
-from chat.models import ReminderChoice, ReminderMail, ToolCall
+from chat.models import ReminderChoice, ReminderMail
 from chat.reminders.choices import can_mail, is_due
-from chat.values import ToolCallStatus
-from mcp_servers.models import InputRequest, InputStatus
+from chat.reminders.news import LONGEST, Person, Times, answered_since, waiting_since
 from workspaces.database import database_now
 from workspaces.models import Membership
 
-MOST_AT_ONCE: Final = 5_000
+About = ReminderChoice.About
 SHORTEST: Final = timedelta(
     minutes=min(one for one in ReminderChoice.After.values if one != ReminderChoice.After.NEVER)
 )
-_Person = tuple[UUID, UUID]
-"""A workspace, and one of its members."""
 
 
 def find_reminders() -> int:
@@ -30,58 +25,43 @@ def find_reminders() -> int:
     if not can_mail():
         return 0
     now = database_now()
-    waiting = _waiting(now)
-    choices = _choices(waiting)
+    found = {
+        About.WAITING: waiting_since(None, now - SHORTEST),
+        About.ANSWERS: answered_since(now - LONGEST, now - SHORTEST, _wants_answers),
+    }
     return sum(
-        _remind(choice, waiting[key], now) for key, choice in choices.items() if key in waiting
+        _remind(choice, since[key], now, about)
+        for about, since in found.items()
+        for key, choice in choices_of_members(since, have_address=True).items()
     )
 
 
-def _waiting(now: datetime) -> dict[_Person, list[datetime]]:
-    """Since when things wait, oldest first, for each person."""
-    calls = ToolCall.objects.across_workspaces().filter(
-        Q(approval_expires_at=None) | Q(approval_expires_at__gt=now),
-        status=ToolCallStatus.WAITING_FOR_APPROVAL.value,
-        created_at__lte=now - SHORTEST,
-        turn__conversation__owner_id=F("turn__asked_by_id"),
-        turn__conversation__deleted_at=None,
-        turn__conversation__bud__is_draft=False,
+def _wants_answers(owner: str, since: str) -> Exists:
+    """Whether a person wants mails about answers, and was not mailed about this one."""
+    rows = ReminderChoice.objects.across_workspaces().filter(
+        Q(answers_told_until=None) | Q(answers_told_until__lt=OuterRef(since)),
+        workspace_id=OuterRef("workspace_id"),
+        owner_id=OuterRef(owner),
+        answers_after__gt=ReminderChoice.After.NEVER.value,
     )
-    asked = InputRequest.objects.across_workspaces().filter(
-        status=InputStatus.PENDING.value,
-        created_at__lte=now - SHORTEST,
-        expires_at__gt=now,
-        conversation_id__isnull=False,
-    )
-    of_calls = calls.order_by("created_at").values_list(
-        "workspace_id", "turn__asked_by_id", "created_at"
-    )
-    of_questions = asked.order_by("created_at").values_list(
-        "workspace_id", "asked_of_id", "created_at"
-    )
-    found: defaultdict[_Person, list[datetime]] = defaultdict(list)
-    for workspace_id, user_id, since in [
-        *of_calls[:MOST_AT_ONCE],
-        *of_questions[:MOST_AT_ONCE],
-    ]:
-        if user_id is not None:
-            found[workspace_id, user_id].append(since)
-    return found
+    return Exists(rows)
 
 
-def _choices(people: dict[_Person, list[datetime]]) -> dict[_Person, ReminderChoice]:
-    """The choices of those who are members and whose address is known to be theirs."""
-    members = (
-        Membership.objects.across_workspaces()
-        .filter(
-            workspace_id__in={workspace_id for workspace_id, _ in people},
-            user_id__in={user_id for _, user_id in people},
-            user__is_active=True,
-            user__is_address_confirmed=True,
-            workspace__is_active=True,
-        )
-        .values_list("workspace_id", "user_id")
+def choices_of_members(people: Times, *, have_address: bool) -> dict[Person, ReminderChoice]:
+    """The choices of those among these people who are members.
+
+    Args:
+        have_address: only of those whose address is known to be theirs.
+    """
+    found = Membership.objects.across_workspaces().filter(
+        workspace_id__in={workspace_id for workspace_id, _ in people},
+        user_id__in={user_id for _, user_id in people},
+        user__is_active=True,
+        workspace__is_active=True,
     )
+    if have_address:
+        found = found.filter(user__is_address_confirmed=True)
+    members = found.values_list("workspace_id", "user_id")
     chosen = ReminderChoice.objects.across_workspaces().filter(
         owner_id__in={user_id for _, user_id in people}
     )
@@ -89,24 +69,29 @@ def _choices(people: dict[_Person, list[datetime]]) -> dict[_Person, ReminderCho
     return {
         key: kept.get(key) or ReminderChoice(workspace_id=key[0], owner_id=key[1])
         for key in members
+        if key in people
     }
 
 
 @transaction.atomic
-def _remind(choice: ReminderChoice, since: list[datetime], now: datetime) -> bool:
+def _remind(
+    choice: ReminderChoice, since: list[datetime], now: datetime, about: ReminderChoice.About
+) -> bool:
     """Store one mail for all that is due; no second process stores the same."""
-    due = [one for one in since if is_due(choice, since=one, now=now)]
+    due = [one for one in since if is_due(choice, since=one, now=now, about=about)]
     if not due:
         return False
     rows = ReminderChoice.objects.for_workspace(choice.workspace_id)
     # Who never chose gets the row that says what they were told of.
     rows.get_or_create(workspace_id=choice.workspace_id, owner_id=choice.owner_id)
-    mine = rows.filter(owner_id=choice.owner_id, told_until=choice.told_until)
-    if not mine.update(told_until=max(due)):
+    told = "told_until" if about == About.WAITING else "answers_told_until"
+    mine = rows.filter(owner_id=choice.owner_id, **{told: choice.told(about)})
+    if not mine.update(**{told: max(due)}):
         return False
     ReminderMail.objects.create(
         workspace_id=choice.workspace_id,
         owner_id=choice.owner_id,
+        about=about,
         since=min(due),
         until=max(due),
         next_attempt_at=now,

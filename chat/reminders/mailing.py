@@ -7,10 +7,10 @@ from typing import Final
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
-from chat.models import ReminderMail
-from chat.services.waiting import Waiting, waiting_for
+from chat.models import ReminderChoice, ReminderMail
+from chat.reminders.news import Kind, Thing, unseen_answers, waiting_things
 from workspaces import outbox
 from workspaces.mails import compose, public_url
 from workspaces.models import Membership
@@ -48,11 +48,7 @@ def _send(mail: ReminderMail) -> str:
         members = Membership.objects.for_workspace(mail.workspace_id)
         if not members.filter(user_id=mail.owner_id, user__is_active=True).exists():
             return ""
-        things = [
-            one
-            for one in waiting_for(workspace=mail.workspace, person=mail.owner)
-            if mail.since <= one.since <= mail.until
-        ]
+        things = _things(mail)
         if things:
             subject, text = write_reminder(mail, things)
             compose(
@@ -67,27 +63,49 @@ def _send(mail: ReminderMail) -> str:
     return ""
 
 
-def write_reminder(mail: ReminderMail, things: list[Waiting]) -> tuple[str, str]:
-    """Write the subject and the text: what waits and where. No arguments of calls, no words of questions."""
+def _things(mail: ReminderMail) -> list[Thing]:
+    """What the mail tells of, as it is now."""
+    read = unseen_answers if mail.about == ReminderChoice.About.ANSWERS else waiting_things
+    return read(workspace=mail.workspace, person=mail.owner, since=mail.since, until=mail.until)
+
+
+def write_reminder(mail: ReminderMail, things: list[Thing]) -> tuple[str, str]:
+    """Write the subject and the text: what it is and where. No answers, no arguments of calls, no words of questions."""
     workspace = mail.workspace
-    subject = ngettext(
-        "Something waits for you in %(workspace)s",
-        "%(count)s things wait for you in %(workspace)s",
-        len(things),
-    ) % {"count": len(things), "workspace": workspace.name}
     lines = []
     for one in things[:MOST_LISTED]:
-        url = reverse("chat:conversation", args=[workspace.slug, one.conversation.pk])
-        lines += [_words(one), public_url(url), ""]
+        lines += [_words(one), public_url(one.path(workspace.slug)), ""]
     if len(things) > MOST_LISTED:
         lines += [_("And %(count)s more.") % {"count": len(things) - MOST_LISTED}, ""]
     choose = public_url(reverse("chat:reminders", args=[workspace.slug]))
     lines += [_("Choose when we mail you:"), choose]
-    return subject, "\n".join(lines)
+    return _subject(mail, len(things)), "\n".join(lines)
 
 
-def _words(one: Waiting) -> str:
-    title = one.conversation.title or _("New chat")
-    if one.tool_call is not None:
-        return _("A call waits for your approval in “%(title)s”.") % {"title": title}
-    return _("A question waits for your answer in “%(title)s”.") % {"title": title}
+def _subject(mail: ReminderMail, count: int) -> str:
+    if mail.about == ReminderChoice.About.ANSWERS:
+        words = ngettext(
+            "An answer in %(workspace)s has ended",
+            "%(count)s answers in %(workspace)s have ended",
+            count,
+        )
+    else:
+        words = ngettext(
+            "Something waits for you in %(workspace)s",
+            "%(count)s things wait for you in %(workspace)s",
+            count,
+        )
+    return words % {"count": count, "workspace": mail.workspace.name}
+
+
+def _words(one: Thing) -> str:
+    return _SENTENCES[one.kind] % {"title": one.title}
+
+
+_SENTENCES: Final = {
+    Kind.ANSWER: gettext_lazy("The answer in “%(title)s” is finished."),
+    Kind.FAILURE: gettext_lazy("The answer in “%(title)s” could not be finished."),
+    Kind.APPROVAL: gettext_lazy("A call waits for your approval in “%(title)s”."),
+    Kind.QUESTION: gettext_lazy("A question waits for your answer in “%(title)s”."),
+    Kind.REQUEST: gettext_lazy("A request of a member waits for your decision."),
+}

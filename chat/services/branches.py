@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -24,6 +24,7 @@ from chat.services.turns import (
     check_same,
     check_text,
     digest_of,
+    find_mentioned,
     find_sent,
 )
 from chat.values import MessageRole, TitleSource, TurnStatus, Wish
@@ -67,8 +68,15 @@ def edit_message(*, message: Message, client_id: str, text: str, actor: Actor) -
             asker=Asker.from_actor(actor),
             refs=[ref for ref in usable_refs(changes.conversation, refs_of(message)) if ref],
             parent=message.parent_id,
+            mentioned=find_mentioned(changes.conversation, _mentioned_in(message), actor),
         )
         return Sent(written, turn, is_new=True)
+
+
+def _mentioned_in(message: Message) -> UUID | None:
+    """The bud that a question was for, in place of the conversation's."""
+    turns = Turn.objects.for_workspace(message.workspace_id).filter(user_message=message)
+    return turns.order_by("-pk").values_list("mentioned_bud_id", flat=True).first()
 
 
 def regenerate(
@@ -100,11 +108,8 @@ def regenerate(
             asked = (begun.user_message_id, begun.wish)
             check_same(str(asked), str((turn.user_message_id, wish.value)))
             return begun
-        chosen = (
-            find_model(bud=changes.conversation.bud, provider_id=model[0], name=model[1])
-            if model
-            else None
-        )
+        bud = turn.mentioned_bud or changes.conversation.bud
+        chosen = find_model(bud=bud, provider_id=model[0], name=model[1]) if model else None
         _must_be_idle(changes)
         question = Message.objects.for_workspace(turn.workspace_id).fetch(turn.user_message_id)
         return answer_again(
@@ -115,6 +120,7 @@ def regenerate(
             revises=turn.pk,
             wish=wish.value,
             chosen_model=chosen,
+            mentioned_bud=turn.mentioned_bud,
         )
 
 
@@ -127,11 +133,7 @@ def show_branch(*, message: Message, actor: Actor) -> Conversation:
     require(actor, Permission.USE_CHAT, workspace_id=message.workspace_id)
     with changing(message.conversation_id, message.workspace_id) as changes:
         _must_be_idle(changes)
-        rows = Message.objects.for_workspace(message.workspace_id).filter(
-            conversation_id=message.conversation_id
-        )
-        tree = list(rows.only("pk", "parent_id", "order_key", "workspace_id"))
-        changes.conversation.leaf_id = newest_leaf(tree, message.pk)
+        changes.conversation.leaf_id = newest_leaf(message.workspace_id, message.pk)
         changes.save_with_number("leaf_id")
         changes.conversation_row(turn_status=None)
         return changes.conversation
@@ -175,8 +177,7 @@ def _fork(
     message: Message, old: Conversation, client_id: str, digest: str, owner: User
 ) -> Conversation:
     workspace_id = message.workspace_id
-    rows = list(Message.objects.for_workspace(workspace_id).filter(conversation=old))
-    path = path_to(rows, _end_of_turn(rows, message).pk)
+    path = list(path_to(workspace_id, _end_of_turn(message), LONGEST_FORK + 1))
     if len(path) > LONGEST_FORK:
         raise InvalidInput(f"At most {LONGEST_FORK} messages can be copied.")
     new = Conversation.objects.create(
@@ -206,12 +207,12 @@ def _fork(
     return Conversation.objects.for_workspace(workspace_id).select_related("bud").fetch(new.pk)
 
 
-def _end_of_turn(rows: Iterable[Message], message: Message) -> Message:
+def _end_of_turn(message: Message) -> UUID:
     """A turn is forked whole: the last of its messages."""
-    return max(
-        (row for row in rows if row.turn_id == message.turn_id and row.role == message.role),
-        key=lambda row: row.step,
-    )
+    rows = Message.objects.for_workspace(message.workspace_id).filter(role=message.role)
+    steps = rows.filter(turn=message.turn).order_by("-step")
+    last: UUID = steps.values_list("pk", flat=True)[:1].get()
+    return last
 
 
 def _copy_path(path: Sequence[Message], new: Conversation) -> dict[UUID, Message]:

@@ -64,9 +64,8 @@ def quality_of(*, bud: Bud, actor: Actor) -> BudQuality:
     """
     require_edit(bud, actor)
     since = timezone.now() - timedelta(days=DAYS)
-    turns = Turn.objects.for_workspace(bud.workspace_id).filter(
-        conversation__bud=bud, created_at__gte=since
-    )
+    turns = Turn.objects.for_workspace(bud.workspace_id).answered_by(bud)
+    turns = turns.filter(created_at__gte=since)
     sums = turns.aggregate(
         turns=Count("pk"),
         people=Count("asked_by", distinct=True),

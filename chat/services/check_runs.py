@@ -26,6 +26,7 @@ from chat.services.bud_drafts import forget_tests
 from chat.services.bud_versions import free_slug
 from chat.services.buds import assign_values, require_edit, values_of
 from chat.services.check_collecting import collect
+from chat.services.check_telling import tell_of_faults
 from chat.services.checks import checks_of
 from chat.services.conversations import create_conversation
 from chat.services.turns import send_message, stop_turn
@@ -64,12 +65,14 @@ def start_run(
     actor: Actor,
     values: dict[str, Any] | None = None,
     provider_id: UUID | None = None,
+    is_scheduled: bool = False,
 ) -> CheckRun:
     """Run a bud's checks, with this person's rights and accounts.
 
     Args:
         values: what stands in the editor; None: the bud as it is saved.
         provider_id: goes with the values.
+        is_scheduled: nobody waits for the result; the person is told if a check fails.
 
     Raises:
         PermissionDenied: they may not edit the bud.
@@ -96,6 +99,7 @@ def start_run(
                 draft=draft,
                 person=person,
                 total=len(checks),
+                is_scheduled=is_scheduled,
             )
             CheckResult.objects.bulk_create(
                 CheckResult(
@@ -143,7 +147,9 @@ def advance_all(workspace_id: UUID | None = None) -> int:
 
 def advance_run(run: CheckRun) -> None:
     """Collect the answers that are there, ask what is to be asked next, and end the run after the last."""
-    run = _rows(run).select_related("person", "workspace", "draft__provider", "bud").get()
+    run = (
+        _rows(run).select_related("person", "workspace", "draft__provider", "bud__workspace").get()
+    )
     if run.status != RunStatus.RUNNING:
         return
     actor = _actor(run)
@@ -292,8 +298,12 @@ def _store(result: CheckResult, *, faults: list[str], **more: Any) -> None:
 def _finish(run: CheckRun) -> None:
     passed = _results(run).filter(status=ResultStatus.PASSED.value).count()
     ended = _rows(run).filter(status=RunStatus.RUNNING.value)
-    if ended.update(status=RunStatus.COMPLETED.value, passed=passed, finished_at=database_now()):
-        _clean_up(run)
+    now = database_now()
+    with transaction.atomic():
+        if not ended.update(status=RunStatus.COMPLETED.value, passed=passed, finished_at=now):
+            return
+        tell_of_faults(run, passed)
+    _clean_up(run)
 
 
 def _cancel(run: CheckRun, note: str) -> None:

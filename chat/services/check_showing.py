@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from chat.models import Bud, BudCheck, CheckResult, CheckRun, RunStatus
+from chat.models import Bud, BudCheck, CheckPlan, CheckResult, CheckRun, RunStatus
 from workspaces.actors import Actor
 from workspaces.roles import Permission, has_permission
 
@@ -51,10 +51,22 @@ def run_json(run: CheckRun, actor: Actor, *, with_results: bool = False) -> dict
         "total": run.total,
         "passed": run.passed,
         "person": run.person.email if run.person else "",
+        "is_scheduled": run.is_scheduled,
         "may_read": may_read,
         "created_at": run.created_at,
         "finished_at": run.finished_at,
         "results": [_result_json(row, may_read) for row in rows] if with_results else None,
+    }
+
+
+def plan_json(plan: CheckPlan) -> dict[str, Any]:
+    """When a bud's checks run by themselves; its person is loaded."""
+    return {
+        "before_saving": plan.before_saving,
+        "every": plan.every,
+        "person": plan.person.email if plan.person else "",
+        "next_at": plan.next_at,
+        "trouble": plan.trouble,
     }
 
 

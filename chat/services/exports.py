@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -13,7 +14,7 @@ from uuid import UUID
 from django.utils.text import slugify
 
 from chat.message_paths import path_to
-from chat.models import Attachment, Conversation, Message, ToolCall
+from chat.models import Attachment, Conversation, Message, ToolCall, Turn
 from chat.values import MessageRole
 from chat.wire import moment, summary_json
 from mcp_servers.client.hidden_text import show_hidden
@@ -57,13 +58,17 @@ def export_conversation(conversation: Conversation, form: ExportFormat) -> Expor
 
 def _entries(conversation: Conversation) -> list[dict[str, Any]]:
     workspace_id = conversation.workspace_id
-    rows = list(Message.objects.for_workspace(workspace_id).filter(conversation=conversation))
-    path = path_to(rows, conversation.leaf_id) or rows
+    if conversation.leaf_id is not None:
+        rows = path_to(workspace_id, conversation.leaf_id)
+    else:
+        rows = Message.objects.for_workspace(workspace_id).filter(conversation=conversation)
+    path = list(rows.defer("reasoning"))
     calls: defaultdict[UUID, list[ToolCall]] = defaultdict(list)
     for call in ToolCall.objects.for_workspace(workspace_id).filter(
         message__in=[row.pk for row in path if row.role == MessageRole.ASSISTANT]
     ):
         calls[call.message_id].append(call)
+    named = _named_buds(workspace_id, path)
     attached: defaultdict[UUID, list[str]] = defaultdict(list)
     for one in Attachment.objects.for_workspace(workspace_id).filter(
         message__in=[row.pk for row in path if row.role == MessageRole.USER]
@@ -73,6 +78,7 @@ def _entries(conversation: Conversation) -> list[dict[str, Any]]:
     return [
         {
             "role": row.role,
+            "bud": named.get(row.turn_id) if row.role == MessageRole.ASSISTANT else None,
             "text": redact(row.text, workspace_id=workspace_id),
             "attachments": attached[row.pk],
             "created_at": moment(row.created_at),
@@ -82,6 +88,13 @@ def _entries(conversation: Conversation) -> list[dict[str, Any]]:
         for row in path
         if row.text or attached[row.pk] or calls[row.pk]
     ]
+
+
+def _named_buds(workspace_id: UUID, path: Iterable[Message]) -> dict[UUID | None, str]:
+    """The names of buds that answered in place of the conversation's, by their turns."""
+    turns = Turn.objects.for_workspace(workspace_id).filter(mentioned_bud__isnull=False)
+    turns = turns.filter(pk__in={row.turn_id for row in path if row.turn_id})
+    return dict(turns.values_list("pk", "mentioned_bud__name"))
 
 
 def _call(call: ToolCall) -> dict[str, Any]:
@@ -98,7 +111,7 @@ def _call(call: ToolCall) -> dict[str, Any]:
 def _markdown(title: str, bud: str, entries: list[dict[str, Any]]) -> str:
     parts = [f"# {title}", f"With {bud}."]
     for entry in entries:
-        who = "You" if entry["role"] == MessageRole.USER else bud
+        who = "You" if entry["role"] == MessageRole.USER else entry["bud"] or bud
         said_at = datetime.fromisoformat(entry["created_at"])
         parts.append(f"## {who}, {said_at:%d %B %Y, %H:%M} UTC")
         if entry["text"]:

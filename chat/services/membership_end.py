@@ -12,9 +12,10 @@ from django.db.models.functions import Now
 from chat.engine import runner
 from chat.engine.endings import end_turn
 from chat.engine.states import ACTIVE_TURNS
-from chat.models import QueuedMessage, ReminderChoice, ReminderMail, Turn
+from chat.models import PushDevice, QueuedMessage, ReminderChoice, ReminderMail, Turn
 from chat.models.turns import ACTIVE
 from chat.recording import changing
+from chat.services.check_plans import stop_plans_of
 from chat.services.check_runs import cancel_runs_of
 from chat.values import TurnStatus
 from workspaces.changes import ConfigurationChange, configuration_changed
@@ -41,9 +42,10 @@ def _membership_changed(sender: type[Membership], change: ConfigurationChange, *
     elif (parted := person_parted(change)) is not None:
         workspace_id, user_id = parted
         QueuedMessage.objects.for_workspace(workspace_id).filter(asked_by_id=user_id).delete()
-        for model in (ReminderChoice, ReminderMail):
+        for model in (ReminderChoice, ReminderMail, PushDevice):
             model.objects.for_workspace(workspace_id).filter(owner_id=user_id).delete()
         cancel_runs_of(workspace_id, user_id)
+        stop_plans_of(workspace_id, user_id)
         _end_turns(workspace_id, user_id, LEFT)
 
 

@@ -1,23 +1,22 @@
 """Search in a person's own conversations: titles, what was said, and names of files.
 
-Words are found by their beginning, phrases in quotation marks as they stand. On PostgreSQL an index of words finds them,
-on SQLite FTS5 (`chat/sql/message_search`). Filters narrow what is looked through (`search_filters`).
+Words are found by their beginning, phrases in quotation marks as they stand (`word_index`). Filters narrow what is looked through (`search_filters`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from django.db import connection
 from django.db.models import Exists, OuterRef, Q
 
 from chat.models import Artifact, Attachment, Conversation, Message, ToolCall
 from chat.services.search_filters import Filters, read_filters
+from chat.services.word_index import Part, rows_with
 from chat.values import MessageStatus
 from mcp_servers.client.hidden_text import show_hidden
 from workspaces.errors import InvalidInput
@@ -43,14 +42,6 @@ class Hit:
     artifact_id: UUID | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A word, or a phrase of several."""
-
-    text: str
-    is_phrase: bool
-
-
 def search(*, workspace: Workspace, person: User, query: str) -> list[Hit]:
     """What was found, newest first: conversations by their titles, then files, then messages.
 
@@ -65,7 +56,7 @@ def search(*, workspace: Workspace, person: User, query: str) -> list[Hit]:
         raise InvalidInput(fields={"q": [f"At most {LONGEST_QUERY} characters."]})
     filters, words = read_filters(query, workspace=workspace, person=person)
     parts = [
-        _Part(phrase or word, bool(phrase)) for phrase, word in _PARTS.findall(words)[:MOST_WORDS]
+        Part(phrase or word, bool(phrase)) for phrase, word in _PARTS.findall(words)[:MOST_WORDS]
     ]
     parts = [part for part in parts if re.search(r"\w", part.text)]
     if not parts and not filters:
@@ -81,7 +72,7 @@ def search(*, workspace: Workspace, person: User, query: str) -> list[Hit]:
 
 
 def _titles(
-    workspace: Workspace, person: User, parts: list[_Part], filters: Filters
+    workspace: Workspace, person: User, parts: list[Part], filters: Filters
 ) -> Iterator[Hit]:
     rows: Any = _own(Conversation.objects.for_workspace(workspace), owner=person, deleted_at=None)
     rows = _narrowed(rows, filters, conversation="", at="last_message_at")
@@ -97,7 +88,7 @@ def _titles(
 
 
 def _files(
-    workspace: Workspace, person: User, parts: list[_Part], filters: Filters
+    workspace: Workspace, person: User, parts: list[Part], filters: Filters
 ) -> Iterator[Hit]:
     rows: Any = _own(
         Artifact.objects.for_workspace(workspace),
@@ -118,7 +109,7 @@ def _files(
 
 
 def _messages(
-    workspace: Workspace, person: User, parts: list[_Part], filters: Filters
+    workspace: Workspace, person: User, parts: list[Part], filters: Filters
 ) -> Iterator[Hit]:
     rows: Any = _own(
         Message.objects.for_workspace(workspace),
@@ -131,24 +122,27 @@ def _messages(
         rows = rows.filter(Exists(attached.filter(message=OuterRef("pk"))))
     if filters.tool:
         rows = rows.filter(Exists(_calls(workspace, filters, message=OuterRef("pk"))))
-    if not parts:
-        wanted = ""
-    elif connection.vendor == "postgresql":
-        where = "chat_message.status <> 'streaming' AND to_tsvector('simple', chat_message.text) @@ to_tsquery('simple', %s)"
-        wanted = " & ".join(_tsquery(parts))
-    else:
-        where = "chat_message.rowid IN (SELECT rowid FROM chat_message_words WHERE chat_message_words MATCH %s)"
-        wanted = " ".join(_fts5(parts))
-    if parts:
-        rows = rows.extra(where=[where], params=[wanted])  # noqa: S610  the query is a parameter
-    found = rows.select_related("conversation__bud").order_by("-id")
-    for row in found.only("text", "created_at", "workspace_id", "conversation")[:MOST_HITS]:
+    newest = rows.select_related("conversation__bud").order_by("-id")
+    newest = newest.only("text", "created_at", "workspace_id", "conversation")
+    for row in _with_words(workspace, person, parts, newest) if parts else newest[:MOST_HITS]:
         yield Hit(
             conversation=row.conversation,
             excerpt=_excerpt(row.text, parts),
             at=row.created_at,
             message_id=row.pk,
         )
+
+
+def _with_words(
+    workspace: Workspace, person: User, parts: list[Part], newest: Any
+) -> list[Message]:
+    """The first of these rows that hold the words."""
+    found: list[Message] = []
+    for rows in rows_with(newest, workspace.pk, person.pk, parts):
+        found = list(rows[:MOST_HITS])
+        if len(found) == MOST_HITS:
+            break
+    return found
 
 
 def _narrowed(rows: Any, filters: Filters, *, at: str, conversation: str = "conversation__") -> Any:
@@ -183,20 +177,7 @@ def _own(rows: Any, **owner: User | None) -> Any:
     return rows.filter(**owner)
 
 
-def _tsquery(parts: Iterable[_Part]) -> Iterator[str]:
-    """PostgreSQL's form, in which a quote is doubled. Source: PostgreSQL, "Text Search Types"."""
-    for part in parts:
-        quoted = "'" + part.text.replace("\\", " ").replace("'", "''") + "'"
-        yield quoted if part.is_phrase else f"{quoted}:*"
-
-
-def _fts5(parts: Iterable[_Part]) -> Iterator[str]:
-    """SQLite's form. Source: SQLite, "FTS5 Extension", section 3."""
-    for part in parts:
-        yield f'"{part.text}"' if part.is_phrase else f'"{part.text}"*'
-
-
-def _excerpt(text: str, parts: list[_Part]) -> tuple[tuple[str, bool], ...]:
+def _excerpt(text: str, parts: list[Part]) -> tuple[tuple[str, bool], ...]:
     """The text around the first match, cut into pieces."""
     flat = " ".join(show_hidden(text).split())
     wanted = "|".join(re.escape(" ".join(part.text.split())) for part in parts)

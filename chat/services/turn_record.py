@@ -15,9 +15,9 @@ from audit.services import EntryDraft, record
 from chat.artifacts.knowledge import knowledge_of, with_knowledge
 from chat.engine.context_window import Window, fit
 from chat.engine.history import history_of, read_past
-from chat.engine.prompting import native_messages, with_instructions
+from chat.engine.prompting import native_messages, with_instructions, with_mention
 from chat.models import BudVersion, Message, ToolCall, Turn
-from chat.providers.choosing import provider_of
+from chat.providers.choosing import provider_of_turn
 from chat.providers.known_models import known_facts
 from chat.toolset import resolve_toolset
 from chat.values import MessageRole
@@ -93,7 +93,11 @@ def read_turn(*, workspace_id: UUID, turn_id: UUID, actor: Actor) -> TurnRecord:
     rows = reports.entries_of(workspace_id, actor=actor).filter(turn_id=turn_id)
     entries = list(rows.order_by("-created_at", "-id")[:MOST_ENTRIES])
     turns = Turn.objects.for_workspace(workspace_id).select_related(
-        "conversation__bud__provider", "conversation__chosen_model", "user_message", "asked_by"
+        "conversation__bud__provider",
+        "conversation__chosen_model__provider",
+        "mentioned_bud__provider",
+        "user_message",
+        "asked_by",
     )
     turn: Turn | None = turns.find(turn_id)
     if turn is None:
@@ -175,9 +179,9 @@ def _contents_of(turn: Turn) -> Contents:
 
 def prompt_of(turn: Turn) -> list[SentMessage]:
     """Build a turn's prompt again from what is stored: what was said, and the bud's instructions of then."""
-    bud, conversation = turn.conversation.bud, turn.conversation
-    toolset = resolve_toolset(bud, conversation)
-    facts = known_facts(turn.workspace_id, provider_of(conversation))
+    bud = turn.answering_bud
+    toolset = resolve_toolset(bud, turn.conversation)
+    facts = known_facts(turn.workspace_id, provider_of_turn(turn))
     window = Window(
         context_tokens=facts.context_tokens,
         answer_tokens=bud.model_parameters.max_tokens,
@@ -187,14 +191,14 @@ def prompt_of(turn: Turn) -> list[SentMessage]:
         read_past(turn, window), turn, attached_characters=window.attached_characters
     )
     fitted = fit(history.turns, window, fixed=0)
-    own = with_knowledge(_instructions_of(turn)[0], knowledge_of(bud))
+    own = with_knowledge(with_mention(_instructions_of(turn)[0], turn), knowledge_of(bud))
     prompt = with_instructions(own, toolset.instructions)
     return [_sent(message) for message in native_messages(prompt, fitted.turns, {})]
 
 
 def _instructions_of(turn: Turn) -> tuple[str, bool]:
     """Give a bud's instructions at the time of a turn, and whether they may have been others."""
-    bud = turn.conversation.bud
+    bud = turn.answering_bud
     versions = BudVersion.objects.for_workspace(turn.workspace_id).filter(bud=bud)
     # The first one that is kept is as the bud was before it was first changed.
     then = versions.filter(created_at__lte=turn.created_at).first() or versions.last()

@@ -7,6 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Max, Min
@@ -24,7 +26,7 @@ from chat.engine.reading import (
 )
 from chat.engine.states import ACTIVE_TURNS, RETRYABLE_TURNS, WAITING_TURNS
 from chat.engine.waking import wake
-from chat.models import Conversation, Message, QueuedMessage, Turn
+from chat.models import Bud, Conversation, Message, QueuedMessage, Turn
 from chat.providers.errors import ContextTooLong
 from chat.recording import Changes, changing
 from chat.values import Rating, TurnStatus, WhenBusy
@@ -94,23 +96,30 @@ def send_or_queue(
     actor: Actor,
     when_busy: WhenBusy,
     attachments: Sequence[Ref] = (),
+    bud_id: UUID | None = None,
 ) -> Sent | Queued:
     """The same; and while a turn runs, let the message wait for its end, or stop that turn for it.
 
+    Args:
+        bud_id: the bud that answers this message, in place of the conversation's.
+
     Raises:
-        InvalidInput: as above.
+        InvalidInput: as above, or there is no such bud.
         Conflict: a turn runs and the message shall not wait, too many wait already, or the client id stands for
             something else.
     """
     require(actor, Permission.USE_CHAT, workspace_id=conversation.workspace_id)
     check_client_id(client_id)
     check_text(text, may_be_empty=bool(attachments))
-    digest = digest_of("send", text, [ref.as_json() for ref in attachments])
+    named = [str(bud_id)] if bud_id else []
+    digest = digest_of("send", text, [ref.as_json() for ref in attachments], *named)
+    mentioned = find_mentioned(conversation, bud_id, actor)
     with changing(conversation.pk, conversation.workspace_id) as changes:
-        standing = standing_of(changes.conversation, client_id)
+        standing = standing_of(changes.conversation, client_id, mentioned)
         known = find_sent(conversation, client_id, digest) if standing.knows_message else None
         if known is not None:
             return known
+        _check_mentioned(conversation, bud_id, mentioned)
         refs = check_refs(changes.conversation, attachments)
         asker = Asker.from_actor(actor)
         running = active_turn(conversation) if standing.is_active else None
@@ -124,17 +133,42 @@ def send_or_queue(
                 refs=refs,
                 parent=path_end(changes),
                 known=Known(actor, standing),
+                mentioned=mentioned,
             )
             return Sent(message, turn, is_new=True)
         if when_busy is WhenBusy.REFUSE:
             raise Conflict("Please wait until the answer is complete, or stop it.")
         queued = _put_in_queue(
-            changes, refs, asker, client_id=client_id, client_digest=digest, text=text
+            changes,
+            refs,
+            asker,
+            client_id=client_id,
+            client_digest=digest,
+            text=text,
+            mentioned_bud=mentioned,
         )
         if when_busy is WhenBusy.INTERRUPT:
             interrupt(running, queued, changes)
             return find_sent(conversation, client_id, digest) or Queued(queued, is_new=True)
         return Queued(queued, is_new=True)
+
+
+def find_mentioned(conversation: Conversation, bud_id: UUID | None, actor: Actor) -> Bud | None:
+    """The bud that a message is for, where it is another than the conversation's and the person may use it."""
+    if bud_id is None or bud_id == conversation.bud_id:
+        return None
+    rows = Bud.objects.for_workspace(conversation.workspace_id).usable_by(actor.user_id)
+    bud: Bud | None = rows.filter(is_draft=False).select_related("provider").find(bud_id)
+    return bud
+
+
+def _check_mentioned(conversation: Conversation, bud_id: UUID | None, bud: Bud | None) -> None:
+    if bud_id is None or bud_id == conversation.bud_id:
+        return
+    if bud is None:
+        raise InvalidInput(fields={"bud_id": ["You have no such bud in this workspace."]})
+    if bud.is_archived:
+        raise InvalidInput(fields={"bud_id": ["This bud is archived."]})
 
 
 def interrupt(turn: Turn, queued: QueuedMessage, changes: Changes) -> None:
@@ -185,7 +219,7 @@ def find_sent(conversation: Conversation, client_id: str, digest: str) -> Sent |
 
 
 def _put_in_queue(
-    changes: Changes, refs: Sequence[Ref], asker: Asker, **given: str
+    changes: Changes, refs: Sequence[Ref], asker: Asker, **given: Any
 ) -> QueuedMessage:
     conversation = changes.conversation
     rows = QueuedMessage.objects.for_workspace(conversation.workspace_id)

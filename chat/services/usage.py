@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Final
 
 from django.db.models import Count, Q, Sum
+from django.db.models.functions import Coalesce
 
 from chat.models import Turn
 from workspaces.database import database_now
@@ -79,7 +80,7 @@ def usage_of(*, workspace: Workspace, person: User, days: int) -> OwnUsage:
         Turn.objects.for_workspace(workspace)
         .filter(asked_by=person, created_at__gte=since)
         .order_by()
-        .values("conversation__bud__name", "model")
+        .values("model", bud=Coalesce("mentioned_bud__name", "conversation__bud__name"))
         .annotate(
             questions=Count("pk"),
             prompt=Sum("prompt_tokens"),
@@ -87,11 +88,11 @@ def usage_of(*, workspace: Workspace, person: User, days: int) -> OwnUsage:
             price=Sum("cost"),
             unpriced=Count("pk", filter=Q(cost=None)),
         )
-        .order_by("-questions", "conversation__bud__name", "model")
+        .order_by("-questions", "bud", "model")
     )
     used = [
         Used(
-            bud=row["conversation__bud__name"],
+            bud=row["bud"],
             model=row["model"],
             questions=row["questions"],
             prompt_tokens=row["prompt"],

@@ -1,4 +1,4 @@
-"""What waits for a person: approvals, questions and sign-ins of all their conversations."""
+"""What waits for a person: approvals, questions and sign-ins of all their conversations, and what members ask for."""
 
 from __future__ import annotations
 
@@ -11,32 +11,52 @@ from django.db.models import Q
 from chat.models import Conversation, ToolCall
 from chat.values import ToolCallStatus
 from mcp_servers.models import InputRequest, InputStatus
+from workspaces.asking import requests_to_decide
 from workspaces.database import database_now
-from workspaces.models import User, Workspace
+from workspaces.models import AccessRequest, User, Workspace
 
 MOST_WAITING = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """One thing that a person is to decide; either a call or a question."""
+    """One thing that a person is to decide: a call, a question, or what a member asks for."""
 
-    conversation: Conversation
-    message_id: UUID | None
+    conversation: Conversation | None = None
+    """None: it belongs to none."""
+    message_id: UUID | None = None
     """Where it stands. Calls of the same message are one step of the answer."""
     tool_call: ToolCall | None = None
     input_request: InputRequest | None = None
+    access_request: AccessRequest | None = None
+
+    @property
+    def row(self) -> ToolCall | InputRequest | AccessRequest:
+        """What is to be decided."""
+        row = self.tool_call or self.input_request or self.access_request
+        assert row is not None
+        return row
 
     @property
     def since(self) -> datetime:
         """Since when it waits."""
-        row = self.tool_call or self.input_request
-        assert row is not None
-        return row.created_at
+        return self.row.created_at
 
 
-def waiting_for(*, workspace: Workspace, person: User) -> list[Waiting]:
-    """The oldest first, without what has run out."""
+def waiting_for(*, workspace: Workspace, person: User, with_requests: bool = True) -> list[Waiting]:
+    """The oldest first, without what has run out.
+
+    Args:
+        with_requests: whether what members ask for is listed, if the person decides about that.
+    """
+    found = [*_calls(workspace, person), *_questions(workspace, person)]
+    if with_requests:
+        asked = requests_to_decide(workspace, person).select_related("requester", "workspace")
+        found += [Waiting(access_request=request) for request in asked[:MOST_WAITING]]
+    return sorted(found, key=lambda one: (one.since, one.row.pk))[:MOST_WAITING]
+
+
+def _calls(workspace: Workspace, person: User) -> list[Waiting]:
     now = database_now()
     calls = (
         ToolCall.objects.for_workspace(workspace)
@@ -49,13 +69,20 @@ def waiting_for(*, workspace: Workspace, person: User) -> list[Waiting]:
         .select_related("decided_by", "turn__conversation__bud")
         .order_by("created_at", "position", "id")[:MOST_WAITING]
     )
+    return [
+        Waiting(conversation=call.turn.conversation, message_id=call.message_id, tool_call=call)
+        for call in calls
+    ]
+
+
+def _questions(workspace: Workspace, person: User) -> list[Waiting]:
     asked = list(
         InputRequest.objects.for_workspace(workspace)
         .filter(
             asked_of=person,
             status=InputStatus.PENDING.value,
             conversation_id__isnull=False,
-            expires_at__gt=now,
+            expires_at__gt=database_now(),
         )
         .order_by("created_at", "id")[:MOST_WAITING]
     )
@@ -68,10 +95,7 @@ def waiting_for(*, workspace: Workspace, person: User) -> list[Waiting]:
         .filter(pk__in=[request.call_id for request in asked])
         .values_list("pk", "message_id")
     )
-    found = [
-        Waiting(conversation=call.turn.conversation, message_id=call.message_id, tool_call=call)
-        for call in calls
-    ] + [
+    return [
         Waiting(
             conversation=of_questions[request.conversation_id],
             message_id=messages.get(request.call_id),
@@ -80,10 +104,3 @@ def waiting_for(*, workspace: Workspace, person: User) -> list[Waiting]:
         for request in asked
         if request.conversation_id in of_questions
     ]
-    return sorted(found, key=_order)[:MOST_WAITING]
-
-
-def _order(one: Waiting) -> tuple[datetime, UUID]:
-    row = one.tool_call or one.input_request
-    assert row is not None
-    return one.since, row.pk

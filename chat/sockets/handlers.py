@@ -13,6 +13,7 @@ from chat.services.branches import edit_message, regenerate, show_branch
 from chat.services.inputs import answer_input
 from chat.services.queue import edit_queued, remove_queued, send_queued_now
 from chat.services.resolutions import resolve_call
+from chat.services.seen import mark_seen
 from chat.services.turns import (
     Queued,
     continue_turn,
@@ -35,6 +36,7 @@ def _send(door: Door, command: commands.Send) -> Answer:
         text=command.text,
         attachments=[_ref(one) for one in command.attachments],
         when_busy=command.when_busy,
+        bud_id=command.bud_id,
         actor=door.actor,
     )
     if isinstance(sent, Queued):
@@ -142,7 +144,14 @@ def _answer_input(door: Door, command: commands.AnswerInput) -> Answer:
     return {}
 
 
+def _seen(door: Door, command: commands.Seen) -> Answer:
+    conversation = door.conversation(command.conversation_id)
+    mark_seen(conversation=conversation, until=command.until, actor=door.actor)
+    return {}
+
+
 HANDLERS: Mapping[type[Any], Callable[[Door, Any], Answer]] = {
+    commands.Seen: _seen,
     commands.Send: _send,
     commands.EditMessage: _edit_message,
     commands.Regenerate: _regenerate,

@@ -25,7 +25,15 @@ export default defineConfig({
     // Preloads would be <link> elements without the nonce; chunks inherit it from the script that imports them.
     modulePreload: false,
     rolldownOptions: {
-      input: ["src/chat.tsx", "src/site.ts", "src/servers.ts", "src/audit.ts", "src/buds.ts"],
+      input: [
+        "src/chat.tsx",
+        "src/site.ts",
+        "src/servers.ts",
+        "src/audit.ts",
+        "src/buds.ts",
+        "src/shortcuts.tsx",
+        "src/admin.ts",
+      ],
     },
   },
 });

@@ -28,6 +28,7 @@ _REST_OF_THE_WEB_APP: Final = (
     "PinOutput",
     "KnowledgeFileOutput",
     "BudCheckOutput",
+    "CheckPlanOutput",
     "CheckRunOutput",
     "KnowledgeTextOutput",
     "PromptOutput",

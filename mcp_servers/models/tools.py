@@ -103,6 +103,16 @@ class McpTool(WorkspaceModel):
             models.UniqueConstraint(fields=["server", "name"], name="mcp_tool_name_in_server"),
             models.UniqueConstraint(fields=["workspace", "id"], name="mcp_tool_id_in_workspace"),
         ]
+        indexes = [
+            models.Index(fields=["workspace", "name", "id"], name="mcp_tool_list"),
+            # Few are held: pages that ask each server for one look at no other tool.
+            models.Index(
+                fields=["server"],
+                condition=~models.Q(approved_hash=models.F("definition_hash"))
+                & models.Q(removed_at__isnull=True),
+                name="mcp_tool_held",
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.server.name}.{self.name}"

@@ -340,6 +340,16 @@ def test_owners_change_the_settings_and_that_is_an_entry(tenant: Tenant) -> None
     assert 'value="30"' in page
 
 
+def test_auditors_read_the_settings_in_words(tenant: Tenant) -> None:
+    """Ours: what they cannot change is no form that looks as if they could."""
+    signed_in(tenant, "owner").post(url(tenant), VALUES)
+    page = signed_in(tenant, "auditor").get(url(tenant)).content.decode()
+    for words in ("90 days", "as long as their entries", "64 KB", "$.arguments.ssn"):
+        assert words in page
+    assert "Only owners of the workspace change these." in page
+    assert 'name="keep_days"' not in page
+
+
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [

@@ -234,7 +234,7 @@ def test_a_call_that_is_made_again_makes_one_version(making: Chat) -> None:
     making.model.say("done")
     making.ask()
     for call in making.calls():
-        again = run_builtin(call, making.conversation, making.actor)
+        again = run_builtin(call, making.conversation, making.bud, making.actor)
         assert not again.is_error
         assert again.details["artifact"] == call.artifact
     assert files(making) == {"a.md": [b"once", b"1"]}

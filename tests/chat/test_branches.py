@@ -6,9 +6,8 @@ import json
 import threading
 
 import pytest
-from uuid_utils.compat import uuid7
 
-from chat.message_paths import newest_leaf, path_to
+from chat.message_paths import path_to
 from chat.models import Message, ToolCall, Turn
 from chat.services.branches import edit_message, fork_conversation, regenerate, show_branch
 from chat.services.exports import ExportFormat, export_conversation
@@ -19,11 +18,8 @@ from workspaces.errors import Conflict, InvalidInput
 
 def said(chat: Chat) -> list[str]:
     """The shown path, as texts."""
-    conversation = chat.reload_conversation()
-    rows = list(
-        Message.objects.for_workspace(chat.tenant.workspace).filter(conversation=conversation)
-    )
-    return [row.text for row in path_to(rows, conversation.leaf_id)]
+    leaf_id = chat.reload_conversation().leaf_id
+    return [row.text for row in path_to(chat.tenant.workspace.pk, leaf_id)]
 
 
 def message_of(chat: Chat, text: str) -> Message:
@@ -157,28 +153,12 @@ def test_a_fork_copies_the_path_and_runs_nothing(chat: Chat) -> None:
     )
     assert again == new
     assert new.forked_from == chat.conversation.pk
-    rows = list(Message.objects.for_workspace(chat.tenant.workspace).filter(conversation=new))
-    assert [row.text for row in path_to(rows, new.leaf_id)] == said(chat)
+    copied = path_to(chat.tenant.workspace.pk, new.leaf_id)
+    assert [row.text for row in copied] == said(chat)
     calls = ToolCall.objects.for_workspace(chat.tenant.workspace).filter(turn__conversation=new)
     assert [call.status for call in calls] == ["cancelled"]
     assert chat.snapshot() == old
     assert chat.server.calls == []
-
-
-def test_paths_through_a_tree() -> None:
-    """Pure: the newest branch below each message is taken, and a path that is not there is empty."""
-
-    def row(number: int, parent: Message | None, key: int) -> Message:
-        return Message(id=uuid7(), parent_id=parent.pk if parent else None, order_key=key)
-
-    a = row(1, None, 1)
-    b, c = row(2, a, 2), row(3, a, 5)
-    d = row(4, b, 3)
-    rows = [a, b, c, d]
-    assert newest_leaf(rows, a.pk) == c.pk
-    assert newest_leaf(rows, b.pk) == d.pk
-    assert path_to(rows, d.pk) == [a, b, d]
-    assert path_to(rows, None) == path_to(rows, uuid7()) == []
 
 
 def test_an_export_follows_the_shown_path(chat: Chat) -> None:

@@ -6,9 +6,11 @@ import json
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from audit.actions import Action
 from audit.models import AuditEntry, OutsideWrite
+from chat.bud_picker import MOST_IN_PAGE
 from chat.models import Bud, BudVersion, Conversation
 from chat.services.bud_drafts import forget_old_drafts
 from chat.services.bud_versions import duplicate_bud, restore_version
@@ -18,6 +20,7 @@ from chat.services.turns import rate_turn
 from chat.values import Rating
 from tests.chat.conftest import Chat
 from tests.factories import Tenant, TwoTenants
+from tests.mcp_servers.factories import http_server, stored_tool
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 
 pytestmark = pytest.mark.django_db
@@ -355,3 +358,35 @@ def test_programs_do_what_the_editor_does(tenant: Tenant) -> None:
     assert post(f"{bud.pk}/duplicate/", {}).status_code == 201
     versions = client.get(f"/api/buds/{bud.pk}/versions/", headers=head).json()
     assert [one["number"] for one in versions] == [3, 2, 1]
+
+
+def test_thousands_of_tools_come_when_somebody_turns_to_them(tenant: Tenant) -> None:
+    """REL-569: the page has the servers with numbers of tools, and reads these from an address."""
+    bud = make_bud(tenant)
+    servers = [
+        http_server(tenant, f"https://{name}.example.org/mcp", name=name) for name in ("a", "b")
+    ]
+    stored_tool(servers[0], "gone", removed_at=timezone.now())
+    for server in servers:
+        stored_tool(server, "first", description="x" * 1_000)
+    client = tenant.client("admin")
+    few = client.get(editor(tenant, bud)).context["picker"]
+    assert few["tools_url"] == ""
+    assert [(one["name"], one["count"]) for one in few["servers"]] == [("a", 1), ("b", 1)]
+    assert few["servers"][0]["tools"] == [{"name": "first", "title": "", "description": "x" * 300}]
+    for number in range(MOST_IN_PAGE):
+        stored_tool(servers[1], f"tool_{number}")
+    many = client.get(editor(tenant, bud)).context["picker"]
+    assert [(one["count"], one["tools"]) for one in many["servers"]] == [
+        (1, []),
+        (MOST_IN_PAGE + 1, []),
+    ]
+    told = client.get(many["tools_url"]).json()["tools"]
+    assert len(told[str(servers[1].pk)]) == MOST_IN_PAGE + 1
+    assert told[str(servers[0].pk)] == few["servers"][0]["tools"]
+    new = client.get(editor(tenant)).context["picker"]["tools_url"]
+    assert client.get(new).status_code == 200
+    member = tenant.client("member")
+    assert member.get(many["tools_url"]).status_code == 403
+    assert member.get(new).status_code == 403
+    assert client.get(f"{new}?bud=nonsense").status_code == 422

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -13,11 +14,19 @@ from django.db.models.sql import compiler
 from django.test.utils import CaptureQueriesContext
 from uuid_utils.compat import uuid7
 
-from chat.models import Bud, Conversation, Message
-from chat.services.branches import show_branch
+from chat.message_paths import beside_path, newest_leaf, path_to
+from chat.models import Bud, Conversation, Message, Turn
+from chat.services.branches import fork_conversation, show_branch
 from chat.services.conversations import create_conversation
-from chat.snapshots import MOST_MESSAGES, MOST_OF_PATH, MOST_SIBLINGS, read_snapshot
-from chat.values import MessageRole, MessageStatus
+from chat.services.exports import ExportFormat, export_conversation
+from chat.snapshots import (
+    MOST_AT_FIRST,
+    MOST_MESSAGES,
+    MOST_OF_PATH,
+    MOST_SIBLINGS,
+    read_snapshot,
+)
+from chat.values import MessageRole, MessageStatus, TurnStatus
 from tests.factories import Tenant, make_tenant
 
 
@@ -79,17 +88,17 @@ def ids_of(messages: Sequence[Any]) -> list[UUID]:
 def test_the_whole_of_a_long_conversation_can_be_read_part_by_part(
     tenant: Tenant, conversation: Conversation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """REL-330, REL-560: 10,000 messages; each part costs the same few statements, and no more rows than it shows."""
+    """REL-330, REL-560, REL-564: 10,000 messages; each part costs the same few statements, and no more rows than it shows."""
     path = add_path(conversation, 10_000)
     with (
         CaptureQueriesContext(connection) as captured,
-        rows_read(monkeypatch, MOST_MESSAGES + MOST_OF_PATH + 20),
+        rows_read(monkeypatch, MOST_AT_FIRST + 20),
     ):
         snapshot = read_snapshot(conversation)
     assert len(captured) <= 13
-    assert ids_of(snapshot.messages) == path[-MOST_OF_PATH:]
+    assert ids_of(snapshot.messages) == path[-MOST_AT_FIRST:]
     client = tenant.client("member")
-    first = str(path[-MOST_OF_PATH])
+    first = str(path[-MOST_AT_FIRST])
     found: list[UUID] = []
     while True:
         with (
@@ -102,28 +111,91 @@ def test_the_whole_of_a_long_conversation_can_be_read_part_by_part(
         assert len(captured) <= 14
         found = [*ids_of(part["messages"]), *found]
         first = part["messages"][0]["id"]
-    assert found == path[:-MOST_OF_PATH]
+    assert found == path[:-MOST_AT_FIRST]
 
 
 def test_other_branches_are_outlines_and_can_be_shown(
     tenant: Tenant, conversation: Conversation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """REL-330, REL-560: a tree with 1,000 branches; the one that is shown is whole, and a hundred others are read."""
+    """REL-330, REL-560, REL-564: 1,000 branches; the one that is shown is whole, and of a hundred it is known that they are."""
     root = add_path(conversation, 2)
     branches = [add_path(conversation, 2, below=root[-1]) for _ in range(1_000)]
-    with rows_read(monkeypatch, MOST_MESSAGES + MOST_OF_PATH + MOST_SIBLINGS + 20):
+    with rows_read(monkeypatch, MOST_SIBLINGS + 20):
         snapshot = read_snapshot(conversation)
     whole = [message for message in snapshot.messages if not message["is_outline"]]
     outlines = [message for message in snapshot.messages if message["is_outline"]]
     assert ids_of(whole) == [*root, *branches[-1]]
-    assert len(outlines) == MOST_SIBLINGS
+    assert len(outlines) == MOST_SIBLINGS - 1
+    assert outlines[0].keys() == whole[0].keys()
     assert all(message["text"] == "" for message in outlines)
     chosen = Message.objects.for_workspace(tenant.workspace).fetch(branches[950][0])
-    show_branch(message=chosen, actor=tenant.actor("member"))
+    with rows_read(monkeypatch, 10):
+        show_branch(message=chosen, actor=tenant.actor("member"))
     conversation.refresh_from_db()
     snapshot = read_snapshot(conversation)
     whole = [message for message in snapshot.messages if not message["is_outline"]]
     assert ids_of(whole) == [*root, *branches[950]]
+
+
+def test_a_conversation_begun_a_thousand_times_anew_is_read_as_one_begun_once(
+    conversation: Conversation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-564: its first messages have no parent."""
+    starts = [add_path(conversation, 2) for _ in range(1_000)]
+    with rows_read(monkeypatch, MOST_SIBLINGS + 20):
+        snapshot = read_snapshot(conversation)
+    whole = [message for message in snapshot.messages if not message["is_outline"]]
+    outlines = [message for message in snapshot.messages if message["is_outline"]]
+    assert ids_of(whole) == starts[-1]
+    assert ids_of(outlines) == [first for first, _ in starts[-MOST_SIBLINGS:-1]]
+
+
+def test_exports_and_copies_read_their_path_alone(
+    tenant: Tenant, conversation: Conversation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-565: beside them stand 500 branches, of which no row is read."""
+    root = add_path(conversation, 2)
+    for _ in range(500):
+        add_path(conversation, 2, below=root[-1])
+    with rows_read(monkeypatch, 10):
+        exported = export_conversation(conversation, ExportFormat.JSON)
+    entries = json.loads(exported.body)["messages"]
+    assert [entry["text"] for entry in entries] == [f"message {n}" for n in (0, 1, 1000, 1001)]
+    answer = Message.objects.for_workspace(tenant.workspace).fetch(conversation.leaf_id)
+    assert answer.parent is not None
+    answer.turn = Turn.objects.create(
+        workspace_id=conversation.workspace_id,
+        conversation=conversation,
+        user_message=answer.parent,
+        asked_by=tenant.member,
+        source="web",
+        status=TurnStatus.COMPLETED.value,
+    )
+    answer.save()
+    with rows_read(monkeypatch, 30):
+        copy = fork_conversation(
+            message=answer, client_id="copy", owner=tenant.member, actor=tenant.actor("member")
+        )
+    assert [message["text"] for message in read_snapshot(copy).messages] == [
+        f"message {n}" for n in (0, 1, 1000, 1001)
+    ]
+
+
+def test_paths_through_a_tree(conversation: Conversation) -> None:
+    """Ours: below each message the newest branch is taken, and a path has its messages in their order."""
+    workspace_id = conversation.workspace_id
+    a, b = add_path(conversation, 2)
+    (c,) = add_path(conversation, 1, below=b)
+    (d,) = add_path(conversation, 1, below=a)
+    (e,) = add_path(conversation, 1, below=b)
+    (f,) = add_path(conversation, 1, below=c)
+    leaves = {start: newest_leaf(workspace_id, start) for start in (a, b, c, e)}
+    assert leaves == {a: d, b: e, c: f, e: e}
+    assert [row.pk for row in path_to(workspace_id, f)] == [a, b, c, f]
+    assert [row.pk for row in path_to(workspace_id, f, 2)] == [c, f]
+    beside = beside_path(workspace_id, f, most=10, siblings=10)
+    assert [row.pk for row in beside] == [d, e]
+    assert list(path_to(workspace_id, uuid7())) == []
 
 
 def test_a_short_conversation_is_given_whole(conversation: Conversation) -> None:

@@ -23,6 +23,7 @@ from chat.values import Decision
 from mcp_servers.models import McpServer, McpTool
 from tests.chat.conftest import Chat
 from tests.mcp_servers.factories import stored_tool
+from workspaces.prepared import PreparedRows
 
 ALL_THREE = {"mcp_list_servers", "mcp_list_tools", "mcp_call_tool"}
 
@@ -75,6 +76,44 @@ def test_the_prompt_stays_small_with_300_tools(looking: Chat) -> None:
     assert [one["tool"] for one in json.loads(found)["tools"]] == ["tool_7"]
     assert "hello" in echoed
     assert looking.server.calls == [("echo", {"text": "hello"})]
+
+
+def test_thousands_of_tools_are_one_value_until_one_of_them_is_another(
+    looking: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-567: a turn reads no row of a tool that it knows, and each change of one."""
+
+    def rows_of_tools() -> int:
+        read: list[int] = []
+        fetch = PreparedRows._fetch
+
+        def counted(self: Any, statement: Any, values: Any) -> Any:
+            rows = fetch(self, statement, values)
+            if ' FROM "mcp_servers_mcptool"' in statement.sql:
+                read.append(len(rows))
+            return rows
+
+        with monkeypatch.context() as patch:
+            patch.setattr(PreparedRows, "_fetch", counted)
+            offered = resolve_toolset(looking.bud, looking.conversation).on_demand
+        assert len(offered) == callable_tools.count()
+        return sum(read)
+
+    stored = [stored_tool(looking.row, f"tool_{number}") for number in range(2_000)]
+    tools = McpTool.objects.for_workspace(looking.tenant.workspace)
+    callable_tools = tools.callable()
+    everything = callable_tools.count() + 1
+    assert rows_of_tools() == everything
+    assert rows_of_tools() == 1
+    tools.filter(pk=stored[7].pk).update(definition_hash="b" * 64, approved_hash="b" * 64)
+    assert rows_of_tools() == everything
+    tools.filter(pk=stored[8].pk).update(is_enabled=False)
+    assert rows_of_tools() == everything - 1
+    tools.filter(pk=stored[8].pk).update(is_enabled=True)
+    assert rows_of_tools() in (1, everything)
+    assert rows_of_tools() == 1
+    tools.update(is_enabled=False)
+    assert rows_of_tools() == 1
 
 
 def test_people_and_the_log_see_the_real_tool(looking: Chat) -> None:

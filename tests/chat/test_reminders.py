@@ -21,9 +21,11 @@ from chat.values import Decision
 from tests.chat.conftest import Chat
 from tests.chat.test_approvals import waiting_call
 from tests.factories import Tenant
+from tests.workspaces.test_asking import send
+from workspaces.asking import decide_request
 from workspaces.database import database_now
 from workspaces.errors import InvalidInput, PermissionDenied
-from workspaces.models import Membership, User
+from workspaces.models import AccessRequest, Membership, User
 
 After = ReminderChoice.After
 
@@ -70,7 +72,8 @@ def test_a_mail_tells_once_what_has_waited(chat: Chat) -> None:
     assert isinstance(sent, EmailMultiAlternatives)
     assert sent.to == [person.email]
     assert sent.subject == f"Something waits for you in {chat.tenant.workspace.name}"
-    assert f"/c/{chat.conversation.pk}/" in str(sent.body)
+    (call,) = chat.calls()
+    assert f"/c/{chat.conversation.pk}/#message-{call.message_id}\n" in str(sent.body)
     assert "/reminders/" in str(sent.body)
     assert "the world" not in str(sent.body), "an argument of the call"
     assert sent.extra_headers["Auto-Submitted"] == "auto-generated"
@@ -115,6 +118,51 @@ def test_nobody_else_is_mailed(chat: Chat, settings: Settings, reason: str) -> N
         settings.TRELLIS = settings.TRELLIS.model_copy(update={"email_host": None})
     remind_by_mail()
     assert mail.outbox == []
+
+
+def test_administrators_are_mailed_of_what_members_ask_for(tenant: Tenant) -> None:
+    """REL-585: each as they chose, without the request's words; not who asked, and nothing that was decided."""
+    people = [tenant.owner, tenant.people["admin"], tenant.member]
+    User.objects.filter(pk__in=[one.pk for one in people]).update(is_address_confirmed=True)
+    chosen(tenant, tenant.owner, mail_after=After.NEVER)
+    assert send(tenant, name="Weather", reason="Trips").status_code == 302
+    assert send(tenant, "admin", name="Calendar").status_code == 302
+    rows = AccessRequest.objects.for_workspace(tenant.workspace)
+    rows.update(created_at=database_now() - timedelta(minutes=59))
+    remind_by_mail()
+    assert mail.outbox == []
+    rows.update(created_at=database_now() - timedelta(minutes=61))
+    remind_by_mail()
+    (sent,) = mail.outbox
+    assert (sent.to, "1" in sent.subject) == ([tenant.people["admin"].email], False)
+    body = str(sent.body)
+    assert "A request of a member waits for your decision." in body
+    assert f"/w/{tenant.workspace.slug}/requests/" in body
+    assert "Weather" not in body
+    assert "Trips" not in body
+    remind_by_mail()
+    assert len(mail.outbox) == 1
+
+
+def test_a_decided_request_is_not_mailed(tenant: Tenant) -> None:
+    """REL-585: the mail is written when it is sent."""
+    User.objects.filter(pk=tenant.owner.pk).update(is_address_confirmed=True)
+    assert send(tenant).status_code == 302
+    rows = AccessRequest.objects.for_workspace(tenant.workspace)
+    rows.update(created_at=database_now() - timedelta(minutes=61))
+    assert finding.find_reminders() >= 1
+    decide_request(request=rows.get(), is_granted=True, note="", actor=tenant.actor("admin"))
+    mailing.deliver_due()
+    assert mail.outbox == []
+
+
+def test_a_request_that_nobody_decides_is_not_looked_at_for_ever(tenant: Tenant) -> None:
+    """REL-585: whoever wanted a mail has had one after a week."""
+    User.objects.filter(pk=tenant.owner.pk).update(is_address_confirmed=True)
+    assert send(tenant).status_code == 302
+    rows = AccessRequest.objects.for_workspace(tenant.workspace)
+    rows.update(created_at=database_now() - timedelta(days=8))
+    assert finding.find_reminders() == 0
 
 
 def test_a_mail_that_is_not_taken_is_sent_again(
@@ -196,7 +244,13 @@ def test_the_page_keeps_a_choice(tenant: Tenant) -> None:
     client = tenant.client("member")
     url = f"/w/{tenant.workspace.slug}/reminders/"
     assert 'data-time-zone="guess"' in client.get(url).content.decode()
-    body = {"mail_after": "15", "quiet_from": "22:00", "quiet_to": "", "time_zone": "Europe/Zurich"}
+    body = {
+        "mail_after": "15",
+        "answers_after": "0",
+        "quiet_from": "22:00",
+        "quiet_to": "",
+        "time_zone": "Europe/Zurich",
+    }
     refused = client.post(url, body)
     assert refused.status_code == 422
     assert "Quiet hours need a beginning and an end." in refused.content.decode()
@@ -213,7 +267,13 @@ def test_programs_keep_a_choice(tenant: Tenant) -> None:
     client = tenant.client("member")
     header = {"X-Workspace": tenant.workspace.slug}
     kept = client.get("/api/reminders/", headers=header).json()
-    assert kept == {"mail_after": 60, "quiet_from": None, "quiet_to": None, "time_zone": "UTC"}
+    assert kept == {
+        "mail_after": 60,
+        "answers_after": 0,
+        "quiet_from": None,
+        "quiet_to": None,
+        "time_zone": "UTC",
+    }
     body = {"mail_after": 5, "quiet_from": "22:00", "quiet_to": "07:00", "time_zone": "Asia/Tokyo"}
     told = client.post("/api/reminders/", body, content_type="application/json", headers=header)
     assert told.status_code == 200

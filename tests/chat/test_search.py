@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from django.db import connection
+from django.db.models.sql import compiler
 from django.test.utils import CaptureQueriesContext
 
 from chat.artifacts.services import create_artifact
 from chat.models import Bud, Conversation, Message
+from chat.services import word_index
 from chat.services.conversations import create_conversation, delete_conversation
 from chat.services.search import LONGEST_QUERY, search
+from chat.services.word_index import MOST_CANDIDATES, MOST_NEWEST
 from chat.values import ArtifactOrigin
 from tests.factories import Tenant, make_tenant
 
@@ -38,6 +43,46 @@ def talk(tenant: Tenant, who: str, *texts: str, status: str = "complete") -> Con
             order_key=at,
         )
     return conversation
+
+
+def add_said(conversation: Conversation, text: str, count: int) -> None:
+    """So many messages more that say the same."""
+    Message.objects.bulk_create(
+        [
+            Message(
+                workspace_id=conversation.workspace_id,
+                conversation=conversation,
+                role="user",
+                text=text,
+                status="complete",
+                order_key=at + 10,
+            )
+            for at in range(count)
+        ],
+        batch_size=500,
+    )
+
+
+@contextmanager
+def reading(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """How many rows each statement gives."""
+    counts: list[int] = []
+    fetch, listed = compiler.cursor_iter, word_index._listed
+
+    def counted(*arguments: Any) -> Iterator[Any]:
+        for rows in fetch(*arguments):
+            counts.append(len(rows))
+            yield rows
+
+    def counted_list(*arguments: Any) -> list[Any]:
+        rows = listed(*arguments)
+        counts.append(len(rows))
+        return rows
+
+    with monkeypatch.context() as patch:
+        patch.setattr(compiler, "cursor_iter", counted)
+        patch.setattr(word_index, "_listed", counted_list)
+        yield counts
 
 
 def found(tenant: Tenant, query: str, who: str = "member") -> list[str]:
@@ -101,6 +146,37 @@ def test_what_streams_changes_or_goes_is_found_as_it_is_now(tenant: Tenant) -> N
     assert found(tenant, "another") == ["[another] one"]
     delete_conversation(conversation=conversation, actor=tenant.actor("member"))
     assert found(tenant, "another") == []
+
+
+def test_what_is_rare_is_found_behind_much_that_is_not(tenant: Tenant) -> None:
+    """REL-566: older than all that is looked through first, and in a chat that a filter asks for."""
+    talk(tenant, "member", "A rare orchid", "An orchid and weather")
+    add_said(talk(tenant, "member"), "weather", MOST_NEWEST + 1)
+    add_said(talk(tenant, "admin"), "weather orchid", MOST_NEWEST + 1)
+    assert found(tenant, "orchid") == ["An [orchid] and weather", "A rare [orchid]"]
+    assert found(tenant, "weath orch") == ["An [orch]id and [weath]er"]
+    assert len(found(tenant, "weather")) == 30
+    Conversation.objects.for_workspace(tenant.workspace).filter(
+        messages__text="A rare orchid"
+    ).update(is_pinned=True)
+    assert found(tenant, "weather is:pinned") == ["An orchid and [weather]"]
+
+
+def test_a_search_reads_as_little_among_many_messages_as_among_few(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-566: of a word in each message the newest are read; of one that nobody else's search finds, none of theirs."""
+    mine = talk(tenant, "member", "orchid")
+    costs = []
+    for count in (MOST_NEWEST + 1, 3_000):
+        add_said(mine, "weather", count)
+        add_said(talk(tenant, "admin"), "orchid", count)
+        for query, hits in (("weather", 30), ("orchid", 1)):
+            with CaptureQueriesContext(connection) as captured, reading(monkeypatch) as read:
+                assert len(found(tenant, query)) == hits
+            costs.append((query, len(captured), sum(read)))
+    assert costs[:2] == costs[2:]
+    assert all(rows <= MOST_CANDIDATES + 30 for _, _, rows in costs)
 
 
 def test_a_search_over_rest_is_a_few_statements(tenant: Tenant) -> None:

@@ -16,7 +16,7 @@ from chat.engine.answers import AnsweredStep
 from chat.engine.context import read_context
 from chat.engine.leases import Lease
 from chat.models import Conversation, Message, ToolCall, Turn
-from chat.snapshots import read_snapshot
+from chat.snapshots import MOST_MESSAGES, read_snapshot
 from chat.values import MessageRole, MessageStatus, TurnStatus
 from tests.chat.conftest import Chat
 
@@ -162,7 +162,7 @@ def test_a_call_costs_few_statements(chat: Chat, by_hand: None) -> None:
 def test_a_snapshot_costs_the_same_for_every_length(chat: Chat) -> None:
     """However many messages and calls it holds: the rows are read by kind, and not one by one."""
     asked = []
-    for count in (2, 400):
+    for count in (2, MOST_MESSAGES):
         add = Conversation.objects.create(
             workspace_id=chat.conversation.workspace_id,
             owner=chat.conversation.owner,
@@ -174,3 +174,24 @@ def test_a_snapshot_costs_the_same_for_every_length(chat: Chat) -> None:
         assert len(snapshot.messages) == count == 2 * len(snapshot.tool_calls)
         asked.append(len(captured))
     assert asked[0] == asked[1] <= 12
+
+
+def test_a_list_of_conversations_costs_the_same_for_every_length(chat: Chat) -> None:
+    """REL-569: no line of it reads what the list left out, such as the bud's prompt."""
+    client = chat.tenant.client("member", headers={"X-Workspace": chat.tenant.workspace.slug})
+    client.get("/api/conversations/")
+    asked = []
+    for count in (1, 20):
+        Conversation.objects.bulk_create(
+            Conversation(
+                workspace_id=chat.conversation.workspace_id,
+                owner=chat.conversation.owner,
+                bud=chat.bud,
+            )
+            for _ in range(count)
+        )
+        with CaptureQueriesContext(connection) as captured:
+            listed = client.get("/api/conversations/").json()["results"]
+        assert len(listed) > count
+        asked.append(len(captured))
+    assert asked[0] == asked[1]

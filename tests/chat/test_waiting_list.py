@@ -5,19 +5,32 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import pytest
+from django.test import Client
+
 from chat.models import ToolCall
 from chat.services.approvals import decide
 from chat.values import Decision
 from tests.chat.conftest import Chat
 from tests.chat.test_approvals import waiting_call
 from tests.chat.test_inputs import answer, wait_for_question
+from tests.factories import Tenant, TwoTenants
+from tests.workspaces.test_asking import send
+from workspaces.asking import decide_request, withdraw_request
 from workspaces.database import database_now
+from workspaces.models import AccessRequest, Membership
+from workspaces.tokens import issue_token
 
 
 def listed(chat: Chat, role: str = "member") -> list[dict[str, Any]]:
     """What the list says to this person."""
-    client = chat.tenant.client(role)
-    answer = client.get("/api/waiting/", headers={"X-Workspace": chat.tenant.workspace.slug})
+    return listed_in(chat.tenant, role)
+
+
+def listed_in(tenant: Tenant, role: str) -> list[dict[str, Any]]:
+    answer = tenant.client(role).get(
+        "/api/waiting/", headers={"X-Workspace": tenant.workspace.slug}
+    )
     assert answer.status_code == 200
     found: list[dict[str, Any]] = answer.json()
     return found
@@ -69,3 +82,79 @@ def test_a_question_is_listed_until_it_is_answered(asked: Chat) -> None:
     answer(asked, row, "decline")
     asked.watching.turn("completed")
     assert listed(asked, role_of(asked)) == []
+
+
+def asked_for(tenant: Tenant, **changes: str) -> AccessRequest:
+    """What a member has asked for."""
+    assert send(tenant, **changes).status_code == 302
+    row: AccessRequest = AccessRequest.objects.for_workspace(tenant.workspace).latest("created_at")
+    return row
+
+
+@pytest.mark.django_db
+def test_a_request_is_listed_for_administrators_until_it_is_decided(tenant: Tenant) -> None:
+    """REL-584: with who asks, for what and why, and the page where it is set up; it belongs to no conversation."""
+    row = asked_for(tenant, kind="server", name="Weather", reason="Trips")
+    for role in ("admin", "owner"):
+        (one,) = listed_in(tenant, role)
+        assert (one["conversation"], one["tool_call"], one["input_request"]) == (None, None, None)
+        asked = one["access_request"]
+        assert (asked["id"], asked["name"], asked["reason"]) == (str(row.pk), "Weather", "Trips")
+        assert asked["requester_email"] == tenant.member.email
+        path = f"/w/{tenant.workspace.slug}/catalogue/?q=Weather"
+        assert asked["path_to_set_up"] == path
+        assert tenant.client(role).get(path).status_code == 200
+    decide_request(request=row, is_granted=False, note="", actor=tenant.actor("admin"))
+    assert listed_in(tenant, "owner") == []
+    again = asked_for(tenant)
+    assert len(listed_in(tenant, "admin")) == 1
+    withdraw_request(request=again, actor=tenant.actor("member"))
+    assert listed_in(tenant, "admin") == []
+
+
+@pytest.mark.django_db
+def test_nobody_waits_for_their_own_answer(tenant: Tenant) -> None:
+    """REL-584: what an administrator asks for waits for the others."""
+    assert send(tenant, "admin").status_code == 302
+    assert listed_in(tenant, "admin") == []
+    assert len(listed_in(tenant, "owner")) == 1
+
+
+@pytest.mark.django_db
+def test_requests_are_listed_for_nobody_else(two_workspaces: TwoTenants) -> None:
+    """SEC-397: not for members and auditors, another workspace, a token for less, or who no longer decides."""
+    tenant, other = two_workspaces.a, two_workspaces.b
+    asked_for(tenant)
+    for role in ("member", "auditor"):
+        assert listed_in(tenant, role) == []
+    assert listed_in(other, "admin") == []
+    _, token = issue_token(
+        workspace=tenant.workspace,
+        user=tenant.people["admin"],
+        name="Only chat",
+        scopes=["chat"],
+        expires_at=database_now() + timedelta(days=1),
+        actor=tenant.actor("admin"),
+    )
+    answer = Client().get("/api/waiting/", headers={"Authorization": f"Bearer {token}"})
+    assert (answer.status_code, answer.json()) == (200, [])
+    Membership.objects.for_workspace(tenant.workspace).filter(user=tenant.people["admin"]).update(
+        role="member"
+    )
+    assert listed_in(tenant, "admin") == []
+
+
+@pytest.mark.django_db
+def test_pages_outside_the_chat_tell_how_much_waits(two_workspaces: TwoTenants) -> None:
+    """REL-590, SEC-397: nothing where nothing waits, and nothing of other workspaces."""
+    tenant, other = two_workspaces.a, two_workspaces.b
+    path = f"/w/{tenant.workspace.slug}/waiting/"
+    admin = tenant.client("admin")
+    assert admin.get(path).content.strip() == b""
+    asked_for(tenant)
+    told = admin.get(path).content.decode()
+    assert "Waiting for you: 1 item" in told
+    assert f'href="/w/{tenant.workspace.slug}/?waiting"' in told
+    assert f'hx-get="{path}"' in admin.get("/admin/").content.decode()
+    assert tenant.client("member").get(path).content.strip() == b""
+    assert other.client("admin").get(path).status_code == 404

@@ -11,12 +11,13 @@ from django.db import connection
 from audit import trigger_check
 from audit.actions import Action
 from audit.services import EntryDraft, record
-from chat.models import ModelProvider
+from chat.models import ModelProvider, PushDevice
 from config import doctor
 from config.doctor import State
 from tests.factories import Tenant
 from workspaces.database import database_now
 from workspaces.models import Installation
+from workspaces.web_push import vapid_keys
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_engines]
 
@@ -93,6 +94,27 @@ def test_a_restored_database_is_told(tenant: Tenant) -> None:
     Installation.objects.update_or_create(defaults={"restored_at": database_now()})
     assert states()["restores"] is State.LOOK
     assert "confirm_restore" in advice("restores")
+
+
+def test_devices_that_cannot_be_notified_are_told(tenant: Tenant) -> None:
+    """REL-617: those whose key is gone, and those that the last notification did not reach."""
+    device = PushDevice.objects.create(
+        workspace=tenant.workspace,
+        owner=tenant.member,
+        name="Phone",
+        endpoint="https://push.example.org/a",
+        endpoint_digest="a",
+        p256dh="p",
+        auth="a",
+        key_id=vapid_keys()[0].id,
+        told_until=database_now(),
+    )
+    rows = PushDevice.objects.for_workspace(tenant.workspace).filter(pk=device.pk)
+    assert states()["notifications"] is State.OK
+    rows.update(last_error="It could not be reached.")
+    assert states()["notifications"] is State.LOOK
+    rows.update(key_id="gone")
+    assert "TRELLIS_PUSH_KEYS" in advice("notifications")
 
 
 def test_what_cannot_be_looked_at_is_one_line_and_the_others_follow(

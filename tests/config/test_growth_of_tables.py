@@ -23,7 +23,8 @@ BOUNDS = {
         mcp_servers.OAuthGrant mcp_servers.ToolSighting mcp_servers.McpResource
         mcp_servers.McpPrompt klavis.KlavisAccount klavis.KlavisInstance klavis.KlavisRemoval
         chat.ModelProvider chat.ProviderModel chat.Bud chat.BudVersion chat.Folder
-        chat.BudCheck chat.Pin chat.KnowledgeFile chat.KnowledgePassage chat.ReminderChoice chat.WebhookEndpoint
+        chat.BudCheck chat.CheckPlan chat.Pin chat.KnowledgeFile chat.KnowledgePassage chat.ReminderChoice
+        chat.PushDevice chat.WebhookEndpoint
     """,
     CONVERSATION: """
         chat.Conversation chat.Message chat.QueuedMessage chat.Turn chat.ToolCall chat.Artifact
@@ -36,7 +37,7 @@ BOUNDS = {
     FIXED: """
         sessions.Session workspaces.WorkspaceSession workspaces.IdempotentRequest audit.Notice
         audit.AlertDelivery audit.OutsideWrite mcp_servers.OAuthAttempt mcp_servers.CallCount
-        mcp_servers.HealthCheck mcp_servers.TraceMessage chat.ReminderMail chat.WebhookDelivery
+        mcp_servers.HealthCheck mcp_servers.TraceMessage chat.ReminderMail chat.PushMessage chat.WebhookDelivery
         chat.ModelRequest chat.CheckRun chat.CheckResult
         admin.LogEntry account.EmailConfirmation audit.Alert mcp_servers.Approval
         mcp_servers.InputRequest

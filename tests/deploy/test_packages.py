@@ -27,7 +27,7 @@ KUBERNETES = "1.29"
 SETTINGS = {str(field.validation_alias) for field in Environment.model_fields.values()}
 SECRETS = {
     *("SECRET_KEY", "TRELLIS_ENCRYPTION_KEYS", "TRELLIS_AUDIT_KEY", "TRELLIS_AUDIT_SIGNING_KEYS"),
-    *("DATABASE_URL", "REDIS_URL", "EMAIL_HOST_PASSWORD"),
+    *("TRELLIS_PUSH_KEYS", "DATABASE_URL", "REDIS_URL", "EMAIL_HOST_PASSWORD"),
 }
 
 

@@ -250,7 +250,28 @@ def sign_in(page: Page, email: str, password: str) -> None:
     page.wait_for_url("**/w/**")
 
 
+PICTURES = {
+    "approval": "chat",
+    "mention": "mention",
+    "files": "files",
+    "waiting-list-phone-dark": "phone",
+    "servers-desktop-light": "servers",
+    "checks-plan": "checks",
+    "audit-desktop-light": "log",
+    "audit-detail": "call",
+    "audit-reports-desktop-dark": "reports",
+    "admin": "admin",
+}
+"""Pictures of the journeys that docs/tour.md and the README show, by the names that they have there."""
+
+
 def screenshot(page: Page, name: str) -> None:
-    """Keep a picture of the page among the artifacts of the run."""
+    """Keep a picture of the page among the artifacts of the run.
+
+    With ``TRELLIS_PICTURES=1`` those that the docs show are written there too. Fonts with emoji have to be installed.
+    """
     ARTIFACTS.mkdir(exist_ok=True)
-    page.screenshot(path=ARTIFACTS / f"{name}.png", full_page=False)
+    path = ARTIFACTS / f"{name}.png"
+    page.screenshot(path=path, full_page=False)
+    if name in PICTURES and os.environ.get("TRELLIS_PICTURES") == "1":
+        shutil.copy(path, ROOT / "docs" / "images" / f"{PICTURES[name]}.png")

@@ -139,11 +139,11 @@ def test_a_long_conversation_can_be_read_back_to_its_beginning(
     page.reload()
     expect(page.get_by_text("Message number 1499.")).to_be_visible()
     expect(page.get_by_text("Message number 1100.")).to_have_count(0)
-    mark = page.get_by_text("Message number 1403.")
+    mark = page.get_by_text("Message number 1463.")
     mark.scroll_into_view_if_needed()
     before = mark.bounding_box()
     assert before is not None
-    expect(page.get_by_text("Message number 1380.")).to_have_count(1)
+    expect(page.get_by_text("Message number 1440.")).to_have_count(1)
     assert mark.bounding_box() == pytest.approx(before, abs=1)  # pages scroll by whole pixels
     messages = page.locator(".chat-column > article")
     beginning = page.get_by_text("What time is it in Tokyo?").last

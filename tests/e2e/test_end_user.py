@@ -168,6 +168,45 @@ def test_a_resource_is_attached(member: Page) -> None:
     expect(member.get_by_role("dialog")).to_contain_text("note://all")
 
 
+def test_another_bud_and_a_file_are_named_while_typing(member: Page) -> None:
+    """REL-650: by keyboard: `@` asks another bud this once, `#` takes a resource along; both are seen and taken back."""
+    open_chat(member, "Notes", 'Read the note "ideas"')
+    expect(tool_card(member)).to_contain_text("done")
+    expect_idle(member)
+    composer = member.get_by_role("textbox", name="Message").first
+    composer.press_sequentially("@cl")
+    menu = member.get_by_role("listbox", name="Ask another bud this once")
+    expect(menu.get_by_role("option")).to_contain_text("Clock")
+    composer.press("Enter")
+    expect(menu).to_have_count(0)
+    expect(composer).to_have_value("")
+    chips = member.get_by_role("list", name="With this message")
+    expect(chips).to_contain_text("Asks Clock this once")
+    composer.press("Backspace")
+    expect(chips).to_have_count(0)
+    composer.press_sequentially("@cl")
+    composer.press("Tab")
+    assert Axe().run(member).violations_count == 0
+    screenshot(member, "mention")
+    say(member, "What time is it in Tokyo?")
+    expect_idle(member)
+    answer = member.locator("article.answer").last
+    expect(answer.get_by_role("heading", name="Clock said")).to_have_count(1)
+    expect(answer.locator(".answer-who")).to_have_text("Clock")
+    expect(answer).to_contain_text("Tokyo")
+    expect(chips).to_have_count(0)
+    composer.press_sequentially("Sum up #all")
+    offered = member.get_by_role("listbox", name="Files and resources")
+    offered.get_by_role("option", name=re.compile("All notes")).click()
+    expect(composer).to_have_value("Sum up ")
+    expect(member.get_by_role("list", name="Attachments")).to_contain_text("All notes")
+    composer.press("Enter")
+    expect_idle(member)
+    last = member.locator("article.answer").last
+    expect(last.get_by_role("heading", name="Notes said")).to_have_count(1)
+    expect(last).to_contain_text("this is what came with")
+
+
 def test_a_prompt_is_used_by_keyboard(member: Page) -> None:
     """Ours: a slash, a choice, an argument with suggestions; the text waits for a look before it is sent."""
     open_chat(member, "Notes", 'Read the note "ideas"')

@@ -100,7 +100,13 @@ def test_pages_look_right_and_are_accessible(new_context: NewContext, width: str
     check(page, "waiting-list")
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Stop").click()
-    for name in ("account", "account/sessions", "account/tokens", "accounts/email"):
+    for name in (
+        "account",
+        "account/sessions",
+        "account/tokens",
+        "accounts/email",
+        "w/demo/reminders",
+    ):
         page.goto(f"/{name}/")
         check(page, name.replace("/", "-"))
     page = context()

@@ -26,6 +26,7 @@ def test_chats_are_sorted_selected_and_found_by_filters(page: Page) -> None:
     page.keyboard.press("Control+K")
     field = page.get_by_role("combobox", name="Search chats")
     field.press_sequentially("madrid in:")
+    expect(page.get_by_role("option").first).to_contain_text("Far away")
     page.keyboard.press("Enter")
     expect(field).to_have_value('madrid in:"Far away" ')
     expect(page.get_by_role("option").first).to_contain_text("Madrid")

@@ -73,6 +73,50 @@ def test_a_member_asks_is_shut_out_and_comes_back(page: Page, new_context: NewCo
     expect(page.get_by_role("textbox", name="Message")).to_be_visible()
 
 
+def test_a_request_is_decided_in_the_list_of_what_waits(
+    page: Page, new_context: NewContext
+) -> None:
+    """REL-584, REL-586: it comes and goes live, with the number in header and title; the member reads the note."""
+    enter(page, MEMBER)
+    ask_for(page, "server", "Umbrella store")
+    context = new_context(bypass_csp=True)
+    admin = context.new_page()
+    enter(admin, ADMIN)
+    button = admin.get_by_role("button", name=re.compile("^Waiting for you: "))
+    button.click()
+    dialog = admin.get_by_role("dialog", name="Waiting for you")
+    card = dialog.get_by_role("region", name="Max Member asks for Umbrella store")
+    expect(card).to_contain_text("For a test")
+    expect(card.get_by_role("link", name="Look for it in the catalogue")).to_have_attribute(
+        "href", "/w/demo/catalogue/?q=Umbrella+store"
+    )
+    before = dialog.locator(".approval").count()
+    ask_for(page, "tool", "umbrella.open")
+    expect(dialog.locator(".approval")).to_have_count(before + 1)
+    expect(admin).to_have_title(re.compile(rf"^\({before + 1}\) "))
+    for scheme in ("light", "dark"):
+        admin.emulate_media(color_scheme=scheme)
+        screenshot(admin, f"waiting-requests-{scheme}")
+        found = Axe().run(admin)
+        assert found.violations_count == 0, found.generate_report()
+    card.get_by_label("Note to them").fill("From tomorrow")
+    card.get_by_role("button", name="Grant").click()
+    expect(card).to_have_count(0)
+    expect(admin.get_by_text("Granted. Max Member was told.")).to_be_visible()
+    page.goto("/w/demo/requests/")
+    expect(page.get_by_text("From tomorrow")).to_be_visible()
+    page.get_by_role("button", name="Withdraw umbrella.open").click()
+    expect(dialog.locator(".approval")).to_have_count(before - 1)
+
+
+def ask_for(page: Page, kind: str, name: str) -> None:
+    """Ask for something on the page of requests."""
+    page.goto(f"/w/demo/requests/?kind={kind}&name={name}")
+    page.get_by_label("What you need it for").fill("For a test")
+    page.get_by_role("button", name="Send the request").click()
+    expect(page.get_by_text("Your request waits for an administrator.")).to_be_visible()
+
+
 def test_an_http_server_with_a_secret_header_is_added_tested_and_used(
     page: Page, trellis: RunningTrellis, counting: CountingServer
 ) -> None:

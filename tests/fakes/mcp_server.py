@@ -29,11 +29,18 @@ class Listening:
 
     Args:
         make: makes the app, given the origin, where the app must know its own address.
+        tls: files with a certificate and its key; it speaks https then.
     """
 
     def __init__(
-        self, app: Any = None, port: int = 0, make: Callable[[str], Any] | None = None
+        self,
+        app: Any = None,
+        port: int = 0,
+        make: Callable[[str], Any] | None = None,
+        tls: tuple[str, str] | None = None,
     ) -> None:
+        self._scheme = "https" if tls else "http"
+        certificate, key = tls or (None, None)
         # With the protocol named, asyncio switches the delay of small packets off.
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -45,6 +52,8 @@ class Listening:
             log_config=None,
             log_level="critical",
             timeout_graceful_shutdown=0,
+            ssl_certfile=certificate,
+            ssl_keyfile=key,
         )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(
@@ -60,7 +69,7 @@ class Listening:
     @property
     def origin(self) -> str:
         """Where it listens."""
-        return f"http://127.0.0.1:{self.port}"
+        return f"{self._scheme}://127.0.0.1:{self.port}"
 
     def stop(self) -> None:
         """Drop every connection and stop listening."""

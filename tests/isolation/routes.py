@@ -13,7 +13,8 @@ from typing import Any
 
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
-from tests.isolation.world import Side
+from tests.isolation.world import BROWSER_KEY, Side
+from workspaces.web_push import vapid_keys
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -94,6 +95,10 @@ def _bud_form(side: Side) -> dict[str, Any]:
 
 def _check(_side: Side) -> dict[str, Any]:
     return {"question": "What is it?", "contains": ["it"]}
+
+
+def _check_plan(_side: Side) -> dict[str, Any]:
+    return {"before_saving": True, "every": "day"}
 
 
 def _bud_yaml(side: Side) -> dict[str, Any]:
@@ -301,6 +306,7 @@ SAMPLES: dict[str, Sample] = {
         ids=_pk("conversation"), bodies=(_body(client_id="=c", text="=hello"),)
     ),
     "api:conversations-deleted": Sample(),
+    "api:conversations-seen": Sample(ids=_pk("conversation"), bodies=(lambda _: {},), reads=False),
     "api:conversations-restore": Sample(ids=_pk("conversation"), reads=False),
     "api:conversations-erase": Sample(ids=_pk("conversation"), reads=False),
     "api:conversations-export": Sample(ids=_pk("conversation")),
@@ -321,6 +327,7 @@ SAMPLES: dict[str, Sample] = {
     "api:buds-export": Sample(ids=_pk("bud")),
     "api:buds-quality": Sample(ids=_pk("bud")),
     "api:buds-checks": Sample(ids=_pk("bud"), bodies=(_check,)),
+    "api:buds-check-plan": Sample(ids=_pk("bud"), bodies=(_check_plan,)),
     "api:buds-check-runs": Sample(ids=_pk("bud"), bodies=(_mcp_config,)),
     "api:checks-detail": Sample(ids=_pk("bud_check"), bodies=(_check,)),
     "api:checks-from-call": Sample(bodies=(_body(call_id="call"),), reads=False),
@@ -360,7 +367,21 @@ SAMPLES: dict[str, Sample] = {
     "api:webhooks-deliveries": Sample(ids=_pk("webhook")),
     "api:folders-list": Sample(bodies=(_body(name="=plans"),)),
     "api:folders-detail": Sample(ids=_pk("folder"), bodies=(_body(name="=plans"),)),
+    "api:push-devices-list": Sample(
+        bodies=(
+            lambda _: {
+                "endpoint": "https://push.example.org/another",
+                "p256dh": BROWSER_KEY,
+                "auth": "A" * 22,
+                "key_id": vapid_keys()[0].id,
+            },
+        )
+    ),
+    "api:push-devices-detail": Sample(ids=_pk("push_device"), reads=False),
+    "api:push-devices-test": Sample(ids=_pk("push_device"), reads=False),
+    "api:push-devices-key": Sample(),
     "api:reminders-list": Sample(bodies=(lambda _: {"mail_after": 15, "time_zone": "UTC"},)),
+    "api:profile-list": Sample(bodies=(_body(name="=Ada"),)),
     "api:pins-list": Sample(
         bodies=(lambda side: {"bud_id": str(side["bud"].pk), "is_pinned": True},)
     ),
@@ -421,6 +442,8 @@ SAMPLES: dict[str, Sample] = {
         ids=lambda _: {"token": "unknown"}, is_public=True, writes_on_get=_SESSION
     ),
     "workspaces:profile": Sample(bodies=(_body(name="=Ada"),)),
+    "workspaces:shortcuts": Sample(),
+    "workspaces:appearance": Sample(bodies=(lambda _: {"theme": "dark"},)),
     "workspaces:sessions": Sample(bodies=(_body(session="browser_session"),)),
     "workspaces:tokens": Sample(
         bodies=(lambda _: {"name": "x", "scopes": ["chat"], "expires_in": "30"},)
@@ -720,8 +743,13 @@ SAMPLES: dict[str, Sample] = {
     "chat:buds": _page,
     "chat:reminders": Sample(
         ids=_slug,
-        bodies=(lambda _: {"mail_after": "15", "time_zone": "UTC"},),
+        bodies=(lambda _: {"mail_after": "15", "answers_after": "0", "time_zone": "UTC"},),
         writes_on_get=_SESSION,
+    ),
+    "chat:reminder_devices": Sample(
+        ids=_slug,
+        bodies=(lambda side: {"action": "remove", "device": str(side["push_device"].pk)},),
+        reads=False,
     ),
     "chat:permissions": Sample(
         ids=_slug,
@@ -731,6 +759,7 @@ SAMPLES: dict[str, Sample] = {
     "chat:usage": Sample(ids=_slug, writes_on_get=_SESSION),
     "chat:bud_new": Sample(ids=_slug, bodies=(_bud_form,), writes_on_get=_SESSION),
     "chat:bud_test": Sample(ids=_slug, bodies=(_bud_form,), reads=False),
+    "chat:bud_tools": Sample(ids=_slug, writes_on_get=_SESSION),
     "chat:bud_import": Sample(
         ids=_slug, bodies=(lambda side: {"text": _bud_yaml(side)["yaml"]},), writes_on_get=_SESSION
     ),
@@ -753,6 +782,7 @@ SAMPLES: dict[str, Sample] = {
     "chat:conversation": Sample(
         ids=_in_workspace(conversation_id="conversation"), writes_on_get=_SESSION
     ),
+    "chat:waiting": Sample(ids=_slug, writes_on_get=_SESSION),
     "chat:diagrams": Sample(ids=_slug, writes_on_get=_SESSION, gives_content=True),
     "chat:artifact": Sample(ids=_file, writes_on_get=_SESSION, gives_content=True),
     "chat:artifact_preview": Sample(ids=_file, writes_on_get=_SESSION, gives_content=True),

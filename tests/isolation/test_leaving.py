@@ -42,7 +42,9 @@ LIVE: dict[str, Q] = {
     "chat.QueuedMessage": Q(),
     "chat.ReminderChoice": Q(),
     "chat.ReminderMail": Q(status="waiting"),
+    "chat.PushDevice": Q(),
     "chat.CheckRun": Q(status="running"),
+    "chat.CheckPlan": Q(next_at__isnull=False),
     "chat.Turn": Q(status__in=ACTIVE),
     "chat.ToolCall": Q(
         status__in=["queued", "running", "waiting_for_approval", "waiting_for_input"]

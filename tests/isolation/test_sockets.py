@@ -24,6 +24,10 @@ SAMPLES: Mapping[str, Callable[[Side], dict[str, Any] | None]] = {
     "unsubscribe": lambda _side: (
         None
     ),  # leaves what it never joined; names nothing that is looked up
+    "seen": lambda side: {
+        "conversation_id": str(side["conversation"].pk),
+        "until": "2030-01-01T00:00:00Z",
+    },
     "send": lambda side: {
         "conversation_id": str(side["conversation"].pk),
         "client_id": "c",

@@ -44,6 +44,7 @@ from chat.models import (
     Bud,
     BudCheck,
     BudVersion,
+    CheckPlan,
     CheckResult,
     CheckRun,
     Conversation,
@@ -57,6 +58,8 @@ from chat.models import (
     ModelRequest,
     Pin,
     ProviderModel,
+    PushDevice,
+    PushMessage,
     QueuedMessage,
     ReminderChoice,
     ReminderMail,
@@ -106,8 +109,14 @@ from workspaces.models import (
     User,
     WorkspaceSession,
 )
+from workspaces.web_push import vapid_keys
 
 OWN_APPS = ("workspaces", "audit", "mcp_servers", "chat")
+
+BROWSER_KEY = (
+    "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4"
+)
+"""A browser's public key; that of the example in RFC 8291."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,6 +252,14 @@ def make_side(slug: str, text: str) -> Side:
         criterion=f"{text} criterion",
         recordings=[{"tool": "a", "result": f"{text} recorded"}],
     )
+    CheckPlan.objects.create(
+        workspace=workspace,
+        bud=bud,
+        every="day",
+        person=member,
+        next_at=soon,
+        trouble=f"{text} trouble with checks",
+    )
     check_run = CheckRun.objects.create(
         workspace=workspace,
         bud=bud,
@@ -275,6 +292,21 @@ def make_side(slug: str, text: str) -> Side:
     pin = Pin.objects.create(workspace=workspace, owner=member, bud=bud)
     reminders = ReminderChoice.objects.create(
         workspace=workspace, owner=member, time_zone=f"{text} zone"
+    )
+    push_device = PushDevice.objects.create(
+        workspace=workspace,
+        owner=member,
+        name=f"{text} device",
+        endpoint=f"https://push.example.org/{text}".replace(" ", "-"),
+        endpoint_digest=sha256(text.encode()).hexdigest(),
+        p256dh=BROWSER_KEY,
+        auth="A" * 22,
+        key_id=vapid_keys()[0].id,
+        told_until=soon,
+        last_error=f"{text} push error",
+    )
+    push_message = PushMessage.objects.create(
+        workspace=workspace, device=push_device, since=soon, until=soon, next_attempt_at=soon
     )
     reminder = ReminderMail.objects.create(
         workspace=workspace,
@@ -697,6 +729,8 @@ def make_side(slug: str, text: str) -> Side:
             "draft": draft,
             "reminders": reminders,
             "reminder": reminder,
+            "push_device": push_device,
+            "push_message": push_message,
             "asked_model": asked_model,
             "pin": pin,
             "conversation": conversation,

@@ -38,7 +38,9 @@ def test_a_member_asks_and_an_administrator_grants(tenant: Tenant) -> None:
     title = f"{tenant.member.email} asks for mail.send"
     assert (notices(tenant, "admin"), notices(tenant, "owner")) == ([title], [title])
     admin = tenant.client("admin")
-    assert "Weekly report" in admin.get(page(tenant)).content.decode()
+    shown = admin.get(page(tenant)).content.decode()
+    assert "Weekly report" in shown
+    assert "/servers/?q=mail.send" in shown
     admin.post(f"{page(tenant)}{row.pk}/grant/", {"note": "Use it with care"})
     assert notices(tenant, "member") == ["Your request for mail.send was granted"]
     shown = tenant.client("member").get(page(tenant)).content.decode()

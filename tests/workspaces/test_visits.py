@@ -124,7 +124,14 @@ def test_settings_have_a_page_for_each_section(tenant: Tenant) -> None:
     client = tenant.client("member")
     slug = tenant.workspace.slug
     sections = [
-        *("/account/", "/accounts/email/", "/accounts/password/change/", "/account/sessions/"),
+        *(
+            "/account/",
+            "/account/appearance/",
+            "/account/shortcuts/",
+            "/accounts/email/",
+            "/accounts/password/change/",
+            "/account/sessions/",
+        ),
         *("/account/tokens/", f"/w/{slug}/connections/", f"/w/{slug}/activity/"),
         reverse("chat:reminders", args=[slug]),
     ]

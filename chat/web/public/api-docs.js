@@ -1,10 +1,10 @@
-// The theme that was chosen in the product (`src/theme.ts`), before Swagger draws.
+// The theme that was chosen in the product (`src/theme.ts`): by the person, else in this browser; before Swagger draws.
 (() => {
   const query = matchMedia("(prefers-color-scheme: dark)");
   const apply = () => {
-    let chosen = null;
+    let chosen = document.documentElement.dataset.personTheme;
     try {
-      chosen = localStorage.getItem("trellis.theme");
+      chosen ||= localStorage.getItem("trellis.theme");
     } catch {
       // Without storage the system decides.
     }

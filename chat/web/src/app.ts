@@ -7,23 +7,13 @@ import { ApiProblem, type ConversationChoice, createApi } from "./net/api";
 import type { PageEvent } from "./net/events";
 import { CommandError, LiveSocket, type SocketStatus } from "./net/socket";
 import { loadNotices, placeNotices } from "./notices";
-import { emptyConversation, type LocalEvent, reduce } from "./store/conversation";
+import { type ConversationState, emptyConversation, type LocalEvent, reduce } from "./store/conversation";
+import { Outbox } from "./store/outbox";
 import { activeTurn, timeline, waitingCalls } from "./store/timeline";
+import chat from "./texts/chat";
 import common from "./texts/common";
 import shell from "./texts/shell";
-import type {
-  Boot,
-  Bud,
-  Conversation,
-  ConversationEvent,
-  InputAction,
-  JsonObject,
-  Message,
-  Rating,
-  Resolution,
-  WhenBusy,
-  Wish,
-} from "./wire";
+import type { Boot, Bud, Conversation, ConversationEvent, Message, WhenBusy } from "./wire";
 
 export const boot: Boot = JSON.parse(document.getElementById("boot")?.textContent ?? "null") as Boot;
 export const api = createApi(boot.urls.api, boot.csrf_token, boot.workspace.slug);
@@ -78,6 +68,13 @@ function readPlace(): string | null {
 export const place = signal<string | null>(readPlace());
 export const isSidebarOpen = signal(false);
 
+/** The message that the address names, as links in mails do; read once, so that a reload stays where one is. */
+function takeMessage(): string | null {
+  const id = /^#message-([0-9a-f-]{36})$/.exec(location.hash)?.[1] ?? null;
+  if (id) history.replaceState(null, "", location.pathname);
+  return id;
+}
+
 export function go(path: string, { replace = false } = {}): void {
   if (path !== location.pathname) {
     if (replace) history.replaceState(null, "", path);
@@ -88,12 +85,14 @@ export function go(path: string, { replace = false } = {}): void {
 
 function arrive(): void {
   const next = readPlace();
+  const message = takeMessage();
   isSidebarOpen.value = false;
+  if (message) reveal(message);
   if (next === place.value) return;
   const previous = place.value;
   batch(() => {
     place.value = next;
-    openState.value = next ? emptyConversation(next) : null;
+    openState.value = next ? beginning(next) : null;
     openProblem.value = null;
   });
   if (previous) socket.tell({ type: "unsubscribe", conversation_id: previous });
@@ -252,7 +251,16 @@ export async function restoreConversation(id: string, opens = false): Promise<bo
 
 // -- the open conversation ---------------------------------------------------------------------------------------
 
-export const openState = signal(place.value ? emptyConversation(place.value) : null);
+/** Messages that the server has not confirmed, of all chats. */
+const outbox = new Outbox(`trellis.unsent.${boot.user.id}.${boot.workspace.slug}`, {
+  getItem: (key) => localStorage.getItem(key),
+  setItem: (key, value) => localStorage.setItem(key, value),
+});
+
+/** A conversation before its rows came, with what was not sent in it. */
+const beginning = (id: string): ConversationState => ({ ...emptyConversation(id), outgoing: outbox.of(id) });
+
+export const openState = signal(place.value ? beginning(place.value) : null);
 /** Why the open conversation cannot be shown, in words. */
 export const openProblem = signal<string | null>(null);
 export const openTimeline = computed(() => (openState.value ? timeline(openState.value) : []));
@@ -336,7 +344,7 @@ export async function loadOlder(first: Message, onArrival: () => void): Promise<
 }
 
 /** The message that is looked for; the conversation goes there as soon as it is here. */
-export const wanted = signal<string | null>(null);
+export const wanted = signal(takeMessage());
 
 /** Go to a message of the open conversation, on whichever branch and however far up it is. */
 export function reveal(message_id: string): void {
@@ -369,7 +377,11 @@ export function dropPicked(conversationId: string, one: Picked): void {
 }
 
 /** A row's first words can be sent right after it was made: they wait here until its snapshot came. */
-export async function sendMessage(text: string, when_busy: WhenBusy = "queue"): Promise<void> {
+export async function sendMessage(
+  text: string,
+  when_busy: WhenBusy = "queue",
+  bud_id: string | null = null,
+): Promise<void> {
   const id = place.value;
   const trimmed = text.trim();
   const attachments = id ? (picked.value[id] ?? []) : [];
@@ -377,18 +389,18 @@ export async function sendMessage(text: string, when_busy: WhenBusy = "queue"): 
   const client_id = crypto.randomUUID();
   picked.value = { ...picked.value, [id]: [] };
   const sent_at = new Date().toISOString();
-  local({ type: "local.sending", client_id, text: trimmed, sent_at, attachments });
-  await deliver(id, client_id, trimmed, attachments, when_busy);
+  const message = { client_id, text: trimmed, attachments, bud_id, sent_at };
+  outbox.keep({ ...message, conversation_id: id, when_busy, error: null });
+  local({ type: "local.sending", ...message });
+  await deliver(client_id);
 }
 
-async function deliver(
-  conversation_id: string,
-  client_id: string,
-  text: string,
-  taken: readonly Picked[],
-  when_busy: WhenBusy = "queue",
-): Promise<void> {
-  const attachments = taken.map(nameOf);
+/** Send what was not confirmed; if it has been, the server gives the same message again. */
+async function deliver(client_id: string): Promise<void> {
+  const message = outbox.read().find((one) => one.client_id === client_id);
+  if (!message) return;
+  const { conversation_id, text, bud_id, when_busy } = message;
+  const attachments = message.attachments.map(nameOf);
   try {
     await socket.ask({
       type: "send",
@@ -397,115 +409,31 @@ async function deliver(
       text,
       when_busy,
       ...(attachments.length > 0 && { attachments }),
+      ...(bud_id && { bud_id }),
     });
+    outbox.drop(client_id);
   } catch (error) {
     // Without a connection the message waits and goes out again, under the same id, when it is back.
     if (error instanceof CommandError && error.code === "offline") return;
-    local({ type: "local.send_failed", client_id, error: messageOf(error) });
+    const why = messageOf(error);
+    const isGone = error instanceof CommandError && error.code === "not_found";
+    if (isGone) outbox.drop(client_id);
+    else outbox.mark(client_id, why);
+    // Elsewhere nobody would see it at the message.
+    if (place.value !== conversation_id) toast(chat.notSent(why), "bad");
+    local({ type: "local.send_failed", client_id, error: why });
   }
 }
 
 export function resend(client_id: string): void {
-  const outgoing = openState.value?.outgoing.find((o) => o.client_id === client_id);
-  if (!outgoing || !place.value) return;
+  outbox.mark(client_id, null);
   local({ type: "local.resending", client_id });
-  void deliver(place.value, client_id, outgoing.text, outgoing.attachments);
+  void deliver(client_id);
 }
 
 export function discard(client_id: string): void {
+  outbox.drop(client_id);
   local({ type: "local.discard", client_id });
-}
-
-async function command(promise: Promise<unknown>): Promise<boolean> {
-  try {
-    await promise;
-    return true;
-  } catch (error) {
-    toast(messageOf(error), "bad");
-    return false;
-  }
-}
-
-export const stopTurn = (turn_id: string): Promise<boolean> => command(socket.ask({ type: "stop", turn_id }));
-export const retryTurn = (turn_id: string): Promise<boolean> =>
-  command(socket.ask({ type: "retry", turn_id }));
-
-// -- branches and waiting messages -------------------------------------------------------------------------------
-
-export const editMessage = (message_id: string, text: string): Promise<boolean> =>
-  command(socket.ask({ type: "edit_message", message_id, client_id: crypto.randomUUID(), text }));
-export const regenerate = (
-  turn_id: string,
-  changed: { wish?: Wish; model?: { provider_id: string | null; name: string } } = {},
-): Promise<boolean> =>
-  command(socket.ask({ type: "regenerate", turn_id, client_id: crypto.randomUUID(), ...changed }));
-export const continueTurn = (turn_id: string): Promise<boolean> =>
-  command(socket.ask({ type: "continue", turn_id }));
-export const rateTurn = (turn_id: string, rating: Rating, reason = ""): Promise<boolean> =>
-  command(socket.ask({ type: "rate", turn_id, rating, reason }));
-export const showBranch = (message_id: string): Promise<boolean> =>
-  command(socket.ask({ type: "show_branch", message_id }));
-export const changeSummary = (
-  message_id: string,
-  change: { text?: string; is_used?: boolean },
-): Promise<boolean> => command(api.changeSummary(message_id, change));
-export const editQueued = (queued_id: string, text: string): Promise<boolean> =>
-  command(socket.ask({ type: "edit_queued", queued_id, text }));
-export const removeQueued = (queued_id: string): Promise<boolean> =>
-  command(socket.ask({ type: "remove_queued", queued_id }));
-export const sendQueuedNow = (queued_id: string): Promise<boolean> =>
-  command(socket.ask({ type: "send_queued", queued_id }));
-export const resolveCall = (tool_call_id: string, resolution: Resolution, note?: string): Promise<boolean> =>
-  command(socket.ask({ type: "resolve", tool_call_id, resolution, ...(note && { note }) }));
-
-/** The shown path as a file. */
-export async function downloadConversation(id: string, as: "md" | "json"): Promise<void> {
-  try {
-    const { name, body } = await api.exported(id, as);
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(body);
-    link.download = name;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-  } catch (error) {
-    toast(messageOf(error), "bad");
-  }
-}
-
-/** Go on in a new conversation, with a copy of everything up to this answer. */
-export async function forkFrom(message_id: string): Promise<void> {
-  try {
-    const row = await api.fork(message_id, crypto.randomUUID());
-    if (!showsArchived.value) placeInList(row);
-    go(conversationPath(row.id));
-    toast(shell.forked, "ok");
-  } catch (error) {
-    toast(messageOf(error), "bad");
-  }
-}
-
-export function decide(
-  tool_call_id: string,
-  decision: "approve" | "refuse",
-  extra: { arguments?: JsonObject; note?: string; remember?: "conversation" | "everywhere" } = {},
-): Promise<boolean> {
-  return command(socket.ask({ type: "decide", tool_call_id, decision, ...extra }));
-}
-
-/** Answer what a server asked; null where that worked, else what is wrong with which field. */
-export async function answerInput(
-  input_request_id: string,
-  action: InputAction,
-  content?: JsonObject,
-): Promise<Readonly<Record<string, string[]>> | null> {
-  try {
-    await socket.ask({ type: "answer_input", input_request_id, action, ...(content && { content }) });
-    return null;
-  } catch (error) {
-    const fields = error instanceof CommandError ? error.fields : {};
-    if (Object.keys(fields).length === 0) toast(messageOf(error), "bad");
-    return fields;
-  }
 }
 
 /** Start a conversation with a bud and, where words are given, say them. */
@@ -513,6 +441,7 @@ export async function startConversation(
   bud: Bud,
   text = "",
   choice: Partial<ConversationChoice> = {},
+  mentioned: string | null = null,
 ): Promise<boolean> {
   try {
     const row = await api.startConversation(bud.id, crypto.randomUUID(), choice);
@@ -521,8 +450,8 @@ export async function startConversation(
     // Until its files have arrived the message stays a draft, so that nothing of it is lost if one does not.
     if (waiting.length > 0) keepDraft(row.id, text);
     go(conversationPath(row.id));
-    if (waiting.length > 0) void sendWithFiles(row.id, text, waiting);
-    else if (text.trim()) void sendMessage(text);
+    if (waiting.length > 0) void sendWithFiles(row.id, text, waiting, mentioned);
+    else if (text.trim()) void sendMessage(text, "queue", mentioned);
     return true;
   } catch (error) {
     toast(messageOf(error), "bad");
@@ -530,10 +459,15 @@ export async function startConversation(
   }
 }
 
-async function sendWithFiles(id: string, text: string, waiting: readonly Upload[]): Promise<void> {
+async function sendWithFiles(
+  id: string,
+  text: string,
+  waiting: readonly Upload[],
+  mentioned: string | null,
+): Promise<void> {
   if (!(await carryOver("home", id, waiting)) || place.value !== id) return;
   keepDraft(id, "");
-  void sendMessage(text);
+  void sendMessage(text, "queue", mentioned);
 }
 
 // -- the socket --------------------------------------------------------------------------------------------------
@@ -544,6 +478,13 @@ function socketUrl(): string {
   const url = new URL(boot.urls.socket, location.href);
   url.protocol = url.protocol === "https:" || url.protocol === "wss:" ? "wss:" : "ws:";
   return url.href;
+}
+
+const onChange = new Set<(kind: string) => void>();
+
+/** Hear that something of the workspace changed, by its kind. */
+export function hearOfChanges(hear: (kind: string) => void): void {
+  onChange.add(hear);
 }
 
 let nudgeTimers: Record<string, ReturnType<typeof setTimeout>> = {};
@@ -557,6 +498,7 @@ function nudge(key: string, refresh: () => unknown): void {
 function take(event: PageEvent): void {
   switch (event.type) {
     case "workspace.changed":
+      for (const hear of onChange) hear(event.kind);
       if (event.kind === "conversation.changed") nudge(`c-${event.id}`, () => refreshConversation(event.id));
       else if (event.kind === "resource.changed") {
         changedResources.value = { ...changedResources.value, [event.id]: Date.now() };
@@ -584,14 +526,8 @@ export const socket = new LiveSocket({
   },
   onOpen: () => {
     const id = place.value;
-    if (id) {
-      void subscribe(id);
-      for (const outgoing of openState.value?.outgoing ?? []) {
-        if (outgoing.error === null) {
-          void deliver(id, outgoing.client_id, outgoing.text, outgoing.attachments);
-        }
-      }
-    }
+    if (id) void subscribe(id);
+    for (const one of outbox.read()) if (one.error === null) void deliver(one.client_id);
     if (wasOpen) void loadList(); // nudges may have been missed
     wasOpen = true;
   },

@@ -10,8 +10,13 @@ export interface ToolRow {
 export interface ServerRow {
   id: string;
   name: string;
+  /** How many it offers, also before they are here. */
+  count: number;
   tools: ToolRow[];
 }
+
+/** Of each server by its id; read only where somebody looks at tools and there are many of them. */
+export type LoadTools = () => Promise<Record<string, ToolRow[]>>;
 
 export interface Config {
   servers?: string[];
@@ -31,6 +36,16 @@ export function usesServer(config: Config, server: ServerRow, takesAll: boolean)
 export function usesTool(config: Config, key: string): boolean {
   if ((config.disabled_tools ?? []).includes(key)) return false;
   return config.available_tools == null || config.available_tools.includes(key);
+}
+
+/** How many of a server's tools are used, whether these are here or not. */
+export function usedCount(config: Config, server: ServerRow): number {
+  if (server.tools.length > 0)
+    return server.tools.filter((tool) => usesTool(config, keyOf(server, tool))).length;
+  const ofServer = (key: string) => key.startsWith(`${server.id}.`);
+  const off = (config.disabled_tools ?? []).filter(ofServer);
+  if (config.available_tools == null) return Math.max(0, server.count - off.length);
+  return config.available_tools.filter((key) => ofServer(key) && !off.includes(key)).length;
 }
 
 const without = (list: string[] | undefined, one: string) => (list ?? []).filter((other) => other !== one);
@@ -86,8 +101,12 @@ export function startPicker(
   initial: Config,
   takesAll: () => boolean,
   changed: (config: Config) => void,
+  loadTools: LoadTools | null = null,
 ): { draw: () => void } {
   let config = initial;
+  let loading: Promise<boolean> | null = loadTools ? null : Promise.resolve(true);
+  let isHere = loadTools === null;
+  let problem = "";
   let wanted = "";
   const open = new Set<string>();
 
@@ -109,8 +128,30 @@ export function startPicker(
 
   const tell = () => {
     const inUse = servers.filter((server) => usesServer(config, server, takesAll()));
-    const tools = inUse.flatMap((s) => s.tools.filter((tool) => usesTool(config, keyOf(s, tool))));
-    if (count) count.textContent = t.toolsInUse(tools.length, inUse.length);
+    const used = inUse.reduce((sum, server) => sum + usedCount(config, server), 0);
+    if (count) count.textContent = t.toolsInUse(used, inUse.length);
+  };
+
+  /** Get the tools once, as soon as somebody turns to them. */
+  const need = (): Promise<boolean> => {
+    loading ??= (async () => {
+      try {
+        const tools = await loadTools?.();
+        for (const server of servers) server.tools = tools?.[server.id] ?? [];
+        isHere = true;
+        problem = "";
+      } catch {
+        loading = null;
+        problem = t.toolsFailed;
+      }
+      // What is drawn anew keeps the focus.
+      const heads = () => [...root.querySelectorAll("summary")];
+      const at = heads().findIndex((head) => head === document.activeElement);
+      draw();
+      heads()[at]?.focus();
+      return isHere;
+    })();
+    return loading;
   };
 
   const drawServer = (server: ServerRow): HTMLElement | null => {
@@ -119,15 +160,20 @@ export function startPicker(
     const shown = server.tools.filter(
       (tool) => !low || fits(server.name) || fits(tool.name) || fits(tool.title) || fits(tool.description),
     );
-    if (low && shown.length === 0 && !fits(server.name)) return null;
+    if (low && isHere && shown.length === 0 && !fits(server.name)) return null;
     const isOn = usesServer(config, server, takesAll());
     const card = element("details", "tool-server");
     card.open = open.has(server.id) || (low !== "" && shown.length > 0);
     card.addEventListener("toggle", () => (card.open ? open.add(server.id) : open.delete(server.id)));
-    const used = server.tools.filter((tool) => usesTool(config, keyOf(server, tool))).length;
     const head = element("summary");
+    head.addEventListener("click", () => {
+      if (isHere || card.open) return;
+      open.add(server.id);
+      void need();
+    });
     const name = element("span", "grow min-w-0 break-words font-medium", server.name);
-    const state = isOn ? t.ofTools(used, server.tools.length) : t.notUsed;
+    const all = isHere ? server.tools.length : server.count;
+    const state = isOn ? t.ofTools(usedCount(config, server), all) : t.notUsed;
     head.append(name, element("span", "help", state));
     card.append(head);
     const body = element("div", "tool-server-body");
@@ -139,7 +185,8 @@ export function startPicker(
         }),
       );
     }
-    if (server.tools.length === 0) body.append(element("p", "help", t.noToolsKnown));
+    if (!isHere) body.append(element("p", problem ? "field-error" : "help", problem || t.loadingTools));
+    else if (server.tools.length === 0) body.append(element("p", "help", t.noToolsKnown));
     for (const tool of isOn ? shown : []) {
       const key = keyOf(server, tool);
       const row = element("div", "tool-choice");
@@ -157,7 +204,10 @@ export function startPicker(
   const choices = (): HTMLElement => {
     const body = element("div", "stack-form mt-4");
     body.append(
-      check(t.laterTools, config.available_tools == null, (on) => set(setLaterTools(config, servers, on))),
+      check(t.laterTools, config.available_tools == null, async (on) => {
+        if (await need()) set(setLaterTools(config, servers, on));
+        else draw();
+      }),
       check(t.onDemand, config.tool_exposure === "on_demand", (on) =>
         set({ ...config, tool_exposure: on ? "on_demand" : "all" }),
       ),
@@ -213,6 +263,8 @@ export function startPicker(
     wanted = search.value.trim();
     draw();
   });
+  search.addEventListener("focus", () => void need());
+  more.addEventListener("toggle", () => more.open && void need());
   draw();
   return { draw };
 }

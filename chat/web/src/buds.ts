@@ -2,7 +2,7 @@
 import "./site";
 import { startChecks } from "./bud-checks/panel";
 import { startKnowledge } from "./bud-knowledge";
-import { type Config, type ServerRow, startPicker } from "./bud-tools";
+import { type Config, type LoadTools, type ServerRow, startPicker, type ToolRow } from "./bud-tools";
 import { renderText } from "./markdown/render";
 import t from "./texts/buds";
 
@@ -74,7 +74,16 @@ function startTools(editor: HTMLFormElement, touched: () => void): void {
   const all = find<HTMLInputElement>("#id_takes_all_tools");
   const source = document.getElementById("bud-tools");
   if (!root || !field || !source) return;
-  const data = JSON.parse(source.textContent ?? "{}") as { config: Config; servers: ServerRow[] };
+  const data = JSON.parse(source.textContent ?? "{}") as {
+    config: Config;
+    servers: ServerRow[];
+    tools_url: string;
+  };
+  const loadTools: LoadTools = async () => {
+    const answer = await fetch(data.tools_url, { signal: AbortSignal.timeout(TEST_TIMEOUT_MS) });
+    if (!answer.ok) throw new Error(answer.statusText);
+    return ((await answer.json()) as { tools: Record<string, ToolRow[]> }).tools;
+  };
   field.value = JSON.stringify(data.config);
   const picker = startPicker(
     root,
@@ -86,6 +95,7 @@ function startTools(editor: HTMLFormElement, touched: () => void): void {
       field.value = JSON.stringify(config);
       touched();
     },
+    data.tools_url ? loadTools : null,
   );
   all?.addEventListener("change", picker.draw);
 }

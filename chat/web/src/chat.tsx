@@ -9,7 +9,7 @@ import { ChooserDialog } from "./chat/chooser";
 import { followDrafts } from "./chat/draft";
 import { Home } from "./home/home";
 import { startWorker } from "./installing";
-import { HelpDialog, installShortcuts, isHelpOpen, isSearchOpen } from "./shortcuts";
+import { HelpDialog, installShortcuts, isHelpOpen, isSearchOpen } from "./shortcuts/chat";
 import { ConversationDialogs } from "./sidebar/row";
 import { Sidebar } from "./sidebar/sidebar";
 import t from "./texts/shell";
@@ -76,6 +76,15 @@ function App() {
   );
 }
 
+/** Pages outside the chat lead here with `?waiting` or `?search`. */
+function openWanted(): void {
+  const wanted = new URLSearchParams(location.search);
+  if (!wanted.has("waiting") && !wanted.has("search")) return;
+  history.replaceState(null, "", location.pathname);
+  isWaitingOpen.value = wanted.has("waiting");
+  isSearchOpen.value = !wanted.has("waiting");
+}
+
 const root = document.getElementById("app");
 if (root) {
   root.replaceChildren();
@@ -85,5 +94,6 @@ if (root) {
   render(<App />, root);
   startWorker();
   watchWaiting();
+  openWanted();
   startApp();
 }

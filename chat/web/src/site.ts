@@ -1,16 +1,32 @@
 /** Entry of every page that Django draws: theme, menus, confirmations, copy buttons, notices of failed requests. */
 import "./styles/app.css";
 import { startWorker } from "./installing";
+import "./menus";
+import { startPush } from "./push";
+import { CHAT_KEYS, isPressed } from "./shortcuts/list";
 import { onSignedIn, startSignIn } from "./sign-in";
 import common from "./texts/common";
 import t from "./texts/pages";
-import { applyTheme, savedTheme, type Theme } from "./theme";
-import { placePopover, walkMenu } from "./ui/place";
+import { applyTheme, chosenTheme, isTheme } from "./theme";
 
 function showTheme(): void {
-  const theme = savedTheme();
-  for (const button of document.querySelectorAll<HTMLElement>("[data-theme-choice]")) {
-    button.setAttribute("aria-pressed", String(button.dataset.themeChoice === theme));
+  const theme = chosenTheme();
+  for (const button of document.querySelectorAll<HTMLButtonElement>("[data-theme-form] button")) {
+    button.setAttribute("aria-pressed", String(button.value === theme));
+  }
+}
+
+/** Show the chosen theme at once, and save it for the person. */
+async function chooseTheme(form: HTMLFormElement, button: HTMLButtonElement): Promise<void> {
+  if (!isTheme(button.value)) return;
+  applyTheme(button.value);
+  showTheme();
+  try {
+    const body = new FormData(form, button);
+    const answer = await fetch(`${form.action}?format=json`, { method: "POST", body });
+    if (!answer.ok) throw new Error(answer.statusText);
+  } catch {
+    notify(t.themeNotSaved);
   }
 }
 
@@ -24,8 +40,13 @@ export function notify(text: string, tone: "ok" | "bad" = "bad"): void {
   setTimeout(() => box.remove(), 7000);
 }
 
-/** Ask before something is done that cannot be taken back. */
-export function askFirst(question: string, label: string, run: () => void): void {
+/** Ask before something is done that cannot be taken back. `otherwise` runs where the person does not want it. */
+export function askFirst(
+  question: string,
+  label: string,
+  run: () => void,
+  otherwise: () => void = () => {},
+): void {
   const dialog = document.createElement("dialog");
   dialog.className = "sheet";
   const body = document.createElement("form");
@@ -53,40 +74,13 @@ export function askFirst(question: string, label: string, run: () => void): void
   dialog.addEventListener("close", () => {
     dialog.remove();
     if (dialog.returnValue === "yes") run();
+    else otherwise();
   });
   dialog.showModal();
 }
 
-function menuOf(event: Event): HTMLElement | null {
-  return event.target instanceof HTMLElement && event.target.matches(".menu-pop[popover]")
-    ? event.target
-    : null;
-}
-
-document.addEventListener(
-  "toggle",
-  (event) => {
-    const menu = menuOf(event);
-    if (!menu || (event as ToggleEvent).newState !== "open") return;
-    const anchor = document.querySelector(`[popovertarget="${CSS.escape(menu.id)}"]`);
-    if (anchor) placePopover(menu, anchor, menu.dataset.align === "end" ? "end" : "start");
-    menu.querySelector<HTMLElement>("a[href], button")?.focus({ preventScroll: true });
-  },
-  true,
-);
-
-document.addEventListener("keydown", (event) => {
-  const menu = (event.target as Element).closest<HTMLElement>(".menu-pop[popover]");
-  if (menu) walkMenu(event, menu);
-});
-
 document.addEventListener("click", (event) => {
   const target = event.target as Element;
-  const theme = target.closest<HTMLElement>("[data-theme-choice]");
-  if (theme) {
-    applyTheme(theme.dataset.themeChoice as Theme);
-    showTheme();
-  }
   const copy = target.closest<HTMLElement>("[data-copy]");
   if (copy) {
     const text = document.querySelector(copy.dataset.copy ?? "")?.textContent ?? "";
@@ -110,13 +104,24 @@ document.addEventListener("click", (event) => {
     const rest = document.getElementById(unfold.getAttribute("aria-controls") ?? "");
     if (rest) rest.hidden = !isOpen;
   }
-  const item = target.closest(".menu-pop[popover] .menu-item");
-  if (item) item.closest<HTMLElement>(".menu-pop")?.hidePopover();
+});
+
+document.addEventListener("keydown", (event) => {
+  const search = document.querySelector<HTMLAnchorElement>(".topbar-search");
+  if (!search || !isPressed(CHAT_KEYS.search, event)) return;
+  event.preventDefault();
+  location.assign(search.href);
 });
 
 document.addEventListener("submit", (event) => {
   const form = event.target;
-  if (!(form instanceof HTMLFormElement) || !form.dataset.confirm || form.dataset.confirmed) return;
+  if (!(form instanceof HTMLFormElement)) return;
+  if (form.dataset.themeForm !== undefined && event.submitter instanceof HTMLButtonElement) {
+    event.preventDefault();
+    void chooseTheme(form, event.submitter);
+    return;
+  }
+  if (!form.dataset.confirm || form.dataset.confirmed) return;
   event.preventDefault();
   askFirst(form.dataset.confirm, form.dataset.confirmLabel ?? t.confirm, () => {
     form.dataset.confirmed = "1";
@@ -188,6 +193,7 @@ onSignedIn(({ name, ok }) => {
 });
 startSignIn();
 startWorker();
+void startPush();
 
 showTheme();
 localTimes();

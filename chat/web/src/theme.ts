@@ -1,19 +1,32 @@
-/** Light, dark, or as the system says; the choice is kept in this browser. */
+/**
+ * Light, dark, or as the system says. It is a setting of the person, which the page carries in `data-person-theme`:
+ * empty where they never chose, absent where nobody is signed in. Then the choice of this browser holds.
+ */
 export type Theme = "system" | "light" | "dark";
 const KEY = "trellis.theme";
 
-export function savedTheme(): Theme {
+export function isTheme(value: unknown): value is Theme {
+  return value === "system" || value === "light" || value === "dark";
+}
+
+/** What was chosen: by the person, else in this browser. */
+export function chosenTheme(): Theme {
+  const { personTheme } = document.documentElement.dataset;
+  if (isTheme(personTheme)) return personTheme;
   try {
     const value = localStorage.getItem(KEY);
-    return value === "light" || value === "dark" ? value : "system";
+    return isTheme(value) ? value : "system";
   } catch {
     return "system";
   }
 }
 
+/** Show a theme from now on, and keep it in this browser for pages without a person; saving it is the caller's. */
 export function applyTheme(theme: Theme): void {
-  if (theme === "system") delete document.documentElement.dataset.theme;
-  else document.documentElement.dataset.theme = theme;
+  const { dataset } = document.documentElement;
+  if (theme === "system") delete dataset.theme;
+  else dataset.theme = theme;
+  if (dataset.personTheme !== undefined) dataset.personTheme = theme;
   try {
     if (theme === "system") localStorage.removeItem(KEY);
     else localStorage.setItem(KEY, theme);

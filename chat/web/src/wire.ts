@@ -6,6 +6,7 @@ export type JsonObject = { [key: string]: Json };
 export type Command =
   | Subscribe
   | Unsubscribe
+  | Seen
   | Send
   | EditMessage
   | Regenerate
@@ -115,6 +116,17 @@ export interface Unsubscribe {
   conversation_id: string;
 }
 
+/**
+ * Say that a person has seen the end of a conversation. Their other devices then no longer show it as new.
+ */
+export interface Seen {
+  type: "seen";
+  ref?: string | null;
+  conversation_id: string;
+  /** The `unseen_answer_at` of what they saw. An answer that ended after that stays unseen. */
+  until: string;
+}
+
 /** Send a message, which begins a turn. */
 export interface Send {
   type: "send";
@@ -127,6 +139,8 @@ export interface Send {
   attachments?: (ResourceName | FileName)[];
   /** While a turn runs: refuse this message, queue it, or interrupt the turn. */
   when_busy?: WhenBusy;
+  /** The bud that answers this message, in place of the conversation's. */
+  bud_id?: string | null;
 }
 
 /** Ask differently. The conversation branches. */
@@ -266,8 +280,8 @@ export interface Snapshot {
   seq: number;
   conversation: Conversation;
   /**
-   * All of them, oldest first. Of a conversation with more than 400 the last 100 of the shown path, with
-   * those beside them as outlines; `GET /api/messages/<id>/older/` gives what was said before.
+   * All of them, oldest first. Of a conversation with more than 60 the last 40 of the shown path, with those
+   * beside them as outlines; `GET /api/messages/<id>/older/` gives what was said before.
    */
   messages: Message[];
   turns: Turn[];
@@ -410,7 +424,7 @@ export interface CommandFailed {
 /** Something in the workspace changed. Fetch it again over REST if you show it. */
 export interface WorkspaceChanged {
   type: "workspace.changed";
-  /** What changed, such as `conversation.changed`, `bud.changed` or `server.changed`. */
+  /** What changed, such as `conversation.changed`, `bud.changed`, `server.changed` or `request.changed`. */
   kind: string;
   /** The id of the row. */
   id: string;
@@ -560,7 +574,10 @@ export interface BootUrls {
   reminders: string;
   permissions: string;
   settings: string;
+  shortcuts: string;
   activity: string;
+  platform_audit: string | null;
+  confirm_address: string | null;
   logout: string;
   api: string;
   socket: string;
@@ -579,6 +596,7 @@ export interface BootWorkspace {
   role: string;
   is_auditor: boolean;
   can_manage_buds: boolean;
+  decides_requests: boolean;
 }
 
 /** A bud; its servers are those of this workspace that it names. */
@@ -658,6 +676,19 @@ export interface CallResolution {
   note: string | null;
 }
 
+/** When a bud's checks run by themselves, and with whose rights. */
+export interface CheckPlan {
+  /** The editor runs them first, and asks if one fails. */
+  before_saving?: boolean;
+  /** Empty: never. */
+  every?: "day" | "week" | "";
+  /** Empty: they do not run on a schedule. */
+  person: string;
+  next_at: string | null;
+  /** Why they did not run when they were due. */
+  trouble: string;
+}
+
 /** How one check went. */
 export interface CheckResult {
   id: string;
@@ -683,6 +714,8 @@ export interface CheckRun {
   total: number;
   passed: number;
   person: string;
+  /** It began by itself. */
+  is_scheduled: boolean;
   /** Whether answers, arguments and results are yours to read. */
   may_read: boolean;
   created_at: string;
@@ -732,6 +765,8 @@ export interface Conversation {
   forked_from: string | null;
   status: "idle" | "running" | "waiting";
   usage: Usage | null;
+  /** When the newest answer ended that you have seen on no device. Null: you have seen all. */
+  unseen_answer_at: string | null;
   created_at: string;
   updated_at: string;
 }
@@ -1017,6 +1052,8 @@ export interface QueuedMessage {
   attachments: QueuedAttachment[];
   /** It interrupts what runs. */
   is_next: boolean;
+  /** The bud that answers in place of the conversation's. */
+  bud_id: string | null;
   created_at: string;
 }
 
@@ -1034,6 +1071,20 @@ export interface RecordingShape {
 
 /** How far a person's yes reaches. */
 export type Remember = "" | "conversation" | "everywhere";
+
+/** What a member asks for. */
+export interface RequestToDecide {
+  id: string;
+  /** The name of who asks. */
+  requester: string;
+  requester_email: string;
+  kind: "server" | "tool" | "other";
+  name: string;
+  reason: string;
+  created_at: string;
+  /** The page where it is looked for and set up. */
+  path_to_set_up: string;
+}
 
 /** What becomes of a call whose outcome is unknown. */
 export type Resolution = "run_again" | "mark_done" | "give_up";
@@ -1182,6 +1233,8 @@ export interface Turn {
   usage: Usage | null;
   /** Which one answered. */
   model: string | null;
+  /** The bud that was named in place of the conversation's. */
+  bud_id: string | null;
   /** How this answer was to differ from an earlier one. */
   wish: "shorter" | "longer" | "simpler" | null;
   rating: "good" | "bad" | null;
@@ -1213,13 +1266,19 @@ export interface Usage {
   cost: string | null;
 }
 
-/** A call that waits for approval, or a question or sign-in of a server; one of the two is null. */
+/**
+ * A call that waits for approval, a question or sign-in of a server, or what a member asks for. The others
+ * are null.
+ */
 export interface Waiting {
-  conversation: WaitingPlace;
+  /** Null for what a member asks for, which belongs to none. */
+  conversation: WaitingPlace | null;
   /** Where it stands. Calls of one message are one step. */
   message_id: string | null;
   tool_call: ToolCall | null;
   input_request: InputRequest | null;
+  /** Listed for administrators; not what they ask for themselves. */
+  access_request: RequestToDecide | null;
 }
 
 export interface WaitingPlace {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { expand, MOST_PICKED, type Picked, variablesOf, withPicked } from "../src/chat/attachments";
-import { matching, textOf, typedCommand } from "../src/chat/prompts";
+import { matching, textOf } from "../src/chat/prompts";
+import { byName, typedAt, withoutTyped } from "../src/chat/typed";
 import type { Prompt } from "../src/wire";
 
 describe("templates of addresses", () => {
@@ -41,10 +42,10 @@ const prompt = (name: string, title = ""): Prompt => ({
 
 describe("commands", () => {
   it("begin with a slash at the beginning, and end with the first space", () => {
-    expect(typedCommand("/")).toBe("");
-    expect(typedCommand("/Sum")).toBe("sum");
+    expect(typedAt("/", 1)).toMatchObject({ sign: "/", word: "" });
+    expect(typedAt("/Sum", 4)).toMatchObject({ sign: "/", word: "sum" });
     for (const text of ["", "hello /", "/sum up", "//", "/usr/bin"])
-      expect(typedCommand(text), text).toBeNull();
+      expect(typedAt(text, text.length), text).toBeNull();
   });
   it("are found by name, title or server, the best first", () => {
     const rows = [prompt("a_summary"), prompt("summarise"), prompt("x", "Plan"), prompt("y")];
@@ -64,5 +65,32 @@ describe("commands", () => {
     const answer = { role: "assistant", content: { type: "text" as const, text: "Done" } };
     const mixed = textOf(prompt("p"), { description: "", warnings: [], messages: [user, answer] });
     expect(mixed.text).toBe("User:\nDo this\n\nAssistant:\nDone");
+  });
+});
+
+describe("names behind a sign", () => {
+  it("stand at the caret, at the beginning or behind a space", () => {
+    expect(typedAt("@Po", 3)).toEqual({ sign: "@", word: "po", start: 0, end: 3 });
+    expect(typedAt("ask @poet now", 9)).toEqual({ sign: "@", word: "poet", start: 4, end: 9 });
+    expect(typedAt("see\n#plan.md", 12)).toEqual({ sign: "#", word: "plan.md", start: 4, end: 12 });
+    expect(typedAt("Über @Häher", 11)).toMatchObject({ word: "häher" });
+  });
+  it("are neither addresses nor headings nor what stands elsewhere", () => {
+    expect(typedAt("mail ada@example", 16)).toBeNull();
+    expect(typedAt("# Plan", 6)).toBeNull();
+    expect(typedAt("ask @poet now", 13)).toBeNull();
+  });
+  it("leave the words around them with one space", () => {
+    const cut = (text: string, caret: number) => {
+      const typed = typedAt(text, caret);
+      return typed && withoutTyped(text, typed);
+    };
+    expect(cut("ask @po now", 7)).toBe("ask now");
+    expect(cut("@po now", 3)).toBe("now");
+    expect(cut("ask @po", 7)).toBe("ask ");
+  });
+  it("are found by their beginning first", () => {
+    expect(byName(["The poet", "Poetry", "Ada"], (name) => name, "poet")).toEqual(["Poetry", "The poet"]);
+    expect(byName(["b", "a"], (name) => name, "")).toEqual(["b", "a"]);
   });
 });

@@ -256,6 +256,7 @@ describe("any interleaving", () => {
       text: "next",
       attachments: [],
       is_next: false,
+      bud_id: null,
       created_at: "",
     };
     state = reduce(state, { type: "queue.changed", conversation_id: CONVERSATION, seq: 1, queue: [queued] });

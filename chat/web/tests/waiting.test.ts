@@ -1,7 +1,15 @@
 import { expect, it } from "vitest";
-import { approvalsOf, newOf, stepsOf } from "../src/waiting/steps";
+import { approvalsOf, idOf, newOf, stepsOf } from "../src/waiting/steps";
 import type { Waiting } from "../src/wire";
 
+const request = (id: string) =>
+  ({
+    conversation: null,
+    message_id: null,
+    tool_call: null,
+    input_request: null,
+    access_request: { id },
+  }) as Waiting;
 const place = { id: "c1", title: "Orders", avatar: "" };
 const call = (id: string, message_id: string) =>
   ({ conversation: place, message_id, tool_call: { id }, input_request: null }) as Waiting;
@@ -17,6 +25,16 @@ it("puts the calls of one message together, and each loose question alone", () =
   ]);
   expect(approvalsOf(steps[0]?.items ?? []).map((one) => one.id)).toEqual(["a", "b"]);
   expect(approvalsOf(steps[1]?.items ?? [])).toEqual([]);
+});
+
+it("keeps what members ask for apart from chats, each alone", () => {
+  const steps = stepsOf([request("r1"), call("a", "m1"), request("r2")]);
+  expect(steps.map((step) => [step.key, step.conversation?.id ?? null])).toEqual([
+    ["r1", null],
+    ["m1", "c1"],
+    ["r2", null],
+  ]);
+  expect(newOf([request("r1")], [request("r1"), request("r2")]).map(idOf)).toEqual(["r2"]);
 });
 
 it("tells of what is new, and of nothing when the page has just opened", () => {

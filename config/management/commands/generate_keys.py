@@ -10,7 +10,7 @@ from config.keys import generate_keys
 class Command(BaseCommand):
     """Prints new keys; stores nothing."""
 
-    help = "Print a fresh SECRET_KEY, and the keys that encrypt, commit to and sign what is stored."
+    help = "Print a fresh SECRET_KEY, and the keys that encrypt, commit to and sign what is stored and sent."
     requires_system_checks: list[str] = []
 
     def handle(self, *_args: object, **_options: object) -> None:

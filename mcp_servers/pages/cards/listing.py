@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from workspaces.actors import Actor
     from workspaces.models import User, Workspace
 
-PAGE: Final = 50
+PAGE: Final = 25
 """Servers that one answer shows."""
 FEW: Final = 12
 """Up to so many servers are shown with all they have; of more, each is one row that opens."""

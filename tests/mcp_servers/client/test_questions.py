@@ -129,15 +129,16 @@ async def test_a_stopped_calls_question_is_not_put_to_the_next_caller(
 
 async def test_the_clock_stands_still_while_a_person_thinks(everywhere: Everywhere) -> None:
     """Answers may take longer than the tool's limit, however often it asks."""
+    limit = 4.0  # also on a busy machine all else takes less
 
     async def slowly(asked: AskedInput) -> None:
-        await asyncio.sleep(1.2)
+        await asyncio.sleep(limit + 0.2)
 
     for transport in TRANSPORTS:
         spec = everywhere.spec(transport, protocol=Protocol.LEGACY)
         person = Person(content={"size": "L"}, think=slowly)
         await text_of(send(spec, "echo", {"text": "warm"}))
-        answered = send(spec, "ask_form", listener=person, limits=within(0.8))
+        answered = send(spec, "ask_form", listener=person, limits=within(limit))
         assert await text_of(answered) == "accept L"
     with pytest.raises(TimeoutError):
         await send(spec, "silent", {"seconds": 5}, listener=person, limits=within(0.5))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import copy
 from datetime import timedelta
 from typing import Any
 
@@ -11,6 +12,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from uuid_utils.compat import uuid7
 
 from audit.models import AuditEntry
 from mcp_servers.client.values import Outcome, TextPart, ToolCallOutcome
@@ -18,7 +20,7 @@ from mcp_servers.models import McpServer, McpTool
 from mcp_servers.pages.api.tools import OutcomeOutput, told
 from tests.factories import Tenant, make_tenant
 from tests.fakes.mcp_server import CountingServer
-from tests.mcp_servers.factories import tool_of, zoo_program
+from tests.mcp_servers.factories import http_server, stored_tool, tool_of, zoo_program
 from workspaces.tokens import issue_token
 
 
@@ -313,3 +315,24 @@ def test_an_answer_is_what_the_schema_says() -> None:
         truncated=True,
     )
     assert told(outcome) == OutcomeOutput(outcome).data
+
+
+@pytest.mark.both_engines
+def test_a_page_of_tools_is_read_in_the_order_of_an_index(tenant: Tenant) -> None:
+    """REL-568: 50 of 3,000 tools are read, and not all of them sorted."""
+    one = stored_tool(http_server(tenant, "https://example.org/mcp"), "one")
+    rows = [copy(one) for _ in range(3_000)]
+    for number, row in enumerate(rows):
+        row.pk, row.name = uuid7(), f"tool_{number}"
+    McpTool.objects.bulk_create(rows, batch_size=500)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+        with CaptureQueriesContext(connection) as captured:
+            assert tenant.client("member").get("/api/tools/").status_code == 200
+        order = 'ORDER BY "mcp_servers_mcptool"."name"'
+        [asked] = [one["sql"] for one in captured if order in one["sql"]]
+        is_sqlite = connection.vendor == "sqlite"
+        cursor.execute(f"{'EXPLAIN QUERY PLAN' if is_sqlite else 'EXPLAIN'} {asked}")
+        plan = " ".join(str(row) for row in cursor.fetchall())
+    assert "mcp_tool_list" in plan
+    assert "TEMP B-TREE" not in plan

@@ -6,9 +6,11 @@ import { askFirst } from "../site";
 import t from "../texts/checks";
 import common from "../texts/common";
 import { Icon } from "../ui/icon";
-import type { BudCheck, CheckRun } from "../wire";
+import type { BudCheck, CheckPlan, CheckRun } from "../wire";
+import { type Gate, holdSaving } from "./before-saving";
 import { Faults } from "./faults";
 import { CheckForm } from "./form";
+import { type PlanChange, PlanForm } from "./plan";
 import { Result, Summary, TONES } from "./results";
 import { bodyOf, type Problems, type Typed } from "./values";
 
@@ -18,6 +20,7 @@ const TIMEOUT_MS = 30_000;
 interface Data {
   checks: BudCheck[];
   run: CheckRun | null;
+  plan: CheckPlan;
   slug: string;
   run_url: string;
   log_url: string;
@@ -27,12 +30,18 @@ interface Data {
 function Panel({ data, editor }: { data: Data; editor: HTMLFormElement }) {
   const [checks, setChecks] = useState(data.checks);
   const [run, setRun] = useState(data.run);
+  const [plan, setPlan] = useState(data.plan);
+  const [isHeld, setHeld] = useState(false);
   const [open, setOpen] = useState<string | null>(null);
   const [problems, setProblems] = useState<Problems>({});
   const [isBusy, setBusy] = useState(false);
   const [failed, setFailed] = useState<string[]>([]);
   const [said, setSaid] = useState("");
   const add = useRef<HTMLButtonElement>(null);
+  const gate = useRef<Gate | null>(null);
+  const saving = useRef<Promise<void>>(Promise.resolve());
+  const wanted = useRef(false);
+  wanted.current = Boolean(plan.before_saving) && checks.length > 0;
   const token = editor.querySelector<HTMLInputElement>("[name=csrfmiddlewaretoken]")?.value ?? "";
   const headers = { Accept: "application/json", "X-Workspace": data.slug, "X-CSRFToken": token };
   const isRunning = run?.status === "running";
@@ -55,6 +64,7 @@ function Panel({ data, editor }: { data: Data; editor: HTMLFormElement }) {
         setFailed([]);
         setRun(next);
         if (next.status === "completed") setSaid(t.passed(next.passed, next.total));
+        if (next.status !== "running") decide(next);
       } catch (error) {
         // The run goes on without this page; it is asked for again.
         setFailed([error instanceof Error ? error.message : common.failed]);
@@ -63,6 +73,50 @@ function Panel({ data, editor }: { data: Data; editor: HTMLFormElement }) {
     }, POLL_MS);
     return () => clearTimeout(timer);
   }, [run]);
+
+  useEffect(() => {
+    const begin = () => {
+      setHeld(true);
+      setSaid(t.checkFirst);
+      document.getElementById("checks")?.scrollIntoView({ block: "start" });
+      void start();
+    };
+    gate.current = holdSaving(
+      editor,
+      () => wanted.current,
+      begin,
+      () => setHeld(false),
+    );
+    return () => gate.current?.close();
+  }, []);
+
+  /** The checks that Save waits for have ended, or could not be run. */
+  const decide = (ended: CheckRun | null) => {
+    if (!gate.current?.isWaiting()) return;
+    setHeld(false);
+    if (ended?.status === "completed" && ended.passed === ended.total) return gate.current.letThrough();
+    const question =
+      ended?.status === "completed" ? t.failedBefore(ended.passed, ended.total) : t.notCheckedBefore;
+    const waiting = gate.current;
+    askFirst(
+      question,
+      t.saveAnyway,
+      () => waiting.letThrough(),
+      () => waiting.drop(),
+    );
+  };
+
+  const changePlan = async (change: PlanChange) => {
+    try {
+      const answer = await ask(`buds/${editor.dataset.bud}/check-plan/`, "PATCH", change);
+      if (!answer.ok) throw await problemOf(answer);
+      setPlan((await answer.json()) as CheckPlan);
+      setSaid(t.planSaved);
+    } catch (error) {
+      setPlan({ ...plan });
+      setFailed([error instanceof Error ? error.message : common.failed]);
+    }
+  };
 
   const save = async (check: BudCheck | null, typed: Typed) => {
     const read = bodyOf(typed);
@@ -104,6 +158,7 @@ function Panel({ data, editor }: { data: Data; editor: HTMLFormElement }) {
   const start = async () => {
     setBusy(true);
     setFailed([]);
+    await saving.current; // it runs what stands in the list
     const body = new FormData(editor);
     body.delete("base_version");
     try {
@@ -119,11 +174,13 @@ function Panel({ data, editor }: { data: Data; editor: HTMLFormElement }) {
             some.map((one) => (name && name !== "checks" ? common.fieldProblem(name, one) : one)),
           ),
         );
+        decide(null);
       } else if (given.run) {
         setRun(given.run);
       }
     } catch {
       setFailed([t.notStarted]);
+      decide(null);
     } finally {
       setBusy(false);
     }
@@ -134,7 +191,9 @@ function Panel({ data, editor }: { data: Data; editor: HTMLFormElement }) {
     try {
       const answer = await ask(`check-runs/${run.id}/cancel/`, "POST");
       if (!answer.ok) throw await problemOf(answer);
-      setRun((await answer.json()) as CheckRun);
+      const ended = (await answer.json()) as CheckRun;
+      setRun(ended);
+      decide(ended);
     } catch (error) {
       setFailed([error instanceof Error ? error.message : common.failed]);
     }
@@ -178,6 +237,12 @@ function Panel({ data, editor }: { data: Data; editor: HTMLFormElement }) {
             <Faults lines={failed} />
           </div>
         )}
+        {isHeld && (
+          <p class="notice" data-tone="info">
+            <Icon name="info" />
+            <span>{t.checkFirst}</span>
+          </p>
+        )}
         {run && <Summary run={run} onCancel={cancel} />}
         {checks.length > 0 && (
           <ul class="check-list" aria-labelledby="checks-heading">
@@ -190,7 +255,7 @@ function Panel({ data, editor }: { data: Data; editor: HTMLFormElement }) {
                       check={check}
                       problems={problems}
                       isBusy={isBusy}
-                      onSave={(typed) => save(check, typed)}
+                      onSave={(typed) => (saving.current = save(check, typed))}
                       onCancel={() => setOpen(null)}
                     />
                   </li>
@@ -238,13 +303,14 @@ function Panel({ data, editor }: { data: Data; editor: HTMLFormElement }) {
             check={null}
             problems={problems}
             isBusy={isBusy}
-            onSave={(typed) => save(null, typed)}
+            onSave={(typed) => (saving.current = save(null, typed))}
             onCancel={() => {
               setOpen(null);
               add.current?.focus();
             }}
           />
         )}
+        {checks.length > 0 && <PlanForm plan={plan} onChange={changePlan} />}
       </div>
     </>
   );

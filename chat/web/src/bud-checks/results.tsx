@@ -101,6 +101,7 @@ export function Summary({ run, onCancel }: { run: CheckRun; onCancel: () => void
       <span class="help">
         {run.version === null ? t.ofDraft : t.ofVersion(run.version)}
         {run.person && ` · ${run.person}`}
+        {run.is_scheduled && ` · ${t.onSchedule}`}
         {run.finished_at && (
           <>
             {" · "}

@@ -1,7 +1,8 @@
 /** What can be done with an answer that is complete: copied, heard, rated, written again, gone on from. */
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { continueTurn, forkFrom, rateTurn, regenerate, runningTurn, toast } from "../app";
+import { runningTurn, toast } from "../app";
+import { continueTurn, forkFrom, rateTurn, regenerate } from "../commands";
 import { renderText } from "../markdown/render";
 import t from "../texts/answers";
 import chat from "../texts/chat";

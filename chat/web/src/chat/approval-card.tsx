@@ -1,7 +1,8 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
-import { boot, decide } from "../app";
+import { boot } from "../app";
 import { FileOfCall } from "../artifacts/button";
 import { sizeWord } from "../artifacts/words";
+import { decide } from "../commands";
 import t from "../texts/calls";
 import common from "../texts/common";
 import { filled } from "../texts/language";

@@ -3,13 +3,15 @@ import { boot, changedResources, dropPicked, picked, pickResource } from "../app
 import { files, openPanel, previewPath } from "../artifacts/state";
 import { ICON_OF, sizeWord } from "../artifacts/words";
 import t from "../texts/chat";
+import choosing from "../texts/choosing";
 import common from "../texts/common";
 import fileTexts from "../texts/files";
 import { Dialog } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import { clockTime } from "../ui/time";
-import type { ArtifactKind, AttachedFile, Attachment, ServerName } from "../wire";
+import type { ArtifactKind, AttachedFile, Attachment, Bud, ServerName } from "../wire";
 import { isFile, keyOf, type Picked, pickAgain } from "./attachments";
+import { dropMention, mentionOf } from "./mentions";
 import { Result } from "./result";
 import { dropUpload, tryAgain, type Upload, uploadsOf } from "./uploads";
 
@@ -70,14 +72,28 @@ function UploadChip(props: { one: Upload; draftKey: string; conversationId: stri
   );
 }
 
-/** What the next message takes along, and what is on its way; each can be taken out again. */
+function MentionChip({ bud, onDrop }: { bud: Bud; onDrop: () => void }) {
+  return (
+    <li class="chip" data-tone="brand">
+      <span aria-hidden="true">{bud.avatar || "🌱"}</span>
+      <span class="truncate">{choosing.asks(bud.name)}</span>
+      <button type="button" class="chip-drop" aria-label={choosing.dontAsk(bud.name)} onClick={onDrop}>
+        <Icon name="close" />
+      </button>
+    </li>
+  );
+}
+
+/** Whom the next message asks, what it takes along, and what is on its way; each can be taken out again. */
 export function PickedChips(props: { draftKey: string; conversationId: string | undefined }) {
   const { draftKey, conversationId } = props;
   const list = picked.value[draftKey] ?? [];
   const uploads = uploadsOf(draftKey);
-  if (list.length + uploads.length === 0) return null;
+  const bud = mentionOf(draftKey);
+  if (list.length + uploads.length === 0 && !bud) return null;
   return (
-    <ul class="chips" aria-label={t.attached}>
+    <ul class="chips" aria-label={bud ? t.withMessage : t.attached}>
+      {bud && <MentionChip bud={bud} onDrop={() => dropMention(draftKey)} />}
       {list.map((one) => (
         <PickedChip key={keyOf(one)} one={one} onDrop={() => dropPicked(draftKey, one)} />
       ))}

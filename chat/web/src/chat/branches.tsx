@@ -1,5 +1,6 @@
 /** Other wordings of a question, other answers to it: moving between them, making more, and going on elsewhere. */
-import { editMessage, openState, runningTurn, showBranch } from "../app";
+import { openState, runningTurn } from "../app";
+import { editMessage, showBranch } from "../commands";
 import { siblings } from "../store/paths";
 import t from "../texts/chat";
 import { Icon } from "../ui/icon";

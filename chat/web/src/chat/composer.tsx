@@ -1,29 +1,26 @@
 import { createPortal } from "preact/compat";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { boot, picked } from "../app";
+import { boot, buds, picked, takeAlong } from "../app";
 import { sizeWord } from "../artifacts/words";
-import { isSearchOpen, newChat } from "../shortcuts";
+import { isSearchOpen, newChat } from "../shortcuts/chat";
 import t from "../texts/chat";
 import { Icon } from "../ui/icon";
 import { Menu, MenuButton } from "../ui/menu";
 import type { Prompt, WhenBusy } from "../wire";
 import { PickedChips } from "./attachment-chips";
 import { chooser } from "./choice";
+import type { CommandName } from "./choices";
 import { ChoiceChip } from "./chooser";
 import { DictateButton } from "./dictate-button";
 import { useDraft } from "./draft";
+import { dropMention, mention, mentionOf } from "./mentions";
 import { MissingServer } from "./missing-server";
-import {
-  COMMANDS_ID,
-  CommandMenu,
-  commandId,
-  type Offer,
-  PromptDialog,
-  useCommands,
-} from "./prompt-commands";
+import { OFFERS_ID, type Offer, OfferMenu, offerId, useOffers } from "./offers";
+import { PromptDialog } from "./prompt-dialog";
 import { ResourcePicker } from "./resource-picker";
 import { ServerPicker } from "./server-picker";
 import { canDictate } from "./speech";
+import { withoutTyped } from "./typed";
 import { chooseFiles, takeFiles, uploadsOf } from "./uploads";
 
 interface ComposerProps {
@@ -33,8 +30,8 @@ interface ComposerProps {
   label: string;
   isRunning?: boolean;
   isDisabled?: boolean;
-  /** `whenBusy`: what shall become of it while an answer is being written. */
-  onSend: (text: string, whenBusy: WhenBusy) => void | Promise<unknown>;
+  /** `whenBusy`: what shall become of it while an answer is being written. `mentioned`: the bud that it names. */
+  onSend: (text: string, whenBusy: WhenBusy, mentioned: string | null) => void | Promise<unknown>;
   onStop?: () => void;
   hint?: string;
   /** With it, resources can be attached, prompts used and servers switched. */
@@ -49,7 +46,8 @@ export function Composer(props: ComposerProps) {
   const [text, setText] = useDraft(draftKey);
   const [isStopping, setStopping] = useState(false);
   const [dialog, setDialog] = useState<"resources" | "servers" | Prompt | null>(null);
-  const commands = useCommands(props.conversationId, text);
+  const [caret, setCaret] = useState(0);
+  const offers = useOffers(props.conversationId, text, Math.min(caret, text.length));
 
   useEffect(() => {
     if (!isTouch()) field.current?.focus({ preventScroll: true });
@@ -76,24 +74,41 @@ export function Composer(props: ComposerProps) {
   const send = (whenBusy: WhenBusy = "queue") => {
     if (!canSend) return;
     const words = text;
+    const mentioned = mentionOf(draftKey)?.id ?? null;
     setText("");
-    void onSend(words, whenBusy);
+    dropMention(draftKey);
+    void onSend(words, whenBusy, mentioned);
   };
-  const choose = (offer: Offer) => {
-    setText("");
-    if (typeof offer !== "string") setDialog(offer);
-    else if (offer === "bud") chooser.value = "buds";
-    else if (offer === "model") chooser.value = "models";
-    else if (offer === "tools") setDialog("servers");
-    else if (offer === "file") chooseFiles(take);
-    else if (offer === "search") isSearchOpen.value = true;
+  const run = (name: CommandName) => {
+    if (name === "bud") chooser.value = "buds";
+    else if (name === "model") chooser.value = "models";
+    else if (name === "tools") setDialog("servers");
+    else if (name === "file") chooseFiles(take);
+    else if (name === "search") isSearchOpen.value = true;
     else newChat();
   };
-  /** While the menu of prompts is open the keys are its; true where one was taken. */
-  const walkCommands = (event: KeyboardEvent): boolean => {
-    const { shown, at, setAt } = commands;
+  const choose = (offer: Offer) => {
+    if (offers.typed) {
+      setText(withoutTyped(text, offers.typed));
+      setCaret(offers.typed.start);
+    }
+    if (offer.kind === "command") run(offer.name);
+    else if (offer.kind === "prompt") setDialog(offer.prompt);
+    else if (offer.kind === "bud") mention(draftKey, offer.bud);
+    else takeAlong(draftKey, offer.one);
+  };
+  /** Begin to type after a sign, as somebody would who knows it. */
+  const type = (sign: string) => {
+    const next = sign === "/" || text === "" || text.endsWith(" ") ? text : `${text} `;
+    setText(sign === "/" ? sign : next + sign);
+    setCaret(sign === "/" ? 1 : next.length + 1);
+    field.current?.focus();
+  };
+  /** While the menu is open the keys are its; true where one was taken. */
+  const walkOffers = (event: KeyboardEvent): boolean => {
+    const { shown, at, setAt } = offers;
     if (shown === null || event.isComposing) return false;
-    if (event.key === "Escape") commands.dismiss();
+    if (event.key === "Escape") offers.dismiss();
     else if (shown.length === 0) return false;
     else if (event.key === "ArrowDown") setAt((at + 1) % shown.length);
     else if (event.key === "ArrowUp") setAt((at - 1 + shown.length) % shown.length);
@@ -105,7 +120,7 @@ export function Composer(props: ComposerProps) {
     event.preventDefault();
     return true;
   };
-  const hasMenu = commands.shown !== null;
+  const hasMenu = offers.shown !== null;
   return (
     <form
       class="composer"
@@ -117,21 +132,27 @@ export function Composer(props: ComposerProps) {
       <label class="sr-only" for="composer-text">
         {props.label}
       </label>
-      {commands.shown && <CommandMenu shown={commands.shown} at={commands.at} onChoose={choose} />}
+      {offers.shown && offers.typed && (
+        <OfferMenu shown={offers.shown} typed={offers.typed} at={offers.at} onChoose={choose} />
+      )}
       <MissingServer text={text} conversationId={props.conversationId} />
       <PickedChips draftKey={draftKey} conversationId={props.conversationId} />
       <textarea
         ref={field}
         id="composer-text"
         aria-autocomplete="list"
-        aria-controls={hasMenu ? COMMANDS_ID : undefined}
-        aria-activedescendant={hasMenu && commands.shown?.length ? commandId(commands.at) : undefined}
+        aria-controls={hasMenu ? OFFERS_ID : undefined}
+        aria-activedescendant={hasMenu && offers.shown?.length ? offerId(offers.at) : undefined}
         rows={1}
         value={text}
         placeholder={props.placeholder}
         disabled={isDisabled}
         enterkeyhint="send"
-        onInput={(event) => setText(event.currentTarget.value)}
+        onInput={(event) => {
+          setText(event.currentTarget.value);
+          setCaret(event.currentTarget.selectionStart);
+        }}
+        onSelect={(event) => setCaret(event.currentTarget.selectionStart)}
         onPaste={(event) => {
           const files = event.clipboardData?.files;
           // What office programs copy has a picture beside its text: then the text is meant.
@@ -140,7 +161,8 @@ export function Composer(props: ComposerProps) {
           take(files);
         }}
         onKeyDown={(event) => {
-          if (walkCommands(event)) return;
+          if (walkOffers(event)) return;
+          if (event.key === "Backspace" && text === "") dropMention(draftKey);
           if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
           if (isTouch()) return; // a phone's Enter makes a line; its button sends
           event.preventDefault();
@@ -163,16 +185,15 @@ export function Composer(props: ComposerProps) {
               <MenuButton icon="paperclip" onClick={() => setDialog("resources")}>
                 {t.attachResource}
               </MenuButton>
-              <MenuButton
-                icon="slash"
-                onClick={() => {
-                  setText("/");
-                  field.current?.focus();
-                }}
-              >
+              <MenuButton icon="slash" onClick={() => type("/")}>
                 {t.usePrompt}
               </MenuButton>
             </>
+          )}
+          {(buds.value?.length ?? 0) > 1 && (
+            <MenuButton icon="sprout" onClick={() => type("@")}>
+              {t.askAnother}
+            </MenuButton>
           )}
           <MenuButton icon="plug" onClick={() => setDialog("servers")}>
             {t.serversAndTools}

@@ -1,17 +1,7 @@
 import { useEffect } from "preact/hooks";
-import {
-  boot,
-  buds,
-  go,
-  homePath,
-  openProblem,
-  openState,
-  runningTurn,
-  sendMessage,
-  stopTurn,
-  waiting,
-} from "../app";
+import { boot, buds, go, homePath, openProblem, openState, runningTurn, sendMessage, waiting } from "../app";
 import { FilesButton } from "../artifacts/button";
+import { stopTurn } from "../commands";
 import { ConversationMenu } from "../sidebar/row";
 import t from "../texts/chat";
 import common from "../texts/common";
@@ -24,6 +14,7 @@ import { DemoLabel, Header } from "./header";
 import { MessageList } from "./messages";
 import { QueuedMessages } from "./queued";
 import { useReveal } from "./reveal";
+import { useSeen } from "./seen";
 import { UsageGauge } from "./usage";
 
 function Loading() {
@@ -54,6 +45,7 @@ function Problem({ text }: { text: string }) {
 export function ConversationView({ id }: { id: string }) {
   const { scroller, content, isAway, jump } = useFollow(id);
   useReveal(scroller);
+  useSeen(isAway);
   const state = openState.value;
   const conversation = state?.conversation;
   const isLoaded = state?.seq !== null && state !== null;
@@ -145,9 +137,9 @@ export function ConversationView({ id }: { id: string }) {
           isRunning={turn !== null}
           isDisabled={openProblem.value !== null}
           hint={isAsked ? t.isAskedAbove : isWaiting ? t.isWaitingAbove : undefined}
-          onSend={(text, whenBusy) => {
+          onSend={(text, whenBusy, mentioned) => {
             jump();
-            return sendMessage(text, whenBusy);
+            return sendMessage(text, whenBusy, mentioned);
           }}
           onStop={() => turn && stopTurn(turn.id)}
         />

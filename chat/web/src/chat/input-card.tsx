@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
-import { answerInput, openState } from "../app";
+import { openState } from "../app";
+import { answerInput } from "../commands";
 import { FormFieldInput } from "../forms/field";
 import {
   ALL_FORMATS,

@@ -1,11 +1,13 @@
 import { Fragment, type RefObject } from "preact";
 import { memo } from "preact/compat";
 import { useState } from "preact/hooks";
-import { discard, openState, openTimeline, resend, retryTurn, runningTurn, socketStatus } from "../app";
+import { discard, openState, openTimeline, resend, runningTurn, socketStatus } from "../app";
+import { retryTurn } from "../commands";
 import { Markdown } from "../markdown/markdown";
 import { pathTo } from "../store/paths";
 import type { TimelineItem } from "../store/timeline";
 import t from "../texts/chat";
+import choosing from "../texts/choosing";
 import common from "../texts/common";
 import { CopyButton } from "../ui/copy";
 import { Icon } from "../ui/icon";
@@ -16,6 +18,7 @@ import { AttachmentChips } from "./attachment-chips";
 import { BranchArrows, MessageEditor } from "./branches";
 import { citeBlock } from "./citations";
 import { LooseQuestions } from "./input-card";
+import { namedBud } from "./mentions";
 import { OlderMessages } from "./older";
 import { Reasoning } from "./reasoning";
 import { SummaryCard } from "./summary-card";
@@ -67,6 +70,9 @@ function OutgoingMessage({ item }: { item: TimelineItem & { kind: "outgoing" } }
         <div class="bubble" data-pending>
           {outgoing.text}
         </div>
+      )}
+      {outgoing.bud_id && (
+        <p class="text-right text-xs text-(--quiet)">{choosing.forBud(namedBud(outgoing.bud_id).name)}</p>
       )}
       {outgoing.attachments.length > 0 && (
         <p class="text-right text-xs text-(--quiet)">
@@ -158,8 +164,9 @@ function TurnEnd({ turn, canRetry }: { turn: Turn; canRetry: boolean }) {
 
 function Answer({ item }: { item: TimelineItem & { kind: "answer" } }) {
   const conversation = openState.value?.conversation;
-  const name = conversation?.bud.name ?? t.assistant;
   const { turn, segments } = item;
+  const named = turn?.bud_id ? namedBud(turn.bud_id) : null;
+  const name = named?.name ?? conversation?.bud.name ?? t.assistant;
   const isDone = turn === null || turn.finished_at !== null || turn.status === "completed";
   const text = segments.flatMap((s) => (s.kind === "text" ? [s.message.text] : [])).join("\n\n");
   const { first, last } = item;
@@ -176,9 +183,14 @@ function Answer({ item }: { item: TimelineItem & { kind: "answer" } }) {
     >
       <h2 class="sr-only">{t.said(name)}</h2>
       <span class="avatar-tile answer-avatar" aria-hidden="true">
-        {conversation?.bud.avatar || "🌱"}
+        {named?.avatar ?? (conversation?.bud.avatar || "🌱")}
       </span>
       <div class="answer-body">
+        {named && (
+          <p class="answer-who" aria-hidden="true">
+            {named.name}
+          </p>
+        )}
         {segments.map((segment) =>
           segment.kind === "text" ? (
             <TextSegment key={segment.key} message={segment.message} />

@@ -3,12 +3,6 @@ import t from "../texts/chat";
 import type { FilledPrompt, Prompt } from "../wire";
 import type { Picked } from "./attachments";
 
-/** What is typed after a slash at the very beginning; null: no command is being typed. */
-export function typedCommand(text: string): string | null {
-  const match = /^\/([^\s/]*)$/.exec(text);
-  return match ? (match[1] ?? "").toLowerCase() : null;
-}
-
 export const titleOf = (prompt: Prompt): string => prompt.title || prompt.name;
 
 /** Those whose name, title or server begins with, or else contains, what was typed. */

@@ -1,10 +1,13 @@
 /** Messages that wait for the running answer: in order, and still to be changed. */
 import { useState } from "preact/hooks";
-import { editQueued, openState, removeQueued, runningTurn, sendQueuedNow } from "../app";
+import { openState, runningTurn } from "../app";
+import { editQueued, removeQueued, sendQueuedNow } from "../commands";
 import t from "../texts/chat";
+import choosing from "../texts/choosing";
 import common from "../texts/common";
 import { Icon } from "../ui/icon";
 import type { QueuedMessage } from "../wire";
+import { namedBud } from "./mentions";
 
 function Row({ row }: { row: QueuedMessage }) {
   const [draft, setDraft] = useState<string | null>(null);
@@ -48,6 +51,9 @@ function Row({ row }: { row: QueuedMessage }) {
       <Icon name="clock" class="text-(--quiet)" />
       <span class="min-w-0 grow truncate" title={row.text}>
         {row.text}
+        {row.bud_id && (
+          <span class="text-xs text-(--quiet)"> {choosing.forBud(namedBud(row.bud_id).name)}</span>
+        )}
         {row.attachments.length > 0 && (
           <span class="text-xs text-(--quiet)"> {t.countAttached(row.attachments.length)}</span>
         )}

@@ -1,7 +1,8 @@
 /** Goes to a message that was looked for: loads what is between, shows its branch, scrolls there and marks it. */
 import type { RefObject } from "preact";
 import { useEffect } from "preact/hooks";
-import { loadOlder, openState, runningTurn, showBranch, toast, wanted } from "../app";
+import { loadOlder, openState, runningTurn, toast, wanted } from "../app";
+import { showBranch } from "../commands";
 import { pathTo } from "../store/paths";
 import t from "../texts/chat";
 

@@ -1,6 +1,7 @@
 /** Where older messages were summarised: what the model reads in their place, to read, change and take back. */
 import { useRef, useState } from "preact/hooks";
-import { changeSummary, runningTurn } from "../app";
+import { runningTurn } from "../app";
+import { changeSummary } from "../commands";
 import { Markdown } from "../markdown/markdown";
 import common from "../texts/common";
 import t from "../texts/summaries";

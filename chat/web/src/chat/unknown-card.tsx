@@ -1,6 +1,6 @@
 /** A call whose connection was lost: what is known of it, and the person's word on what becomes of it. */
 import { useEffect, useId, useRef, useState } from "preact/hooks";
-import { resolveCall } from "../app";
+import { resolveCall } from "../commands";
 import t from "../texts/calls";
 import common from "../texts/common";
 import { filled } from "../texts/language";

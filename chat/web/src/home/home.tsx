@@ -3,7 +3,7 @@ import { boot, buds, budsProblem, loadBuds, startConversation } from "../app";
 import { chooseHomeBud, forgetHomeChoice, homeBud, homeChoice } from "../chat/choice";
 import { Composer } from "../chat/composer";
 import { DemoLabel, Header } from "../chat/header";
-import { focusComposer } from "../shortcuts";
+import { focusComposer } from "../shortcuts/chat";
 import chat from "../texts/chat";
 import common from "../texts/common";
 import t from "../texts/home";
@@ -20,8 +20,8 @@ function greeting(): string {
   return name ? t.greeting(words, name) : words;
 }
 
-async function begin(bud: Bud, text: string): Promise<boolean> {
-  const isStarted = await startConversation(bud, text, homeChoice(bud));
+async function begin(bud: Bud, text: string, mentioned: string | null = null): Promise<boolean> {
+  const isStarted = await startConversation(bud, text, homeChoice(bud), mentioned);
   if (isStarted) forgetHomeChoice();
   return isStarted;
 }
@@ -164,7 +164,7 @@ export function Home() {
             label={chosen ? chat.messageTo(chosen.name) : chat.message}
             placeholder={chosen ? chat.messageTo(chosen.name) : chat.message}
             isDisabled={!chosen}
-            onSend={(text) => chosen && begin(chosen, text)}
+            onSend={(text, _, mentioned) => chosen && begin(chosen, text, mentioned)}
             hint={chosen?.model.is_demo ? t.demoHint : undefined}
           />
           {isDemo && (

@@ -1,5 +1,6 @@
 /** The REST API with the session's cookie; problems come out as one readable sentence. */
 import common from "../texts/common";
+import type { Theme } from "../theme";
 import type {
   Bud,
   ChosenModel,
@@ -105,6 +106,10 @@ export interface Api {
   models(): Promise<Model[]>;
   /** What waits for the person, in all conversations. */
   waiting(): Promise<Waiting[]>;
+  /** Of the person, for each of their devices. */
+  saveTheme(theme: Theme): Promise<void>;
+  /** Answer what a member asks for; they are told. */
+  decideRequest(id: string, isGranted: boolean, note: string): Promise<void>;
   /** Places in one's own conversations. */
   search(query: string): Promise<Found[]>;
   /** What was said before a message. */
@@ -202,6 +207,9 @@ export function createApi(base: string, csrfToken: string, workspaceSlug: string
       call("POST", "conversations/", { bud_id: budId, ...choice }, { "Idempotency-Key": key }),
     models: () => call("GET", "models/"),
     waiting: () => call("GET", "waiting/"),
+    saveTheme: (theme) => call("POST", "profile/", { theme }),
+    decideRequest: (id, is_granted, note) =>
+      call("POST", `access-requests/${id}/decide/`, { is_granted, note }),
     search: (query) => call("GET", `search/?${new URLSearchParams({ q: query })}`),
     older: (messageId) => call("GET", `messages/${messageId}/older/`),
     async exported(id, as) {

@@ -1,19 +1,21 @@
 import { useState } from "preact/hooks";
-import { boot } from "../app";
-import { openHelp } from "../shortcuts";
+import { api, boot, messageOf, toast } from "../app";
+import { openHelp } from "../shortcuts/chat";
 import common from "../texts/common";
 import t from "../texts/shell";
+import shortcuts from "../texts/shortcuts";
 import waiting from "../texts/waiting";
-import { applyTheme, savedTheme, type Theme } from "../theme";
+import { applyTheme, chosenTheme, type Theme } from "../theme";
 import { Icon } from "../ui/icon";
 import { Menu, MenuButton, MenuLink } from "../ui/menu";
 import { isWaitingOpen } from "../waiting/state";
 
 function ThemeChoice() {
-  const [theme, setTheme] = useState<Theme>(savedTheme());
+  const [theme, setTheme] = useState<Theme>(chosenTheme());
   const choose = (next: Theme) => {
     applyTheme(next);
     setTheme(next);
+    api.saveTheme(next).catch((error) => toast(messageOf(error), "bad"));
   };
   return (
     <div class="theme-choice" role="group" aria-label={t.theme}>
@@ -87,12 +89,27 @@ export function UserMenu() {
     >
       <div class="menu-heading truncate">{user.email}</div>
       <MenuButton
-        icon="bell"
+        icon="hand"
         onClick={() => {
           isWaitingOpen.value = true;
         }}
       >
         {waiting.title}
+      </MenuButton>
+      <div class="menu-line" />
+      {urls.confirm_address && (
+        <MenuLink icon="alert" href={urls.confirm_address}>
+          {t.confirmAddress}
+        </MenuLink>
+      )}
+      <MenuLink icon="settings" href={urls.settings}>
+        {t.settings}
+      </MenuLink>
+      <MenuLink icon="hand" href={urls.permissions}>
+        {t.permissions}
+      </MenuLink>
+      <MenuButton icon="keyboard" onClick={openHelp}>
+        {shortcuts.title}
       </MenuButton>
       <MenuLink icon="key" href={urls.connections}>
         {t.connections}
@@ -100,26 +117,11 @@ export function UserMenu() {
       <MenuLink icon="clock" href={urls.activity}>
         {t.activity}
       </MenuLink>
-      {urls.audit && (
-        <MenuLink icon="audit" href={urls.audit}>
-          {t.audit}
+      {urls.platform_audit && (
+        <MenuLink icon="audit" href={urls.platform_audit}>
+          {t.platformAudit}
         </MenuLink>
       )}
-      {urls.admin && (
-        <MenuLink icon="settings" href={urls.admin}>
-          {t.admin}
-        </MenuLink>
-      )}
-      <div class="menu-line" />
-      <MenuLink icon="settings" href={urls.settings}>
-        {t.settings}
-      </MenuLink>
-      <MenuLink icon="hand" href={urls.permissions}>
-        {t.permissions}
-      </MenuLink>
-      <MenuButton icon="question" onClick={openHelp}>
-        {t.shortcuts}
-      </MenuButton>
       <div class="menu-line" />
       <ThemeChoice />
       <div class="menu-line" />

@@ -1,14 +1,7 @@
 import { signal } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import {
-  changeConversation,
-  conversationPath,
-  deleteConversation,
-  downloadConversation,
-  go,
-  openFolder,
-  place,
-} from "../app";
+import { changeConversation, conversationPath, deleteConversation, go, openFolder, place } from "../app";
+import { downloadConversation } from "../commands";
 import common from "../texts/common";
 import folderTexts from "../texts/folders";
 import { filled } from "../texts/language";
@@ -74,6 +67,7 @@ function setTask(next: Task): void {
 
 export function ConversationRow({ row }: { row: Conversation }) {
   const isHere = place.value === row.id;
+  const isNew = row.unseen_answer_at !== null && !isHere;
   const folder = openFolder.value ? undefined : folders.value.find((one) => one.id === row.folder_id);
   if (selected.value) {
     const title = row.title || common.newChat;
@@ -92,7 +86,7 @@ export function ConversationRow({ row }: { row: Conversation }) {
     );
   }
   return (
-    <li class="chat-row" data-here={isHere}>
+    <li class="chat-row" data-here={isHere} data-new={isNew}>
       <a
         class="chat-row-link"
         href={conversationPath(row.id)}
@@ -109,6 +103,9 @@ export function ConversationRow({ row }: { row: Conversation }) {
         </span>
         {row.status === "running" && (
           <span class="dot" data-tone="brand" data-pulse role="img" aria-label={t.answering} />
+        )}
+        {row.status === "idle" && isNew && (
+          <span class="dot" data-tone="brand" role="img" aria-label={t.newAnswer} title={t.newAnswer} />
         )}
         {row.status === "waiting" && (
           <span class="tag" data-tone="warn">

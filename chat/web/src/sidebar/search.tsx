@@ -66,6 +66,9 @@ function Excerpt({ row }: { row: Found }) {
 export function SearchDialog({ onClose }: { onClose: () => void }) {
   const [query, setQuery] = useState("");
   const [rows, setRows] = useState<Found[] | null>(null);
+  /** For which query they were found; others are still on their way. */
+  const [foundFor, setFoundFor] = useState("");
+  const opensFirst = useRef(false);
   const [problem, setProblem] = useState<string | null>(null);
   const [chosenAt, setAt] = useState<number | null>(null);
   const latest = useRef(0);
@@ -85,7 +88,9 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
             ? await api.search(wanted)
             : (await api.conversations()).results.slice(0, 30).map(asFound);
           if (mine !== latest.current) return;
+          if (opensFirst.current && found.length > 0) return open(found[0]);
           setRows(found);
+          setFoundFor(query);
           setProblem(null);
           setAt(null);
         } catch (error) {
@@ -126,12 +131,14 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
         onInput={(text) => {
           setQuery(text);
           setAt(null);
+          opensFirst.current = false;
         }}
         onMark={setAt}
         onChoose={() => {
           const offer = offers[at];
           if (offer) complete(offer);
-          else open(found[at - offers.length]);
+          else if (foundFor === query) open(found[at - offers.length]);
+          else opensFirst.current = true; // as soon as it is here
         }}
         onClose={onClose}
       />

@@ -11,7 +11,7 @@ import {
   setShowsArchived,
   showsArchived,
 } from "../app";
-import { isSearchOpen, newChat } from "../shortcuts";
+import { isSearchOpen, newChat } from "../shortcuts/chat";
 import common from "../texts/common";
 import folderTexts from "../texts/folders";
 import t from "../texts/shell";
@@ -127,6 +127,18 @@ export function Sidebar() {
             <Icon name="plug" />
             {t.servers}
           </a>
+          {boot.urls.audit && (
+            <a class="btn btn-quiet btn-wide-row" href={boot.urls.audit}>
+              <Icon name="audit" />
+              {t.audit}
+            </a>
+          )}
+          {boot.urls.admin && (
+            <a class="btn btn-quiet btn-wide-row" href={boot.urls.admin}>
+              <Icon name="settings" />
+              {t.admin}
+            </a>
+          )}
           <Bell />
         </div>
         <div class="sidebar-list">

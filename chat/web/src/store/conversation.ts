@@ -36,6 +36,8 @@ export interface Outgoing {
   text: string;
   sent_at: string;
   attachments: readonly Picked[];
+  /** The bud that it names in place of the conversation's. */
+  bud_id: string | null;
   error: string | null;
 }
 
@@ -62,6 +64,7 @@ export type LocalEvent =
       text: string;
       sent_at: string;
       attachments?: readonly Picked[];
+      bud_id?: string | null;
     }
   | { type: "local.send_failed"; client_id: string; error: string }
   | { type: "local.resending"; client_id: string }
@@ -112,8 +115,8 @@ export function reduce(state: ConversationState, event: ConversationEvent | Loca
     }
     case "local.sending": {
       if (state.outgoing.some((o) => o.client_id === event.client_id)) return state;
-      const { client_id, text, sent_at, attachments = [] } = event;
-      const outgoing = { client_id, text, sent_at, attachments, error: null };
+      const { client_id, text, sent_at, attachments = [], bud_id = null } = event;
+      const outgoing = { client_id, text, sent_at, attachments, bud_id, error: null };
       return { ...state, outgoing: [...state.outgoing, outgoing] };
     }
     case "local.send_failed":

@@ -10,6 +10,8 @@ const buds = {
   ofTools: (used: number, all: number) => `${used} of ${plural(all, { one: "# tool", other: "# tools" })}`,
   notUsed: "not used",
   useServer: (name: string) => `Use ${name}`,
+  loadingTools: "Loading the tools",
+  toolsFailed: "The tools could not be loaded. Try again.",
   noToolsKnown: "No tool is known yet.",
   noServers: "This workspace has no servers yet.",
   nothingFound: "Nothing fits.",

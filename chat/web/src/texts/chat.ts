@@ -33,6 +33,8 @@ const chat = {
   uploadFailed: "Remove the file that did not arrive, or try it again.",
   attachResource: "Attach a resource…",
   usePrompt: "Use a prompt",
+  askAnother: "Ask another bud once…",
+  withMessage: "With this message",
   serversAndTools: "Servers and tools…",
   whileRunning: "Enter sends after this answer. Ctrl+Enter interrupts it.",
   stop: "Stop",

@@ -1,4 +1,4 @@
-/** Choosing who answers: bud, model, tools; and what is typed after a slash. */
+/** Choosing who answers: bud, model, tools; and what is typed after a sign. */
 const choosing = {
   title: "Bud and model",
   change: (bud: string, model: string) => `Bud and model: ${bud}, ${model}. Change`,
@@ -15,6 +15,17 @@ const choosing = {
   context: (size: string) => `${size} context`,
   price: (prompt: string, answer: string) => `${prompt} in, ${answer} out per million tokens`,
   waitForAnswer: "You can change this when the answer is complete.",
+
+  // -- a bud for one message
+  anotherBud: "Another bud",
+  askOnce: "Ask another bud this once",
+  asks: (bud: string) => `Asks ${bud} this once`,
+  dontAsk: (bud: string) => `Don’t ask ${bud}`,
+  forBud: (bud: string) => `for ${bud}`,
+
+  // -- what a message takes along
+  takeAlong: "Files and resources",
+  fileOfChat: "file of this chat",
 
   // -- commands
   commands: "Commands and prompts",

@@ -2,6 +2,7 @@
 const pages = {
   confirm: "Continue",
   copied: "Copied.",
+  themeNotSaved: "The theme could not be saved. It holds until you leave this page.",
   requestFailed: "That did not work. Reload the page and try again.",
   connected: (server: string) => `Connected to ${server}.`,
   time: "Time",

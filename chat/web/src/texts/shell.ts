@@ -12,7 +12,7 @@ const shell = {
   archiveEmpty: "The archive is empty.",
   chatsEmpty: "Your chats will be listed here.",
   showOlder: "Show older chats",
-  servers: "MCP servers",
+  servers: "Servers",
   archive: "Archive",
   backToChats: "Back to chats",
   pinned: "Pinned",
@@ -32,6 +32,7 @@ const shell = {
   downloadJson: "Download as JSON",
   delete: "Delete",
   answering: "answering",
+  newAnswer: "new answer",
   needsYou: "needs you",
   renameTitle: "Rename chat",
   title: "Title",
@@ -83,6 +84,8 @@ const shell = {
   audit: "Audit",
   admin: "Admin",
   activity: "My activity",
+  platformAudit: "Audit of the platform",
+  confirmAddress: "Address not confirmed",
   settings: "Settings",
   signOut: "Sign out",
   theme: "Theme",
@@ -97,18 +100,6 @@ const shell = {
   unread: ", unread",
 
   permissions: "Tool permissions",
-
-  // -- shortcuts
-  shortcuts: "Keyboard shortcuts",
-  shortcutTo: {
-    search: "Search chats",
-    composer: "Back to the message field",
-    help: "This list",
-    send: "Send",
-    newLine: "New line",
-    allow: "Allow the selected call once",
-  },
-  keys: { ctrl: "Ctrl", shift: "Shift", escape: "Esc", enter: "Enter" },
 
   // -- the connection
   reconnecting: "Reconnecting…",

@@ -30,6 +30,7 @@ import fork from "lucide-static/icons/git-fork.svg?raw";
 import hand from "lucide-static/icons/hand.svg?raw";
 import info from "lucide-static/icons/info.svg?raw";
 import key from "lucide-static/icons/key-round.svg?raw";
+import keyboard from "lucide-static/icons/keyboard.svg?raw";
 import listChecks from "lucide-static/icons/list-checks.svg?raw";
 import listCollapse from "lucide-static/icons/list-collapse.svg?raw";
 import loader from "lucide-static/icons/loader-circle.svg?raw";
@@ -100,6 +101,7 @@ const ICONS = {
   hand,
   info,
   key,
+  keyboard,
   listChecks,
   listCollapse,
   loader,

@@ -1,5 +1,5 @@
 import { useEffect } from "preact/hooks";
-import shell from "../texts/shell";
+import shortcuts from "../texts/shortcuts";
 import { Icon } from "./icon";
 
 interface Props {
@@ -51,7 +51,7 @@ export function SearchField({ label, placeholder, value, list, rows, at, ...on }
         }}
       />
       <button type="button" class="kbd-key" onClick={on.onClose}>
-        {shell.keys.escape}
+        {shortcuts.keys.escape}
       </button>
     </div>
   );

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { decide } from "../app";
+import { decide } from "../commands";
 import t from "../texts/waiting";
 import { Icon } from "../ui/icon";
 import type { ToolCall } from "../wire";

@@ -7,22 +7,28 @@ import t from "../texts/waiting";
 import { Dialog } from "../ui/dialog";
 import { DecideAll } from "./decide-all";
 import { canNotify, isBlocked, isNotifying, setNotifying } from "./notify";
+import { RequestCard } from "./request-card";
 import { loadWaiting, waitingItems } from "./state";
 import { approvalsOf, idOf, type Step, stepsOf } from "./steps";
 
 function StepOf({ step, onClose }: { step: Step; onClose: () => void }) {
-  const title = step.conversation.title || common.newChat;
+  const { conversation } = step;
+  if (!conversation)
+    return step.items.map(
+      ({ access_request: request }) => request && <RequestCard key={request.id} request={request} />,
+    );
+  const title = conversation.title || common.newChat;
   return (
     <section class="grid gap-2" aria-label={t.inChat(title)}>
       <header class="flex items-center gap-2 text-sm">
-        <span aria-hidden="true">{step.conversation.avatar || "🌱"}</span>
+        <span aria-hidden="true">{conversation.avatar || "🌱"}</span>
         <h3 class="min-w-0 grow truncate text-sm">{title}</h3>
         <button
           type="button"
           class="btn btn-xs btn-quiet shrink-0"
           onClick={() => {
             onClose();
-            go(conversationPath(step.conversation.id));
+            go(conversationPath(conversation.id));
             if (step.messageId) reveal(step.messageId);
           }}
         >
@@ -41,7 +47,7 @@ function StepOf({ step, onClose }: { step: Step; onClose: () => void }) {
   );
 }
 
-/** Everything that waits, in all conversations: decided right here. */
+/** Everything that waits, in all conversations and of members: decided right here. */
 export function WaitingDialog({ onClose }: { onClose: () => void }) {
   const steps = stepsOf(waitingItems.value ?? []);
   useEffect(() => void loadWaiting(), []);

@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import { conversationPath, go } from "../app";
 import common from "../texts/common";
-import type { Waiting } from "../wire";
+import type { WaitingPlace } from "../wire";
 
 const KEY = "trellis.notify";
 export const canNotify = "Notification" in window;
@@ -32,16 +32,26 @@ export async function setNotifying(isOn: boolean): Promise<void> {
   isNotifying.value = isOn;
 }
 
+/** What a notification is about. */
+export interface About {
+  id: string;
+  title: string;
+  open: () => void;
+}
+
+export const aboutChat = ({ id, title }: Pick<WaitingPlace, "id" | "title">): About => ({
+  id,
+  title: title || common.newChat,
+  open: () => go(conversationPath(id)),
+});
+
 /** Tell of it, unless the person is looking. Several tabs tell once: a tag replaces what it told before. */
-export function tell(words: string, conversation: Waiting["conversation"]): void {
+export function tell(words: string, about: About): void {
   if (!isNotifying.value || document.visibilityState === "visible") return;
-  const notification = new Notification(words, {
-    body: conversation.title || common.newChat,
-    tag: `trellis-${conversation.id}`,
-  });
+  const notification = new Notification(words, { body: about.title, tag: `trellis-${about.id}` });
   notification.onclick = () => {
     notification.close();
     window.focus();
-    go(conversationPath(conversation.id));
+    about.open();
   };
 }

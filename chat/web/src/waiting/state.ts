@@ -1,9 +1,9 @@
-/** What waits for the person in all their conversations. */
+/** What waits for the person: in all their conversations, and what members ask them for. */
 import { computed, effect, signal } from "@preact/signals";
 import { api } from "../app";
 import t from "../texts/waiting";
 import type { Waiting } from "../wire";
-import { tell } from "./notify";
+import { type About, aboutChat, tell } from "./notify";
 import { newOf } from "./steps";
 
 export const waitingItems = signal<Waiting[] | null>(null);
@@ -20,14 +20,23 @@ export async function loadWaiting(): Promise<void> {
   try {
     const items = await api.waiting();
     if (mine !== request) return;
-    for (const item of newOf(waitingItems.value, items)) tell(wordsOf(item), item.conversation);
+    for (const item of newOf(waitingItems.value, items)) tell(wordsOf(item), aboutOf(item));
     waitingItems.value = items;
   } catch {
     // The next change, or the next connection, asks again.
   }
 }
 
-function wordsOf({ tool_call: call, input_request: asked }: Waiting): string {
+function aboutOf({ conversation, access_request: request }: Waiting): About {
+  if (conversation) return aboutChat(conversation);
+  const open = () => {
+    isWaitingOpen.value = true;
+  };
+  return { id: request?.id ?? "", title: request?.reason ?? "", open };
+}
+
+function wordsOf({ tool_call: call, input_request: asked, access_request: request }: Waiting): string {
+  if (request) return t.requestWaits(request.requester, request.name);
   if (call) return t.approvalWaits(call.tool.title || call.tool.name);
   const server = asked?.server.name ?? "";
   return asked?.kind === "sign_in" ? t.signInWaits(server) : t.questionWaits(server);

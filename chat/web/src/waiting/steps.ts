@@ -3,12 +3,13 @@ import type { ToolCall, Waiting } from "../wire";
 
 export interface Step {
   key: string;
+  /** Null: it belongs to none. */
   conversation: Waiting["conversation"];
   messageId: string | null;
   items: Waiting[];
 }
 
-/** The calls of one message are one step; a question without a message is one of its own. */
+/** The calls of one message are one step; whatever belongs to no message is one of its own. */
 export function stepsOf(items: readonly Waiting[]): Step[] {
   const steps = new Map<string, Step>();
   for (const item of items) {
@@ -26,7 +27,8 @@ export function stepsOf(items: readonly Waiting[]): Step[] {
   return [...steps.values()];
 }
 
-export const idOf = (item: Waiting): string => item.tool_call?.id ?? item.input_request?.id ?? "";
+export const idOf = (item: Waiting): string =>
+  (item.tool_call ?? item.input_request ?? item.access_request)?.id ?? "";
 
 /** The calls that can be decided together. */
 export const approvalsOf = (items: readonly Waiting[]): ToolCall[] =>

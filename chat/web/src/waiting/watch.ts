@@ -1,8 +1,8 @@
 /** Keeps the list of what waits up to date, and tells of it. */
 import { effect } from "@preact/signals";
-import { hearOfRows, socketStatus } from "../app";
+import { boot, hearOfChanges, hearOfRows, socketStatus } from "../app";
 import t from "../texts/waiting";
-import { tell } from "./notify";
+import { aboutChat, tell } from "./notify";
 import { loadWaiting, showCount, waitingItems } from "./state";
 
 const SETTLE_MS = 250;
@@ -14,11 +14,14 @@ export function watchWaiting(): void {
     timer = setTimeout(loadWaiting, SETTLE_MS);
   };
   hearOfRows((now, before) => {
-    const isListed = waitingItems.peek()?.some((item) => item.conversation.id === now.id);
+    const isListed = waitingItems.peek()?.some((item) => item.conversation?.id === now.id);
     if (now.status === "waiting" || before?.status === "waiting" || isListed) soon();
     if (before?.status === "running" && now.status === "idle") {
-      tell(t.answered, { id: now.id, title: now.title, avatar: now.bud.avatar });
+      tell(t.answered, aboutChat(now));
     }
+  });
+  hearOfChanges((kind) => {
+    if (kind === "request.changed" && boot.workspace.decides_requests) soon();
   });
   // With each new connection: changes may have been missed.
   effect(() => {

@@ -1,0 +1,59 @@
+"""What the editor of a bud has to choose from: servers, and their tools as soon as somebody looks at them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from django.db.models import Count, Q
+from django.db.models.functions import Left
+from django.urls import reverse
+
+from chat.services.buds import offered_servers
+from mcp_servers.models import McpTool
+
+if TYPE_CHECKING:
+    from chat.models import Bud
+    from workspaces.models import Workspace
+
+MOST_IN_PAGE: Final = 500
+"""Up to so many tools come with the page. More are read by the page when somebody turns to them."""
+MOST_DESCRIBED: Final = 300
+"""Characters of a tool's description."""
+
+
+def picker_of(workspace: Workspace, bud: Bud | None) -> dict[str, Any]:
+    """Give the servers by name with their tools; with the address of the tools where these are many."""
+    servers_here = offered_servers(workspace.pk).order_by("name")
+    counted = servers_here.annotate(offered=Count("tools", filter=Q(tools__removed_at=None)))
+    rows = list(counted.values_list("pk", "name", "offered"))
+    tools: dict[str, list[dict[str, str]]] = {}
+    address = ""
+    if sum(count for _, _, count in rows) > MOST_IN_PAGE:
+        query = f"?bud={bud.pk}" if bud is not None else ""
+        address = reverse("chat:bud_tools", args=[workspace.slug]) + query
+    else:
+        tools = _tools_of(workspace, [pk for pk, _, _ in rows])
+    servers = [
+        {"id": str(pk), "name": name, "count": count, "tools": tools.get(str(pk), [])}
+        for pk, name, count in rows
+    ]
+    return {"servers": servers, "tools_url": address}
+
+
+def all_tools(workspace: Workspace) -> dict[str, list[dict[str, str]]]:
+    """Give the tools of all servers that a bud may name, by the servers' ids."""
+    return _tools_of(workspace, list(offered_servers(workspace.pk).values_list("pk", flat=True)))
+
+
+def _tools_of(workspace: Workspace, server_ids: Iterable[UUID]) -> dict[str, list[dict[str, str]]]:
+    rows = McpTool.objects.for_workspace(workspace).offered().filter(server_id__in=server_ids)
+    shown = rows.order_by("name").values_list(
+        "server_id", "name", "title", Left("description", MOST_DESCRIBED)
+    )
+    found: defaultdict[str, list[dict[str, str]]] = defaultdict(list)
+    for server_id, name, title, text in shown:
+        found[str(server_id)].append({"name": name, "title": title, "description": text})
+    return found

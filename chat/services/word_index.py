@@ -1,0 +1,88 @@
+"""The index of what messages say (`chat/sql/message_search`): the newest messages of a person that hold some words.
+
+However many messages hold them, the first answer reads few: a word that is said all the time is among the newest, and
+one that is not is found by its place in the index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import connection
+
+MOST_CANDIDATES: Final = 300
+MOST_NEWEST: Final = 1_000
+"""Messages of a person that PostgreSQL looks through before it asks its index of words."""
+
+# FTS5 walks the words' lists from their ends, which is the newest row.
+_SQLITE = (
+    "SELECT rowid FROM chat_message_words WHERE chat_message_words MATCH %s ORDER BY rowid DESC"
+)
+_POSTGRESQL_NEWEST = f"""
+SELECT message_id FROM (
+    SELECT message_id, words FROM chat_message_lexemes WHERE workspace_id = %s AND owner_id = %s
+    ORDER BY message_id DESC LIMIT {MOST_NEWEST}
+) newest WHERE words @@ to_tsquery('simple', %s)
+ORDER BY message_id DESC LIMIT {MOST_CANDIDATES}"""  # noqa: S608  a number of ours
+_POSTGRESQL_ALL = """
+SELECT message_id FROM chat_message_lexemes
+WHERE words @@ (CAST(%s AS tsquery) && to_tsquery('simple', %s)) AND numnode(to_tsquery('simple', %s)) > 0"""
+# Materialized: else the planner, which does not know how rare the beginning of a word is, may read all in their order.
+_POSTGRESQL_SOME = f"""
+WITH found AS MATERIALIZED ({_POSTGRESQL_ALL})
+SELECT message_id FROM found ORDER BY message_id DESC LIMIT {MOST_CANDIDATES}"""  # noqa: S608  our own words
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A word, by its beginning; or a phrase of several, as it stands."""
+
+    text: str
+    is_phrase: bool
+
+
+def rows_with(rows: Any, workspace_id: UUID, owner_id: UUID, parts: list[Part]) -> Iterator[Any]:
+    """Narrow messages to those of a person that hold all parts: first to some of the newest, then to all.
+
+    Whoever has enough of the newest takes no more; where these are all, nothing follows.
+    """
+    if connection.vendor == "postgresql":
+        words = " & ".join(_tsquery(parts))
+        ids = _listed(_POSTGRESQL_NEWEST, [workspace_id, owner_id, words])
+        yield rows.filter(pk__in=ids) if ids else rows.none()
+        params = [f"' {workspace_id}{owner_id}'", words, words]
+        column, some, everything = "id", _POSTGRESQL_SOME, _POSTGRESQL_ALL
+    else:
+        words = (
+            f"owner : {workspace_id.hex}{owner_id.hex} AND text : ({' AND '.join(_fts5(parts))})"
+        )
+        params = [words]
+        column, some, everything = "rowid", f"{_SQLITE} LIMIT {MOST_CANDIDATES}", _SQLITE
+    ids = _listed(some, params)
+    if ids:
+        known = ", ".join(["%s"] * len(ids))
+        yield rows.extra(where=[f"chat_message.{column} IN ({known})"], params=ids)  # noqa: S610  our own words
+    if len(ids) == MOST_CANDIDATES:
+        yield rows.extra(where=[f"chat_message.{column} IN ({everything})"], params=params)  # noqa: S610  our own words
+
+
+def _listed(sql: str, params: list[Any]) -> list[Any]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, params)
+        return [row[0] for row in cursor.fetchall()]
+
+
+def _tsquery(parts: Iterable[Part]) -> Iterator[str]:
+    """PostgreSQL's form, in which a quote is doubled. Source: PostgreSQL, "Text Search Types"."""
+    for part in parts:
+        quoted = "'" + part.text.replace("\\", " ").replace("'", "''") + "'"
+        yield quoted if part.is_phrase else f"{quoted}:*"
+
+
+def _fts5(parts: Iterable[Part]) -> Iterator[str]:
+    """SQLite's form. Source: SQLite, "FTS5 Extension", section 3."""
+    for part in parts:
+        yield f'"{part.text}"' if part.is_phrase else f'"{part.text}"*'

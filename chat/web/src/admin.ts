@@ -1,0 +1,3 @@
+/** Entry of the admin's pages: the product's bar with its menus. The rest of them is the admin's own. */
+import "./styles/admin.css";
+import "./menus";

@@ -1,0 +1,103 @@
+import { useEffect, useState } from "preact/hooks";
+import { api, messageOf, pickResource, toast } from "../app";
+import t from "../texts/chat";
+import common from "../texts/common";
+import { filled } from "../texts/language";
+import questions from "../texts/questions";
+import { Dialog } from "../ui/dialog";
+import { Icon } from "../ui/icon";
+import type { Prompt } from "../wire";
+import { textOf, titleOf } from "./prompts";
+import { SuggestField } from "./suggest-field";
+
+/** What a prompt needs to know, and then its text for a look before it is sent. */
+export function PromptDialog({
+  prompt,
+  conversationId,
+  onClose,
+  onText,
+}: {
+  prompt: Prompt;
+  conversationId: string;
+  onClose: () => void;
+  onText: (text: string) => void;
+}) {
+  const [values, setValues] = useState<Record<string, string>>({});
+  const [isBusy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<string | null>(null);
+  const [wasTried, setTried] = useState(false);
+  const missing = prompt.arguments.filter((one) => one.required && !(values[one.name] ?? "").trim());
+  const fill = async () => {
+    setTried(true);
+    if (missing.length > 0 || isBusy) return;
+    setBusy(true);
+    try {
+      const given = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ""));
+      const filled = await api.fillPrompt(conversationId, prompt.id, given);
+      const { text, picked } = textOf(prompt, filled);
+      for (const one of picked) pickResource(conversationId, one);
+      for (const warning of filled.warnings) toast(warning, "info");
+      onText(text);
+      onClose();
+    } catch (error) {
+      setProblem(messageOf(error));
+      setBusy(false);
+    }
+  };
+  useEffect(() => {
+    if (prompt.arguments.length === 0) void fill();
+  }, []);
+  return (
+    <Dialog title={titleOf(prompt)} onClose={onClose}>
+      <form
+        class="grid gap-4 p-5 pt-3"
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          void fill();
+        }}
+      >
+        <p class="text-sm text-(--quiet) break-words">
+          {prompt.description} {filled(t.promptOf, { server: <strong>{prompt.server.name}</strong> })}
+        </p>
+        {prompt.arguments.map((one, i) => (
+          <SuggestField
+            key={one.name}
+            name={one.name}
+            label={one.title || one.name}
+            help={one.description}
+            required={one.required}
+            isFirst={i === 0}
+            value={values[one.name] ?? ""}
+            problem={wasTried && missing.includes(one) ? questions.required : undefined}
+            onInput={(value) => setValues({ ...values, [one.name]: value })}
+            suggest={(value) =>
+              api.complete(conversationId, {
+                kind: "prompt",
+                id: prompt.id,
+                argument: one.name,
+                value,
+                context: Object.fromEntries(Object.entries(values).filter(([name]) => name !== one.name)),
+              })
+            }
+          />
+        ))}
+        {problem && (
+          <p class="notice" data-tone="bad" role="alert">
+            <Icon name="alert" />
+            <span>{problem}</span>
+          </p>
+        )}
+        <div class="flex justify-end gap-2">
+          <button type="button" class="btn btn-outline-quiet" onClick={onClose}>
+            {common.cancel}
+          </button>
+          <button type="submit" class="btn btn-primary" disabled={isBusy}>
+            {isBusy && <Icon name="loader" class="animate-spin" />}
+            {t.insertPrompt}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,73 @@
+import { signal } from "@preact/signals";
+import { boot, go, homePath } from "../app";
+import { chooser } from "../chat/choice";
+import t from "../texts/shortcuts";
+import { Dialog } from "../ui/dialog";
+import { ShortcutGroups } from "./groups";
+import { CHAT_KEYS, isPressed, type Keys } from "./list";
+
+export const isHelpOpen = signal(false);
+export const isSearchOpen = signal(false);
+
+export function openHelp(): void {
+  isHelpOpen.value = true;
+}
+
+export function focusComposer(): void {
+  document.querySelector<HTMLTextAreaElement>("#composer-text")?.focus();
+}
+
+export function newChat(): void {
+  go(homePath);
+  requestAnimationFrame(focusComposer);
+}
+
+const CHAT: readonly [Keys, () => void][] = [
+  [CHAT_KEYS.newChat, newChat],
+  [
+    CHAT_KEYS.search,
+    () => {
+      isSearchOpen.value = !isSearchOpen.value;
+    },
+  ],
+  [
+    CHAT_KEYS.choose,
+    () => {
+      chooser.value = chooser.value ? null : "all";
+    },
+  ],
+  [CHAT_KEYS.composer, focusComposer],
+  [
+    CHAT_KEYS.list,
+    () => {
+      isHelpOpen.value = !isHelpOpen.value;
+    },
+  ],
+];
+
+export function installShortcuts(): void {
+  addEventListener("keydown", (event) => {
+    const found = CHAT.find(([keys]) => isPressed(keys, event));
+    if (!found) return;
+    found[1]();
+    event.preventDefault();
+  });
+}
+
+export function HelpDialog() {
+  return (
+    <Dialog
+      title={t.title}
+      onClose={() => {
+        isHelpOpen.value = false;
+      }}
+    >
+      <div class="grid gap-5 p-5 pt-3">
+        <ShortcutGroups places={["chat"]} />
+        <a class="link-brand justify-self-start text-sm" href={boot.urls.shortcuts}>
+          {t.all}
+        </a>
+      </div>
+    </Dialog>
+  );
+}

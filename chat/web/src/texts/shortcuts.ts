@@ -1,0 +1,79 @@
+/** Keyboard shortcuts: what each does, and what the keys are called. */
+
+const shortcuts = {
+  title: "Keyboard shortcuts",
+  all: "Shortcuts of all pages",
+  or: "or",
+  keys: {
+    mod: "Ctrl",
+    shift: "Shift",
+    escape: "Esc",
+    enter: "Enter",
+    tab: "Tab",
+    home: "Home",
+    end: "End",
+    arrowup: "↑",
+    arrowdown: "↓",
+  } as Record<string, string>,
+  /** For screen readers, where the key shows a sign. */
+  spoken: {
+    "⌘": "Command",
+    "↑": "Arrow up",
+    "↓": "Arrow down",
+    "/": "Slash",
+    "@": "At sign",
+    "#": "Number sign",
+  } as Record<string, string>,
+
+  chat: "Chat",
+  newChat: "New chat",
+  search: "Search chats",
+  choose: "Choose bud and model",
+  composer: "Go to the message field",
+  help: "Show shortcuts",
+
+  message: "Writing a message",
+  send: "Send",
+  newLine: "New line",
+  interrupt: "Interrupt the answer with this message",
+  commands: "Commands and prompts, in an empty message",
+  mention: "Ask another bud this once",
+  takeAlong: "Take a file or a resource along",
+  walkCommands: "Go through what is offered",
+  takeCommand: "Take it",
+  closeCommands: "Close the offers",
+
+  changing: "Changing a message, a question or a comment",
+  keep: "Save",
+  dismiss: "Cancel",
+
+  deciding: "Approvals",
+  allow: "Allow the selected call once",
+
+  found: "Search results",
+  walkFound: "Go through the results",
+  openFound: "Open the result",
+  close: "Close",
+
+  files: "Files beside the chat",
+  saveFile: "Save the file",
+  closeFile: "Close the panel",
+
+  selecting: "Selecting several chats",
+  stopSelecting: "Stop selecting",
+
+  pages: "Other pages",
+  walkMenu: "Go through an open menu",
+  edgesOfMenu: "First and last entry of a menu",
+
+  audit: "Audit log",
+  walkOffers: "Go through the suggestions",
+  takeOffer: "Take the suggestion",
+  closeOffers: "Close the suggestions",
+
+  admin: "Admin",
+  searchAdmin: "Search pages and rows",
+  searchList: "Search in the list",
+};
+
+export default shortcuts;

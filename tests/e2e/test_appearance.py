@@ -1,0 +1,90 @@
+"""Settings that are about how people see and use Trellis: its theme and its keys."""
+
+from __future__ import annotations
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from tests.e2e.conftest import NewContext, screenshot
+from tests.e2e.people import ADMIN, MEMBER, enter
+
+
+def theme_of(page: Page) -> str:
+    """Which theme the page shows; empty: the device decides."""
+    return str(page.evaluate("document.documentElement.dataset.theme ?? ''"))
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_theme_follows_the_person(new_context: NewContext, width: int) -> None:
+    """REL-587: chosen in the chat, it is there on the next device before the first paint, and in the admin too."""
+    size = {"width": width, "height": 800}
+    here = new_context(viewport=size, color_scheme="light").new_page()
+    enter(here, ADMIN)
+    if width < 800:
+        here.get_by_role("button", name="Open the sidebar").click()
+    here.get_by_role("button", name="Account").click()
+    with here.expect_response("**/api/profile/"):
+        here.get_by_role("button", name="Dark", exact=True).click()
+    assert theme_of(here) == "dark"
+
+    device = new_context(viewport=size, color_scheme="light", bypass_csp=True)
+    there = device.new_page()
+    there.goto("/accounts/login/")
+    there.evaluate("localStorage.setItem('trellis.theme', 'light')")
+    there.reload()
+    assert theme_of(there) == "light", "a visitor keeps the browser's"
+    enter(there, ADMIN)
+    assert theme_of(there) == "dark"
+    there.goto("/admin/")
+    expect(there.locator("html")).to_have_class("dark")
+    there.goto("/account/appearance/")
+    expect(there.get_by_label("Dark")).to_be_checked()
+    screenshot(there, f"appearance-{width}-dark")
+    found = Axe().run(there)
+    assert found.violations_count == 0, found.generate_report()
+    there.get_by_role("button", name="Your account").click()
+    with there.expect_response("**/account/appearance/?format=json"):
+        there.get_by_role("button", name="Light", exact=True).click()
+    assert theme_of(there) == "light"
+    here.reload()
+    assert theme_of(here) == "light"
+    there.reload()
+    there.get_by_label("As the device").check()
+    there.get_by_role("button", name="Save").click()
+    expect(there.get_by_text("Saved.")).to_be_visible()
+    assert theme_of(there) == ""
+    here.goto("/admin/")
+    expect(here.locator("html")).not_to_have_class("dark")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_all_shortcuts_are_on_one_page(new_context: NewContext, width: int) -> None:
+    """REL-588: from the chat's own list, and from the menu of every page; only of pages that the person has."""
+    page = new_context(viewport={"width": width, "height": 800}, bypass_csp=True).new_page()
+    enter(page, MEMBER)
+    page.get_by_role("textbox", name="Message").wait_for()
+    page.keyboard.press("Control+/")
+    dialog = page.get_by_role("dialog", name="Keyboard shortcuts")
+    expect(dialog.get_by_role("region", name="Writing a message")).to_be_visible()
+    expect(dialog.get_by_role("region", name="Other pages")).to_have_count(0)
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+    dialog.get_by_role("link", name="Shortcuts of all pages").click()
+    expect(page.get_by_role("heading", name="Keyboard shortcuts", level=1)).to_be_visible()
+    expect(page.get_by_role("region", name="Other pages")).to_be_visible()
+    expect(page.get_by_role("region", name="Audit log")).to_have_count(0)
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)
+        screenshot(page, f"shortcuts-{width}-{theme}")
+        found = Axe().run(page)
+        assert found.violations_count == 0, found.generate_report()
+    overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert page.evaluate(overflow) <= 0
+    admin = new_context().new_page()
+    enter(admin, ADMIN)
+    admin.goto("/w/demo/servers/")
+    admin.get_by_role("button", name="Your account").click()
+    admin.get_by_role("link", name="Keyboard shortcuts").click()
+    for name in ("Audit log", "Admin"):
+        expect(admin.get_by_role("region", name=name)).to_be_visible()

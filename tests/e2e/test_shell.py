@@ -1,0 +1,85 @@
+"""The frame around every page: where am I, where can I go, who am I, what waits for me. The same everywhere."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from tests.e2e.conftest import NewContext, screenshot
+from tests.e2e.people import ADMIN, MEMBER, approval_card, enter, open_chat
+
+ROOMS = ("Chat", "Servers", "Audit", "Admin")
+PAGES = {"Servers": "/w/demo/servers/", "Audit": "/w/demo/audit/", "Admin": "/admin/"}
+OF_PERSON = (
+    *("Settings", "Tool permissions", "Keyboard shortcuts", "My connections", "My activity"),
+    *("System", "Light", "Dark", "Sign out"),
+)
+
+
+def entries(page: Page) -> list[str]:
+    """What the menu of the person offers, in order."""
+    page.get_by_role("button", name=re.compile("^Your account")).click()
+    menu = page.locator(".menu-pop:popover-open")
+    told = menu.locator("a, button").all_inner_texts()
+    page.keyboard.press("Escape")
+    return [text.strip() for text in told]
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_every_page_has_the_same_frame(new_context: NewContext, width: int) -> None:
+    """REL-589: brand, navigation, bell and menu, in the admin too; in the chat beside the conversations."""
+    page = new_context(viewport={"width": width, "height": 800}, bypass_csp=True).new_page()
+    enter(page, ADMIN)
+    for here, path in PAGES.items():
+        page.goto(path)
+        rooms = page.get_by_role("navigation", name="Main").get_by_role("link")
+        assert [text.strip() for text in rooms.all_text_contents()] == list(ROOMS), here
+        expect(page.get_by_role("link", name=here, exact=True).first).to_have_attribute(
+            "aria-current", "page"
+        )
+        expect(page.get_by_role("link", name="Trellis", exact=True)).to_be_visible()
+        page.get_by_role("button", name=re.compile("^Notices")).click()
+        expect(page.locator("#bell-menu")).to_be_visible()
+        page.keyboard.press("Escape")
+        assert entries(page) == list(OF_PERSON), here
+        for theme in ("light", "dark"):
+            page.emulate_media(color_scheme=theme)
+            screenshot(page, f"shell-{here}-{width}-{theme}")
+            found = Axe().run(page)
+            assert found.violations_count == 0, f"{here}, {theme}: {found.generate_report()}"
+        wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert page.evaluate(wide) <= 0, here
+    page.goto("/w/demo/servers/")
+    page.keyboard.press("Control+k")
+    expect(page.get_by_role("dialog", name="Search chats")).to_be_visible()
+    page.goto("/w/demo/")
+    if width < 800:
+        page.get_by_role("button", name="Open the sidebar").click()
+    sidebar = page.get_by_role("navigation", name="Chats")
+    for room in ROOMS[1:]:
+        expect(sidebar.get_by_role("link", name=room, exact=True)).to_be_visible()
+    expect(sidebar.get_by_role("button", name=re.compile("^Notices"))).to_be_visible()
+    assert entries(page) == ["Waiting for you", *OF_PERSON]
+
+
+def test_what_waits_is_told_outside_the_chat(page: Page) -> None:
+    """REL-590: with its number, and one click away from where it is decided."""
+    enter(page, MEMBER)
+    open_chat(page, "Notes", 'Delete the note "old"')
+    expect(approval_card(page)).to_be_visible()
+    page.goto("/w/demo/servers/")
+    page.get_by_role("link", name=re.compile(r"^Waiting for you: \d+ items?$")).click()
+    dialog = page.get_by_role("dialog", name="Waiting for you")
+    cards = dialog.locator(".approval")
+    expect(cards.first).to_be_visible()
+    expect(page).to_have_url(re.compile("/w/demo/$"))
+    while before := cards.count():
+        dialog.get_by_role("button", name="Refuse…").first.click()
+        dialog.get_by_role("button", name="Refuse the call").click()
+        expect(cards).to_have_count(before - 1)
+    with page.expect_response("**/w/demo/waiting/") as told:
+        page.goto("/w/demo/servers/")
+    assert told.value.text().strip() == ""

@@ -1,0 +1,150 @@
+"""How people away from the page learn that an answer is finished."""
+
+from __future__ import annotations
+
+import json
+
+from playwright.sync_api import Page, expect
+
+from tests.e2e.conftest import NewContext, RunningTrellis, screenshot
+from tests.e2e.people import MEMBER, enter, expect_idle, open_chat
+from tests.isolation.world import BROWSER_KEY
+
+IN_THE_BACKGROUND = (
+    "Object.defineProperty(document, 'visibilityState', {get: () => 'hidden', configurable: true})"
+)
+
+A_PUSH_SERVICE = """
+// This build of Chromium has no push service. What it would give is kept as a real one keeps it: per browser.
+const point = Uint8Array.from(atob('KEY'), (one) => one.charCodeAt(0)).buffer;
+const kept = () => {
+  const key = localStorage.getItem('test.push');
+  return key && {
+    endpoint: 'https://127.0.0.1:40009/send/me',
+    options: {applicationServerKey: Uint8Array.from(JSON.parse(key)).buffer},
+    getKey: (name) => (name === 'auth' ? point.slice(0, 16) : point),
+    unsubscribe: async () => localStorage.removeItem('test.push'),
+  };
+};
+PushManager.prototype.getSubscription = async () => kept();
+PushManager.prototype.subscribe = async ({applicationServerKey}) => {
+  localStorage.setItem('test.push', JSON.stringify([...applicationServerKey]));
+  return kept();
+};
+""".replace("KEY", BROWSER_KEY.replace("-", "+").replace("_", "/") + "=")
+
+
+def test_a_new_answer_is_marked_on_every_device_until_one_shows_it(
+    page: Page, new_context: NewContext
+) -> None:
+    """REL-608: asked on one device that nobody looks at, seen on another."""
+    page.add_init_script(IN_THE_BACKGROUND)
+    enter(page, MEMBER)
+    open_chat(page, "Clock", "What time is it in Lisbon?")
+    expect(page.locator("article.answer").last).to_contain_text("In Lisbon it is now")
+    expect_idle(page)
+    page.locator("#sidebar").get_by_role("button", name="New chat", exact=True).click()
+    new_here = page.locator("#sidebar li.chat-row", has_text="Lisbon").first.get_by_role(
+        "img", name="new answer"
+    )
+    expect(new_here).to_be_visible()
+
+    other = new_context().new_page()
+    enter(other, MEMBER)
+    row = other.locator("#sidebar li.chat-row", has_text="Lisbon").first
+    expect(row.get_by_role("img", name="new answer")).to_be_visible()
+    row.get_by_role("link").click()
+    expect(other.locator("article.answer").last).to_be_visible()
+    expect(new_here).to_have_count(0)
+    other.goto("/w/demo/")
+    expect(row).to_be_visible()
+    expect(row.get_by_role("img", name="new answer")).to_have_count(0)
+
+
+def test_a_link_leads_to_the_exact_message(page: Page) -> None:
+    """REL-609: as mails and notifications give it; a reload stays where the reader is."""
+    enter(page, MEMBER)
+    open_chat(page, "Clock", "What time is it in Oslo?")
+    expect(page.locator("article.answer").last).to_contain_text("In Oslo it is now")
+    expect_idle(page)
+    message = page.locator("article.answer[data-messages]").last.get_attribute("data-messages")
+    assert message
+    where = page.url
+    page.goto("/w/demo/")
+    page.goto(f"{where}#message-{message.split()[0]}")
+    expect(page.locator("[data-found]")).to_be_visible()
+    assert page.url == where
+
+
+def test_people_are_notified_on_a_device_while_trellis_is_closed(new_context: NewContext) -> None:
+    """REL-616: switched on, known again after a reload, tried, and removed; with permission, and without it."""
+    page = new_context(permissions=["notifications"]).new_page()
+    page.add_init_script(A_PUSH_SERVICE)
+    enter(page, MEMBER)
+    page.goto("/w/demo/reminders/")
+    page.get_by_role("switch", name="Show titles of chats in notifications").check()
+    switch_on = page.get_by_role("button", name="Notify me on this device")
+    switch_on.click()
+    expect(page.get_by_text("You are notified on this device from now on.")).to_be_visible()
+    device = page.locator(".device-row", has_text="Chrome on Linux")
+    expect(device.get_by_text("this one")).to_be_visible()
+    expect(device).to_contain_text("Shows titles of chats.")
+    expect(switch_on).to_have_count(0)
+    screenshot(page, "notifications-on-devices")
+    device.get_by_role("button", name="Send a test").click()
+    expect(
+        page.get_by_text("We could not hand the test to this device's push service.")
+    ).to_be_visible()
+    expect(device).to_contain_text("It could not be reached.")
+    device.get_by_role("button", name="Remove").click()
+    expect(page.get_by_text("You are notified on no device yet.")).to_be_visible()
+    expect(switch_on).to_be_visible()
+
+    blocked = new_context(permissions=[]).new_page()
+    blocked.add_init_script("Notification.requestPermission = async () => 'denied'")
+    enter(blocked, MEMBER)
+    blocked.goto("/w/demo/reminders/")
+    blocked.get_by_role("button", name="Notify me on this device").click()
+    expect(blocked.get_by_text("Your browser blocks notifications of this site.")).to_be_visible()
+
+
+def test_the_browser_shows_what_is_pushed_to_it(
+    new_context: NewContext, trellis: RunningTrellis
+) -> None:
+    """REL-618: also while no page of Trellis is open; a newer one about the same takes the older one's place."""
+    context = new_context(permissions=["notifications"])
+    page = context.new_page()
+    enter(page, MEMBER)
+    page.evaluate("navigator.serviceWorker.ready.then(() => undefined)")
+    session = context.new_cdp_session(page)
+    found: list[dict[str, str]] = []
+    session.on(
+        "ServiceWorker.workerRegistrationUpdated",
+        lambda told: found.extend(told["registrations"]),
+    )
+    session.send("ServiceWorker.enable")
+    page.wait_for_function("() => true")
+    registration = next(one for one in found if one["scopeURL"] == f"{trellis.url}/")
+    for number in (1, 2):
+        told = {
+            "title": f"The answer is finished {number}",
+            "body": "Demo",
+            "url": "/w/demo/",
+            "tag": "trellis-1",
+        }
+        session.send(
+            "ServiceWorker.deliverPushMessage",
+            {
+                "origin": trellis.url,
+                "registrationId": registration["registrationId"],
+                "data": json.dumps(told),
+            },
+        )
+        page.wait_for_function(
+            """async (title) => {
+              const {ready} = navigator.serviceWorker;
+              const shown = await (await ready).getNotifications();
+              return shown.length === 1 && shown[0].title === title && shown[0].data.url === '/w/demo/';
+            }""",
+            arg=told["title"],
+        )
