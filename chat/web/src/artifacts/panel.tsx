@@ -1,5 +1,5 @@
 /** The files of a conversation: their list, and one of them with its versions. */
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { messageOf, toast } from "../app";
 import { ApiProblem } from "../net/api";
 import common from "../texts/common";
@@ -272,7 +272,7 @@ function ModeChoice(props: { mode: Mode; version: ArtifactVersion; onChange: (mo
 
 function NameField({ file, onDone }: { file: Artifact; onDone: () => void }) {
   const field = useRef<HTMLInputElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const end = file.name.lastIndexOf(".");
     field.current?.focus();
     field.current?.setSelectionRange(0, end > 0 ? end : file.name.length);

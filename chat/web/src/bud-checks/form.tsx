@@ -1,5 +1,5 @@
 /** The form of one check. */
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import t from "../texts/checks";
 import common from "../texts/common";
 import type { BudCheck } from "../wire";
@@ -18,7 +18,8 @@ export function CheckForm({ check, problems, isBusy, onSave, onCancel }: FormPro
   const id = useId();
   const [typed, setTyped] = useState(() => typedOf(check));
   const first = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => first.current?.focus(), []);
+  // Before the browser paints: a later focus would take the keys of somebody who types elsewhere by then.
+  useLayoutEffect(() => first.current?.focus(), []);
   const set = (some: Partial<Typed>) => setTyped({ ...typed, ...some });
   const general = told(problems, "");
   return (

@@ -1,4 +1,4 @@
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { boot } from "../app";
 import { FileOfCall } from "../artifacts/button";
 import { sizeWord } from "../artifacts/words";
@@ -37,7 +37,7 @@ export function ApprovalCard({ call }: { call: ToolCall }) {
     if (isFocusFree()) card.current?.focus({ preventScroll: true });
     card.current?.scrollIntoView({ block: "nearest" });
   }, []);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (isRefusing) note.current?.focus();
   }, [isRefusing]);
 

@@ -1,6 +1,6 @@
 /** A text being changed at its place: Ctrl+Enter keeps it, Escape leaves it. */
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import common from "../texts/common";
 
 interface TextEditorProps {
@@ -24,7 +24,7 @@ export function TextEditor(props: TextEditorProps) {
   const field = useRef<HTMLTextAreaElement>(null);
   const [text, setText] = useState(before);
   const [isBusy, setBusy] = useState(false);
-  useEffect(() => {
+  useLayoutEffect(() => {
     field.current?.focus();
     field.current?.setSelectionRange(before.length, before.length);
   }, []);
