@@ -56,6 +56,7 @@ def provider_page(
                     told = _("%(model)s works and is chosen. Knowledge files are being prepared.")
                     messages.success(request, told % {"model": trial.model})
                     return redirect(request.path)
+                listing = check_provider(provider=provider, actor=request.actor)
             elif "api_key" in request.POST:
                 new_key = request.POST["api_key"]
                 listing = rotate_key(provider=provider, new_key=new_key, actor=request.actor)

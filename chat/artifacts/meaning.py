@@ -31,8 +31,8 @@ logger = logging.getLogger(__name__)
 
 QUERY_SECONDS: Final = 2.0
 """For the vector of a search; then words alone have to do."""
-MOST_COMPARED: Final = 200
-"""Vectors that are compared number by number, of those whose signs are most alike."""
+MOST_MULTIPLIED: Final = 300_000
+"""Numbers of the vectors whose signs are most alike: of short vectors, whose signs say less, there are more."""
 WORDS_ONLY: Final = "Searched by words only, since the search by meaning did not answer in time."
 _ROWS_AT_ONCE: Final = 2_000
 
@@ -90,7 +90,7 @@ class Sought:
         if file is not None:
             rows = rows.filter(preparation__file=file)
         signs = rows.values_list("pk", "signs").iterator(chunk_size=_ROWS_AT_ONCE)
-        alike = most_alike(self._vector, signs, MOST_COMPARED)
+        alike = most_alike(self._vector, signs, MOST_MULTIPLIED // len(self._vector))
         near = [
             (similarity(self._vector, bytes(numbers)), file_id, position)
             for numbers, file_id, position in rows.filter(pk__in=alike).values_list(

@@ -26,7 +26,7 @@ class Migration(migrations.Migration):
                 blank=True,
                 db_default="",
                 default="",
-                help_text="With one, buds of this provider also find passages that say the same in other words. Trellis then sends the whole text of their knowledge files to this provider, and each search. Leave empty to search by words only.",
+                help_text="With one, buds that use this provider also find passages that say the same in other words. Trellis then sends the whole text of their knowledge files to this provider, and each search. Leave empty to search by words only.",
                 max_length=200,
             ),
         ),

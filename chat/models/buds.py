@@ -63,7 +63,7 @@ class ModelProvider(WorkspaceModel):
         default="",
         db_default="",
         help_text=_(
-            "With one, buds of this provider also find passages that say the same in other words. Trellis then sends the"
+            "With one, buds that use this provider also find passages that say the same in other words. Trellis then sends the"
             " whole text of their knowledge files to this provider, and each search. Leave empty to search by words only."
         ),
     )

@@ -41,9 +41,7 @@ QUESTION = "holidays"
 
 def learn(chat: Chat, name: str, content: bytes) -> KnowledgeFile:
     """Give the chat's bud a file."""
-    return add_knowledge(
-        bud=chat.bud, name=name, content=content, actor=chat.tenant.actor("admin")
-    )
+    return add_knowledge(bud=chat.bud, name=name, content=content, actor=chat.tenant.actor("admin"))
 
 
 def embed_with(chat: Chat, model: str, **values: Any) -> ModelProvider:
@@ -116,9 +114,7 @@ def test_both_rankings_are_merged(knowing: Chat) -> None:
     assert found(knowing, "xk42").split("\n\n")[1].startswith("[codes.txt")
 
 
-def test_preparing_goes_on_where_it_stopped(
-    chat: Chat, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_preparing_goes_on_where_it_stopped(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
     """REL-621: batch by batch, in any process, and nothing is asked for or stored twice."""
     monkeypatch.setattr(preparing_knowledge, "BATCH", 2)
     learn(chat, "book.md", b"\n".join(b"%d" % n + b" word" * 230 for n in range(5)))
@@ -328,7 +324,9 @@ def test_nobody_finds_what_another_bud_or_workspace_knows(knowing: Chat) -> None
     stranger = Bud.objects.create(
         workspace=tenant.workspace, slug="s", name="S", provider=provider, has_knowledge=True
     )
-    add_knowledge(bud=stranger, name="x.md", content=b"Holidays abroad", actor=tenant.actor("admin"))
+    add_knowledge(
+        bud=stranger, name="x.md", content=b"Holidays abroad", actor=tenant.actor("admin")
+    )
     neighbour = duplicate_bud(bud=knowing.bud, actor=knowing.tenant.actor("admin"))
     prepare_due()
     assert PassageVector.unscoped.count() == 3
@@ -371,9 +369,11 @@ def test_only_those_who_manage_models_choose_one(chat: Chat) -> None:
     assert chat.tenant.client("member").post(page, {"embedding_model": "m"}).status_code == 403
     path = f"/api/providers/{provider.pk}/"
     body = json.dumps({"embedding_model": "embed-small"})
-    head = {"content_type": "application/json"}
-    assert chat.tenant.client("member").patch(path, body, **head).status_code in (403, 404)
-    changed = chat.tenant.client("admin").patch(path, body, **head)
+    assert chat.tenant.client("member").patch(path, body, "application/json").status_code in (
+        403,
+        404,
+    )
+    changed = chat.tenant.client("admin").patch(path, body, "application/json")
     assert changed.json()["embedding_model"] == "embed-small"
     entries = AuditEntry.objects.for_workspace(chat.tenant.workspace)
     assert any("embed-small" in json.dumps(entry.details) for entry in entries)
