@@ -103,7 +103,7 @@ class ModelProviderForm(forms.ModelForm):
         model = ModelProvider
         fields: ClassVar[Any] = [
             *("name", "base_url", "default_model", "is_active", "fallback"),
-            *("most_at_once", "most_a_minute"),
+            *("most_at_once", "most_a_minute", "embedding_model"),
         ]
 
     def clean(self) -> dict[str, Any]:
@@ -245,6 +245,7 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
     search_fields = ["name"]
     fields = [
         *("name", "base_url", "default_model", "new_api_key", "is_active", "fallback"),
+        "embedding_model",
         ("most_at_once", "most_a_minute"),
     ]
     inlines = [ProviderModelInline]

@@ -73,7 +73,7 @@ class ChatConfig(AppConfig):
             ModelProvider,
             (
                 *("name", "base_url", "api_key", "default_model", "is_active"),
-                *("most_at_once", "most_a_minute"),
+                *("most_at_once", "most_a_minute", "embedding_model"),
             ),
         )
         audit_table(WebhookEndpoint, ("url", "secret", "events", "is_active"))

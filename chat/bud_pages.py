@@ -19,6 +19,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from audit.views.parts import workspace_of
 from audit.views.rows import spoken_time
 from chat.artifacts.knowledge import knowledge_of
+from chat.artifacts.meaning import knowledge_listed
 from chat.bud_form import BudEditorForm, initial_of, model_groups
 from chat.bud_picker import all_tools, picker_of
 from chat.check_shapes import MOST_CHECKS
@@ -45,7 +46,6 @@ from chat.services.check_showing import check_json, passed_of_versions, plan_jso
 from chat.services.checks import checks_of
 from chat.services.knowledge import MOST_FILES, READABLE
 from chat.toolset import resolve_toolset
-from chat.wire import knowledge_json
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.roles import Permission, has_permission, require
 
@@ -191,7 +191,7 @@ def _editor(
             **picker_of(workspace, bud),
         },
         "knowledge": {
-            "files": [knowledge_json(file) for file in knowledge_of(bud)] if bud else [],
+            "files": knowledge_listed(bud, knowledge_of(bud)) if bud else [],
             "slug": slug,
             "most_bytes": settings.TRELLIS.artifact_max_bytes,
             "readable": READABLE,

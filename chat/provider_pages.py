@@ -20,7 +20,13 @@ from chat.providers.known_models import prices_of
 from chat.providers.limits import load_of
 from chat.providers.list_prices import AS_OF
 from chat.providers.specs import spec_of
-from chat.services.provider_check import check_provider, keep_facts, rotate_key
+from chat.services.provider_check import (
+    check_provider,
+    choose_embedding_model,
+    keep_facts,
+    rotate_key,
+    try_embedding,
+)
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.roles import Permission, require
 
@@ -37,17 +43,29 @@ def provider_page(
     workspace = workspace_of(request)
     require(request.actor, Permission.MANAGE_BUDS, workspace_id=workspace.pk)
     provider: ModelProvider = ModelProvider.objects.for_workspace(workspace).fetch(provider_id)
-    listing, fault, status = None, "", 200
+    listing, trial, fault, status = None, None, "", 200
     if request.method == "POST":
         try:
-            if "api_key" in request.POST:
+            if "embedding_model" in request.POST:
+                trial = choose_embedding_model(
+                    provider=provider,
+                    model=request.POST["embedding_model"],
+                    actor=request.actor,
+                )
+                if not trial.fault:
+                    told = _("%(model)s works and is chosen. Knowledge files are being prepared.")
+                    messages.success(request, told % {"model": trial.model})
+                    return redirect(request.path)
+                listing = check_provider(provider=provider, actor=request.actor)
+            elif "api_key" in request.POST:
                 new_key = request.POST["api_key"]
                 listing = rotate_key(provider=provider, new_key=new_key, actor=request.actor)
                 told = _("The new key works and is stored. The old one is no longer used.")
                 messages.success(request, told)
             else:
                 listing = check_provider(provider=provider, actor=request.actor)
-            if "keep" in request.POST:
+                trial = try_embedding(provider=provider, actor=request.actor)
+            if "keep" in request.POST and listing is not None:
                 number = keep_facts(
                     provider=provider,
                     names=request.POST.getlist("models"),
@@ -76,6 +94,10 @@ def provider_page(
             {"model": one, "is_kept": one.name in kept}
             for one in (listing.models if listing else ())
         ],
+        "trial": trial,
+        "embedding_models": [one.name for one in listing.models if one.embeds]
+        if listing and not provider.embedding_model
+        else [],
         "has_default": listing is None
         or any(one.name == provider.default_model for one in listing.models),
         "kept": [

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import Count, Sum
+from django.db.models import Count, Min, Q, Sum
 from django.utils.translation import gettext as _
 
 from audit.reports.providers import (
@@ -17,7 +17,7 @@ from audit.reports.providers import (
     register_jobs,
     register_usage,
 )
-from chat.models import ToolCall, Turn, WebhookDelivery
+from chat.models import KnowledgePreparation, ToolCall, Turn, WebhookDelivery
 from chat.values import ToolCallStatus
 from workspaces.outbox import state_of
 
@@ -38,11 +38,27 @@ def usage(workspace_id: UUID, since: datetime, until: datetime) -> Sequence[Usag
         .values_list("model")
         .annotate(Count("pk"), Sum("prompt_tokens"), Sum("completion_tokens"), Sum("cost"))
     )
-    return [
+    asked = [
         Usage(
             model=model, turns=turns, prompt_tokens=prompt, completion_tokens=completion, cost=cost
         )
         for model, turns, prompt, completion, cost in rows
+    ]
+    return [*asked, *_prepared(workspace_id, since, until)]
+
+
+def _prepared(workspace_id: UUID, since: datetime, until: datetime) -> Sequence[Usage]:
+    """What it cost to prepare knowledge files that are still there."""
+    rows = (
+        KnowledgePreparation.objects.for_workspace(workspace_id)
+        .filter(created_at__gte=since, created_at__lt=until, tokens__gt=0)
+        .order_by()
+        .values_list("model")
+        .annotate(Sum("tokens"), Sum("cost"))
+    )
+    return [
+        Usage(model=model, turns=0, prompt_tokens=tokens, completion_tokens=0, cost=cost)
+        for model, tokens, cost in rows
     ]
 
 
@@ -63,7 +79,7 @@ def approvals(workspace_id: UUID, most: int) -> Sequence[Waiting]:
 
 
 def jobs(workspace_id: UUID) -> Sequence[Job]:
-    """Give the messages to programs."""
+    """Give the messages to programs, and the files that are prepared to be found by meaning."""
     state = state_of(WebhookDelivery.objects.for_workspace(workspace_id))
     return [
         Job(
@@ -72,5 +88,15 @@ def jobs(workspace_id: UUID) -> Sequence[Job]:
             oldest=state.oldest,
             failed=state.given_up,
             note=state.fault,
-        )
+        ),
+        _preparing(workspace_id),
     ]
+
+
+def _preparing(workspace_id: UUID) -> Job:
+    rows = KnowledgePreparation.objects.for_workspace(workspace_id).filter(finished_at=None)
+    found = rows.aggregate(
+        waiting=Count("pk"), oldest=Min("due_at"), failed=Count("pk", filter=~Q(fault=""))
+    )
+    note = rows.exclude(fault="").values_list("fault", flat=True).first() if found["failed"] else ""
+    return Job(name=_("Knowledge files searched by meaning"), note=note or "", **found)

@@ -18,6 +18,7 @@ from chat.services import (
     check_runs,
     conversations,
     inputs,
+    preparing_knowledge,
     resolutions,
 )
 from chat.webhooks import delivery
@@ -122,6 +123,13 @@ def advance_all_checks() -> int:
 def run_planned_checks() -> int:
     """Begin checks of buds that run every day or week; not after a restore, before somebody has looked at it."""
     return 0 if restore.is_unconfirmed() else check_plans.run_due()
+
+
+@shared_task
+@scheduled(15)
+def prepare_knowledge() -> int:
+    """Have passages of knowledge files found by meaning; not after a restore, before somebody has looked at it."""
+    return 0 if restore.is_unconfirmed() else preparing_knowledge.prepare_due()
 
 
 @shared_task

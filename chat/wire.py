@@ -228,8 +228,12 @@ def artifact_version_json(artifact: Artifact, version: ArtifactVersion) -> dict[
     }
 
 
-def knowledge_json(file: KnowledgeFile) -> dict[str, Any]:
-    """A file that a bud knows."""
+def knowledge_json(file: KnowledgeFile, meaning: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A file that a bud knows.
+
+    Args:
+        meaning: how far it can be searched by meaning; None: its bud's files are not.
+    """
     return {
         "id": str(file.pk),
         "bud_id": str(file.bud_id),
@@ -242,6 +246,7 @@ def knowledge_json(file: KnowledgeFile) -> dict[str, Any]:
         "lines": file.lines,
         "parts": len(file.outline),
         "is_cut": file.is_cut,
+        "meaning": meaning,
         "added_by": file.added_by,
         "created_at": moment(file.created_at),
     }

@@ -11,7 +11,6 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from chat import wire
 from chat.api.checks import (
     BudCheckInput,
     BudCheckOutput,
@@ -23,6 +22,7 @@ from chat.api.knowledge import KnowledgeFileOutput, NewKnowledgeFile
 from chat.api.offers import ServersOutput, servers_json
 from chat.api.uploads import UploadParser
 from chat.artifacts.knowledge import knowledge_of
+from chat.artifacts.meaning import knowledge_listed
 from chat.models import Bud, BudColour, BudVersion, BudVisibility, Repeat
 from chat.providers.choosing import model_of
 from chat.services.bud_drafts import save_draft, start_test
@@ -449,7 +449,7 @@ class BudViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         rows = Bud.objects.for_workspace(self.workspace).visible_to(self.person)
         bud = rows.fetch(pk)
         if request.method == "GET":
-            return Response([wire.knowledge_json(file) for file in knowledge_of(bud)])
+            return Response(knowledge_listed(bud, knowledge_of(bud)))
         values = self.read(NewKnowledgeFile)
         file = add_knowledge(
             bud=bud,
@@ -457,7 +457,7 @@ class BudViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
             content=values["file"].read(),
             actor=self.actor,
         )
-        return Response(wire.knowledge_json(file), status=201)
+        return Response(knowledge_listed(bud, [file])[0], status=201)
 
     def _editable(self) -> Bud:
         bud: Bud = self.get_object()

@@ -11,14 +11,27 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from chat import wire
 from chat.api.shapes import ARTIFACT_KINDS
 from chat.artifacts import serving
 from chat.artifacts.knowledge import around
+from chat.artifacts.meaning import knowledge_listed
 from chat.models import KnowledgeFile
 from chat.services.knowledge import remove_knowledge
 from workspaces.api import RetrieveRow, Scopes, WorkspaceViewSet
 from workspaces.scoping import WorkspaceQuerySet
+
+
+class MeaningOutput(serializers.Serializer[Any]):
+    """How far a file can be searched by meaning."""
+
+    state = serializers.ChoiceField(
+        ["ready", "preparing", "words_only"],
+        help_text="words_only: it could not be prepared, `fault` says why, and it is tried again.",
+    )
+    done = serializers.IntegerField(help_text="Passages that are prepared.")
+    passages = serializers.IntegerField(help_text="Of the file; 0: not counted yet.")
+    fault = serializers.CharField(allow_blank=True)
+    again_at = serializers.DateTimeField(allow_null=True, help_text="When it is tried again.")
 
 
 class KnowledgeFileOutput(serializers.Serializer[Any]):
@@ -35,6 +48,9 @@ class KnowledgeFileOutput(serializers.Serializer[Any]):
     lines = serializers.IntegerField()
     parts = serializers.IntegerField(help_text="Pages, sheets, slides, chapters or headings.")
     is_cut = serializers.BooleanField(help_text="The file holds more than could be read.")
+    meaning = MeaningOutput(
+        allow_null=True, help_text="null: the bud's provider has no embedding model."
+    )
     added_by = serializers.CharField()
     created_at = serializers.DateTimeField()
 
@@ -79,12 +95,12 @@ class KnowledgeViewSet(RetrieveRow, WorkspaceViewSet):
     serializer_class = KnowledgeFileOutput
 
     def get_queryset(self) -> WorkspaceQuerySet[Any]:
-        return super().get_queryset().select_related("bud")
+        return super().get_queryset().select_related("bud__provider")
 
     @extend_schema(responses=KnowledgeFileOutput)
     def retrieve(self, request: Request, pk: str) -> Response:
         """One file."""
-        return Response(wire.knowledge_json(self.get_object()))
+        return Response(self._told(self.get_object()))
 
     @extend_schema(responses={204: None})
     def destroy(self, request: Request, pk: str) -> Response:
@@ -102,7 +118,7 @@ class KnowledgeViewSet(RetrieveRow, WorkspaceViewSet):
         window = around(file, **place.validated_data)
         return Response(
             {
-                "file": wire.knowledge_json(file),
+                "file": self._told(file),
                 "first_line": window.first_line,
                 "last_line": window.last_line,
                 "passages": KnowledgePassageOutput(window.passages, many=True).data,
@@ -110,6 +126,9 @@ class KnowledgeViewSet(RetrieveRow, WorkspaceViewSet):
                 "after": window.after,
             }
         )
+
+    def _told(self, file: KnowledgeFile) -> dict[str, Any]:
+        return knowledge_listed(file.bud, [file])[0]
 
     @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
     @action(detail=True, methods=["get"])

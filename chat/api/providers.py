@@ -11,7 +11,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat.models import ModelProvider
-from chat.services.provider_check import LONGEST_KEY, check_provider, keep_facts, rotate_key
+from chat.services.provider_check import (
+    LONGEST_KEY,
+    check_provider,
+    keep_facts,
+    rotate_key,
+    try_embedding,
+)
 from chat.services.providers import ProviderDraft, add_provider, change_provider
 from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet
 from workspaces.roles import Permission, require
@@ -19,7 +25,7 @@ from workspaces.scoping import WorkspaceQuerySet
 
 _KEPT = (
     *("name", "base_url", "default_model", "is_active", "fallback_id"),
-    *("most_at_once", "most_a_minute"),
+    *("most_at_once", "most_a_minute", "embedding_model"),
 )
 
 
@@ -32,7 +38,7 @@ class ProviderOutput(serializers.ModelSerializer[ModelProvider]):
         model = ModelProvider
         fields = (
             *("id", "name", "base_url", "default_model", "is_active", "fallback"),
-            *("most_at_once", "most_a_minute", "has_key"),
+            *("most_at_once", "most_a_minute", "embedding_model", "has_key"),
         )
         read_only_fields = fields
 
@@ -48,10 +54,22 @@ class ListedModelOutput(serializers.Serializer[Any]):
     sees_pictures = serializers.BooleanField(allow_null=True)
     calls_tools = serializers.BooleanField(allow_null=True)
     reasons = serializers.BooleanField(allow_null=True)
+    embeds = serializers.BooleanField(
+        help_text="Whether it can be the `embedding_model`, as its name tells."
+    )
     prompt_price = serializers.DecimalField(
         max_digits=12, decimal_places=6, allow_null=True, help_text="Per million tokens."
     )
     completion_price = serializers.DecimalField(max_digits=12, decimal_places=6, allow_null=True)
+
+
+class EmbeddingTrialOutput(serializers.Serializer[Any]):
+    """How the provider's embedding model answered."""
+
+    model = serializers.CharField()
+    took_ms = serializers.IntegerField()
+    numbers = serializers.IntegerField(help_text="In its vectors.")
+    fault = serializers.CharField(help_text="Why it did not answer; empty: it did.")
 
 
 class ListingOutput(serializers.Serializer[Any]):
@@ -60,6 +78,12 @@ class ListingOutput(serializers.Serializer[Any]):
     took_ms = serializers.IntegerField()
     left_out = serializers.IntegerField(help_text="Models beyond the first 500.")
     models = ListedModelOutput(many=True)
+
+
+class CheckOutput(ListingOutput):
+    """The same, with its embedding model tried."""
+
+    embedding = EmbeddingTrialOutput(allow_null=True, help_text="null: it names none.")
 
 
 class CheckInput(serializers.Serializer[Any]):
@@ -95,6 +119,13 @@ class ProviderInput(serializers.Serializer[Any]):
         allow_null=True,
         required=False,
         help_text="Requests a minute, of all people and processes together. null: no limit.",
+    )
+    embedding_model = serializers.CharField(
+        max_length=200,
+        allow_blank=True,
+        required=False,
+        help_text="With one, buds also find passages of their knowledge files that say the same in other words. Their whole"
+        " text and each search then go to this provider. Empty: they are searched by words only.",
     )
     api_key = serializers.CharField(
         max_length=LONGEST_KEY,
@@ -148,7 +179,7 @@ class ProviderViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         listing = rotate_key(provider=self.get_object(), new_key=new_key, actor=self.actor)
         return Response(ListingOutput(listing).data)
 
-    @extend_schema(request=CheckInput, responses=ListingOutput)
+    @extend_schema(request=CheckInput, responses=CheckOutput)
     @action(detail=True, methods=["post"])
     def check(self, request: Request, pk: str) -> Response:
         """Ask the provider for its models; 502 with the reason if it does not answer."""
@@ -157,4 +188,6 @@ class ProviderViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         listing = check_provider(provider=provider, actor=self.actor)
         if names:
             keep_facts(provider=provider, names=names, listing=listing, actor=self.actor)
-        return Response(ListingOutput(listing).data)
+        trial = try_embedding(provider=provider, actor=self.actor)
+        told = EmbeddingTrialOutput(trial).data if trial is not None else None
+        return Response({**ListingOutput(listing).data, "embedding": told})

@@ -10,14 +10,17 @@ from django.db.models import Q
 from audit.actions import Outcome
 from chat.artifacts import storage
 from chat.artifacts.knowledge import (
+    MOST_MERGED,
     PREFIX,
     find_knowledge,
     knowledge_of,
     listed,
+    merge_passages,
     read_lines,
     search_passages,
     told_passages,
 )
+from chat.artifacts.meaning import Sought
 from chat.artifacts.readings import find_reading, text_of
 from chat.artifacts.rows import artifacts_of, newest_of, version_of
 from chat.artifacts.services import Saved, add_version, create_artifact
@@ -57,13 +60,22 @@ _MAY_BE_FROM_OUTSIDE: Final = (
 
 
 def run_builtin(
-    call: ToolCall, conversation: Conversation, bud: Bud, actor: Actor
+    call: ToolCall,
+    conversation: Conversation,
+    bud: Bud,
+    actor: Actor,
+    sought: Sought | None = None,
 ) -> ToolCallOutcome:
     """Do what the call of a bud asks for.
+
+    Args:
+        sought: for a search in its knowledge, once its meaning has been asked for.
 
     Raises:
         DomainError: it does not work, in words for the model.
     """
+    if call.builtin == BuiltinTool.SEARCH_KNOWLEDGE:
+        return _search_knowledge(call, bud, sought)
     return _RUN[call.builtin](call, conversation, bud, actor)
 
 
@@ -245,13 +257,16 @@ def _read_knowledge(call: ToolCall, bud: Bud, file: KnowledgeFile) -> ToolCallOu
     return _from_knowledge(text, [file])
 
 
-def _search_knowledge(
-    call: ToolCall, conversation: Conversation, bud: Bud, actor: Actor
-) -> ToolCallOutcome:
+def _search_knowledge(call: ToolCall, bud: Bud, sought: Sought | None) -> ToolCallOutcome:
     wanted, name = call.arguments["query"], call.arguments.get("name")
     file = find_knowledge(bud, name) if name else None
-    found = search_passages(bud, wanted, file=file)
-    return _from_knowledge(told_passages(found, wanted), {row.file for row in found})
+    if sought is not None and sought.has_meaning:
+        by_words = search_passages(bud, wanted, file=file, most=MOST_MERGED)
+        found = merge_passages([by_words, sought.nearest(MOST_MERGED, file)])
+    else:
+        found = search_passages(bud, wanted, file=file)
+    note = sought.note if sought is not None else ""
+    return _from_knowledge(told_passages(found, wanted, note), {row.file for row in found})
 
 
 def _from_knowledge(text: str, files: Iterable[KnowledgeFile]) -> ToolCallOutcome:
@@ -323,5 +338,4 @@ _RUN: Final[Mapping[str, Callable[[ToolCall, Conversation, Bud, Actor], ToolCall
     BuiltinTool.READ_ARTIFACT.value: _read,
     BuiltinTool.UPDATE_ARTIFACT.value: _update,
     BuiltinTool.LIST_ARTIFACTS.value: _list,
-    BuiltinTool.SEARCH_KNOWLEDGE.value: _search_knowledge,
 }

@@ -13,11 +13,14 @@ from django.db.models.expressions import RawSQL
 
 from chat.documents.passages import mark_of, place_of
 from chat.models import Bud, KnowledgeFile, KnowledgePassage
+from chat.vectors import fuse
 from workspaces.errors import NotFound
 
 PREFIX: Final = "knowledge/"
 """Before the name of a bud's file where a file of the conversation may have the same name."""
 MOST_FOUND: Final = 8
+MOST_MERGED: Final = 24
+"""Of each ranking, where several are merged."""
 MOST_READ_CHARACTERS: Final = 12_000
 """Of one reading: about 3,500 tokens, so that a model that reads 8,000 can use it."""
 MOST_TOLD_CHARACTERS: Final = 2_500
@@ -114,21 +117,34 @@ def read_lines(file: KnowledgeFile, first: int | None, last: int | None) -> str:
 
 
 def search_passages(
-    bud: Bud, wanted: str, *, file: KnowledgeFile | None = None
+    bud: Bud, wanted: str, *, file: KnowledgeFile | None = None, most: int = MOST_FOUND
 ) -> list[KnowledgePassage]:
     """The passages that fit best: those that hold all words, else those that hold some."""
     words = [word for word in re.findall(r"\w+", wanted) if word][:_MOST_WORDS]
     if not words:
         return []
     for joint in ("AND", "OR"):
-        found = _ranked(bud, words, joint, file)
+        found = list(_ranked(bud, words, joint, file)[:most])
         if found or len(words) == 1:
             return found
     return []
 
 
-def told_passages(rows: Sequence[KnowledgePassage], wanted: str) -> str:
-    """Found passages as a model reads them."""
+def merge_passages(rankings: Sequence[Sequence[KnowledgePassage]]) -> list[KnowledgePassage]:
+    """The best passages of several rankings."""
+    known = {row.pk: row for ranking in rankings for row in ranking}
+    order = fuse([[row.pk for row in ranking] for ranking in rankings])
+    return [known[pk] for pk in order[:MOST_FOUND]]
+
+
+def told_passages(rows: Sequence[KnowledgePassage], wanted: str, note: str = "") -> str:
+    """Found passages as a model reads them.
+
+    Args:
+        note: what it has to know of this search.
+    """
+    if note:
+        return f"{told_passages(rows, wanted)}\n\n[{note}]"
     if not rows:
         return f"Nothing was found for {wanted!r}. Try other words, or fewer."
     head = (
@@ -205,9 +221,7 @@ def _within(row: KnowledgePassage, first: int, last: int | None) -> str:
     return "\n".join(lines[start : None if last is None else last - row.first_line + 1])
 
 
-def _ranked(
-    bud: Bud, words: Iterable[str], joint: str, file: KnowledgeFile | None
-) -> list[KnowledgePassage]:
+def _ranked(bud: Bud, words: Iterable[str], joint: str, file: KnowledgeFile | None) -> Any:
     rows: Any = KnowledgePassage.objects.for_workspace(bud.workspace_id).filter(
         file__bud_id=owner_of(bud)
     )
@@ -218,7 +232,7 @@ def _ranked(
         if _is_postgresql()
         else _ranked_by_sqlite(rows, words, joint)
     )
-    return list(rows.select_related("file")[:MOST_FOUND])
+    return rows.select_related("file")
 
 
 def _is_postgresql() -> bool:

@@ -133,7 +133,7 @@ SPECS: Final = (
     BuiltinSpec(
         name=BuiltinTool.SEARCH_KNOWLEDGE,
         title="Search the knowledge",
-        description="Find passages in your knowledge files by words. Gives the best ones, each with the mark that cites it.",
+        description="Find passages in your knowledge files. Gives the best ones, each with the mark that cites it.",
         properties={
             "query": {
                 "type": "string",

@@ -10,17 +10,21 @@ from typing import Any
 from audit.actions import Outcome
 from audit.services import Ref
 from chat.artifacts.calls import READERS, run_builtin, saved_outcome, version_asked_for
+from chat.artifacts.meaning import Sought
 from chat.artifacts.readings import read_version
 from chat.artifacts.transfers import arguments_for_gate, keep_received, pin
 from chat.builtin_tools import on_demand
 from chat.builtin_tools.files import RESOURCE, SPEC_OF, TRANSFERS, is_sending
 from chat.documents.extracting import is_document
 from chat.engine.carried import TurnContext
+from chat.engine.counting import count_beside
 from chat.engine.leases import Lease
 from chat.engine.requests import builtin_request, request_to_send
 from chat.engine.rows import fetch_call, held
 from chat.engine.trust import may_read_resource
 from chat.models import ToolCall
+from chat.providers.base import ProviderSpec, TokenCount
+from chat.providers.known_models import embedding_prices
 from chat.toolset import resolve_toolset
 from chat.values import BuiltinTool
 from mcp_servers.client.schemas import check_arguments
@@ -50,6 +54,8 @@ async def call_built_in(
     if call.builtin in on_demand.SPEC_OF:
         return await call_builtin(request, partial(_look_up, call, task))
     if call.builtin not in TRANSFERS:
+        if call.builtin == BuiltinTool.SEARCH_KNOWLEDGE:
+            return await _search(call, task, request)
         if call.builtin in READERS:
             await _read_first(call, task)
         run = partial(run_builtin, call, task.turn.conversation, task.bud, task.actor)
@@ -59,6 +65,22 @@ async def call_built_in(
     if is_sending(call) or outcome.is_error:
         return outcome
     return await in_database(_keep, call, task, outcome)
+
+
+async def _search(call: ToolCall, task: TurnContext, request: BuiltinRequest) -> ToolCallOutcome:
+    """Search the bud's files by words, and by meaning where they were prepared for that."""
+    sought = Sought(task.bud, str(call.arguments.get("query")))
+    run = partial(run_builtin, call, task.turn.conversation, task.bud, task.actor, sought)
+    try:
+        return await call_builtin(request, run, first=sought.ask)
+    finally:
+        if sought.spec is not None and sought.usage.prompt:
+            await in_database(_count_search, task, sought.spec, sought.usage)
+
+
+def _count_search(task: TurnContext, spec: ProviderSpec, usage: TokenCount) -> None:
+    prices = embedding_prices(task.turn.workspace_id, spec)
+    count_beside(task.turn.workspace_id, task.turn.conversation_id, usage, prices)
 
 
 async def _read_first(call: ToolCall, task: TurnContext) -> None:

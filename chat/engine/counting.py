@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from django.db.models import F
+from django.db.models.functions import Coalesce
 
 from chat.engine.context_window import estimate
-from chat.models import Message, Turn
+from chat.models import Conversation, Message, Turn
 from chat.providers.base import TokenCount
 from chat.providers.known_models import Prices
 from chat.recording import Changes
@@ -30,6 +35,19 @@ def count(
         if cost is not None and not isinstance(row, Message):
             row.cost = (row.cost or Decimal(0)) + cost
     changes.save_with_number(*COUNTED, "cost")
+
+
+def count_beside(
+    workspace_id: UUID, conversation_id: UUID, usage: TokenCount, prices: Prices
+) -> None:
+    """Add what a request cost that is no step of an answer; pages hear of it with the conversation's next event."""
+    cost = prices.cost_of(usage)
+    added: dict[str, Any] = {
+        name: F(name) + getattr(usage, name.removesuffix("_tokens")) for name in COUNTED
+    }
+    if cost is not None:
+        added["cost"] = Coalesce(F("cost"), Decimal(0)) + cost
+    Conversation.objects.for_workspace(workspace_id).filter(pk=conversation_id).update(**added)
 
 
 def believed_usage(prompt_tokens: int, said: str) -> TokenCount:

@@ -22,7 +22,12 @@ from chat.models.checks import (
 from chat.models.conversations import Conversation, Message, QueuedMessage
 from chat.models.drafts import Draft
 from chat.models.folders import Folder
-from chat.models.knowledge import KnowledgeFile, KnowledgePassage
+from chat.models.knowledge import (
+    KnowledgeFile,
+    KnowledgePassage,
+    KnowledgePreparation,
+    PassageVector,
+)
 from chat.models.pins import Pin
 from chat.models.push import PushDevice, PushMessage
 from chat.models.readings import FileReading
@@ -49,9 +54,11 @@ __all__ = [
     "Folder",
     "KnowledgeFile",
     "KnowledgePassage",
+    "KnowledgePreparation",
     "Message",
     "ModelProvider",
     "ModelRequest",
+    "PassageVector",
     "Pin",
     "ProviderModel",
     "PushDevice",

@@ -57,6 +57,17 @@ class ModelProvider(WorkspaceModel):
         help_text=_("All people and processes together. Leave empty for no limit."),
     )
 
+    embedding_model = models.CharField(
+        max_length=200,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_(
+            "With one, buds that use this provider also find passages that say the same in other words. Trellis then sends the"
+            " whole text of their knowledge files to this provider, and each search. Leave empty to search by words only."
+        ),
+    )
+
     class Meta(WorkspaceModel.Meta):
         constraints = [
             models.UniqueConstraint(fields=["workspace", "name"], name="model_provider_name_once")

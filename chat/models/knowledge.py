@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from chat.models.buds import Bud, BudVisibility
+from chat.models.buds import Bud, BudVisibility, ModelProvider
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
 
 if TYPE_CHECKING:
@@ -75,3 +75,64 @@ class KnowledgePassage(WorkspaceModel):
 
     def __str__(self) -> str:
         return f"{self.file_id} {self.position}"
+
+
+class KnowledgePreparationQuerySet(WorkspaceQuerySet["KnowledgePreparation"]):
+    def visible_to(self, user: User) -> KnowledgePreparationQuerySet:
+        """As the bud."""
+        shared = models.Q(file__bud__visibility=BudVisibility.WORKSPACE.value)
+        return super().visible_to(user).filter(shared | models.Q(file__bud__owner=user))
+
+
+class KnowledgePreparation(WorkspaceModel):
+    """How far a file can be searched by meaning, with one embedding model. For another model it is made anew."""
+
+    file = models.OneToOneField(KnowledgeFile, on_delete=models.CASCADE, related_name="preparation")
+    provider = models.ForeignKey(ModelProvider, on_delete=models.CASCADE, related_name="+")
+    model = models.CharField(max_length=200)
+    passages = models.PositiveIntegerField(help_text=_("Of the file."))
+    done = models.PositiveIntegerField(
+        default=0, help_text=_("Passages that need no more work, from the first one on.")
+    )
+    numbers = models.PositiveIntegerField(default=0, help_text=_("In each vector."))
+    tokens = models.PositiveBigIntegerField(default=0)
+    cost = models.DecimalField(max_digits=16, decimal_places=6, null=True)
+    fault = models.CharField(max_length=300, blank=True)
+    failures = models.PositiveSmallIntegerField(default=0, help_text=_("In a row."))
+    due_at = models.DateTimeField(help_text=_("When to go on."))
+    alive_until = models.DateTimeField(null=True, help_text=_("Until then a process works on it."))
+    finished_at = models.DateTimeField(null=True)
+
+    objects = models.Manager.from_queryset(KnowledgePreparationQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
+
+    def __str__(self) -> str:
+        return f"{self.file_id} {self.done}/{self.passages}"
+
+
+class PassageVectorQuerySet(WorkspaceQuerySet["PassageVector"]):
+    def visible_to(self, user: User) -> PassageVectorQuerySet:
+        """As the bud."""
+        shared = models.Q(preparation__file__bud__visibility=BudVisibility.WORKSPACE.value)
+        mine = models.Q(preparation__file__bud__owner=user)
+        return super().visible_to(user).filter(shared | mine)
+
+
+class PassageVector(WorkspaceModel):
+    """What a passage means, in numbers, as `chat.vectors` packs them. The columns stand in the order of their size."""
+
+    preparation = models.ForeignKey(
+        KnowledgePreparation, on_delete=models.CASCADE, related_name="vectors", db_index=False
+    )
+    position = models.PositiveIntegerField(help_text=_("Of the passage in its file."))
+    signs = models.BinaryField()
+    numbers = models.BinaryField()
+
+    objects = models.Manager.from_queryset(PassageVectorQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
+
+    class Meta(WorkspaceModel.Meta):
+        constraints = [
+            models.UniqueConstraint(fields=["preparation", "position"], name="passage_vector_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.preparation_id} {self.position}"

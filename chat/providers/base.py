@@ -93,11 +93,28 @@ Piece = TextPiece | ReasoningPiece | TokenCount
 """What comes before the whole: counts too, so that they are known if it breaks off."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embeddings:
+    """What texts mean, as one model's vectors: one for each text, in their order, all of one length."""
+
+    vectors: Sequence[Sequence[float]]
+    tokens: int = 0
+    """What it cost, as the provider counts; 0: it does not say."""
+
+
 class ModelClient(Protocol):
     """A model that can be asked."""
 
     def stream(self, request: CompletionRequest) -> AsyncIterator[Piece | Completion]:
         """Answer piece by piece, and at last with the whole.
+
+        Raises:
+            ProviderError: in all its kinds.
+        """
+        ...
+
+    async def embed(self, model: str, texts: Sequence[str]) -> Embeddings:
+        """Ask once for vectors of texts. The caller says how long it waits.
 
         Raises:
             ProviderError: in all its kinds.

@@ -71,6 +71,12 @@ _FACTS = (
 )
 
 
+def embedding_prices(workspace_id: UUID, spec: ProviderSpec) -> Prices:
+    """What an embedding model costs: it writes nothing, so a price for that need not be known."""
+    prices = known_facts(workspace_id, spec).prices
+    return replace(prices, completion=prices.completion or Decimal(0))
+
+
 def facts_beside(workspace_id: UUID, provider_id: UUID | None, model: str) -> dict[str, Subquery]:
     """The same as annotations of another query, for `facts_of`."""
     rows = ProviderModel.objects.for_workspace(workspace_id)

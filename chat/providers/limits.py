@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -21,9 +21,16 @@ from django.db.models import Count, Q
 from uuid_utils.compat import uuid7
 
 from chat.models import ModelProvider, ModelRequest
-from chat.providers.base import Completion, CompletionRequest, Piece, ProviderLimits, ProviderSpec
+from chat.providers.base import (
+    Completion,
+    CompletionRequest,
+    Embeddings,
+    Piece,
+    ProviderLimits,
+    ProviderSpec,
+)
 from chat.providers.choosing import model_client
-from chat.providers.errors import ProviderBusy, ProviderSwitchedOff
+from chat.providers.errors import ProviderBusy, ProviderStalled, ProviderSwitchedOff
 from workspaces.database import database_now, in_database
 from workspaces.scoping import WorkspaceQuerySet
 
@@ -74,6 +81,41 @@ def stream(
     """
     answer = model_client(spec).stream(request)
     return answer if spec.limits is None else _within(spec.limits, request, answer, tell_wait)
+
+
+async def embed(spec: ProviderSpec, texts: Sequence[str], *, seconds: float) -> Embeddings:
+    """Vectors of texts, asked for as soon as the provider's limits allow it.
+
+    Args:
+        seconds: for how long to wait in all.
+
+    Raises:
+        ProviderError: in all its kinds; `ProviderStalled` if it takes longer.
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            if spec.limits is None:
+                return await model_client(spec).embed(spec.model, texts)
+            async with _place(spec.limits, seconds, None):
+                return await model_client(spec).embed(spec.model, texts)
+    except TimeoutError as error:
+        raise ProviderStalled("The model provider did not answer in time.") from error
+
+
+def has_room(spec: ProviderSpec) -> bool:
+    """Whether work that nobody waits for may be sent now: nobody waits, and half of the room stays for people."""
+    limits = spec.limits
+    if limits is None:
+        return True
+    rows = ModelRequest.objects.for_workspace(limits.workspace_id).filter(
+        provider_id=limits.provider_id
+    )
+    load = _load(rows, database_now())
+    return (
+        not load.waiting
+        and (limits.at_once is None or 2 * load.running < limits.at_once)
+        and (limits.a_minute is None or 2 * load.in_last_minute < limits.a_minute)
+    )
 
 
 async def _within(

@@ -43,6 +43,9 @@ _OF_HOST: Final = {
         gpt-4o-mini   0.15   0.075   0.6
         o3            2      0.5     8
         o4-mini       1.1    0.275   4.4
+        text-embedding-3-small  0.02  0.02  0
+        text-embedding-3-large  0.13  0.13  0
+        text-embedding-ada-002  0.1   0.1   0
     """),
     "api.anthropic.com": _prices("""
         claude-opus-4-1    15   1.5   75

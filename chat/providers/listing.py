@@ -12,6 +12,7 @@ from typing import Any, Final
 import httpx2
 
 from chat.providers.base import ProviderSpec
+from chat.providers.embeddings import is_embedding_model
 from chat.providers.errors import (
     ProviderBadAnswer,
     ProviderError,
@@ -42,6 +43,11 @@ class ListedModel:
     prompt_price: Decimal | None = None
     """Per million tokens."""
     completion_price: Decimal | None = None
+
+    @property
+    def embeds(self) -> bool:
+        """Whether it is a model for embeddings, by its name."""
+        return is_embedding_model(self.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,14 @@ import httpx2
 from chat.offered_tools import to_json
 from chat.providers.adapting import RESPONSES, adapt, habits_told
 from chat.providers.answer_reader import EVENT_TOO_LONG, AnswerReader
-from chat.providers.base import Completion, CompletionRequest, Piece, ProviderSpec
+from chat.providers.base import (
+    Completion,
+    CompletionRequest,
+    Embeddings,
+    Piece,
+    ProviderSpec,
+)
+from chat.providers.embeddings import embedding_body, read_embeddings
 from chat.providers.errors import (
     ProviderBadAnswer,
     ProviderError,
@@ -104,6 +111,22 @@ class OpenAICompatible:
         if whole.ignored_events:
             logger.info("provider_events_ignored", extra={"count": whole.ignored_events})
         yield whole
+
+    async def embed(self, model: str, texts: Sequence[str]) -> Embeddings:
+        """Ask once for vectors of texts. The caller says how long it waits.
+
+        Raises:
+            ProviderError: in all its kinds.
+        """
+        body = to_json(embedding_body(model, texts)).encode()
+        try:
+            async with self._answering(f"{self._base}/embeddings", body) as response:
+                found = await _whole_body(response)
+        except _Refused as error:
+            raise _embedding_error(error, model) from error
+        except Exception as error:
+            raise _failure_of(error) from error
+        return await asyncio.to_thread(read_embeddings, found, len(texts))
 
     async def _pieces(
         self, request: CompletionRequest, reader: AnswerReader
@@ -297,6 +320,16 @@ def _is_of_address(error: _Refused, request: CompletionRequest) -> bool:
         _status_error(error, request), (ProviderModelUnknown, ProviderRefusedRequest)
     )
     return is_plain and not says_model_unknown(read_error(error.body))
+
+
+def _embedding_error(error: _Refused, model: str) -> ProviderError:
+    found = error_of(
+        read_error(error.body), status=error.status, wait=wait_of(error.headers), details={}
+    )
+    if isinstance(found, ProviderModelUnknown):
+        told = f"The model provider does not offer the embedding model “{model}”."
+        return ProviderModelUnknown(told, details=found.details)
+    return found
 
 
 def _status_error(error: _Refused, request: CompletionRequest) -> ProviderError:

@@ -23,6 +23,13 @@ def spec_of(provider: ModelProvider, model: str = "") -> ProviderSpec:
     )
 
 
+def embedding_spec_of(provider: ModelProvider | None) -> ProviderSpec | None:
+    """Where the knowledge of this provider's buds gets its vectors; None: it is searched by words only."""
+    if provider is None or not provider.is_active or not provider.embedding_model:
+        return None
+    return spec_of(provider, provider.embedding_model)
+
+
 def _limits_of(provider: ModelProvider) -> ProviderLimits | None:
     if provider.most_at_once is None and provider.most_a_minute is None:
         return None

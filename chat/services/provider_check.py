@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from django.db import transaction
 
 from chat.models import ModelProvider, ProviderModel
-from chat.providers.listing import TOTAL_SECONDS, ListedModel, Listing, list_models
+from chat.providers import limits
+from chat.providers.errors import ProviderError
+from chat.providers.listing import (
+    LONGEST_NAME,
+    TOTAL_SECONDS,
+    ListedModel,
+    Listing,
+    list_models,
+)
 from chat.providers.specs import spec_of
 from mcp_servers.client.connections import runtime
 from workspaces.actors import Actor
@@ -19,6 +28,7 @@ from workspaces.roles import Permission, require
 from workspaces.secrets import Secret
 
 LONGEST_KEY: Final = 2_000
+_TRIED_TEXT: Final = "The quick brown fox jumps over the lazy dog."
 _FACTS: Final = ("context_tokens", "sees_pictures", "prompt_price", "completion_price")
 
 
@@ -31,6 +41,66 @@ def check_provider(*, provider: ModelProvider, actor: Actor) -> Listing:
     """
     require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
     return _list(provider, provider.api_key or None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingTrial:
+    """How a provider's embedding model answered."""
+
+    model: str
+    took_ms: int = 0
+    numbers: int = 0
+    """In its vectors."""
+    fault: str = ""
+    """Why it did not answer, in words; empty: it did."""
+
+
+def try_embedding(*, provider: ModelProvider, actor: Actor) -> EmbeddingTrial | None:
+    """Ask a provider's embedding model once; None: it has none.
+
+    Raises:
+        PermissionDenied: the actor may not manage models.
+    """
+    require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
+    if not provider.embedding_model:
+        return None
+    spec = spec_of(provider, provider.embedding_model)
+    started = time.monotonic()
+    try:
+        found = runtime.run_sync(
+            limits.embed(spec, [_TRIED_TEXT], seconds=TOTAL_SECONDS),
+            timeout_seconds=TOTAL_SECONDS + 5,
+        )
+    except ProviderError as error:
+        return EmbeddingTrial(model=spec.model, fault=error.message)
+    took_ms = round((time.monotonic() - started) * 1000)
+    return EmbeddingTrial(model=spec.model, took_ms=took_ms, numbers=len(found.vectors[0]))
+
+
+def choose_embedding_model(*, provider: ModelProvider, model: str, actor: Actor) -> EmbeddingTrial:
+    """Have a provider's buds find passages by meaning, if this model answers; otherwise all stays as it is.
+
+    Raises:
+        PermissionDenied: the actor may not manage models.
+        InvalidInput: that is no name of a model.
+    """
+    require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
+    name = model.strip()
+    if not name or len(name) > LONGEST_NAME:
+        raise InvalidInput(fields={"embedding_model": ["Choose a model."]})
+    before, provider.embedding_model = provider.embedding_model, name
+    trial = try_embedding(provider=provider, actor=actor)
+    provider.embedding_model = before
+    assert trial is not None
+    if trial.fault:
+        return trial
+    with transaction.atomic():
+        rows = ModelProvider.objects.for_workspace(provider.workspace_id).select_for_update()
+        stored: ModelProvider = rows.fetch(provider.pk)
+        with tracked_change(stored, actor=actor):
+            stored.embedding_model = name
+            stored.save(update_fields=["embedding_model", "updated_at"])
+    return trial
 
 
 def rotate_key(*, provider: ModelProvider, new_key: str, actor: Actor) -> Listing:

@@ -31,6 +31,8 @@ class ProviderDraft:
     most_at_once: int | None = None
     most_a_minute: int | None = None
     """Requests; further ones wait. None: no limit."""
+    embedding_model: str = ""
+    """What finds passages by their meaning; empty: they are found by words only."""
     api_key: str = ""
     """Empty: what is stored stays, as long as the address is of the same origin."""
 
@@ -94,6 +96,7 @@ def _save(provider: ModelProvider, draft: ProviderDraft) -> None:
     provider.fallback = _fallback(provider, draft)
     provider.most_at_once = draft.most_at_once
     provider.most_a_minute = draft.most_a_minute
+    provider.embedding_model = draft.embedding_model.strip()
     if draft.api_key:
         provider.api_key = Secret(draft.api_key)
     try:

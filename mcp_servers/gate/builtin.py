@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, NoReturn
@@ -29,13 +29,17 @@ logger = logging.getLogger(__name__)
 
 
 async def call_builtin(
-    request: BuiltinRequest, run: Callable[[], ToolCallOutcome]
+    request: BuiltinRequest,
+    run: Callable[[], ToolCallOutcome],
+    *,
+    first: Callable[[], Awaitable[None]] | None = None,
 ) -> ToolCallOutcome:
     """Run a built-in tool once it is let through.
 
     Args:
         run: what the tool does; in a thread with the database. What it raises is an outcome. It may be run again
             after a crash, with the same call id.
+        first: what it waits for outside of the database, before `run` and once it is let through. It raises nothing.
 
     Raises:
         PermissionDenied: the actor may not call tools here.
@@ -45,7 +49,7 @@ async def call_builtin(
     """
     call = BuiltinCall(request)
     call.begin(None)
-    return await pass_through(call, partial(call.carry_out, run))
+    return await pass_through(call, partial(call.carry_out, run, first))
 
 
 def refuse_builtin(request: BuiltinRequest, reason: str) -> NoReturn:
@@ -89,8 +93,12 @@ class BuiltinCall(Operation[ToolCallOutcome]):
         except InvalidArguments as fault:
             self.refuse(fault, RefusedBy.ARGUMENTS, "arguments.schema")
 
-    async def carry_out(self, run: Callable[[], ToolCallOutcome]) -> ToolCallOutcome:
+    async def carry_out(
+        self, run: Callable[[], ToolCallOutcome], first: Callable[[], Awaitable[None]] | None
+    ) -> ToolCallOutcome:
         """Run it to its end, even if the caller leaves meanwhile."""
+        if first is not None:
+            await first()
         outcome, self.was_cancelled = await completed(in_database(_run, run))
         return outcome
 

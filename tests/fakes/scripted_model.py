@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
+import random
+import re
 import threading
+from array import array
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
@@ -37,6 +41,19 @@ def usage(prompt: int = 7, completion: int = 5) -> bytes:
     return event({"id": "c", "object": "chat.completion.chunk", "choices": [], "usage": counts})
 
 
+_CONCEPTS = {"vacation": "leave", "holiday": "leave", "pet": "dog", "puppy": "dog"}
+
+
+def vector_of(text: str, numbers: int) -> array[float]:
+    """A vector that says which things a text is about, whatever their words: each thing points somewhere of its own."""
+    found = [0.0] * numbers
+    for word in re.findall(r"[a-z]{3,}", text.lower()):
+        thing = word.removesuffix("s")
+        pointing = random.Random(_CONCEPTS.get(thing, thing))
+        found = [number + pointing.choice((-1.0, 1.0)) for number in found]
+    return array("f", found if any(found) else [1.0] * numbers)
+
+
 @dataclass
 class Answer:
     """One answer to one request."""
@@ -65,11 +82,20 @@ class ScriptedModel:
         self.models: Any = {"data": []}
         """What the endpoint says of its models; a text is sent as it is."""
         self.models_status = 200
+        self.embedded: list[dict[str, Any]] = []
+        """Requests for embeddings, in order."""
+        self.embedding_models = {"embed-small": 256}
+        """And how many numbers their vectors have."""
+        self.embedding_answers: deque[Answer] = deque()
+        """To be given before the true ones, in order."""
+        self.sends_lists = False
+        """As servers do that know no base64."""
         app = Starlette(
             routes=[
                 Route("/v1/chat/completions", self._complete, methods=["POST"]),
                 Route("/v1/responses", self._respond, methods=["POST"]),
                 Route("/v1/models", self._models),
+                Route("/v1/embeddings", self._embed, methods=["POST"]),
             ]
         )
         self._listening = Listening(app)
@@ -129,6 +155,34 @@ class ScriptedModel:
     async def _models(self, _request: Request) -> Response:
         body = self.models if isinstance(self.models, str) else json.dumps(self.models)
         return Response(body, status_code=self.models_status, media_type="application/json")
+
+    async def _embed(self, request: Request) -> Response:
+        """As OpenAI's Embeddings API. Source: OpenAI, "Create embeddings"."""
+        asked = await request.json()
+        self.embedded.append({**asked, "key": request.headers["authorization"]})
+        if self.embedding_answers:
+            answer = self.embedding_answers.popleft()
+            self._holds |= {part for part in answer.parts if isinstance(part, threading.Event)}
+            return StreamingResponse(self._stream(answer), answer.status, answer.headers)
+        numbers = self.embedding_models.get(asked["model"])
+        if numbers is None:
+            told = {"error": {"message": "The model does not exist", "code": "model_not_found"}}
+            return Response(json.dumps(told), 404, media_type="application/json")
+        vectors = [vector_of(text, numbers) for text in asked["input"]]
+        data = [
+            {
+                "object": "embedding",
+                "index": at,
+                "embedding": list(vector)
+                if self.sends_lists
+                else base64.b64encode(vector.tobytes()).decode(),
+            }
+            for at, vector in enumerate(vectors)
+        ]
+        tokens = sum(len(text.split()) for text in asked["input"])
+        usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+        whole = {"object": "list", "data": data, "model": asked["model"], "usage": usage}
+        return Response(json.dumps(whole), media_type="application/json")
 
     async def _respond(self, request: Request) -> Response:
         """As OpenAI's Responses API, if this model speaks it; the script is one for both."""

@@ -53,9 +53,11 @@ from chat.models import (
     Folder,
     KnowledgeFile,
     KnowledgePassage,
+    KnowledgePreparation,
     Message,
     ModelProvider,
     ModelRequest,
+    PassageVector,
     Pin,
     ProviderModel,
     PushDevice,
@@ -243,6 +245,18 @@ def make_side(slug: str, text: str) -> Side:
         first_line=1,
         last_line=1,
         text=f"{text} passage",
+    )
+    preparation = KnowledgePreparation.objects.create(
+        workspace=workspace,
+        file=known,
+        provider=provider,
+        model=f"{text} embedding model",
+        passages=1,
+        fault=f"{text} fault of an embedding",
+        due_at=soon,
+    )
+    PassageVector.objects.create(
+        workspace=workspace, preparation=preparation, position=0, signs=b"\0", numbers=b"\1\1"
     )
     bud_check = BudCheck.objects.create(
         workspace=workspace,

@@ -4,6 +4,7 @@ import { problemOf } from "./net/api";
 import { askFirst } from "./site";
 import t from "./texts/buds";
 import common from "./texts/common";
+import { clockTime } from "./ui/time";
 import type { KnowledgeFile } from "./wire";
 
 interface Data {
@@ -21,6 +22,7 @@ interface Coming {
 }
 
 const API = "/api/";
+const LOOK_EVERY_MS = 4_000;
 
 export function startKnowledge(editor: HTMLFormElement): void {
   const list = document.querySelector<HTMLElement>("[data-knowledge-list]");
@@ -67,6 +69,12 @@ export function startKnowledge(editor: HTMLFormElement): void {
     link.title = t.download(file.name);
     link.className = "link-brand";
     name?.replaceChildren(link);
+    if (file.meaning) {
+      const meaning = document.createElement("div");
+      meaning.dataset.meaning = file.id;
+      tellMeaning(meaning, file);
+      row.querySelector("div")?.append(meaning);
+    }
     row.append(
       button(
         t.remove,
@@ -89,6 +97,22 @@ export function startKnowledge(editor: HTMLFormElement): void {
       tell(error instanceof Error ? error.message : common.failed);
     }
   };
+
+  // Only these lines are written anew: whoever has the focus on a row keeps it.
+  const look = async () => {
+    if (document.hidden || !data.files.some((file) => file.meaning?.state === "preparing")) return;
+    const answer = await fetch(`${API}buds/${bud}/knowledge/`, { headers }).catch(() => null);
+    if (!answer?.ok) return;
+    const now = new Map(((await answer.json()) as KnowledgeFile[]).map((file) => [file.id, file]));
+    for (const file of data.files) {
+      const was = file.meaning?.state;
+      file.meaning = now.get(file.id)?.meaning ?? file.meaning;
+      const line = list.querySelector<HTMLElement>(`[data-meaning="${file.id}"]`);
+      if (line) tellMeaning(line, file);
+      if (was === "preparing" && file.meaning?.state !== was) tell(`${file.name}: ${meaningOf(file)}`);
+    }
+  };
+  window.setInterval(() => void look(), LOOK_EVERY_MS);
 
   const send = (one: Coming) =>
     new Promise<void>((resolve) => {
@@ -153,6 +177,20 @@ export function startKnowledge(editor: HTMLFormElement): void {
     field.click();
   });
   draw();
+}
+
+function meaningOf(file: KnowledgeFile): string {
+  const meaning = file.meaning;
+  if (!meaning) return "";
+  if (meaning.state === "ready") return t.meaningReady;
+  if (meaning.state === "words_only")
+    return t.meaningFault(meaning.fault, meaning.again_at ? clockTime(meaning.again_at) : "");
+  return meaning.passages ? t.meaningPreparing(meaning.done, meaning.passages) : t.meaningSoon;
+}
+
+function tellMeaning(line: HTMLElement, file: KnowledgeFile): void {
+  line.className = file.meaning?.state === "words_only" ? "field-error" : "help";
+  line.textContent = meaningOf(file);
 }
 
 function line(name: string, told: string, isBad: boolean): HTMLLIElement {

@@ -887,6 +887,8 @@ export interface KnowledgeFile {
   parts: number;
   /** The file holds more than could be read. */
   is_cut: boolean;
+  /** null: the bud's provider has no embedding model. */
+  meaning: Meaning | null;
   added_by: string;
   created_at: string;
 }
@@ -916,6 +918,19 @@ export interface McpConfigOverrides {
   disabled_servers: string[];
   disabled_tools: string[];
   tool_choice: "auto" | "none" | "required" | NamedToolChoice | null;
+}
+
+/** How far a file can be searched by meaning. */
+export interface Meaning {
+  /** words_only: it could not be prepared, `fault` says why, and it is tried again. */
+  state: "ready" | "preparing" | "words_only";
+  /** Passages that are prepared. */
+  done: number;
+  /** Of the file; 0: not counted yet. */
+  passages: number;
+  fault: string;
+  /** When it is tried again. */
+  again_at: string | null;
 }
 
 /** A picture or a sound. */

@@ -119,11 +119,12 @@ describe("tables", () => {
 
 describe("words", () => {
   it("says sizes as people do", () => {
-    expect([0, 999, 1000, 12_345, 999_499, 1_000_000, 10_485_760].map(sizeWord)).toEqual([
+    expect([0, 999, 1000, 12_345, 150_039, 999_499, 1_000_000, 10_485_760].map(sizeWord)).toEqual([
       "0 B",
       "999 B",
       "1 kB",
       "12.3 kB",
+      "150 kB",
       "999 kB",
       "1 MB",
       "10.5 MB",

@@ -20,7 +20,7 @@ export const ICON_OF: Record<ArtifactKind, IconName> = {
 
 export const kindWord = (kind: ArtifactKind): string => t.kinds[kind] ?? t.kinds.binary;
 
-const rounded = (size: number): string => size.toPrecision(3).replace(/\.?0+$/, "");
+const rounded = (size: number): string => String(Number(size.toPrecision(3)));
 
 /** "820 B", "1.2 kB", "3.4 MB": as people count, in thousands. */
 export function sizeWord(bytes: number): string {

@@ -35,6 +35,12 @@ const buds = {
         : plural(lines, { one: "# line", other: "# lines" }),
     ].join(" · "),
   knowledgeCut: "only its beginning could be read",
+  meaningReady: "Searchable by meaning",
+  meaningSoon: "Searched by words. Preparing it to be searched by meaning too",
+  meaningPreparing: (done: number, all: number) =>
+    `Searched by words. Preparing: ${done} of ${plural(all, { one: "# passage", other: "# passages" })}`,
+  meaningFault: (why: string, again: string) =>
+    `Searched by words only. ${why}${again ? ` Trellis tries again ${again}.` : ""}`,
   knowledgeNone: "No files yet.",
   knowledgeSending: (percent: number) => `Uploading, ${percent} %`,
   knowledgeReading: "Reading the file",
