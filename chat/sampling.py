@@ -9,7 +9,7 @@ from audit.services import Ref
 from chat.models import Bud, Conversation, ModelProvider
 from chat.providers import limits
 from chat.providers.base import Completion, CompletionRequest, ProviderSpec
-from chat.providers.choosing import platform_provider, provider_for
+from chat.providers.choosing import platform_model, provider_for
 from chat.providers.errors import ProviderBadAnswer, ProviderSwitchedOff
 from chat.providers.specs import spec_of
 from mcp_servers.client.connections import runtime
@@ -91,6 +91,6 @@ def _provider_of(task: SamplingTask) -> ProviderSpec:
             raise ProviderSwitchedOff
         return spec_of(provider)
     if task.bud is None or task.bud.id is None:
-        return platform_provider()
+        return platform_model(task.workspace_id)
     buds = Bud.objects.for_workspace(task.workspace_id).select_related("provider")
     return provider_for(buds.fetch(task.bud.id))

@@ -329,6 +329,20 @@ class Environment(BaseSettings):
     openai_model: str | None = Field(
         None, validation_alias="OPENAI_MODEL", description="Model name for that provider."
     )
+    openai_most_at_once: int | None = Field(
+        None,
+        ge=1,
+        le=1_000,
+        validation_alias="OPENAI_MOST_AT_ONCE",
+        description="Requests that this provider, or the local Ollama, gets at once from all workspaces together. Further ones wait their turn for up to a minute. Absent: no limit.",
+    )
+    openai_most_a_minute: int | None = Field(
+        None,
+        ge=1,
+        le=100_000,
+        validation_alias="OPENAI_MOST_A_MINUTE",
+        description="Requests that it gets in a minute from all workspaces together. Absent: no limit.",
+    )
     ollama_url: str | None = Field(
         "http://127.0.0.1:11434/v1",
         validation_alias="TRELLIS_OLLAMA_URL",

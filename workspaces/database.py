@@ -133,6 +133,18 @@ def commit_durably() -> None:
             )
 
 
+def lock_until_commit(number: int) -> None:
+    """Wait for a lock of all processes and hold it to the end of the transaction. SQLite's transactions are such a lock.
+
+    Args:
+        number: names the lock; one constant beside whatever it guards.
+    """
+    if connection.vendor == "sqlite":
+        return
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [number])
+
+
 def database_now() -> datetime:
     """The moment by the database's clock, which all processes share.
 

@@ -12,8 +12,9 @@ class ModelRequest(WorkspaceModel):
     """One request, from when it asks for its place until it no longer counts."""
 
     provider = models.ForeignKey(
-        ModelProvider, on_delete=models.CASCADE, related_name="+", editable=False
+        ModelProvider, on_delete=models.CASCADE, related_name="+", editable=False, null=True
     )
+    """None: the platform's own."""
     alive_until = models.DateTimeField(editable=False)
     """Put off while its process lives; after it, nobody waits or runs here any more."""
     started_at = models.DateTimeField(null=True, editable=False)

@@ -124,10 +124,12 @@ class ModelClient(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderLimits:
-    """How many requests a workspace wants its provider to get; None: as many as there are."""
+    """How many requests a provider gets: a workspace's own from it, or the platform's from all; None: as many as there are."""
 
     workspace_id: UUID
-    provider_id: UUID
+    """Who asks."""
+    provider_id: UUID | None
+    """None: the platform's own."""
     name: str
     at_once: int | None
     a_minute: int | None

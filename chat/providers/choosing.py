@@ -10,15 +10,16 @@ import functools
 import hashlib
 from collections import OrderedDict
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_network
+from uuid import UUID
 
 import httpx2
 from django.conf import settings
 
 from chat.demo_model.transport import DEMO_ORIGIN, demo_transport
 from chat.models import Bud, Conversation, ProviderModel, Turn
-from chat.providers.base import ModelClient, ProviderSpec
+from chat.providers.base import ModelClient, ProviderLimits, ProviderSpec
 from chat.providers.errors import ProviderSwitchedOff
 from chat.providers.specs import spec_of
 from mcp_servers.client.connections import runtime
@@ -41,16 +42,32 @@ def provider_for(bud: Bud) -> ProviderSpec:
         if not bud.provider.is_active:
             raise ProviderSwitchedOff
         return spec_of(bud.provider, bud.model)
+    return platform_model(bud.workspace_id, bud.model)
+
+
+def platform_model(workspace_id: UUID, model: str = "") -> ProviderSpec:
+    """Where the platform's own provider serves a model for this workspace, and within which limits.
+
+    Args:
+        model: its default one, if empty.
+    """
     spec = platform_provider()
-    if bud.model and not spec.is_demo:
-        return ProviderSpec(
-            name=spec.name,
-            base_url=spec.base_url,
-            model=bud.model,
-            api_key=spec.api_key,
-            is_platforms=True,
-        )
-    return spec
+    if spec.is_demo:
+        return spec
+    return replace(spec, model=model or spec.model, limits=_platform_limits(workspace_id, spec))
+
+
+def _platform_limits(workspace_id: UUID, spec: ProviderSpec) -> ProviderLimits | None:
+    config = settings.TRELLIS
+    if config.openai_most_at_once is None and config.openai_most_a_minute is None:
+        return None
+    return ProviderLimits(
+        workspace_id=workspace_id,
+        provider_id=None,
+        name=spec.name,
+        at_once=config.openai_most_at_once,
+        a_minute=config.openai_most_a_minute,
+    )
 
 
 def provider_of(conversation: Conversation) -> ProviderSpec:
@@ -98,7 +115,7 @@ def _asked(bud: Bud, chosen: ProviderModel | None) -> Bud:
     """The bud, or a nameless one with the chosen model: of it nothing else is asked for."""
     if chosen is None or bud.is_model_fixed:
         return bud
-    return Bud(provider=chosen.provider, model=chosen.model)
+    return Bud(workspace_id=chosen.workspace_id, provider=chosen.provider, model=chosen.model)
 
 
 def model_of(bud: Bud) -> tuple[str, bool]:

@@ -31,7 +31,7 @@ from chat.providers.base import (
 )
 from chat.providers.choosing import model_client
 from chat.providers.errors import ProviderBusy, ProviderStalled, ProviderSwitchedOff
-from workspaces.database import database_now, in_database
+from workspaces.database import database_now, in_database, lock_until_commit
 from workspaces.scoping import WorkspaceQuerySet
 
 logger = logging.getLogger(__name__)
@@ -44,6 +44,8 @@ SHORT_WAIT_SECONDS: Final = 3.0
 MOST_WAITING: Final = 200
 """For one provider: whoever comes then is told at once."""
 _MINUTE: Final = timedelta(minutes=1)
+_PLATFORM_LOCK: Final = 0x7472_6C6D
+"""Number of the advisory lock under which the platform's own provider gives places."""
 _SHORTEST_PAUSE: Final = 0.2
 _LONGEST_PAUSE: Final = 2.0
 
@@ -107,10 +109,7 @@ def has_room(spec: ProviderSpec) -> bool:
     limits = spec.limits
     if limits is None:
         return True
-    rows = ModelRequest.objects.for_workspace(limits.workspace_id).filter(
-        provider_id=limits.provider_id
-    )
-    load = _load(rows, database_now())
+    load = _load(_requests_of(limits), database_now())
     return (
         not load.waiting
         and (limits.at_once is None or 2 * load.running < limits.at_once)
@@ -193,13 +192,8 @@ def ask_for_place(limits: ProviderLimits, place_id: UUID) -> Place:
         ProviderBusy: too many wait already.
         ProviderSwitchedOff: the provider was deleted meanwhile.
     """
-    rows = ModelRequest.objects.for_workspace(limits.workspace_id).filter(
-        provider_id=limits.provider_id
-    )
-    # Those who ask at one moment are served one after another.
-    providers = ModelProvider.objects.for_workspace(limits.workspace_id)
-    if providers.select_for_update(no_key=True).only("pk").find(limits.provider_id) is None:
-        raise ProviderSwitchedOff
+    _come_one_after_another(limits)
+    rows = _requests_of(limits)
     now = database_now()
     if not rows.filter(pk=place_id).update(alive_until=now + LEASE):
         rows.filter(_is_forgotten(now)).delete()
@@ -217,6 +211,24 @@ def ask_for_place(limits: ProviderLimits, place_id: UUID) -> Place:
     if not reason:
         rows.filter(pk=place_id).update(started_at=now)
     return Place(has_started=not reason, ahead=ahead, reason=reason)
+
+
+def _come_one_after_another(limits: ProviderLimits) -> None:
+    """Those who ask at one moment are served one after another."""
+    if limits.provider_id is None:
+        lock_until_commit(_PLATFORM_LOCK)
+        return
+    providers = ModelProvider.objects.for_workspace(limits.workspace_id)
+    if providers.select_for_update(no_key=True).only("pk").find(limits.provider_id) is None:
+        raise ProviderSwitchedOff
+
+
+def _requests_of(limits: ProviderLimits) -> WorkspaceQuerySet[ModelRequest]:
+    """All that count: of one workspace at its provider, of every workspace at the platform's."""
+    if limits.provider_id is None:
+        return ModelRequest.objects.across_workspaces().filter(provider=None)
+    rows = ModelRequest.objects.for_workspace(limits.workspace_id)
+    return rows.filter(provider_id=limits.provider_id)
 
 
 def give_back(limits: ProviderLimits, place_id: UUID) -> None:

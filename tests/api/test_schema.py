@@ -22,7 +22,7 @@ from workspaces.tokens import SCOPES, issue_token
 TALKING = ("/test/", "/refresh/", "/connect/", "/read_content/", "/fill/")
 PARTS = 6
 """How many tests the operations are dealt out to, so that processes can share them."""
-EXAMPLES = 15 if IS_FULL else 8
+EXAMPLES = 15 if IS_FULL else 5
 """Of each operation."""
 
 

@@ -166,7 +166,7 @@ def test_frequent_words_are_found_in_each_entry_of_a_call(
 def test_pages_hold_each_call_once_in_every_order(tenant: Tenant) -> None:
     """REL-400: forwards and back, while calls end and new ones come."""
     now = timezone.now() - timedelta(hours=2)
-    list(generate(tenant.workspace.pk, 400, since=now - timedelta(hours=10), until=now))
+    list(generate(tenant.workspace.pk, 250, since=now - timedelta(hours=10), until=now))
     rows = AuditEntry.objects.for_workspace(tenant.workspace).filter(source="chat")
     calls = set(rows.exclude(call_id=None).values_list("call_id", flat=True))
     others = set(rows.filter(call_id=None).values_list("pk", flat=True))

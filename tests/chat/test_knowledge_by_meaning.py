@@ -72,12 +72,12 @@ def found(chat: Chat, query: str = QUESTION, **more: str) -> str:
 
 
 @pytest.fixture
-def knowing(chat: Chat) -> Iterator[Chat]:
+def knowing(chat: Chat) -> Chat:
     """A chat whose bud has a file that is prepared."""
     learn(chat, "rules.md", RULES)
     embed_with(chat, "embed-small")
     assert prepare_due() == 1
-    yield chat
+    return chat
 
 
 @pytest.mark.both_engines

@@ -6,15 +6,17 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.db.models import F
 from uuid_utils.compat import uuid7
 
 from chat.engine.asides import ask_aside
-from chat.models import ModelProvider, ModelRequest
+from chat.models import Bud, ModelProvider, ModelRequest
 from chat.providers import limits, standing_in
 from chat.providers.base import ProviderLimits
+from chat.providers.choosing import platform_model, platform_provider, provider_for
 from chat.providers.errors import ProviderBusy, ProviderSwitchedOff
 from chat.providers.specs import spec_of
 from chat.services.conversations import create_conversation
@@ -22,7 +24,7 @@ from chat.services.turns import stop_turn
 from chat.values import TurnStatus
 from tests.chaos.scenery import wait_until
 from tests.chat.conftest import Chat, Watching
-from tests.factories import Tenant
+from tests.factories import Tenant, TwoTenants
 from tests.fakes.scripted_model import ScriptedModel
 from tests.patience import PATIENCE
 from tests.threads import Threads
@@ -264,3 +266,53 @@ def test_limits_are_set_over_rest_and_shown_on_the_page(tenant: Tenant) -> None:
     assert "At most 60 a minute." in page
     assert "Now: 1 running, 0 waiting, 1 in the last minute." in page
     assert change(most_at_once=None, most_a_minute=None)[1]["most_at_once"] is None
+
+
+@pytest.fixture
+def platform(settings: Any) -> Iterator[None]:
+    """The platform's own provider, which takes one request at once and two a minute."""
+    update = {
+        "openai_base_url": "https://models.example.org/v1",
+        "openai_most_at_once": 1,
+        "openai_most_a_minute": 2,
+    }
+    settings.TRELLIS = settings.TRELLIS.model_copy(update=update)
+    platform_provider.cache_clear()
+    yield
+    platform_provider.cache_clear()
+
+
+@pytest.mark.django_db
+@pytest.mark.both_engines
+def test_the_platforms_provider_is_shared_by_all_workspaces(
+    platform: None, two_workspaces: TwoTenants
+) -> None:
+    """REL-595: one workspace's request waits for another's, whichever model of it they ask."""
+    of_a = platform_model(two_workspaces.a.workspace.pk).limits
+    of_b = platform_model(two_workspaces.b.workspace.pk, "large").limits
+    assert of_a is not None
+    assert of_b is not None
+    first, second, third = uuid7(), uuid7(), uuid7()
+    assert limits.ask_for_place(of_a, first).has_started
+    place = limits.ask_for_place(of_b, second)
+    assert not place.has_started
+    assert place.reason == "“Platform” takes at most 1 request at once."
+    limits.give_back(of_a, first)
+    assert limits.ask_for_place(of_b, second).has_started
+    limits.give_back(of_b, second)
+    assert "2 requests a minute" in limits.ask_for_place(of_a, third).reason
+    owners = {row.pk: row.workspace_id for row in ModelRequest.objects.across_workspaces()}
+    assert owners[first] == two_workspaces.a.workspace.pk
+    assert owners[second] == two_workspaces.b.workspace.pk
+
+
+def test_the_platforms_limits_hold_for_its_models_and_for_no_other_provider(
+    platform: None, chat: Chat
+) -> None:
+    """REL-595: a bud without a provider of its own asks the platform's; with its own model, too."""
+    assert provider_for(chat.bud).limits is None
+    for model in ("", "large"):
+        bud = Bud(workspace_id=chat.bud.workspace_id, model=model)
+        found = provider_for(bud).limits
+        assert found is not None
+        assert (found.workspace_id, found.provider_id) == (bud.workspace_id, None)
