@@ -289,6 +289,7 @@ def turn_json(turn: Turn) -> dict[str, Any]:
         "model": turn.model or None,
         "bud_id": _id(turn.mentioned_bud_id),
         "comparison_id": _id(turn.comparison),
+        "place": turn.place,
         "asked_model": _asked_model_json(turn),
         "wish": turn.wish or None,
         "rating": turn.rating or None,

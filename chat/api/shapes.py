@@ -258,6 +258,7 @@ class TurnOutput(serializers.Serializer[Turn]):
         allow_null=True,
         help_text="Shared by turns whose answers stand, or stood, side by side.",
     )
+    place = serializers.IntegerField(help_text="Its place among these; alone it is 0.")
     asked_model = ChosenModelOutput(
         allow_null=True, help_text="Of an answer beside others: the model that was asked."
     )

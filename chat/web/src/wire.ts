@@ -1263,6 +1263,8 @@ export interface Turn {
   bud_id: string | null;
   /** Shared by turns whose answers stand, or stood, side by side. */
   comparison_id: string | null;
+  /** Its place among these; alone it is 0. */
+  place: number;
   /** Of an answer beside others: the model that was asked. */
   asked_model: ChosenModel | null;
   /** How this answer was to differ from an earlier one. */

@@ -62,6 +62,7 @@ export function turn(over: Partial<Turn> = {}): Turn {
     model: null,
     bud_id: null,
     comparison_id: null,
+    place: 0,
     asked_model: null,
     wish: null,
     rating: null,

@@ -132,7 +132,7 @@ describe("answers that stand side by side", () => {
     ],
     turns: [
       turn({ id: "t1", comparison_id: "c", asked_model: { provider_id: null, name: "first" } }),
-      turn({ ...done, id: "t2", created_at: "2026-11-21T08:00:01Z" }),
+      turn({ ...done, id: "t2", place: 1, created_at: "2026-11-21T07:59:59Z" }),
     ],
   };
 

@@ -92,7 +92,7 @@ function CompareChip({ draftKey, models }: { draftKey: string; models: readonly 
       <Icon name="columns" />
       <button
         type="button"
-        class="link-quiet truncate"
+        class="link-quiet min-w-0"
         title={comparingTexts.change}
         onClick={() => {
           comparing.value = { draft: draftKey };

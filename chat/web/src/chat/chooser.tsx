@@ -197,23 +197,23 @@ export function ChooserDialog({ kind, onClose }: { kind: Chooser; onClose: () =>
             <PinButton key={row.key} row={row} line={line} />
           ))}
         </div>
-        {kind !== "buds" && !bud?.is_model_fixed && (
-          <button
-            type="button"
-            class="menu-item compare-open"
-            onClick={() => {
-              onClose();
-              comparing.value = { draft: place.value ?? HOME };
-            }}
-          >
-            <Icon name="columns" />
-            {compareTexts.compare}
-          </button>
-        )}
         {kind === "all" && bud?.is_model_fixed && (
           <p class="px-3 py-2 text-xs text-(--quiet)">{t.fixedModel(bud.name)}</p>
         )}
       </div>
+      {kind !== "buds" && !bud?.is_model_fixed && (
+        <button
+          type="button"
+          class="menu-item compare-open"
+          onClick={() => {
+            onClose();
+            comparing.value = { draft: place.value ?? HOME };
+          }}
+        >
+          <Icon name="columns" />
+          {compareTexts.compare}
+        </button>
+      )}
     </Dialog>
   );
 }

@@ -1,5 +1,5 @@
-/** Answers of several models side by side; where there is no room, one beside the other to swipe. */
-import { useEffect, useRef, useState } from "preact/hooks";
+/** Answers of several models side by side; where there is no room for that, one at a time, with tabs. */
+import { useEffect, useState } from "preact/hooks";
 import { openState, toast } from "../app";
 import { chooseAnswer, stopTurn } from "../commands";
 import { focusComposer } from "../shortcuts/chat";
@@ -42,7 +42,7 @@ function State({ turn }: { turn: Turn }) {
   );
 }
 
-function Column({ item, isAlone }: { item: AnswerItem; isAlone: boolean }) {
+function Column({ item, isShown, isAlone }: { item: AnswerItem; isShown: boolean; isAlone: boolean }) {
   const { turn } = item;
   const name = nameOf(item);
   const { provider } = nameOfAnswer(turn);
@@ -55,6 +55,7 @@ function Column({ item, isAlone }: { item: AnswerItem; isAlone: boolean }) {
   return (
     <section
       class="answer comparison-answer"
+      data-shown={isShown}
       aria-label={t.answerOf(name)}
       aria-busy={isActive(item)}
       data-messages={messagesOf(item)}
@@ -115,18 +116,12 @@ function noteOf({ answers, kept }: ComparisonItem): string {
 }
 
 export function Comparison({ item }: { item: ComparisonItem }) {
-  const columns = useRef<HTMLDivElement>(null);
   const [shown, setShown] = useState(0);
   const { answers } = item;
   useEffect(() => {
     if (!models.value) void loadModels();
   }, []);
   const ended = answers.filter((one) => !isActive(one)).length;
-  const show = (at: number) => {
-    const box = columns.current;
-    const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    box?.scrollTo({ left: at * box.clientWidth, behavior: calm ? "instant" : "smooth" });
-  };
   return (
     <section class="comparison" aria-label={t.answers} data-count={answers.length}>
       <div class="comparison-tabs" role="group" aria-label={t.answers}>
@@ -136,20 +131,16 @@ export function Comparison({ item }: { item: ComparisonItem }) {
             type="button"
             class="comparison-tab"
             aria-pressed={at === shown}
-            onClick={() => show(at)}
+            onClick={() => setShown(at)}
           >
             <span class="truncate">{nameOf(one)}</span>
             {one.turn && <State turn={one.turn} />}
           </button>
         ))}
       </div>
-      <div
-        class="comparison-columns"
-        ref={columns}
-        onScroll={({ currentTarget: box }) => setShown(Math.round(box.scrollLeft / box.clientWidth))}
-      >
-        {answers.map((one) => (
-          <Column key={one.key} item={one} isAlone={ended === answers.length} />
+      <div class="comparison-columns">
+        {answers.map((one, at) => (
+          <Column key={one.key} item={one} isShown={at === shown} isAlone={ended === answers.length} />
         ))}
       </div>
       <p class="comparison-note">

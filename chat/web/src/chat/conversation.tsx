@@ -57,7 +57,7 @@ function Problem({ text }: { text: string }) {
 
 /** Of which answer the next message goes on, where several stand side by side. */
 function comparisonHint(): string | undefined {
-  const kept = openComparison.value?.kept?.turn;
+  const kept = runningTurn.value === null ? openComparison.value?.kept?.turn : null;
   return kept?.status === "completed" ? comparing.hint(nameOfAnswer(kept).name) : undefined;
 }
 

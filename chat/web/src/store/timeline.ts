@@ -110,7 +110,8 @@ export function isShown(state: ConversationState, messageId: string): boolean {
 /** The turns whose answers stand side by side, in their order; none, where nothing is compared. */
 function comparedTurns(state: ConversationState): Turn[] {
   const id = state.conversation?.comparison_id ?? null;
-  return id === null ? [] : state.turns.filter((turn) => turn.comparison_id === id);
+  const turns = id === null ? [] : state.turns.filter((turn) => turn.comparison_id === id);
+  return turns.sort((a, b) => a.place - b.place);
 }
 
 function emptyAnswer(key: string, turn: Turn | null): AnswerItem {
