@@ -511,3 +511,15 @@ def test_a_comparison_of_a_running_chat_changes_no_model(pair: Pair) -> None:
     for turn in pair.turns():
         pair.until(turn, "completed")
     assert chat.reload_conversation().chosen_model is None
+
+
+def test_the_page_of_a_turn_names_what_it_was_compared_with(pair: Pair) -> None:
+    """REL-570: with a link to each; so does the log over REST."""
+    chat = pair.chat
+    first, second = pair.answered("from first", "from second")
+    client = chat.tenant.client("auditor")
+    page = client.get(f"/w/{chat.tenant.workspace.slug}/audit/turns/{first.pk}/")
+    assert f"audit/turns/{second.pk}/" in page.content.decode()
+    header = {"X-Workspace": chat.tenant.workspace.slug}
+    record = client.get(f"/api/audit-turns/{second.pk}/", headers=header)
+    assert record.json()["compared_with"] == [str(first.pk)]
