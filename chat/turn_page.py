@@ -58,7 +58,7 @@ def turn_page(request: WorkspaceRequest, workspace_slug: str, turn_id: UUID) -> 
         "beside": [
             {
                 "model": one.model or _("another model"),
-                "url": reverse("turn", args=[workspace_slug, one.pk]),
+                "url": reverse("chat:turn", args=[workspace_slug, one.pk]),
             }
             for one in found.beside
         ],
