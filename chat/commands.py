@@ -91,6 +91,8 @@ class Send(_Command):
     """While a turn runs: refuse this message, queue it, or interrupt the turn."""
     bud_id: UUID | None = None
     """The bud that answers this message, in place of the conversation's."""
+    compare: Annotated[list[ModelName], Field(max_length=10)] = []
+    """Two or three models that answer this message side by side, until you choose one of their turns."""
 
 
 class EditMessage(_Command):
@@ -114,6 +116,24 @@ class Regenerate(_Command):
     """How the answer shall differ from the one before."""
     model: ModelName | None = None
     """Which model answers, this once."""
+
+
+class Compare(_Command):
+    """Have another model answer a question. Both answers stand side by side until you choose one."""
+
+    type: Literal["compare"]
+    turn_id: UUID
+    """The turn that has answered."""
+    client_id: str
+    """Your own id for the new turn."""
+    model: ModelName
+
+
+class Choose(_Command):
+    """Go on from one of the answers that stand side by side. Answers still being written are stopped."""
+
+    type: Literal["choose"]
+    turn_id: UUID
 
 
 class Continue(_Command):
@@ -229,6 +249,8 @@ Command = (
     | Send
     | EditMessage
     | Regenerate
+    | Compare
+    | Choose
     | Continue
     | Rate
     | ShowBranch
@@ -250,6 +272,8 @@ COMMANDS: tuple[type[_Command], ...] = (
     Send,
     EditMessage,
     Regenerate,
+    Compare,
+    Choose,
     Continue,
     Rate,
     ShowBranch,

@@ -38,7 +38,7 @@ from chat.models import (
     ToolCall,
     Turn,
 )
-from chat.models.turns import ACTIVE
+from chat.models.turns import ACTIVE, most_urgent
 from chat.wire import (
     artifact_json,
     attachments_of,
@@ -81,7 +81,7 @@ class Changes:
 
     def turn(self, turn: Turn) -> None:
         self._add(TurnChanged, turn_json(turn))
-        self.conversation_row(turn_status=turn.status if turn.status in ACTIVE else None)
+        self.conversation_with(turn)
 
     def tool_call(self, call: ToolCall) -> None:
         self._add(ToolCallChanged, tool_call_json(call))
@@ -97,6 +97,15 @@ class Changes:
 
     def artifact(self, artifact: Artifact, newest: ArtifactVersion) -> None:
         self._add(ArtifactChanged, artifact_json(artifact, newest))
+
+    def conversation_with(self, turn: Turn) -> None:
+        """The conversation, with the state of this turn; beside it others may be under way if they are compared."""
+        statuses = [turn.status]
+        if turn.comparison is not None:
+            rows = Turn.objects.for_workspace(turn.workspace_id).exclude(pk=turn.pk)
+            beside = rows.filter(conversation_id=turn.conversation_id, status__in=ACTIVE)
+            statuses += beside.values_list("status", flat=True)
+        self.conversation_row(turn_status=most_urgent(statuses))
 
     def conversation_row(self, *, turn_status: str | None) -> None:
         row = conversation_json(self.conversation, turn_status=turn_status)

@@ -13,9 +13,9 @@ from chat.artifacts.rows import artifacts_of
 from chat.events import Snapshot
 from chat.message_paths import beside_path, path_to
 from chat.models import Conversation, Message, QueuedMessage, ToolCall, Turn
-from chat.models.turns import ACTIVE
+from chat.models.turns import most_urgent
 from chat.streaming_text import Said, live_said
-from chat.values import MessageStatus
+from chat.values import MessageRole, MessageStatus
 from chat.wire import (
     OUTLINE,
     artifact_json,
@@ -66,6 +66,8 @@ def read_snapshot(conversation: Conversation, ref: str | None = None) -> Snapsho
         )
         conversation = found
         read = _end_of(conversation) if found.is_long else _all_of(conversation)
+        if found.is_long and conversation.comparison is not None:
+            read = _with_compared(conversation, *read)
         part = _read_part(workspace_id, *read)
         queue = list(
             QueuedMessage.objects.for_workspace(workspace_id).filter(conversation=conversation)
@@ -76,7 +78,7 @@ def read_snapshot(conversation: Conversation, ref: str | None = None) -> Snapsho
             .filter(conversation_id=conversation.pk)
             .order_by("-id")[:MOST_INPUTS]
         )[::-1]
-    active = next((turn["status"] for turn in part.turns if turn["status"] in ACTIVE), None)
+    active = most_urgent(turn["status"] for turn in part.turns)
     return Snapshot(
         conversation_id=conversation.pk,
         seq=conversation.event_seq,
@@ -126,6 +128,23 @@ def _end_of(conversation: Conversation) -> Read:
     return _part_of(conversation.workspace_id, end, MOST_AT_FIRST)
 
 
+def _with_compared(
+    conversation: Conversation, whole: list[Message], outlines: list[dict[str, Any]]
+) -> Read:
+    """The same with the answers that stand beside the one of the path, whole."""
+    known = [message.pk for message in whole]
+    rows = Message.objects.for_workspace(conversation.workspace_id).exclude(pk__in=known)
+    beside = list(
+        rows.filter(
+            turn__user_message__in=known,
+            turn__comparison=conversation.comparison,
+            role=MessageRole.ASSISTANT.value,
+        )
+    )
+    ids = {str(message.pk) for message in beside}
+    return [*whole, *beside], [one for one in outlines if one["id"] not in ids]
+
+
 def _part_of(workspace_id: UUID, end: UUID, most: int) -> Read:
     """The last messages of the path that ends here, whole; and those beside them as outlines."""
     beside = beside_path(workspace_id, end, most=most, siblings=MOST_SIBLINGS)
@@ -140,6 +159,7 @@ def _read_part(workspace_id: UUID, whole: list[Message], outlines: list[dict[str
             Q(pk__in={message.turn_id for message in whole})
             | Q(user_message__in=[message.pk for message in whole])
         )
+        .select_related("chosen_model")
         .order_by("pk")
     )
     calls = (

@@ -55,6 +55,13 @@ def turn_page(request: WorkspaceRequest, workspace_slug: str, turn_id: UUID) -> 
         "found": found,
         "turn": found.turn,
         "status": _STATUSES.get(found.turn.status) if found.turn else None,
+        "beside": [
+            {
+                "model": one.model or _("another model"),
+                "url": reverse("chat:turn", args=[workspace_slug, one.pk]),
+            }
+            for one in found.beside
+        ],
         "spans": _bars(found, log_url),
         "total": spoken_time(found.total_ms),
         "roles": {

@@ -56,6 +56,7 @@ def conversation_json(conversation: Conversation, *, turn_status: str | None) ->
         "is_archived": conversation.is_archived,
         "deleted_at": moment(conversation.deleted_at),
         "leaf_id": _id(conversation.leaf_id),
+        "comparison_id": _id(conversation.comparison),
         "forked_from": _id(conversation.forked_from),
         "status": conversation_status(turn_status),
         "usage": usage_json(conversation),
@@ -265,6 +266,9 @@ def queued_json(row: QueuedMessage) -> dict[str, Any]:
         ],
         "is_next": row.is_next,
         "bud_id": _id(row.mentioned_bud_id),
+        "compare": [
+            {"provider_id": one["provider_id"], "name": one["name"]} for one in row.compare or ()
+        ],
         "created_at": moment(row.created_at),
     }
 
@@ -289,10 +293,19 @@ def turn_json(turn: Turn) -> dict[str, Any]:
         "usage": usage_json(turn),
         "model": turn.model or None,
         "bud_id": _id(turn.mentioned_bud_id),
+        "comparison_id": _id(turn.comparison),
+        "place": turn.place,
+        "asked_model": _asked_model_json(turn),
         "wish": turn.wish or None,
         "rating": turn.rating or None,
         "rating_reason": turn.rating_reason,
     }
+
+
+def _asked_model_json(turn: Turn) -> dict[str, Any] | None:
+    """The model that was asked for an answer beside others; of other turns nobody has to read it."""
+    chosen = turn.chosen_model if turn.comparison is not None else None
+    return {"provider_id": _id(chosen.provider_id), "name": chosen.model} if chosen else None
 
 
 def tool_call_json(call: ToolCall) -> dict[str, Any]:

@@ -58,6 +58,10 @@ class TurnRecordOutput(serializers.Serializer[Any]):
     total_ms = serializers.IntegerField()
     spans = SpanOutput(many=True)
     contents = ContentsOutput(allow_null=True)
+    compared_with = serializers.ListField(
+        child=serializers.UUIDField(),
+        help_text="Turns of other models that answered the same question side by side.",
+    )
     entry_ids = serializers.ListField(child=serializers.UUIDField())
 
     def to_representation(self, instance: TurnRecord) -> dict[str, Any]:
@@ -74,6 +78,7 @@ class TurnRecordOutput(serializers.Serializer[Any]):
                 "total_ms": instance.total_ms,
                 "spans": [asdict(span) for span in instance.spans],
                 "contents": asdict(instance.contents) if instance.contents else None,
+                "compared_with": [one.pk for one in instance.beside],
                 "entry_ids": [entry.pk for entry in instance.entries],
             }
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import django_filters
-from django.db.models import OuterRef, Subquery
+from django.db.models import Max, OuterRef, Subquery
 from django.http import HttpResponse
 from django.utils.http import content_disposition_header
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -136,6 +136,11 @@ class NewMessage(serializers.Serializer[Any]):
         allow_null=True,
         help_text="The bud that answers this message, in place of the conversation's.",
     )
+    compare = ModelInput(
+        many=True,
+        required=False,
+        help_text="Two or three models that answer this message side by side. Then choose one of their turns.",
+    )
 
 
 class ConversationFilters(RowFilterSet):
@@ -169,10 +174,11 @@ class ConversationViewSet(
     orderings: ClassVar[Any] = ("-last_message_at", "-id")
 
     def get_queryset(self) -> WorkspaceQuerySet[Any]:
-        # One at most; in an order SQLite might look for it through all turns.
+        # Mostly one at most; in an order SQLite might look for it through all turns. The most urgent is the greatest.
         active = Turn.unscoped.filter(conversation=OuterRef("pk"), status__in=ACTIVE).order_by()
+        active = active.values("conversation").annotate(urgent=Max("status"))
         rows = super().get_queryset().filter(owner=self._owner())
-        rows = rows.annotate(active_turn_status=Subquery(active.values("status")[:1]))
+        rows = rows.annotate(active_turn_status=Subquery(active.values("urgent")))
         if self.action == "list":
             listed = rows.filter(bud__is_draft=False).select_related("bud", "chosen_model")
             return listed.defer(*_NOT_LISTED)
@@ -289,6 +295,7 @@ class ConversationViewSet(
             attachments=[_ref(one) for one in values.get("attachments", ())],
             when_busy=WhenBusy(values["when_busy"]),
             bud_id=values.get("bud_id"),
+            compare=[(one["provider_id"], one["name"]) for one in values.get("compare", ())],
             actor=self.actor,
         )
         return Response(sent_json(sent), status=202)

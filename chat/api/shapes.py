@@ -10,6 +10,7 @@ from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema_fiel
 from rest_framework import serializers
 
 from chat import wire
+from chat.engine.reading import compared_with
 from chat.file_kinds import Kind
 from chat.models import Conversation, Message, QueuedMessage, ToolCall, Turn
 from chat.services.turns import Queued, Sent
@@ -87,6 +88,10 @@ class ConversationOutput(serializers.Serializer[Conversation]):
     deleted_at = serializers.DateTimeField(allow_null=True)
     leaf_id = serializers.UUIDField(
         allow_null=True, help_text="The message that the shown path ends with."
+    )
+    comparison_id = serializers.UUIDField(
+        allow_null=True,
+        help_text="Of the turns whose answers stand side by side, until one is chosen. Null: none do.",
     )
     forked_from = serializers.UUIDField(allow_null=True)
     status = serializers.ChoiceField(["idle", "running", "waiting"])
@@ -249,6 +254,14 @@ class TurnOutput(serializers.Serializer[Turn]):
     bud_id = serializers.UUIDField(
         allow_null=True, help_text="The bud that was named in place of the conversation's."
     )
+    comparison_id = serializers.UUIDField(
+        allow_null=True,
+        help_text="Shared by turns whose answers stand, or stood, side by side.",
+    )
+    place = serializers.IntegerField(help_text="Its place among these; alone it is 0.")
+    asked_model = ChosenModelOutput(
+        allow_null=True, help_text="Of an answer beside others: the model that was asked."
+    )
     wish = serializers.ChoiceField(
         [wish.value for wish in Wish if wish],
         allow_null=True,
@@ -371,6 +384,9 @@ class QueuedMessageOutput(serializers.Serializer[QueuedMessage]):
     bud_id = serializers.UUIDField(
         allow_null=True, help_text="The bud that answers in place of the conversation's."
     )
+    compare = ChosenModelOutput(
+        many=True, help_text="Models that answer side by side; mostly none."
+    )
     created_at = serializers.DateTimeField()
 
     def to_representation(self, instance: QueuedMessage) -> dict[str, Any]:
@@ -421,6 +437,7 @@ class SentOutput(serializers.Serializer[Mapping[str, Any]]):
 
     message = MessageOutput(allow_null=True)
     turn = TurnOutput(allow_null=True)
+    compared = TurnOutput(many=True, help_text="The turns of the other models, if you compare.")
     queued = QueuedMessageOutput(allow_null=True)
 
 
@@ -438,7 +455,10 @@ class OlderOutput(serializers.Serializer[Any]):
 def sent_json(sent: Sent | Queued) -> dict[str, Any]:
     """What `SentOutput` describes."""
     if isinstance(sent, Queued):
-        return {"message": None, "turn": None, "queued": wire.queued_json(sent.message)}
+        queued = wire.queued_json(sent.message)
+        return {"message": None, "turn": None, "compared": [], "queued": queued}
     attached = wire.attachments_of(sent.message.workspace_id, [sent.message])
     message = wire.message_json(sent.message, attachments=attached.get(sent.message.pk, ()))
-    return {"message": message, "turn": wire.turn_json(sent.turn), "queued": None}
+    compared = [wire.turn_json(one) for one in compared_with(sent.turn)]
+    turn = wire.turn_json(sent.turn)
+    return {"message": message, "turn": turn, "compared": compared, "queued": None}

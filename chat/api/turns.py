@@ -20,6 +20,7 @@ from chat.feed.telling import Position
 from chat.models import ToolCall, Turn
 from chat.services.approvals import LONGEST_NOTE, decide
 from chat.services.branches import regenerate
+from chat.services.comparing import choose_answer, compare_answer
 from chat.services.resolutions import resolve_call
 from chat.services.turns import (
     LONGEST_REASON,
@@ -72,6 +73,10 @@ class RegenerateTurnInput(RegenerateInput):
     model = ModelInput(required=False, help_text="Which model answers, this once.")
 
 
+class CompareInput(RegenerateInput):
+    model = ModelInput(help_text="Which model answers beside the one that has.")
+
+
 class RatingInput(serializers.Serializer[Any]):
     rating = serializers.ChoiceField(
         [one.value for one in Rating if one], allow_null=True, help_text="Null: take it back."
@@ -122,6 +127,25 @@ class TurnViewSet(RetrieveRow, WorkspaceViewSet):
             actor=self.actor,
         )
         return self.answer(turn, status=202)
+
+    @extend_schema(request=CompareInput, responses={202: TurnOutput})
+    @action(detail=True, methods=["post"])
+    def compare(self, request: Request, pk: str) -> Response:
+        """Have another model answer the same question. Both answers stand side by side until you choose one."""
+        values = self.read(CompareInput)
+        turn = compare_answer(
+            turn=self.get_object(),
+            client_id=values["client_id"],
+            model=(values["model"]["provider_id"], values["model"]["name"]),
+            actor=self.actor,
+        )
+        return self.answer(turn, status=202)
+
+    @extend_schema(request=None, responses=TurnOutput)
+    @action(detail=True, methods=["post"])
+    def choose(self, request: Request, pk: str) -> Response:
+        """Go on from this one of the answers that stand side by side. Answers still being written are stopped."""
+        return self.answer(choose_answer(turn=self.get_object(), actor=self.actor))
 
     @extend_schema(request=None, responses={202: TurnOutput})
     @action(detail=True, methods=["post"], url_path="continue")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,16 +14,21 @@ from uuid_utils.compat import uuid7
 from chat.engine.attaching import Ref, attach, ref_from_json, usable_refs
 from chat.engine.carried import Carried, TurnContext
 from chat.engine.leases import LeaseClock, hold
-from chat.engine.reading import Standing, find_last_message
+from chat.engine.reading import Standing, compared_with, find_last_message
 from chat.engine.requests import as_of_turn
 from chat.engine.waking import can_take, start_taken, wake
-from chat.models import Bud, Message, QueuedMessage, Turn
+from chat.models import Bud, Message, ProviderModel, QueuedMessage, Turn
+from chat.models.turns import most_urgent
 from chat.recording import Changes
 from chat.values import MessageRole, MessageStatus, TitleSource, TurnStatus
 from workspaces.actors import Actor
 from workspaces.database import database_now
+from workspaces.errors import Conflict
 from workspaces.failpoints import Failpoint, failpoint
 from workspaces.memberships import is_suspended
+
+MOST_COMPARED = 3
+"""Answers that stand side by side; a screen has no room for more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +94,7 @@ def begin_turn(
     parent: UUID | None,
     known: Known | None = None,
     mentioned: Bud | None = None,
+    compared: Sequence[ProviderModel] = (),
 ) -> tuple[Message, Turn]:
     """Store a message below `parent`, with the turn that answers it. In the caller's transaction.
 
@@ -96,10 +102,11 @@ def begin_turn(
 
     Args:
         mentioned: the bud that answers in place of the conversation's, with its provider loaded.
+        compared: models that answer side by side, each in a turn of its own; the first of these turns is given.
     """
     conversation = changes.conversation
     clock = LeaseClock()
-    takes_it = not refs and can_take()
+    takes_it = not refs and not compared and can_take()
     # Each names the other; the database checks that when the transaction ends.
     turn_id = uuid7()
     message = Message(
@@ -114,35 +121,52 @@ def begin_turn(
         client_id=client_id,
         client_digest=client_digest,
     )
-    turn = Turn(
-        id=turn_id,
-        workspace_id=conversation.workspace_id,
-        conversation=conversation,
-        user_message=message,
-        mentioned_bud=mentioned,
+    columns: dict[str, Any] = {
+        "workspace_id": conversation.workspace_id,
+        "conversation": conversation,
+        "user_message": message,
+        "mentioned_bud": mentioned,
         **asker.columns(),
-    )
+    }
+    turn = Turn(id=turn_id, **columns)
+    beside = _side_by_side(turn, columns, compared)
     lease, answer = None, None
     if takes_it:
         lease = hold(turn, clock, _carried(turn, known))
         answer = open_answer(turn, 0, parent_id=message.pk, order_key=message.order_key + 1)
     Message.objects.bulk_create([message, answer] if answer is not None else [message])
     turn.save(force_insert=True)
+    Turn.objects.bulk_create(beside)
     names = attach(message, conversation, refs)
-    _touch(changes, message, text if text.strip() else ", ".join(names))
+    _touch(changes, message, text if text.strip() else ", ".join(names), turn.comparison)
     changes.message(message, has_attachments=bool(refs))
-    changes.turn(turn)
+    for one in (turn, *beside):
+        changes.turn(one)
     if answer is not None:
-        show_leaf(changes, answer)
+        show_leaf(changes, turn, answer)
         changes.message(answer, has_attachments=False)
     failpoint(Failpoint.SEND_BEFORE_COMMIT)
     transaction.on_commit(partial(failpoint, Failpoint.SEND_AFTER_COMMIT))
     if lease is None:
-        wake(turn)
+        for one in (turn, *beside):
+            wake(one)
     else:
         failpoint(Failpoint.TAKE_BEFORE_COMMIT)
         start_taken(lease, answer)
     return message, turn
+
+
+def _side_by_side(
+    turn: Turn, columns: Mapping[str, Any], models: Sequence[ProviderModel]
+) -> list[Turn]:
+    """Have a new turn be the answer of the first model; gives turns for the others, which the caller saves."""
+    if not models:
+        return []
+    turn.comparison, turn.chosen_model = uuid7(), models[0]
+    return [
+        Turn(comparison=turn.comparison, chosen_model=model, place=place, **columns)
+        for place, model in enumerate(models[1:], start=1)
+    ]
 
 
 def _carried(turn: Turn, known: Known | None) -> Carried:
@@ -175,10 +199,15 @@ def open_answer(turn: Turn, step: int, *, parent_id: UUID, order_key: int) -> Me
     )
 
 
-def show_leaf(changes: Changes, message: Message) -> None:
-    """The path that people see goes on to this message."""
-    if changes.conversation.leaf_id != message.pk:
-        changes.conversation.leaf_id = message.pk
+def show_leaf(changes: Changes, turn: Turn, message: Message) -> None:
+    """The path that people see goes on to this message of a turn, unless it follows another of the compared answers."""
+    conversation = changes.conversation
+    if turn.comparison is not None and conversation.leaf_id != message.parent_id:
+        is_open = conversation.comparison == turn.comparison
+        if is_open or turn.stop_requested_at is not None:
+            return
+    if conversation.leaf_id != message.pk:
+        conversation.leaf_id = message.pk
         changes.save_with_number("leaf_id")
 
 
@@ -205,11 +234,51 @@ def answer_again(
     return turn
 
 
+def answer_beside(
+    changes: Changes,
+    earlier: Turn,
+    *,
+    last: Message,
+    client_id: str,
+    asker: Asker,
+    model: ProviderModel,
+) -> Turn:
+    """Another turn for the question of one that has ended: its answer stands beside that one until one is chosen.
+
+    Args:
+        last: the end of the earlier answer; the path goes through it as long as nobody chooses.
+    """
+    turns = Turn.objects.for_workspace(earlier.workspace_id)
+    if earlier.comparison is None or earlier.comparison != changes.conversation.comparison:
+        earlier.comparison = uuid7()
+        earlier.save(update_fields=["comparison", "updated_at"])
+    known = turns.filter(user_message=earlier.user_message_id, comparison=earlier.comparison)
+    places = list(known.values_list("place", flat=True))
+    if len(places) >= MOST_COMPARED:
+        raise Conflict(f"You can compare up to {MOST_COMPARED} answers. Choose one of these first.")
+    turn = Turn.objects.create(
+        workspace_id=earlier.workspace_id,
+        conversation=changes.conversation,
+        user_message_id=earlier.user_message_id,
+        mentioned_bud=earlier.mentioned_bud,
+        client_id=client_id,
+        comparison=earlier.comparison,
+        place=max(places) + 1,
+        chosen_model=model,
+        **asker.columns(),
+    )
+    _touch(changes, last, last.text, turn.comparison)
+    changes.turn(earlier)
+    changes.turn(turn)
+    wake(turn)
+    return turn
+
+
 def send_next(turn: Turn, changes: Changes) -> Turn | None:
     """A turn has ended: begin with what waits in the queue.
 
     After an answer the first in the queue is sent. After a failure or a stop only one that was meant to interrupt:
-    the others wait until the person has seen what happened.
+    the others wait until the person has seen what happened. Of compared answers, the last one to end decides.
     """
     rows = QueuedMessage.objects.for_workspace(turn.workspace_id).filter(
         conversation_id=turn.conversation_id
@@ -217,7 +286,10 @@ def send_next(turn: Turn, changes: Changes) -> Turn | None:
     queued = rows.order_by("order_key", "pk").first()
     if queued is None:
         return None
-    if turn.status != TurnStatus.COMPLETED and not queued.is_next:
+    statuses = [turn.status, *(one.status for one in compared_with(turn))]
+    if most_urgent(statuses) is not None:
+        return None
+    if TurnStatus.COMPLETED not in statuses and not queued.is_next:
         return None
     if is_suspended(turn.workspace_id, queued.asked_by_id):
         return None
@@ -240,10 +312,22 @@ def send_queued(queued: QueuedMessage, changes: Changes) -> Turn:
         refs=[ref for ref in usable_refs(conversation, refs) if ref],
         parent=path_end(changes),
         mentioned=queued.mentioned_bud,
+        compared=_models_of(queued),
     )
     changes.queue()
     failpoint(Failpoint.QUEUE_BEFORE_COMMIT)
     return turn
+
+
+def _models_of(queued: QueuedMessage) -> list[ProviderModel]:
+    """Those that a waiting message is to compare, as far as they are still there and may answer."""
+    bud = queued.mentioned_bud or queued.conversation.bud
+    if not queued.compare or bud.is_model_fixed:
+        return []
+    ids = [UUID(one["id"]) for one in queued.compare]
+    found = ProviderModel.objects.for_workspace(queued.workspace_id).in_bulk(ids)
+    models = [found[pk] for pk in ids if pk in found]
+    return models if len(models) > 1 else []
 
 
 def path_end(changes: Changes) -> UUID | None:
@@ -273,9 +357,15 @@ def _last(changes: Changes) -> Message | None:
     return find_last_message(changes.conversation.workspace_id, changes.conversation.pk)
 
 
-def _touch(changes: Changes, leaf: Message, text: str) -> None:
-    """The conversation moves to the top, goes on from here, and takes its title from the first message."""
+def _touch(changes: Changes, leaf: Message, text: str, comparison: UUID | None = None) -> None:
+    """The conversation moves to the top, goes on from here, and takes its title from the first message.
+
+    Answers that stood side by side before no longer do: whoever writes on goes on from one of them.
+    """
     conversation = changes.conversation
+    if conversation.comparison != comparison:
+        conversation.comparison = comparison
+        changes.save_with_number("comparison")
     conversation.last_message_at = database_now()
     conversation.leaf_id = leaf.pk
     if not conversation.title:

@@ -87,7 +87,9 @@ def _open_next(
     """
     if turn.stop_requested_at is not None or ToolCallStatus(ended.status) in WAITING_CALLS:
         return None
-    if answer is not None and _asks_for_this_alone(answer, ended):
+    # Beside a compared answer others add messages.
+    is_alone = turn.comparison is None
+    if is_alone and answer is not None and _asks_for_this_alone(answer, ended):
         is_busy, step, last_order_key = False, answer.step + 1, answer.order_key
     else:
         found = calls_of_step(turn, ended.message_id)
@@ -98,7 +100,7 @@ def _open_next(
         return None
     message = open_answer(turn, step, parent_id=ended.message_id, order_key=last_order_key + 1)
     message.save(force_insert=True)
-    show_leaf(changes, message)
+    show_leaf(changes, turn, message)
     changes.message(message, has_attachments=False)
     return AskModel(step, message)
 

@@ -13,7 +13,13 @@ from audit.services import was_requested
 from chat.engine import check_tasks
 from chat.engine.beginning import send_next
 from chat.engine.call_outcomes import settle_from_log
-from chat.engine.reading import Afterwards, afterwards
+from chat.engine.reading import (
+    Afterwards,
+    afterwards,
+    compared_with,
+    find_last_answer,
+    waits_for_files,
+)
 from chat.engine.requests import actor_for_log, builtin_request, checkpoint_of, request_of
 from chat.engine.rows import (
     calls_of,
@@ -26,6 +32,7 @@ from chat.engine.rows import (
 )
 from chat.engine.states import OPEN_CALLS, check_turn_move
 from chat.engine.unseen import note_unseen
+from chat.engine.waking import wake
 from chat.models import Attachment, Message, ToolCall, Turn
 from chat.recording import Changes
 from chat.values import AttachmentStatus, MessageStatus, ToolCallStatus, TurnStatus
@@ -72,7 +79,8 @@ def end_turn(
     has_holder = turn.lease_until is not None and turn.lease_until > database_now()
     for call in calls_of(turn, *OPEN_CALLS).select_related("decided_by"):
         _stop_call(call, turn, changes, has_holder=has_holder)
-    _withdraw_readings(turn, changes)
+    if not waits_for_files(turn):
+        _withdraw_readings(turn, changes)
     turn.error_code = error_code
     turn.error_message = error_message
     turn.can_retry = can_retry
@@ -87,6 +95,7 @@ def close_turn(turn: Turn, status: TurnStatus, changes: Changes) -> Afterwards:
     let_go(turn)
     turn.save()
     note_unseen(turn, changes)
+    _leave_to_others(turn, changes)
     changes.turn(turn)
     following = afterwards(turn)
     if following.has_webhooks and not following.is_check:
@@ -96,6 +105,24 @@ def close_turn(turn: Turn, status: TurnStatus, changes: Changes) -> Afterwards:
     if following.has_queue:
         send_next(turn, changes)
     return following
+
+
+def _leave_to_others(turn: Turn, changes: Changes) -> None:
+    """What the end of a compared answer means for those beside it.
+
+    The first that is complete is gone on from if the person writes on without choosing. One that waited for this one
+    to read what is attached may begin.
+    """
+    beside = compared_with(turn)
+    is_open = turn.comparison is not None and changes.conversation.comparison == turn.comparison
+    is_first = all(one.status != TurnStatus.COMPLETED for one in beside)
+    last = find_last_answer(turn.workspace_id, turn.pk) if is_open and is_first else None
+    if last is not None and turn.status == TurnStatus.COMPLETED:
+        changes.conversation.leaf_id = last.pk
+        changes.save_with_number("leaf_id")
+    for one in beside:
+        if one.status == TurnStatus.QUEUED:
+            wake(one)
 
 
 def _stop_call(call: ToolCall, turn: Turn, changes: Changes, *, has_holder: bool) -> None:

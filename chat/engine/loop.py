@@ -7,7 +7,8 @@ begins. So a turn may stop at any line here, and go on in another process.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from uuid import UUID
 
 from chat.engine import steps, turns, waiting
 from chat.engine.asking import ask_model
@@ -38,8 +39,7 @@ async def run_turn(lease: Lease, work: turns.Work, *, leaves: Callable[[], bool]
             following: turns.Work | None = None
             match work:
                 case turns.ReadAttachments(ids):
-                    reader = await in_database(read_context, lease)
-                    await read_attachments(lease, ids, actor=reader.actor, bud=reader.bud)
+                    await _read(lease, ids)
                 case turns.AskModel(step, opened):
                     following = await ask_model(lease, step, opened)
                 case turns.CallTools(call_ids):
@@ -64,6 +64,13 @@ async def run_turn(lease: Lease, work: turns.Work, *, leaves: Callable[[], bool]
         await _fail(lease, error, can_retry=error.can_retry)
     except (LimitReached, PermissionDenied) as error:
         await _fail(lease, error, can_retry=False)
+
+
+async def _read(lease: Lease, attachment_ids: Sequence[UUID]) -> None:
+    reader = await in_database(read_context, lease)
+    await read_attachments(lease, attachment_ids, actor=reader.actor, bud=reader.bud)
+    if reader.turn.comparison is not None:
+        await in_database(turns.wake_compared, reader.turn)
 
 
 async def _fail(lease: Lease, error: DomainError, *, can_retry: bool) -> None:

@@ -133,6 +133,22 @@ def find_active_turn(workspace_id: UUID, conversation_id: UUID) -> Turn | None:
     return _ACTIVE_TURN.first(workspace_id, conversation_id)
 
 
+def compared_with(turn: Turn) -> list[Turn]:
+    """The other turns whose answers stand, or stood, beside this one's, in the order of their columns; mostly none."""
+    if turn.comparison is None:
+        return []
+    rows = Turn.objects.for_workspace(turn.workspace_id).filter(comparison=turn.comparison)
+    beside = rows.filter(user_message=turn.user_message_id).exclude(pk=turn.pk)
+    return list(beside.order_by("place"))
+
+
+def waits_for_files(turn: Turn) -> bool:
+    """Whether what is attached to a turn's question is still read by one that it is compared with, for both."""
+    if turn.comparison is None or not unread_attachments(turn.workspace_id, turn.user_message_id):
+        return False
+    return any(one.place < turn.place and one.status in ACTIVE for one in compared_with(turn))
+
+
 def fetch_message(workspace_id: UUID, message_id: UUID) -> Message:
     """A message, as its row is now.
 

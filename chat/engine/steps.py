@@ -85,12 +85,12 @@ def start_step(
         message.json_meta = {"tries": tries} if tries else {}
         message.status = MessageStatus.STREAMING.value
         message.save()
-        is_new = changes.conversation.leaf_id != message.pk
-        show_leaf(changes, message)
+        before = changes.conversation.leaf_id
+        show_leaf(changes, turn, message)
         changes.message(message)
-        if is_new and last is message:
+        if before != changes.conversation.leaf_id and last is message:
             # Begun on another path and gone on with: a page cannot tell by the message that the path is this one.
-            changes.conversation_row(turn_status=turn.status)
+            changes.conversation_with(turn)
         if changed := changed | _note_source(turn, untrusted_source):
             turn.save(update_fields=[*changed, "updated_at"])
         _tell_notices(changes, turn, notices)
@@ -203,7 +203,7 @@ def leave_step(lease: Lease, message_id: UUID, answer: AnsweredStep) -> None:
         count(changes, turn, message, answer.usage, answer.prices)
         message.save(update_fields=["text", "reasoning", "json_meta", *COUNTED, "updated_at"])
         turn.save(update_fields=[*COUNTED, "cost", "updated_at"])
-        changes.conversation_row(turn_status=turn.status)
+        changes.conversation_with(turn)
 
 
 def finish_step(

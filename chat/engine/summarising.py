@@ -17,7 +17,7 @@ from chat.engine.history import history_of, read_past
 from chat.engine.states import ACTIVE_TURNS
 from chat.enqueue import enqueue
 from chat.models import Message, Turn
-from chat.models.turns import ACTIVE
+from chat.models.turns import ACTIVE, most_urgent
 from chat.providers.base import ProviderSpec
 from chat.providers.choosing import provider_of
 from chat.providers.known_models import known_facts
@@ -92,7 +92,8 @@ def summarise(workspace_id: UUID, turn_id: UUID) -> bool:
                 changes.message(row)
             turns = Turn.objects.for_workspace(workspace_id)
             active = turns.filter(conversation_id=turn.conversation_id, status__in=ACTIVE)
-            changes.conversation_row(turn_status=active.values_list("status", flat=True).first())
+            statuses = active.values_list("status", flat=True)
+            changes.conversation_row(turn_status=most_urgent(statuses))
     except (DomainError, TimeoutError) as error:
         logger.info("summary_not_made", extra={"why": getattr(error, "code", "timeout")})
         return False

@@ -15,7 +15,7 @@ from chat.engine.counting import count
 from chat.engine.reading import Afterwards
 from chat.enqueue import enqueue
 from chat.models import Bud, Conversation, Message, Turn
-from chat.models.turns import ACTIVE
+from chat.models.turns import ACTIVE, most_urgent
 from chat.providers.base import ProviderSpec, TokenCount
 from chat.providers.choosing import provider_of
 from chat.providers.known_models import known_facts
@@ -136,8 +136,8 @@ def _store(
             if is_open and title:
                 row.title, row.title_source = title, TitleSource.MODEL.value
                 changes.save_with_number("title", "title_source")
-            active = turns.filter(status__in=ACTIVE).values_list("status", flat=True).first()
-            changes.conversation_row(turn_status=active)
+            active = turns.filter(status__in=ACTIVE).values_list("status", flat=True)
+            changes.conversation_row(turn_status=most_urgent(active))
     except NotFound:
         return False
     return is_open and bool(title)

@@ -12,9 +12,17 @@ from uuid import UUID
 
 from chat.engine.endings import end_turn, settle_calls
 from chat.engine.leases import Lease, LeaseClock, LeaseLost, acquire
-from chat.engine.reading import fetch_turn, find_last_answer, find_turn, unread_attachments
+from chat.engine.reading import (
+    compared_with,
+    fetch_turn,
+    find_last_answer,
+    find_turn,
+    unread_attachments,
+    waits_for_files,
+)
 from chat.engine.rows import held, let_go, move_turn
 from chat.engine.states import WAITING_CALLS
+from chat.engine.waking import wake
 from chat.models import Message, ToolCall, Turn
 from chat.recording import changing
 from chat.values import MessageStatus, ToolCallStatus, TurnStatus
@@ -70,6 +78,8 @@ def take(turn_id: UUID, workspace_id: UUID) -> tuple[Lease, Work] | None:
         return None
     with changing(seen.conversation_id, workspace_id) as changes:
         turn = fetch_turn(workspace_id, turn_id)
+        if turn.stop_requested_at is None and waits_for_files(turn):
+            return None
         was_released = turn.lease_until is None
         clock = LeaseClock()
         if not acquire(turn):
@@ -85,6 +95,12 @@ def take(turn_id: UUID, workspace_id: UUID) -> tuple[Lease, Work] | None:
         settle_calls(turn, changes, is_parted=was_released)
         failpoint(Failpoint.TAKE_AGAIN_BEFORE_COMMIT)
         return lease, _work_of(turn)
+
+
+def wake_compared(turn: Turn) -> None:
+    """What is attached has been read: the answers beside this one's may begin."""
+    for one in compared_with(turn):
+        wake(one)
 
 
 def next_work(lease: Lease) -> Work:

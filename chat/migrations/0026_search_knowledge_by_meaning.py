@@ -14,7 +14,7 @@ SQL = Path(__file__).parent.parent / "sql"
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("chat", "0024_walk_paths_and_find_words_by_index"),
+        ("chat", "0025_compare_models"),
         ("workspaces", "0006_keep_the_theme_of_people"),
     ]
 

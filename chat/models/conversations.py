@@ -72,6 +72,11 @@ class Conversation(WorkspaceModel):
         related_name="+",
         help_text=_("Where the path ends that is shown, and that the next message goes on from."),
     )
+    comparison = models.UUIDField(
+        null=True,
+        editable=False,
+        help_text=_("Whose answers stand side by side until the person chooses one."),
+    )
     prompt_tokens = models.PositiveBigIntegerField(default=0, editable=False)
     cached_tokens = models.PositiveBigIntegerField(default=0, editable=False)
     completion_tokens = models.PositiveBigIntegerField(default=0, editable=False)
@@ -230,6 +235,10 @@ class QueuedMessage(WorkspaceModel):
         null=True,
         related_name="+",
         help_text=_("Answers this once in place of the conversation's."),
+    )
+    compare = models.JSONField(
+        null=True,
+        help_text=_("The models that answer side by side: id of its row, provider, name."),
     )
     is_next = models.BooleanField(
         default=False, help_text=_("Sent even if the running turn is stopped: that was the wish.")

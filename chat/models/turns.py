@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from django.conf import settings
@@ -24,6 +25,12 @@ ACTIVE = [
     TurnStatus.WAITING_FOR_APPROVAL.value,
     TurnStatus.WAITING_FOR_INPUT.value,
 ]
+"""The most urgent one comes last, also by the alphabet."""
+
+
+def most_urgent(statuses: Iterable[str]) -> str | None:
+    """What a conversation shows of its turns' states: one that waits for a person before all others; None: it is idle."""
+    return max((one for one in statuses if one in ACTIVE), key=ACTIVE.index, default=None)
 
 
 class TurnQuerySet(WorkspaceQuerySet["Turn"]):
@@ -114,6 +121,15 @@ class Turn(WorkspaceModel):
         related_name="+",
         help_text=_("Answers this once in place of the conversation's."),
     )
+    comparison = models.UUIDField(
+        null=True,
+        help_text=_("Shared by the answers to one question that stand side by side."),
+    )
+    place = models.PositiveSmallIntegerField(
+        default=0,
+        db_default=0,
+        help_text=_("Among answers that may be written at the same time."),
+    )
     rating = models.CharField(
         _("rating"),
         max_length=4,
@@ -131,7 +147,7 @@ class Turn(WorkspaceModel):
         ordering = ["id"]
         constraints = [
             models.UniqueConstraint(
-                fields=["conversation"],
+                fields=["conversation", "place"],
                 condition=models.Q(status__in=ACTIVE),
                 name="turn_one_active",
             ),

@@ -14,18 +14,19 @@ from chat.engine.beginning import Asker, answer_again, begin_turn
 from chat.engine.states import ACTIVE_TURNS
 from chat.message_paths import newest_leaf, path_to
 from chat.models import ArtifactVersion, Attachment, Conversation, Message, ToolCall, Turn
-from chat.recording import Changes, changing
-from chat.services.models import find_model
+from chat.recording import changing
+from chat.services.comparing import end_comparison
+from chat.services.models import ModelNamed, find_model
 from chat.services.turns import (
     Queued,
     Sent,
-    active_turn,
     check_client_id,
     check_same,
     check_text,
     digest_of,
     find_mentioned,
     find_sent,
+    must_be_idle,
 )
 from chat.values import MessageRole, TitleSource, TurnStatus, Wish
 from workspaces.actors import Actor
@@ -59,7 +60,7 @@ def edit_message(*, message: Message, client_id: str, text: str, actor: Actor) -
             raise Conflict("A message with this id waits to be sent.")
         if known is not None:
             return known
-        _must_be_idle(changes)
+        must_be_idle(changes)
         written, turn = begin_turn(
             changes,
             client_id=client_id,
@@ -85,7 +86,7 @@ def regenerate(
     client_id: str,
     actor: Actor,
     wish: Wish = Wish.NONE,
-    model: tuple[UUID | None, str] | None = None,
+    model: ModelNamed | None = None,
 ) -> Turn:
     """Answer a question again; the new answer is a sibling of the earlier one.
 
@@ -110,7 +111,7 @@ def regenerate(
             return begun
         bud = turn.mentioned_bud or changes.conversation.bud
         chosen = find_model(bud=bud, provider_id=model[0], name=model[1]) if model else None
-        _must_be_idle(changes)
+        must_be_idle(changes)
         question = Message.objects.for_workspace(turn.workspace_id).fetch(turn.user_message_id)
         return answer_again(
             changes,
@@ -127,14 +128,18 @@ def regenerate(
 def show_branch(*, message: Message, actor: Actor) -> Conversation:
     """Show the path through this message, down to the newest message below it; the next one goes on from there.
 
+    Of answers that stand side by side, this chooses the message's.
+
     Raises:
         Conflict: the conversation is still being answered.
     """
     require(actor, Permission.USE_CHAT, workspace_id=message.workspace_id)
     with changing(message.conversation_id, message.workspace_id) as changes:
-        _must_be_idle(changes)
+        must_be_idle(changes)
         changes.conversation.leaf_id = newest_leaf(message.workspace_id, message.pk)
         changes.save_with_number("leaf_id")
+        if changes.conversation.comparison is not None:
+            end_comparison(message, changes)
         changes.conversation_row(turn_status=None)
         return changes.conversation
 
@@ -267,6 +272,8 @@ def _copy_turns(path: Sequence[Message], messages: dict[UUID, Message], new: Con
             completion_tokens=0,
             cost=None,
             revises=None,
+            comparison=None,
+            place=0,
             rating="",
             rating_reason="",
             rated_at=None,
@@ -305,8 +312,3 @@ def _copy(row: Any, **changed: Any) -> Any:
     for name, value in changed.items():
         setattr(copy, name, value)
     return copy
-
-
-def _must_be_idle(changes: Changes) -> None:
-    if active_turn(changes.conversation) is not None:
-        raise Conflict("Please wait until the answer is complete, or stop it.")

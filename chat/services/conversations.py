@@ -18,7 +18,7 @@ from chat.artifacts.services import forget_contents
 from chat.engine import runner
 from chat.engine.endings import end_turn
 from chat.models import Bud, Conversation, Folder, QueuedMessage, Turn
-from chat.models.turns import ACTIVE
+from chat.models.turns import ACTIVE, most_urgent
 from chat.recording import Changes, changing
 from chat.services.buds import check_servers
 from chat.services.models import choose_model
@@ -398,7 +398,7 @@ def _forget_inputs(conversation: Conversation, actor: Actor) -> None:
 
 
 def active_status(conversation: Conversation) -> str | None:
-    """The status of the turn that is under way, if there is one."""
+    """The status of the turn that is under way, if there is one; of several, the most urgent."""
     turns = Turn.objects.for_workspace(conversation.workspace_id)
     active = turns.filter(conversation=conversation, status__in=ACTIVE)
-    return active.values_list("status", flat=True).first()
+    return most_urgent(active.values_list("status", flat=True))

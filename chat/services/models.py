@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from uuid import UUID
@@ -9,6 +10,7 @@ from uuid import UUID
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
+from chat.engine.beginning import MOST_COMPARED
 from chat.models import Bud, ModelProvider, ProviderModel
 from chat.providers.choosing import platform_provider
 from chat.providers.known_models import prices_of
@@ -16,6 +18,9 @@ from workspaces.actors import Actor
 from workspaces.changes import record_created, tracked_change
 from workspaces.errors import InvalidInput
 from workspaces.roles import Permission, require
+
+ModelNamed = tuple[UUID | None, str]
+"""A provider, None being the platform's own, and the name of a model of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,11 +155,50 @@ def find_model(*, bud: Bud, provider_id: UUID | None, name: str) -> ProviderMode
         if _is_of_bud(bud, provider_id, name):
             return None
         raise InvalidInput(fields={"model": [f"{bud.name} answers with its own model only."]})
-    rows = ProviderModel.objects.for_workspace(bud.workspace_id)
-    made = ProviderModel(workspace_id=bud.workspace_id, provider_id=provider_id, model=name)
+    return _row_of(bud.workspace_id, provider_id, name)
+
+
+def find_compared(*, bud: Bud, names: Sequence[ModelNamed]) -> list[ProviderModel]:
+    """The rows of the models that answer a question side by side; none where none are named.
+
+    Raises:
+        InvalidInput: too few or too many, one of them twice, the bud's model is fixed, or there is no such model here.
+    """
+    if not names:
+        return []
+    fault = ""
+    if not 2 <= len(names) <= MOST_COMPARED:
+        fault = "Choose two or three models to compare."
+    elif len(set(names)) < len(names):
+        fault = "Choose different models to compare."
+    elif bud.is_model_fixed:
+        fault = f"{bud.name} answers with its own model only, so you can't compare models with it."
+    if fault:
+        raise InvalidInput(fields={"compare": [fault]})
+    if not set(names) <= {(one.provider_id, one.name) for one in models_of(bud.workspace_id)}:
+        raise InvalidInput(fields={"compare": ["There is no such model in this workspace."]})
+    return [_row_of(bud.workspace_id, provider_id, name) for provider_id, name in names]
+
+
+def find_other(*, bud: Bud, provider_id: UUID | None, name: str) -> ProviderModel:
+    """The row of a model whose answer stands beside another one's.
+
+    Raises:
+        InvalidInput: the bud's model is fixed, or there is no such model here.
+    """
+    row = find_model(bud=bud, provider_id=provider_id, name=name)
+    if row is None:
+        raise InvalidInput(fields={"model": [f"{bud.name} answers with its own model only."]})
+    return row
+
+
+def _row_of(workspace_id: UUID, provider_id: UUID | None, name: str) -> ProviderModel:
+    rows = ProviderModel.objects.for_workspace(workspace_id)
+    made = ProviderModel(workspace_id=workspace_id, provider_id=provider_id, model=name)
     # Somebody else may choose it for the first time at the same moment.
     ProviderModel.objects.bulk_create([made], ignore_conflicts=True)
-    return rows.get(provider_id=provider_id, model=name)
+    row: ProviderModel = rows.get(provider_id=provider_id, model=name)
+    return row
 
 
 def _is_of_bud(bud: Bud, provider_id: UUID | None, name: str) -> bool:

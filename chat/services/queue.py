@@ -52,10 +52,9 @@ def send_queued_now(*, queued: QueuedMessage, actor: Actor) -> Turn | None:
     _require_own(queued, actor)
     with changing(queued.conversation_id, queued.workspace_id) as changes:
         queued = _fetch(queued)
-        running = active_turn(changes.conversation)
-        if running is None:
+        if active_turn(changes.conversation) is None:
             return send_queued(queued, changes)
-        interrupt(running, queued, changes)
+        interrupt(queued, changes)
         return active_turn(changes.conversation)
 
 

@@ -16,6 +16,7 @@ from chat.artifacts.knowledge import knowledge_of, with_knowledge
 from chat.engine.context_window import Window, fit
 from chat.engine.history import history_of, read_past
 from chat.engine.prompting import native_messages, with_instructions, with_mention
+from chat.engine.reading import compared_with
 from chat.models import BudVersion, Message, ToolCall, Turn
 from chat.providers.choosing import provider_of_turn
 from chat.providers.known_models import known_facts
@@ -80,6 +81,8 @@ class TurnRecord:
     total_ms: int
     entries: Sequence[AuditEntry]
     """The newest first."""
+    beside: Sequence[Turn] = ()
+    """Those of other models that answered the same question side by side."""
 
 
 def read_turn(*, workspace_id: UUID, turn_id: UUID, actor: Actor) -> TurnRecord:
@@ -141,6 +144,7 @@ def read_turn(*, workspace_id: UUID, turn_id: UUID, actor: Actor) -> TurnRecord:
         spans=spans,
         total_ms=max((span.start + span.length for span in spans), default=0),
         entries=entries,
+        beside=compared_with(turn),
     )
 
 

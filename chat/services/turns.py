@@ -27,8 +27,10 @@ from chat.engine.reading import (
 from chat.engine.states import ACTIVE_TURNS, RETRYABLE_TURNS, WAITING_TURNS
 from chat.engine.waking import wake
 from chat.models import Bud, Conversation, Message, QueuedMessage, Turn
+from chat.models.turns import ACTIVE
 from chat.providers.errors import ContextTooLong
 from chat.recording import Changes, changing
+from chat.services.models import ModelNamed, find_compared
 from chat.values import Rating, TurnStatus, WhenBusy
 from mcp_servers.client.canonical import JsonValue, canonical_json
 from workspaces.actors import Actor
@@ -97,21 +99,25 @@ def send_or_queue(
     when_busy: WhenBusy,
     attachments: Sequence[Ref] = (),
     bud_id: UUID | None = None,
+    compare: Sequence[ModelNamed] = (),
 ) -> Sent | Queued:
     """The same; and while a turn runs, let the message wait for its end, or stop that turn for it.
 
     Args:
         bud_id: the bud that answers this message, in place of the conversation's.
+        compare: two or three models that answer it side by side, in place of one.
 
     Raises:
-        InvalidInput: as above, or there is no such bud.
+        InvalidInput: as above, there is no such bud or model, or the bud's model is fixed.
         Conflict: a turn runs and the message shall not wait, too many wait already, or the client id stands for
             something else.
     """
     require(actor, Permission.USE_CHAT, workspace_id=conversation.workspace_id)
     check_client_id(client_id)
     check_text(text, may_be_empty=bool(attachments))
-    named = [str(bud_id)] if bud_id else []
+    named: list[JsonValue] = [str(bud_id)] if bud_id else []
+    if compare:
+        named.append([[str(provider_id), name] for provider_id, name in compare])
     digest = digest_of("send", text, [ref.as_json() for ref in attachments], *named)
     mentioned = find_mentioned(conversation, bud_id, actor)
     with changing(conversation.pk, conversation.workspace_id) as changes:
@@ -120,10 +126,10 @@ def send_or_queue(
         if known is not None:
             return known
         _check_mentioned(conversation, bud_id, mentioned)
+        compared = find_compared(bud=mentioned or changes.conversation.bud, names=compare)
         refs = check_refs(changes.conversation, attachments)
         asker = Asker.from_actor(actor)
-        running = active_turn(conversation) if standing.is_active else None
-        if running is None:
+        if not standing.is_active:
             message, turn = begin_turn(
                 changes,
                 client_id=client_id,
@@ -134,6 +140,7 @@ def send_or_queue(
                 parent=path_end(changes),
                 known=Known(actor, standing),
                 mentioned=mentioned,
+                compared=compared,
             )
             return Sent(message, turn, is_new=True)
         if when_busy is WhenBusy.REFUSE:
@@ -146,9 +153,14 @@ def send_or_queue(
             client_digest=digest,
             text=text,
             mentioned_bud=mentioned,
+            compare=[
+                {"id": str(one.pk), "provider_id": _text(one.provider_id), "name": one.model}
+                for one in compared
+            ]
+            or None,
         )
         if when_busy is WhenBusy.INTERRUPT:
-            interrupt(running, queued, changes)
+            interrupt(queued, changes)
             return find_sent(conversation, client_id, digest) or Queued(queued, is_new=True)
         return Queued(queued, is_new=True)
 
@@ -171,15 +183,20 @@ def _check_mentioned(conversation: Conversation, bud_id: UUID | None, bud: Bud |
         raise InvalidInput(fields={"bud_id": ["This bud is archived."]})
 
 
-def interrupt(turn: Turn, queued: QueuedMessage, changes: Changes) -> None:
-    """Stop a turn for the sake of a message that waits; that one is sent as soon as the turn has ended."""
+def _text(value: UUID | None) -> str | None:
+    return str(value) if value is not None else None
+
+
+def interrupt(queued: QueuedMessage, changes: Changes) -> None:
+    """Stop what runs for the sake of a message that waits; that one is sent as soon as it has ended."""
     rows = QueuedMessage.objects.for_workspace(queued.workspace_id)
     first = rows.filter(conversation=changes.conversation).aggregate(first=Min("order_key"))
     queued.is_next = True
     queued.order_key = max(0, first["first"] - 1)
     queued.save(update_fields=["is_next", "order_key", "updated_at"])
     changes.queue()
-    _stop(turn, changes)
+    for turn in active_turns(changes.conversation):
+        stop_in(turn, changes)
 
 
 def digest_of(*parts: JsonValue) -> str:
@@ -246,16 +263,16 @@ _MIDDLE = 1_000_000
 def stop_turn(*, turn: Turn, actor: Actor) -> Turn:
     """Stop a turn wherever it runs; one that has ended stays as it is."""
     require(actor, Permission.USE_CHAT, workspace_id=turn.workspace_id)
-    _require_own(turn, actor)
+    require_own(turn, actor)
     with changing(turn.conversation_id, turn.workspace_id) as changes:
         turn = Turn.objects.for_workspace(turn.workspace_id).fetch(turn.pk)
         if TurnStatus(turn.status) in ACTIVE_TURNS:
-            _stop(turn, changes)
+            stop_in(turn, changes)
     return turn
 
 
-def _stop(turn: Turn, changes: Changes) -> None:
-    """Whoever holds the turn ends it; where nobody does, it ends here."""
+def stop_in(turn: Turn, changes: Changes) -> None:
+    """Stop a turn in the caller's transaction. Whoever holds the turn ends it; where nobody does, it ends here."""
     turn.stop_requested_at = database_now()
     turn.save(update_fields=["stop_requested_at", "updated_at"])
     is_held = turn.lease_until is not None and turn.lease_until > database_now()
@@ -272,13 +289,13 @@ def retry_turn(*, turn: Turn, actor: Actor) -> Turn:
         Conflict: it cannot be retried, or another turn is under way.
     """
     require(actor, Permission.USE_CHAT, workspace_id=turn.workspace_id)
-    _require_own(turn, actor)
+    require_own(turn, actor)
     with changing(turn.conversation_id, turn.workspace_id) as changes:
         turns = Turn.objects.for_workspace(turn.workspace_id)
         turn = turns.fetch(turn.pk)
         if TurnStatus(turn.status) not in RETRYABLE_TURNS or not turn.can_retry:
             raise Conflict("This cannot be tried again.")
-        if active_turn(changes.conversation) is not None or not _is_at_end(turn, changes):
+        if not _may_go_on(turn, changes):
             raise Conflict("The conversation has gone on since.")
         turn.status = TurnStatus.QUEUED.value
         # What was too long once is too long again, unless less of it is sent.
@@ -300,10 +317,10 @@ def continue_turn(*, turn: Turn, actor: Actor) -> Turn:
         Conflict: it was not cut off, or the conversation has gone on since.
     """
     require(actor, Permission.USE_CHAT, workspace_id=turn.workspace_id)
-    _require_own(turn, actor)
+    require_own(turn, actor)
     with changing(turn.conversation_id, turn.workspace_id) as changes:
         turn = Turn.objects.for_workspace(turn.workspace_id).fetch(turn.pk)
-        if active_turn(changes.conversation) is not None or not _is_at_end(turn, changes):
+        if not _may_go_on(turn, changes):
             raise Conflict("The conversation has gone on since.")
         last = find_last_answer(turn.workspace_id, turn.pk)
         is_cut = last is not None and bool(last.json_meta.get("is_cut"))
@@ -329,7 +346,7 @@ def rate_turn(*, turn: Turn, rating: Rating, reason: str = "", actor: Actor) -> 
         Conflict: the answer is not complete.
     """
     require(actor, Permission.USE_CHAT, workspace_id=turn.workspace_id)
-    _require_own(turn, actor)
+    require_own(turn, actor)
     if len(reason) > LONGEST_REASON:
         raise InvalidInput(fields={"reason": [f"At most {LONGEST_REASON} characters."]})
     if _UNSTORABLE.search(reason):
@@ -360,8 +377,28 @@ def queue_again(turn: Turn, changes: Changes) -> None:
 
 
 def active_turn(conversation: Conversation) -> Turn | None:
-    """The turn that is under way, if there is one."""
+    """The turn that is under way, if there is one; of several, any."""
     return find_active_turn(conversation.workspace_id, conversation.pk)
+
+
+def must_be_idle(changes: Changes) -> None:
+    """Raise Conflict while the conversation is being answered."""
+    if active_turn(changes.conversation) is not None:
+        raise Conflict("Please wait until the answer is complete, or stop it.")
+
+
+def active_turns(conversation: Conversation) -> list[Turn]:
+    """The turn that is under way, or those whose answers are compared."""
+    turns = Turn.objects.for_workspace(conversation.workspace_id)
+    return list(turns.filter(conversation=conversation, status__in=ACTIVE))
+
+
+def _may_go_on(turn: Turn, changes: Changes) -> bool:
+    """Whether a turn that has ended can be taken up again; one whose answer stands beside others always can."""
+    comparison = changes.conversation.comparison
+    if comparison is not None and turn.comparison == comparison:
+        return True
+    return active_turn(changes.conversation) is None and _is_at_end(turn, changes)
 
 
 def _is_at_end(turn: Turn, changes: Changes) -> bool:
@@ -373,7 +410,8 @@ def _is_at_end(turn: Turn, changes: Changes) -> bool:
     return messages.filter(pk=leaf_id, turn=turn).exists()
 
 
-def _require_own(turn: Turn, actor: Actor) -> None:
+def require_own(turn: Turn, actor: Actor) -> None:
+    """Raise PermissionDenied unless it is the actor who asked."""
     if actor.user_id != turn.asked_by_id and actor.user_id is not None:
         raise PermissionDenied("Only the person who asked can do that.")
 

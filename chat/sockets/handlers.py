@@ -10,6 +10,7 @@ from chat import commands
 from chat.engine.attaching import FileRef, Ref, ResourceRef
 from chat.services.approvals import decide
 from chat.services.branches import edit_message, regenerate, show_branch
+from chat.services.comparing import choose_answer, compare_answer
 from chat.services.inputs import answer_input
 from chat.services.queue import edit_queued, remove_queued, send_queued_now
 from chat.services.resolutions import resolve_call
@@ -37,6 +38,7 @@ def _send(door: Door, command: commands.Send) -> Answer:
         attachments=[_ref(one) for one in command.attachments],
         when_busy=command.when_busy,
         bud_id=command.bud_id,
+        compare=[(one.provider_id, one.name) for one in command.compare],
         actor=door.actor,
     )
     if isinstance(sent, Queued):
@@ -69,6 +71,18 @@ def _regenerate(door: Door, command: commands.Regenerate) -> Answer:
         actor=door.actor,
     )
     return {"turn_id": begun.pk}
+
+
+def _compare(door: Door, command: commands.Compare) -> Answer:
+    turn = door.turn(command.turn_id)
+    model = (command.model.provider_id, command.model.name)
+    begun = compare_answer(turn=turn, client_id=command.client_id, model=model, actor=door.actor)
+    return {"turn_id": begun.pk}
+
+
+def _choose(door: Door, command: commands.Choose) -> Answer:
+    choose_answer(turn=door.turn(command.turn_id), actor=door.actor)
+    return {}
 
 
 def _continue(door: Door, command: commands.Continue) -> Answer:
@@ -155,6 +169,8 @@ HANDLERS: Mapping[type[Any], Callable[[Door, Any], Answer]] = {
     commands.Send: _send,
     commands.EditMessage: _edit_message,
     commands.Regenerate: _regenerate,
+    commands.Compare: _compare,
+    commands.Choose: _choose,
     commands.Continue: _continue,
     commands.Rate: _rate,
     commands.ShowBranch: _show_branch,

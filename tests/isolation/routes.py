@@ -410,6 +410,12 @@ SAMPLES: dict[str, Sample] = {
         bodies=(_body(client_id="=r"), lambda side: {"client_id": "m", **_model(side)}),
         reads=False,
     ),
+    "api:turns-compare": Sample(
+        ids=_pk("turn"),
+        bodies=(lambda side: {"client_id": "b", **_model(side)},),
+        reads=False,
+    ),
+    "api:turns-choose": Sample(ids=_pk("turn"), reads=False),
     "api:turns-go-on": Sample(ids=_pk("turn"), reads=False),
     "api:turns-rate": Sample(ids=_pk("turn"), bodies=(_body(rating="=good"),), reads=False),
     "api:turns-events": Sample(ids=_pk("turn")),

@@ -7,9 +7,15 @@ import { ApiProblem, type ConversationChoice, createApi } from "./net/api";
 import type { PageEvent } from "./net/events";
 import { CommandError, LiveSocket, type SocketStatus } from "./net/socket";
 import { loadNotices, placeNotices } from "./notices";
-import { type ConversationState, emptyConversation, type LocalEvent, reduce } from "./store/conversation";
+import {
+  type Asked,
+  type ConversationState,
+  emptyConversation,
+  type LocalEvent,
+  reduce,
+} from "./store/conversation";
 import { Outbox } from "./store/outbox";
-import { activeTurn, timeline, waitingCalls } from "./store/timeline";
+import { activeTurn, activeTurns, timeline, waitingCalls } from "./store/timeline";
 import chat from "./texts/chat";
 import common from "./texts/common";
 import shell from "./texts/shell";
@@ -265,6 +271,8 @@ export const openState = signal(place.value ? beginning(place.value) : null);
 export const openProblem = signal<string | null>(null);
 export const openTimeline = computed(() => (openState.value ? timeline(openState.value) : []));
 export const runningTurn = computed(() => (openState.value ? activeTurn(openState.value) : null));
+/** All that are under way: of answers that stand side by side there may be several. */
+export const runningTurns = computed(() => (openState.value ? activeTurns(openState.value) : []));
 export const waiting = computed(() => (openState.value ? waitingCalls(openState.value) : []));
 
 let queue: ConversationEvent[] = [];
@@ -376,11 +384,14 @@ export function dropPicked(conversationId: string, one: Picked): void {
   picked.value = { ...picked.value, [conversationId]: list };
 }
 
+/** The conversation's own bud and model answer. */
+const NOBODY_ELSE: Asked = { bud_id: null, compare: [] };
+
 /** A row's first words can be sent right after it was made: they wait here until its snapshot came. */
 export async function sendMessage(
   text: string,
   when_busy: WhenBusy = "queue",
-  bud_id: string | null = null,
+  asked: Asked = NOBODY_ELSE,
 ): Promise<void> {
   const id = place.value;
   const trimmed = text.trim();
@@ -389,7 +400,7 @@ export async function sendMessage(
   const client_id = crypto.randomUUID();
   picked.value = { ...picked.value, [id]: [] };
   const sent_at = new Date().toISOString();
-  const message = { client_id, text: trimmed, attachments, bud_id, sent_at };
+  const message = { client_id, text: trimmed, attachments, ...asked, sent_at };
   outbox.keep({ ...message, conversation_id: id, when_busy, error: null });
   local({ type: "local.sending", ...message });
   await deliver(client_id);
@@ -401,6 +412,7 @@ async function deliver(client_id: string): Promise<void> {
   if (!message) return;
   const { conversation_id, text, bud_id, when_busy } = message;
   const attachments = message.attachments.map(nameOf);
+  const compare = [...(message.compare ?? [])]; // what an earlier version of the page kept has none
   try {
     await socket.ask({
       type: "send",
@@ -410,6 +422,7 @@ async function deliver(client_id: string): Promise<void> {
       when_busy,
       ...(attachments.length > 0 && { attachments }),
       ...(bud_id && { bud_id }),
+      ...(compare.length > 0 && { compare }),
     });
     outbox.drop(client_id);
   } catch (error) {
@@ -441,7 +454,7 @@ export async function startConversation(
   bud: Bud,
   text = "",
   choice: Partial<ConversationChoice> = {},
-  mentioned: string | null = null,
+  asked: Asked = NOBODY_ELSE,
 ): Promise<boolean> {
   try {
     const row = await api.startConversation(bud.id, crypto.randomUUID(), choice);
@@ -450,8 +463,8 @@ export async function startConversation(
     // Until its files have arrived the message stays a draft, so that nothing of it is lost if one does not.
     if (waiting.length > 0) keepDraft(row.id, text);
     go(conversationPath(row.id));
-    if (waiting.length > 0) void sendWithFiles(row.id, text, waiting, mentioned);
-    else if (text.trim()) void sendMessage(text, "queue", mentioned);
+    if (waiting.length > 0) void sendWithFiles(row.id, text, waiting, asked);
+    else if (text.trim()) void sendMessage(text, "queue", asked);
     return true;
   } catch (error) {
     toast(messageOf(error), "bad");
@@ -463,11 +476,11 @@ async function sendWithFiles(
   id: string,
   text: string,
   waiting: readonly Upload[],
-  mentioned: string | null,
+  asked: Asked,
 ): Promise<void> {
   if (!(await carryOver("home", id, waiting)) || place.value !== id) return;
   keepDraft(id, "");
-  void sendMessage(text, "queue", mentioned);
+  void sendMessage(text, "queue", asked);
 }
 
 // -- the socket --------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import { DropArea } from "./artifacts/button";
 import { FilesSide } from "./artifacts/side";
 import { chooser } from "./chat/choice";
 import { ChooserDialog } from "./chat/chooser";
+import { comparing } from "./chat/comparing";
 import { followDrafts } from "./chat/draft";
 import { Home } from "./home/home";
 import { startWorker } from "./installing";
@@ -29,6 +30,7 @@ else
     addEventListener(sign, loadConversation, { once: true });
 
 const WaitingDialog = later(() => import("./waiting/dialog").then((module) => module.WaitingDialog));
+const CompareDialog = later(() => import("./chat/compare-dialog").then((module) => module.CompareDialog));
 const SearchDialog = later(() => import("./sidebar/search").then((module) => module.SearchDialog));
 
 function App() {
@@ -60,6 +62,14 @@ function App() {
           kind={chooser.value}
           onClose={() => {
             chooser.value = null;
+          }}
+        />
+      )}
+      {comparing.value && (
+        <CompareDialog
+          about={comparing.value}
+          onClose={() => {
+            comparing.value = null;
           }}
         />
       )}

@@ -2,7 +2,7 @@
 import { api, conversationPath, go, messageOf, placeInList, showsArchived, socket, toast } from "./app";
 import { CommandError } from "./net/socket";
 import shell from "./texts/shell";
-import type { InputAction, JsonObject, Rating, Resolution, Wish } from "./wire";
+import type { ChosenModel, InputAction, JsonObject, Rating, Resolution, Wish } from "./wire";
 
 async function command(promise: Promise<unknown>): Promise<boolean> {
   try {
@@ -28,6 +28,12 @@ export const regenerate = (
   changed: { wish?: Wish; model?: { provider_id: string | null; name: string } } = {},
 ): Promise<boolean> =>
   command(socket.ask({ type: "regenerate", turn_id, client_id: crypto.randomUUID(), ...changed }));
+/** Have another model answer the same question, beside this answer. */
+export const compareAnswer = (turn_id: string, model: ChosenModel): Promise<boolean> =>
+  command(socket.ask({ type: "compare", turn_id, client_id: crypto.randomUUID(), model }));
+/** Go on from this one of the answers that stand side by side. */
+export const chooseAnswer = (turn_id: string): Promise<boolean> =>
+  command(socket.ask({ type: "choose", turn_id }));
 export const continueTurn = (turn_id: string): Promise<boolean> =>
   command(socket.ask({ type: "continue", turn_id }));
 export const rateTurn = (turn_id: string, rating: Rating, reason = ""): Promise<boolean> =>

@@ -10,6 +10,8 @@ export type Command =
   | Send
   | EditMessage
   | Regenerate
+  | Compare
+  | Choose
   | Continue
   | Rate
   | ShowBranch
@@ -141,6 +143,8 @@ export interface Send {
   when_busy?: WhenBusy;
   /** The bud that answers this message, in place of the conversation's. */
   bud_id?: string | null;
+  /** Two or three models that answer this message side by side, until you choose one of their turns. */
+  compare?: ModelName[];
 }
 
 /** Ask differently. The conversation branches. */
@@ -164,6 +168,24 @@ export interface Regenerate {
   wish?: Wish;
   /** Which model answers, this once. */
   model?: ModelName | null;
+}
+
+/** Have another model answer a question. Both answers stand side by side until you choose one. */
+export interface Compare {
+  type: "compare";
+  ref?: string | null;
+  /** The turn that has answered. */
+  turn_id: string;
+  /** Your own id for the new turn. */
+  client_id: string;
+  model: ModelName;
+}
+
+/** Go on from one of the answers that stand side by side. Answers still being written are stopped. */
+export interface Choose {
+  type: "choose";
+  ref?: string | null;
+  turn_id: string;
 }
 
 /** Have an answer that was cut off by its length go on. */
@@ -762,6 +784,8 @@ export interface Conversation {
   deleted_at: string | null;
   /** The message that the shown path ends with. */
   leaf_id: string | null;
+  /** Of the turns whose answers stand side by side, until one is chosen. Null: none do. */
+  comparison_id: string | null;
   forked_from: string | null;
   status: "idle" | "running" | "waiting";
   usage: Usage | null;
@@ -1069,6 +1093,8 @@ export interface QueuedMessage {
   is_next: boolean;
   /** The bud that answers in place of the conversation's. */
   bud_id: string | null;
+  /** Models that answer side by side; mostly none. */
+  compare: ChosenModel[];
   created_at: string;
 }
 
@@ -1250,6 +1276,12 @@ export interface Turn {
   model: string | null;
   /** The bud that was named in place of the conversation's. */
   bud_id: string | null;
+  /** Shared by turns whose answers stand, or stood, side by side. */
+  comparison_id: string | null;
+  /** Its place among these; alone it is 0. */
+  place: number;
+  /** Of an answer beside others: the model that was asked. */
+  asked_model: ChosenModel | null;
   /** How this answer was to differ from an earlier one. */
   wish: "shorter" | "longer" | "simpler" | null;
   rating: "good" | "bad" | null;

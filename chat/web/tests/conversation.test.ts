@@ -257,6 +257,7 @@ describe("any interleaving", () => {
       attachments: [],
       is_next: false,
       bud_id: null,
+      compare: [],
       created_at: "",
     };
     state = reduce(state, { type: "queue.changed", conversation_id: CONVERSATION, seq: 1, queue: [queued] });

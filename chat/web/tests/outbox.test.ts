@@ -20,6 +20,7 @@ function unsent(client_id: string, over: Partial<Unsent> = {}): Unsent {
     sent_at: "2026-11-23T11:59:00Z",
     attachments: [],
     bud_id: null,
+    compare: [],
     error: null,
     when_busy: "queue",
     ...over,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { emptyConversation, reduce } from "../src/store/conversation";
 import { siblings } from "../src/store/paths";
-import { activeTurn, timeline, waitingCalls } from "../src/store/timeline";
+import { activeTurn, activeTurns, isShown, timeline, waitingCalls } from "../src/store/timeline";
 import type { Snapshot } from "../src/wire";
 import { CONVERSATION, conversation, message, snapshot, toolCall, turn } from "./rows";
 
@@ -118,5 +118,64 @@ describe("timeline", () => {
       conversation: conversation({ leaf_id: "m1" }),
     });
     expect(shown(timeline(back))).toEqual(["user", "t1:1"]);
+  });
+});
+
+describe("answers that stand side by side", () => {
+  const done = { status: "completed", comparison_id: "c", finished_at: "2026-11-21T08:00:09Z" } as const;
+  const rows: Partial<Snapshot> = {
+    conversation: conversation({ comparison_id: "c", leaf_id: "m2", status: "running" }),
+    messages: [
+      question,
+      message({ id: "m1", turn_id: "t1", parent_id: "u1", text: "From fi" }),
+      message({ id: "m2", turn_id: "t2", parent_id: "u1", text: "From second", status: "complete" }),
+    ],
+    turns: [
+      turn({ id: "t1", comparison_id: "c", asked_model: { provider_id: null, name: "first" } }),
+      turn({ ...done, id: "t2", place: 1, created_at: "2026-11-21T07:59:59Z" }),
+    ],
+  };
+
+  it("are one item with an answer for each model, and grow each by its own words", () => {
+    const before = state(rows);
+    const items = timeline(before);
+    expect(items.map((item) => item.kind)).toEqual(["user", "comparison"]);
+    const item = items[1];
+    if (item?.kind !== "comparison") throw new Error("no comparison");
+    expect(item.answers.map((one) => one.turn?.id)).toEqual(["t1", "t2"]);
+    expect(item.kept?.turn?.id).toBe("t2");
+    expect(activeTurns(before).map((one) => one.id)).toEqual(["t1"]);
+    expect([isShown(before, "m1"), isShown(before, "m2"), isShown(before, "m9")]).toEqual([
+      true,
+      true,
+      false,
+    ]);
+    const after = reduce(before, {
+      type: "text.delta",
+      conversation_id: CONVERSATION,
+      message_id: "m1",
+      offset: 7,
+      text: "rst",
+    });
+    const grown = timeline(after)[1];
+    if (grown?.kind !== "comparison") throw new Error("no comparison");
+    expect(
+      grown.answers.map(({ segments: [one] }) => (one?.kind === "text" ? one.message.text : "")),
+    ).toEqual(["From first", "From second"]);
+  });
+
+  it("are the chosen answer with arrows to the others, once the server says which", () => {
+    const before = state(rows);
+    const after = reduce(before, {
+      type: "conversation.changed",
+      conversation_id: CONVERSATION,
+      seq: (before.seq ?? 0) + 1,
+      conversation: conversation({ comparison_id: null, leaf_id: "m1" }),
+    });
+    const items = timeline(after);
+    expect(items.map((item) => item.kind)).toEqual(["user", "answer"]);
+    const answer = items[1];
+    if (answer?.kind !== "answer" || !answer.first) throw new Error("no answer");
+    expect(siblings(after.messages, answer.first).map((one) => one.id)).toEqual(["m1", "m2"]);
   });
 });

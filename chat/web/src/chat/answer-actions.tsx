@@ -7,12 +7,14 @@ import { renderText } from "../markdown/render";
 import t from "../texts/answers";
 import chat from "../texts/chat";
 import common from "../texts/common";
+import compareTexts from "../texts/comparing";
 import { CopyButton, copyText } from "../ui/copy";
 import { Icon } from "../ui/icon";
 import { Menu, MenuButton } from "../ui/menu";
 import type { Message, Rating, Turn, Wish } from "../wire";
 import { answeringBud, loadModels, models } from "./choice";
 import { factsOf } from "./choices";
+import { comparing } from "./comparing";
 import { plainText } from "./plain";
 import { canRead, readAloud, readingAloud, stopReading } from "./speech";
 
@@ -60,7 +62,7 @@ const WISHES: [Wish & keyof typeof t.wishes, "minimize" | "maximize" | "sprout"]
   ["simpler", "sprout"],
 ];
 
-function OtherModels({ turn }: { turn: Turn }) {
+function OtherModels({ turn, canCompare }: { turn: Turn; canCompare: boolean }) {
   useEffect(() => {
     if (!models.value) void loadModels();
   }, []);
@@ -69,6 +71,16 @@ function OtherModels({ turn }: { turn: Turn }) {
   if (others.length === 0) return null;
   return (
     <>
+      {canCompare && (
+        <MenuButton
+          icon="columns"
+          onClick={() => {
+            comparing.value = { turn };
+          }}
+        >
+          {compareTexts.compareWith}
+        </MenuButton>
+      )}
       <p class="menu-heading">{t.withModel}</p>
       {others.map(({ provider_id, name, provider_name, ...model }) => (
         <MenuButton
@@ -209,7 +221,7 @@ export function AnswerActions(props: { turn: Turn; last: Message | undefined; te
                   {t.wishes[wish]}
                 </MenuButton>
               ))}
-            <OtherModels turn={turn} />
+            <OtherModels turn={turn} canCompare={last !== undefined} />
           </Menu>
         )}
       </span>

@@ -5,12 +5,14 @@ import { ICON_OF, sizeWord } from "../artifacts/words";
 import t from "../texts/chat";
 import choosing from "../texts/choosing";
 import common from "../texts/common";
+import comparingTexts from "../texts/comparing";
 import fileTexts from "../texts/files";
 import { Dialog } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import { clockTime } from "../ui/time";
-import type { ArtifactKind, AttachedFile, Attachment, Bud, ServerName } from "../wire";
+import type { ArtifactKind, AttachedFile, Attachment, Bud, ChosenModel, ServerName } from "../wire";
 import { isFile, keyOf, type Picked, pickAgain } from "./attachments";
+import { comparedBy, comparing, dropCompared } from "./comparing";
 import { dropMention, mentionOf } from "./mentions";
 import { Result } from "./result";
 import { dropUpload, tryAgain, type Upload, uploadsOf } from "./uploads";
@@ -84,15 +86,43 @@ function MentionChip({ bud, onDrop }: { bud: Bud; onDrop: () => void }) {
   );
 }
 
+function CompareChip({ draftKey, models }: { draftKey: string; models: readonly ChosenModel[] }) {
+  return (
+    <li class="chip compare-chip" data-tone="brand">
+      <Icon name="columns" />
+      <button
+        type="button"
+        class="link-quiet min-w-0"
+        title={comparingTexts.change}
+        onClick={() => {
+          comparing.value = { draft: draftKey };
+        }}
+      >
+        {comparingTexts.compares(models.map((one) => one.name))}
+      </button>
+      <button
+        type="button"
+        class="chip-drop"
+        aria-label={comparingTexts.drop}
+        onClick={() => dropCompared(draftKey)}
+      >
+        <Icon name="close" />
+      </button>
+    </li>
+  );
+}
+
 /** Whom the next message asks, what it takes along, and what is on its way; each can be taken out again. */
 export function PickedChips(props: { draftKey: string; conversationId: string | undefined }) {
   const { draftKey, conversationId } = props;
   const list = picked.value[draftKey] ?? [];
   const uploads = uploadsOf(draftKey);
   const bud = mentionOf(draftKey);
-  if (list.length + uploads.length === 0 && !bud) return null;
+  const compared = comparedBy(draftKey);
+  if (list.length + uploads.length + compared.length === 0 && !bud) return null;
   return (
-    <ul class="chips" aria-label={bud ? t.withMessage : t.attached}>
+    <ul class="chips" aria-label={bud || compared.length > 0 ? t.withMessage : t.attached}>
+      {compared.length > 0 && <CompareChip draftKey={draftKey} models={compared} />}
       {bud && <MentionChip bud={bud} onDrop={() => dropMention(draftKey)} />}
       {list.map((one) => (
         <PickedChip key={keyOf(one)} one={one} onDrop={() => dropPicked(draftKey, one)} />

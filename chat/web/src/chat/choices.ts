@@ -62,7 +62,7 @@ export function factsOf(model: Model): string[] {
   return facts;
 }
 
-export const COMMANDS = ["bud", "model", "file", "search", "tools", "new"] as const;
+export const COMMANDS = ["bud", "model", "compare", "file", "search", "tools", "new"] as const;
 export type CommandName = (typeof COMMANDS)[number];
 
 export const matchingCommands = (typed: string): CommandName[] =>

@@ -1,7 +1,8 @@
 import { Fragment } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { buds, runningTurn } from "../app";
+import { buds, place, runningTurn } from "../app";
 import t from "../texts/choosing";
+import compareTexts from "../texts/comparing";
 import { Dialog } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import { SearchField } from "../ui/search-field";
@@ -20,6 +21,8 @@ import {
   togglePin,
 } from "./choice";
 import { factsOf, isOfBud, isPinned, isSameModel, matchingBuds, matchingModels } from "./choices";
+import { comparing } from "./comparing";
+import { HOME } from "./draft";
 
 /** Says who answers, and opens the choice. */
 export function ChoiceChip({ class: more = "" }: { class?: string }) {
@@ -198,6 +201,19 @@ export function ChooserDialog({ kind, onClose }: { kind: Chooser; onClose: () =>
           <p class="px-3 py-2 text-xs text-(--quiet)">{t.fixedModel(bud.name)}</p>
         )}
       </div>
+      {kind !== "buds" && !bud?.is_model_fixed && (
+        <button
+          type="button"
+          class="menu-item compare-open"
+          onClick={() => {
+            onClose();
+            comparing.value = { draft: place.value ?? HOME };
+          }}
+        >
+          <Icon name="columns" />
+          {compareTexts.compare}
+        </button>
+      )}
     </Dialog>
   );
 }

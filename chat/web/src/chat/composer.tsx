@@ -3,14 +3,17 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { boot, buds, picked, takeAlong } from "../app";
 import { sizeWord } from "../artifacts/words";
 import { isSearchOpen, newChat } from "../shortcuts/chat";
+import type { Asked } from "../store/conversation";
 import t from "../texts/chat";
+import compareTexts from "../texts/comparing";
 import { Icon } from "../ui/icon";
 import { Menu, MenuButton } from "../ui/menu";
 import type { Prompt, WhenBusy } from "../wire";
 import { PickedChips } from "./attachment-chips";
-import { chooser } from "./choice";
+import { answeringBud, chooser } from "./choice";
 import type { CommandName } from "./choices";
 import { ChoiceChip } from "./chooser";
+import { comparedBy, comparing, dropCompared } from "./comparing";
 import { DictateButton } from "./dictate-button";
 import { useDraft } from "./draft";
 import { dropMention, mention, mentionOf } from "./mentions";
@@ -30,8 +33,8 @@ interface ComposerProps {
   label: string;
   isRunning?: boolean;
   isDisabled?: boolean;
-  /** `whenBusy`: what shall become of it while an answer is being written. `mentioned`: the bud that it names. */
-  onSend: (text: string, whenBusy: WhenBusy, mentioned: string | null) => void | Promise<unknown>;
+  /** `whenBusy`: what shall become of it while an answer is being written. `asked`: who answers it this once. */
+  onSend: (text: string, whenBusy: WhenBusy, asked: Asked) => void | Promise<unknown>;
   onStop?: () => void;
   hint?: string;
   /** With it, resources can be attached, prompts used and servers switched. */
@@ -74,14 +77,16 @@ export function Composer(props: ComposerProps) {
   const send = (whenBusy: WhenBusy = "queue") => {
     if (!canSend) return;
     const words = text;
-    const mentioned = mentionOf(draftKey)?.id ?? null;
+    const asked = { bud_id: mentionOf(draftKey)?.id ?? null, compare: comparedBy(draftKey) };
     setText("");
     dropMention(draftKey);
-    void onSend(words, whenBusy, mentioned);
+    dropCompared(draftKey);
+    void onSend(words, whenBusy, asked);
   };
   const run = (name: CommandName) => {
     if (name === "bud") chooser.value = "buds";
     else if (name === "model") chooser.value = "models";
+    else if (name === "compare") comparing.value = { draft: draftKey };
     else if (name === "tools") setDialog("servers");
     else if (name === "file") chooseFiles(take);
     else if (name === "search") isSearchOpen.value = true;
@@ -162,7 +167,10 @@ export function Composer(props: ComposerProps) {
         }}
         onKeyDown={(event) => {
           if (walkOffers(event)) return;
-          if (event.key === "Backspace" && text === "") dropMention(draftKey);
+          if (event.key === "Backspace" && text === "") {
+            dropMention(draftKey);
+            dropCompared(draftKey);
+          }
           if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
           if (isTouch()) return; // a phone's Enter makes a line; its button sends
           event.preventDefault();
@@ -193,6 +201,16 @@ export function Composer(props: ComposerProps) {
           {(buds.value?.length ?? 0) > 1 && (
             <MenuButton icon="sprout" onClick={() => type("@")}>
               {t.askAnother}
+            </MenuButton>
+          )}
+          {!answeringBud.value?.is_model_fixed && (
+            <MenuButton
+              icon="columns"
+              onClick={() => {
+                comparing.value = { draft: draftKey };
+              }}
+            >
+              {compareTexts.compare}
             </MenuButton>
           )}
           <MenuButton icon="plug" onClick={() => setDialog("servers")}>

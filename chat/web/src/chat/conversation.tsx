@@ -1,13 +1,26 @@
 import { useEffect } from "preact/hooks";
-import { boot, buds, go, homePath, openProblem, openState, runningTurn, sendMessage, waiting } from "../app";
+import {
+  boot,
+  buds,
+  go,
+  homePath,
+  openProblem,
+  openState,
+  runningTurn,
+  runningTurns,
+  sendMessage,
+  waiting,
+} from "../app";
 import { FilesButton } from "../artifacts/button";
 import { stopTurn } from "../commands";
 import { ConversationMenu } from "../sidebar/row";
 import t from "../texts/chat";
 import common from "../texts/common";
+import comparing from "../texts/comparing";
 import shell from "../texts/shell";
 import { Icon } from "../ui/icon";
 import { pageTitle } from "../waiting/state";
+import { nameOfAnswer, openComparison } from "./comparing";
 import { Composer } from "./composer";
 import { useFollow } from "./follow";
 import { DemoLabel, Header } from "./header";
@@ -40,6 +53,12 @@ function Problem({ text }: { text: string }) {
       </button>
     </div>
   );
+}
+
+/** Of which answer the next message goes on, where several stand side by side. */
+function comparisonHint(): string | undefined {
+  const kept = runningTurn.value === null ? openComparison.value?.kept?.turn : null;
+  return kept?.status === "completed" ? comparing.hint(nameOfAnswer(kept).name) : undefined;
 }
 
 export function ConversationView({ id }: { id: string }) {
@@ -136,12 +155,12 @@ export function ConversationView({ id }: { id: string }) {
           placeholder={conversation ? t.messageTo(conversation.bud.name) : t.message}
           isRunning={turn !== null}
           isDisabled={openProblem.value !== null}
-          hint={isAsked ? t.isAskedAbove : isWaiting ? t.isWaitingAbove : undefined}
-          onSend={(text, whenBusy, mentioned) => {
+          hint={isAsked ? t.isAskedAbove : isWaiting ? t.isWaitingAbove : comparisonHint()}
+          onSend={(text, whenBusy, asked) => {
             jump();
-            return sendMessage(text, whenBusy, mentioned);
+            return sendMessage(text, whenBusy, asked);
           }}
-          onStop={() => turn && stopTurn(turn.id)}
+          onStop={() => runningTurns.value.forEach((one) => void stopTurn(one.id))}
         />
         <p class="chat-small">{t.smallPrint}</p>
       </div>

@@ -4,7 +4,8 @@ import { api, boot } from "../app";
 import type { Draft } from "../wire";
 
 const PAUSE_MS = 1_200;
-const HOME = "home";
+/** The draft of the chat that is about to begin. */
+export const HOME = "home";
 
 /** In this browser: the text, and when it was written. It is kept at once, and on the server after a pause. */
 const keyOf = (name: string): string => `trellis.draft.${boot.user.id}.${boot.workspace.slug}.${name}`;

@@ -2,27 +2,24 @@ import { Fragment, type RefObject } from "preact";
 import { memo } from "preact/compat";
 import { useState } from "preact/hooks";
 import { discard, openState, openTimeline, resend, runningTurn, socketStatus } from "../app";
-import { retryTurn } from "../commands";
-import { Markdown } from "../markdown/markdown";
 import { pathTo } from "../store/paths";
-import type { TimelineItem } from "../store/timeline";
+import type { AnswerItem, TimelineItem } from "../store/timeline";
 import t from "../texts/chat";
 import choosing from "../texts/choosing";
 import common from "../texts/common";
+import comparing from "../texts/comparing";
 import { CopyButton } from "../ui/copy";
 import { Icon } from "../ui/icon";
 import { clockTime } from "../ui/time";
-import type { Message, Turn } from "../wire";
-import { AnswerActions, ContinueButton, CopyAnswer, RatingForm } from "./answer-actions";
+import type { Message } from "../wire";
+import { AnswerActions, CopyAnswer, RatingForm } from "./answer-actions";
+import { AnswerBody, isDone, messagesOf, textOf } from "./answer-body";
 import { AttachmentChips } from "./attachment-chips";
 import { BranchArrows, MessageEditor } from "./branches";
-import { citeBlock } from "./citations";
-import { LooseQuestions } from "./input-card";
+import { Comparison } from "./comparison";
 import { namedBud } from "./mentions";
 import { OlderMessages } from "./older";
-import { Reasoning } from "./reasoning";
 import { SummaryCard } from "./summary-card";
-import { ToolCalls } from "./tool-call";
 import { usageWords } from "./usage";
 
 const UserMessage = memo(({ message }: { message: Message }) => {
@@ -74,6 +71,11 @@ function OutgoingMessage({ item }: { item: TimelineItem & { kind: "outgoing" } }
       {outgoing.bud_id && (
         <p class="text-right text-xs text-(--quiet)">{choosing.forBud(namedBud(outgoing.bud_id).name)}</p>
       )}
+      {outgoing.compare?.length > 0 && (
+        <p class="text-right text-xs text-(--quiet)">
+          {comparing.sent(outgoing.compare.map((one) => one.name))}
+        </p>
+      )}
       {outgoing.attachments.length > 0 && (
         <p class="text-right text-xs text-(--quiet)">
           {t.withAttachments(outgoing.attachments.map((one) => one.title).join(", "))}
@@ -100,87 +102,15 @@ function OutgoingMessage({ item }: { item: TimelineItem & { kind: "outgoing" } }
   );
 }
 
-const TextSegment = memo(({ message }: { message: Message }) => (
-  <>
-    {message.reasoning && <Reasoning message={message} />}
-    {message.text && (
-      <Markdown text={message.text} isStreaming={message.status === "streaming"} onSettled={citeBlock} />
-    )}
-  </>
-));
-
-function Thinking() {
-  return (
-    <div class="thinking" role="status">
-      <span class="thinking-dots" aria-hidden="true">
-        <span />
-        <span />
-        <span />
-      </span>
-      <span class="sr-only">{t.thinking}</span>
-    </div>
-  );
-}
-
-function TurnEnd({ turn, canRetry }: { turn: Turn; canRetry: boolean }) {
-  const retry = canRetry && (turn.error ? turn.error.can_retry : true);
-  const button = retry && (
-    <button type="button" class="btn btn-sm btn-outline-quiet" onClick={() => retryTurn(turn.id)}>
-      <Icon name="refresh" />
-      {t.retry}
-    </button>
-  );
-  const notice = turn.notice && (
-    <div class="notice" data-tone="info">
-      <Icon name="info" />
-      <span>{turn.notice}</span>
-    </div>
-  );
-  if (turn.status === "failed" || turn.status === "interrupted") {
-    const text = turn.error?.message ?? (turn.status === "interrupted" ? t.interrupted : t.notCompleted);
-    return (
-      <>
-        {notice}
-        <div class="notice items-center" data-tone="bad" role="alert">
-          <Icon name="alert" />
-          <span class="grow">{text}</span>
-          {button}
-        </div>
-      </>
-    );
-  }
-  if (turn.status === "cancelled") {
-    return (
-      <>
-        {notice}
-        <p class="flex items-center gap-3 text-sm text-(--quiet)">
-          {turn.error?.message ?? t.stopped} {button}
-        </p>
-      </>
-    );
-  }
-  return notice || null;
-}
-
-function Answer({ item }: { item: TimelineItem & { kind: "answer" } }) {
+function Answer({ item }: { item: AnswerItem }) {
   const conversation = openState.value?.conversation;
-  const { turn, segments } = item;
+  const { turn, first, last } = item;
   const named = turn?.bud_id ? namedBud(turn.bud_id) : null;
   const name = named?.name ?? conversation?.bud.name ?? t.assistant;
-  const isDone = turn === null || turn.finished_at !== null || turn.status === "completed";
-  const text = segments.flatMap((s) => (s.kind === "text" ? [s.message.text] : [])).join("\n\n");
-  const { first, last } = item;
+  const isWhole = isDone(item);
+  const text = textOf(item);
   return (
-    <article
-      class="answer"
-      aria-label={name}
-      aria-busy={!isDone}
-      data-messages={segments
-        .flatMap((s) =>
-          s.kind === "text" ? [...(s.earlier ?? []), s.message.id] : s.calls.map((call) => call.message_id),
-        )
-        .join(" ")}
-    >
+    <article class="answer" aria-label={name} aria-busy={!isWhole} data-messages={messagesOf(item)}>
       <h2 class="sr-only">{t.said(name)}</h2>
       <span class="avatar-tile answer-avatar" aria-hidden="true">
         {named?.avatar ?? (conversation?.bud.avatar || "🌱")}
@@ -191,19 +121,9 @@ function Answer({ item }: { item: TimelineItem & { kind: "answer" } }) {
             {named.name}
           </p>
         )}
-        {segments.map((segment) =>
-          segment.kind === "text" ? (
-            <TextSegment key={segment.key} message={segment.message} />
-          ) : (
-            <ToolCalls key={segment.key} calls={segment.calls} />
-          ),
-        )}
-        {turn && item.isLast && <LooseQuestions turn={turn} />}
-        {item.isThinking && <Thinking />}
-        {turn && <TurnEnd turn={turn} canRetry={item.isLast} />}
-        {isDone && turn && item.isLast && last?.is_cut && <ContinueButton turn={turn} />}
-        {isDone && turn && <RatingForm turn={turn} />}
-        {isDone && turn && (
+        <AnswerBody item={item} />
+        {isWhole && turn && <RatingForm turn={turn} />}
+        {isWhole && turn && (
           <div class="message-actions" data-rated={turn.rating ?? undefined}>
             {first && <BranchArrows message={first} what="answer" />}
             {text && <CopyAnswer text={text} />}
@@ -237,6 +157,7 @@ export function MessageList({ scroller }: { scroller: RefObject<HTMLElement | nu
             </Fragment>
           );
         }
+        if (item.kind === "comparison") return <Comparison key={item.key} item={item} />;
         if (item.kind === "outgoing") return <OutgoingMessage key={item.key} item={item} />;
         return <Answer key={item.key} item={item} />;
       })}

@@ -125,6 +125,7 @@ export function useOffers(conversationId: string | undefined, text: string, care
 const COMMAND_ICONS: Record<CommandName, IconName> = {
   bud: "sprout",
   model: "sparkles",
+  compare: "columns",
   file: "paperclip",
   search: "search",
   tools: "plug",

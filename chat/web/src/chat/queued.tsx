@@ -5,6 +5,7 @@ import { editQueued, removeQueued, sendQueuedNow } from "../commands";
 import t from "../texts/chat";
 import choosing from "../texts/choosing";
 import common from "../texts/common";
+import comparing from "../texts/comparing";
 import { Icon } from "../ui/icon";
 import type { QueuedMessage } from "../wire";
 import { namedBud } from "./mentions";
@@ -53,6 +54,9 @@ function Row({ row }: { row: QueuedMessage }) {
         {row.text}
         {row.bud_id && (
           <span class="text-xs text-(--quiet)"> {choosing.forBud(namedBud(row.bud_id).name)}</span>
+        )}
+        {row.compare.length > 0 && (
+          <span class="text-xs text-(--quiet)"> {comparing.sent(row.compare.map((one) => one.name))}</span>
         )}
         {row.attachments.length > 0 && (
           <span class="text-xs text-(--quiet)"> {t.countAttached(row.attachments.length)}</span>

@@ -4,6 +4,7 @@ import { useEffect } from "preact/hooks";
 import { loadOlder, openState, runningTurn, toast, wanted } from "../app";
 import { showBranch } from "../commands";
 import { pathTo } from "../store/paths";
+import { isShown } from "../store/timeline";
 import t from "../texts/chat";
 
 const MARKED_MS = 2_500;
@@ -22,8 +23,7 @@ function arrival(id: string): Promise<void> {
     };
     const timer = setTimeout(ended, ARRIVAL_MS);
     const stop = openState.subscribe((state) => {
-      const path = state ? pathTo(state.messages, state.conversation?.leaf_id ?? null) : [];
-      if (path.some((message) => message.id === id)) queueMicrotask(ended);
+      if (state && isShown(state, id)) queueMicrotask(ended);
     });
   });
 }
@@ -34,7 +34,7 @@ async function find(id: string): Promise<boolean> {
     const state = openState.value;
     if (!state?.conversation) return false;
     const path = pathTo(state.messages, state.conversation.leaf_id);
-    if (path.some((message) => message.id === id)) return true;
+    if (isShown(state, id)) return true;
     const first = path[0];
     if (first && first.parent_id !== null) {
       if (await loadOlder(first, () => undefined)) return false;

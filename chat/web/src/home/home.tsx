@@ -4,6 +4,7 @@ import { chooseHomeBud, forgetHomeChoice, homeBud, homeChoice } from "../chat/ch
 import { Composer } from "../chat/composer";
 import { DemoLabel, Header } from "../chat/header";
 import { focusComposer } from "../shortcuts/chat";
+import type { Asked } from "../store/conversation";
 import chat from "../texts/chat";
 import common from "../texts/common";
 import t from "../texts/home";
@@ -20,8 +21,8 @@ function greeting(): string {
   return name ? t.greeting(words, name) : words;
 }
 
-async function begin(bud: Bud, text: string, mentioned: string | null = null): Promise<boolean> {
-  const isStarted = await startConversation(bud, text, homeChoice(bud), mentioned);
+async function begin(bud: Bud, text: string, asked?: Asked): Promise<boolean> {
+  const isStarted = await startConversation(bud, text, homeChoice(bud), asked);
   if (isStarted) forgetHomeChoice();
   return isStarted;
 }
@@ -164,7 +165,7 @@ export function Home() {
             label={chosen ? chat.messageTo(chosen.name) : chat.message}
             placeholder={chosen ? chat.messageTo(chosen.name) : chat.message}
             isDisabled={!chosen}
-            onSend={(text, _, mentioned) => chosen && begin(chosen, text, mentioned)}
+            onSend={(text, _, asked) => chosen && begin(chosen, text, asked)}
             hint={chosen?.model.is_demo ? t.demoHint : undefined}
           />
           {isDemo && (

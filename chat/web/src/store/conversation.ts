@@ -9,6 +9,7 @@ import type { Picked } from "../chat/attachments";
 import {
   type Artifact,
   CALL_IS_ACTIVE,
+  type ChosenModel,
   type Conversation,
   type ConversationEvent,
   type InputRequest,
@@ -30,14 +31,19 @@ export interface Progress {
   message: string | null;
 }
 
+/** Who answers a message in place of the conversation's bud and model. */
+export interface Asked {
+  bud_id: string | null;
+  /** The models that answer side by side; none: one answers. */
+  compare: readonly ChosenModel[];
+}
+
 /** A message the person has sent and the server has not shown back yet. */
-export interface Outgoing {
+export interface Outgoing extends Asked {
   client_id: string;
   text: string;
   sent_at: string;
   attachments: readonly Picked[];
-  /** The bud that it names in place of the conversation's. */
-  bud_id: string | null;
   error: string | null;
 }
 
@@ -65,6 +71,7 @@ export type LocalEvent =
       sent_at: string;
       attachments?: readonly Picked[];
       bud_id?: string | null;
+      compare?: readonly ChosenModel[];
     }
   | { type: "local.send_failed"; client_id: string; error: string }
   | { type: "local.resending"; client_id: string }
@@ -115,8 +122,8 @@ export function reduce(state: ConversationState, event: ConversationEvent | Loca
     }
     case "local.sending": {
       if (state.outgoing.some((o) => o.client_id === event.client_id)) return state;
-      const { client_id, text, sent_at, attachments = [], bud_id = null } = event;
-      const outgoing = { client_id, text, sent_at, attachments, bud_id, error: null };
+      const { client_id, text, sent_at, attachments = [], bud_id = null, compare = [] } = event;
+      const outgoing = { client_id, text, sent_at, attachments, bud_id, compare, error: null };
       return { ...state, outgoing: [...state.outgoing, outgoing] };
     }
     case "local.send_failed":

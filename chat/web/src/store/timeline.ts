@@ -8,23 +8,40 @@ export type Segment =
   | { kind: "text"; key: string; message: Message; earlier?: string[] }
   | { kind: "calls"; key: string; calls: ToolCall[] };
 
+export interface AnswerItem {
+  kind: "answer";
+  key: string;
+  turn: Turn | null;
+  /** Its first message, which says which branch this is, and its last. */
+  first: Message | undefined;
+  last: Message | undefined;
+  segments: Segment[];
+  isThinking: boolean;
+  isLast: boolean;
+}
+
+/** Answers to one question that stand side by side until one is chosen. */
+export interface ComparisonItem {
+  kind: "comparison";
+  key: string;
+  answers: AnswerItem[];
+  /** The one that the conversation goes on from if the person writes on without choosing. */
+  kept: AnswerItem | undefined;
+}
+
 export type TimelineItem =
   | { kind: "user"; key: string; message: Message }
-  | {
-      kind: "answer";
-      key: string;
-      turn: Turn | null;
-      /** Its first message, which says which branch this is, and its last. */
-      first: Message | undefined;
-      last: Message | undefined;
-      segments: Segment[];
-      isThinking: boolean;
-      isLast: boolean;
-    }
+  | AnswerItem
+  | ComparisonItem
   | { kind: "outgoing"; key: string; outgoing: Outgoing };
 
+/** Those that are under way: one, or those whose answers are compared. */
+export function activeTurns(state: ConversationState): Turn[] {
+  return state.turns.filter((turn) => TURN_IS_ACTIVE.has(turn.status));
+}
+
 export function activeTurn(state: ConversationState): Turn | null {
-  return state.turns.findLast((turn) => TURN_IS_ACTIVE.has(turn.status)) ?? null;
+  return activeTurns(state).at(-1) ?? null;
 }
 
 /** Calls that a person has to say something about before the turn goes on. */
@@ -42,30 +59,28 @@ export function timeline(state: ConversationState): TimelineItem[] {
   const calls = Map.groupBy(state.toolCalls, (call) => call.message_id);
   const turns = new Map(state.turns.map((turn) => [turn.id, turn]));
   const items: TimelineItem[] = [];
-  const shownTurns = new Set<string>();
 
   const answer = (turnId: string | null, key: string) => {
     const last = items.at(-1);
     if (last?.kind === "answer" && (last.turn?.id ?? null) === turnId && turnId !== null) return last;
-    const item: TimelineItem & { kind: "answer" } = {
-      kind: "answer",
-      key,
-      turn: (turnId && turns.get(turnId)) || null,
-      first: undefined,
-      last: undefined,
-      segments: [],
-      isThinking: false,
-      isLast: false,
-    };
+    const item = emptyAnswer(key, (turnId && turns.get(turnId)) || null);
     items.push(item);
-    if (turnId) shownTurns.add(turnId);
     return item;
   };
 
-  const path = pathTo(state.messages, state.conversation?.leaf_id ?? null);
+  const leafId = state.conversation?.leaf_id ?? null;
+  const path = pathTo(state.messages, leafId);
+  const compared = comparedTurns(state);
   for (const [place, message] of path.entries()) {
     if (message.role === "user") {
       items.push({ kind: "user", key: message.id, message });
+      if (message.id === compared[0]?.user_message_id) {
+        const answers = compared.map((turn) => wholeAnswer(turn, state.messages, calls));
+        const leaf = path.at(-1);
+        const kept = answers.find((one) => one.turn?.id === leaf?.turn_id && leaf?.role === "assistant");
+        items.push({ kind: "comparison", key: `compared-${message.id}`, answers, kept });
+        break;
+      }
       // A turn that has only begun, or failed at once, has no message yet; its state still has a place to show.
       if (path[place + 1]?.role !== "assistant") {
         const turn = state.turns.findLast((t) => t.user_message_id === message.id);
@@ -74,35 +89,81 @@ export function timeline(state: ConversationState): TimelineItem[] {
       continue;
     }
     const item = answer(message.turn_id, message.turn_id ? `turn-${message.turn_id}` : message.id);
-    const before = item.last;
-    const cut = item.segments.at(-1);
-    item.first ??= message;
-    item.last = message;
-    if (before?.is_cut && cut?.kind === "text" && before.turn_id === message.turn_id) {
-      const text = cut.message.text + message.text;
-      const reasoning = [cut.message.reasoning, message.reasoning].filter(Boolean).join("\n\n");
-      const earlier = [...(cut.earlier ?? []), before.id];
-      item.segments[item.segments.length - 1] = { ...cut, message: { ...message, text, reasoning }, earlier };
-    } else if (message.text.trim() !== "" || message.reasoning !== "")
-      item.segments.push({ kind: "text", key: message.id, message });
-    const own = calls.get(message.id);
-    if (own) {
-      const previous = item.segments.at(-1);
-      if (previous?.kind === "calls") previous.calls.push(...own);
-      else item.segments.push({ kind: "calls", key: `calls-${message.id}`, calls: [...own] });
-    }
+    add(item, message, calls);
   }
 
-  for (const item of items) {
-    if (item.kind !== "answer" || !item.turn) continue;
-    const busy = item.turn.status === "queued" || item.turn.status === "running";
-    const end = item.segments.at(-1);
-    const streams = end?.kind === "text" && end.message.status === "streaming";
-    const callRuns = end?.kind === "calls" && end.calls.some((call) => CALL_IS_ACTIVE.has(call.status));
-    item.isThinking = busy && !streams && !callRuns;
-  }
+  for (const item of items) if (item.kind === "answer") item.isThinking = thinks(item);
   for (const outgoing of state.outgoing) items.push({ kind: "outgoing", key: outgoing.client_id, outgoing });
   const last = items.findLast((item) => item.kind === "answer");
   if (last?.kind === "answer") last.isLast = last === items.at(-1);
   return items;
+}
+
+/** Whether a message can be seen: on the shown path, or in an answer beside the one there. */
+export function isShown(state: ConversationState, messageId: string): boolean {
+  const beside = new Set(comparedTurns(state).map((turn) => turn.id));
+  const path = pathTo(state.messages, state.conversation?.leaf_id ?? null);
+  const message = state.messages.find((one) => one.id === messageId);
+  return path.some((one) => one.id === messageId) || beside.has(message?.turn_id ?? "");
+}
+
+/** The turns whose answers stand side by side, in their order; none, where nothing is compared. */
+function comparedTurns(state: ConversationState): Turn[] {
+  const id = state.conversation?.comparison_id ?? null;
+  const turns = id === null ? [] : state.turns.filter((turn) => turn.comparison_id === id);
+  return turns.sort((a, b) => a.place - b.place);
+}
+
+function emptyAnswer(key: string, turn: Turn | null): AnswerItem {
+  return {
+    kind: "answer",
+    key,
+    turn,
+    first: undefined,
+    last: undefined,
+    segments: [],
+    isThinking: false,
+    isLast: false,
+  };
+}
+
+type CallsOf = ReadonlyMap<string, ToolCall[]>;
+
+/** An answer beside others: whatever its turn has said, on its own branch. */
+function wholeAnswer(turn: Turn, messages: readonly Message[], calls: CallsOf): AnswerItem {
+  const item = emptyAnswer(`turn-${turn.id}`, turn);
+  for (const message of messages) {
+    if (message.turn_id === turn.id && message.role === "assistant") add(item, message, calls);
+  }
+  item.isThinking = thinks(item);
+  item.isLast = true;
+  return item;
+}
+
+/** What the next message of an answer adds to it. */
+function add(item: AnswerItem, message: Message, calls: CallsOf): void {
+  const before = item.last;
+  const cut = item.segments.at(-1);
+  item.first ??= message;
+  item.last = message;
+  if (before?.is_cut && cut?.kind === "text" && before.turn_id === message.turn_id) {
+    const text = cut.message.text + message.text;
+    const reasoning = [cut.message.reasoning, message.reasoning].filter(Boolean).join("\n\n");
+    const earlier = [...(cut.earlier ?? []), before.id];
+    item.segments[item.segments.length - 1] = { ...cut, message: { ...message, text, reasoning }, earlier };
+  } else if (message.text.trim() !== "" || message.reasoning !== "")
+    item.segments.push({ kind: "text", key: message.id, message });
+  const own = calls.get(message.id);
+  if (!own) return;
+  const previous = item.segments.at(-1);
+  if (previous?.kind === "calls") previous.calls.push(...own);
+  else item.segments.push({ kind: "calls", key: `calls-${message.id}`, calls: [...own] });
+}
+
+/** Whether a model is at work and there is nothing to see of it. */
+function thinks({ turn, segments }: AnswerItem): boolean {
+  if (turn?.status !== "queued" && turn?.status !== "running") return false;
+  const end = segments.at(-1);
+  if (end?.kind === "text") return end.message.status !== "streaming";
+  return !end?.calls.some((call) => CALL_IS_ACTIVE.has(call.status));
 }

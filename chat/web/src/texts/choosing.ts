@@ -33,6 +33,7 @@ const choosing = {
   commandTitles: {
     bud: "Choose the bud",
     model: "Choose the model",
+    compare: "Compare the answers of two or three models",
     file: "Add files",
     search: "Search your chats",
     tools: "Choose servers and tools",

@@ -15,6 +15,7 @@ import question from "lucide-static/icons/circle-question-mark.svg?raw";
 import circleX from "lucide-static/icons/circle-x.svg?raw";
 import clock from "lucide-static/icons/clock.svg?raw";
 import code from "lucide-static/icons/code.svg?raw";
+import columns from "lucide-static/icons/columns-2.svg?raw";
 import copy from "lucide-static/icons/copy.svg?raw";
 import download from "lucide-static/icons/download.svg?raw";
 import ellipsis from "lucide-static/icons/ellipsis.svg?raw";
@@ -85,6 +86,7 @@ const ICONS = {
   clock,
   close,
   code,
+  columns,
   compose,
   copy,
   ellipsis,

@@ -1,0 +1,109 @@
+/** What an answer shows beneath its name: its texts, its calls, what it asks, and how it ended. */
+import { memo } from "preact/compat";
+import { retryTurn } from "../commands";
+import { Markdown } from "../markdown/markdown";
+import type { AnswerItem } from "../store/timeline";
+import t from "../texts/chat";
+import { Icon } from "../ui/icon";
+import type { Message, Turn } from "../wire";
+import { ContinueButton } from "./answer-actions";
+import { citeBlock } from "./citations";
+import { LooseQuestions } from "./input-card";
+import { Reasoning } from "./reasoning";
+import { ToolCalls } from "./tool-call";
+
+/** All that it says, without its calls. */
+export const textOf = ({ segments }: AnswerItem): string =>
+  segments.flatMap((s) => (s.kind === "text" ? [s.message.text] : [])).join("\n\n");
+
+/** The ids of its messages, by which one is found that is looked for. */
+export const messagesOf = ({ segments }: AnswerItem): string =>
+  segments
+    .flatMap((s) =>
+      s.kind === "text" ? [...(s.earlier ?? []), s.message.id] : s.calls.map((call) => call.message_id),
+    )
+    .join(" ");
+
+export const isDone = ({ turn }: AnswerItem): boolean =>
+  turn === null || turn.finished_at !== null || turn.status === "completed";
+
+const TextSegment = memo(({ message }: { message: Message }) => (
+  <>
+    {message.reasoning && <Reasoning message={message} />}
+    {message.text && (
+      <Markdown text={message.text} isStreaming={message.status === "streaming"} onSettled={citeBlock} />
+    )}
+  </>
+));
+
+function Thinking() {
+  return (
+    <div class="thinking" role="status">
+      <span class="thinking-dots" aria-hidden="true">
+        <span />
+        <span />
+        <span />
+      </span>
+      <span class="sr-only">{t.thinking}</span>
+    </div>
+  );
+}
+
+function TurnEnd({ turn, canRetry }: { turn: Turn; canRetry: boolean }) {
+  const retry = canRetry && (turn.error ? turn.error.can_retry : true);
+  const button = retry && (
+    <button type="button" class="btn btn-sm btn-outline-quiet" onClick={() => retryTurn(turn.id)}>
+      <Icon name="refresh" />
+      {t.retry}
+    </button>
+  );
+  const notice = turn.notice && (
+    <div class="notice" data-tone="info">
+      <Icon name="info" />
+      <span>{turn.notice}</span>
+    </div>
+  );
+  if (turn.status === "failed" || turn.status === "interrupted") {
+    const text = turn.error?.message ?? (turn.status === "interrupted" ? t.interrupted : t.notCompleted);
+    return (
+      <>
+        {notice}
+        <div class="notice items-center" data-tone="bad" role="alert">
+          <Icon name="alert" />
+          <span class="grow">{text}</span>
+          {button}
+        </div>
+      </>
+    );
+  }
+  if (turn.status === "cancelled") {
+    return (
+      <>
+        {notice}
+        <p class="flex items-center gap-3 text-sm text-(--quiet)">
+          {turn.error?.message ?? t.stopped} {button}
+        </p>
+      </>
+    );
+  }
+  return notice || null;
+}
+
+export function AnswerBody({ item }: { item: AnswerItem }) {
+  const { turn, segments } = item;
+  return (
+    <>
+      {segments.map((segment) =>
+        segment.kind === "text" ? (
+          <TextSegment key={segment.key} message={segment.message} />
+        ) : (
+          <ToolCalls key={segment.key} calls={segment.calls} />
+        ),
+      )}
+      {turn && item.isLast && <LooseQuestions turn={turn} />}
+      {item.isThinking && <Thinking />}
+      {turn && <TurnEnd turn={turn} canRetry={item.isLast} />}
+      {isDone(item) && turn && item.isLast && item.last?.is_cut && <ContinueButton turn={turn} />}
+    </>
+  );
+}

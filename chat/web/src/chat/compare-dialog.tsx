@@ -1,0 +1,158 @@
+import { useEffect, useState } from "preact/hooks";
+import { compareAnswer } from "../commands";
+import choosing from "../texts/choosing";
+import common from "../texts/common";
+import t from "../texts/comparing";
+import { Dialog } from "../ui/dialog";
+import { Icon } from "../ui/icon";
+import type { ChosenModel, Model, Turn } from "../wire";
+import { answeringBud, loadModels, models } from "./choice";
+import { factsOf, isOfBud, isSameModel, matchingModels } from "./choices";
+import { type Comparing, compareNext, firstChoice, MOST_COMPARED } from "./comparing";
+
+const SEARCH_FROM = 8;
+const named = ({ provider_id, name }: ChosenModel): ChosenModel => ({ provider_id, name });
+
+function Face({ model }: { model: Model }) {
+  const bud = answeringBud.value;
+  const facts = factsOf(model);
+  if (bud && isOfBud(model, bud)) facts.unshift(choosing.ownModel);
+  return (
+    <span class="min-w-0 grow text-left">
+      <span class="block truncate">
+        {model.name} <span class="text-xs text-(--quiet)">{model.provider_name}</span>
+      </span>
+      {facts.length > 0 && <span class="block truncate text-xs text-(--quiet)">{facts.join(" · ")}</span>}
+    </span>
+  );
+}
+
+/** Why nothing can be compared here; empty: it can. */
+function hindrance(all: readonly Model[]): string {
+  const bud = answeringBud.value;
+  if (bud?.is_model_fixed) return t.fixed(bud.name);
+  return all.length < 2 ? t.oneModel : "";
+}
+
+function Search({ typed, onType }: { typed: string; onType: (typed: string) => void }) {
+  return (
+    <input
+      type="search"
+      aria-label={t.search}
+      placeholder={t.search}
+      value={typed}
+      onInput={(event) => onType(event.currentTarget.value)}
+    />
+  );
+}
+
+/** Two or three for the next message: boxes to tick, and one button. */
+function ForMessage({ draft, all, onClose }: { draft: string; all: Model[]; onClose: () => void }) {
+  const [typed, setTyped] = useState("");
+  const [chosen, setChosen] = useState(() => firstChoice(draft, all));
+  const isFull = chosen.length >= MOST_COMPARED;
+  const shown = matchingModels(all, typed);
+  const toggle = (model: Model, isIn: boolean) => {
+    const others = chosen.filter((one) => !isSameModel(one, model));
+    setChosen(isIn ? [...others, named(model)] : others);
+  };
+  return (
+    <form
+      class="compare-form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (chosen.length < 2) return;
+        compareNext(draft, chosen);
+        onClose();
+      }}
+    >
+      <p class="text-sm text-(--quiet)">{t.about}</p>
+      {all.length > SEARCH_FROM && <Search typed={typed} onType={setTyped} />}
+      <fieldset class="compare-list">
+        <legend class="sr-only">{t.title}</legend>
+        {shown.length === 0 && <p class="text-sm text-(--quiet)">{t.noMatches(typed)}</p>}
+        {shown.map((model) => {
+          const isIn = chosen.some((one) => isSameModel(one, model));
+          return (
+            <label key={`${model.provider_id}/${model.name}`} class="check compare-row">
+              <input
+                type="checkbox"
+                checked={isIn}
+                disabled={!isIn && isFull}
+                onChange={(event) => toggle(model, event.currentTarget.checked)}
+              />
+              <Face model={model} />
+            </label>
+          );
+        })}
+      </fieldset>
+      <div class="flex flex-wrap items-center gap-2">
+        <span class="grow text-xs text-(--quiet)" role="status">
+          {t.chosen(chosen.length)}. {isFull ? t.full : t.chooseTwo}
+        </span>
+        <button type="button" class="btn btn-sm btn-quiet" onClick={onClose}>
+          {common.cancel}
+        </button>
+        <button type="submit" class="btn btn-sm btn-primary" disabled={chosen.length < 2}>
+          {t.doCompare(chosen.length)}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+/** One more beside an answer: a click, and it begins. */
+function BesideAnswer({ turn, all, onClose }: { turn: Turn; all: Model[]; onClose: () => void }) {
+  const [typed, setTyped] = useState("");
+  const others = all.filter((model) => model.name !== turn.model);
+  const shown = matchingModels(others, typed);
+  return (
+    <div class="compare-form">
+      <p class="text-sm text-(--quiet)">{t.withAbout}</p>
+      {others.length > SEARCH_FROM && <Search typed={typed} onType={setTyped} />}
+      <ul class="compare-list">
+        {shown.length === 0 && <li class="text-sm text-(--quiet)">{t.noMatches(typed)}</li>}
+        {shown.map((model) => (
+          <li key={`${model.provider_id}/${model.name}`}>
+            <button
+              type="button"
+              class="menu-item"
+              onClick={() => {
+                onClose();
+                void compareAnswer(turn.id, named(model));
+              }}
+            >
+              <Icon name="sparkles" />
+              <Face model={model} />
+            </button>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+export function CompareDialog({ about, onClose }: { about: Comparing; onClose: () => void }) {
+  useEffect(() => {
+    void loadModels();
+  }, []);
+  const all = models.value;
+  const why = all && hindrance(all);
+  return (
+    <Dialog title={"turn" in about ? t.withTitle : t.title} onClose={onClose}>
+      {!all ? (
+        <div class="compare-form" aria-busy="true">
+          <span class="sr-only">{t.loading}</span>
+          <div class="skeleton-line w-11/12" />
+          <div class="skeleton-line w-4/5" />
+        </div>
+      ) : why ? (
+        <p class="compare-form text-sm">{why}</p>
+      ) : "turn" in about ? (
+        <BesideAnswer turn={about.turn} all={all} onClose={onClose} />
+      ) : (
+        <ForMessage draft={about.draft} all={all} onClose={onClose} />
+      )}
+    </Dialog>
+  );
+}
