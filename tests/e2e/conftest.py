@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -205,9 +206,9 @@ def browser() -> Iterator[Browser]:
 NewContext = Callable[..., BrowserContext]
 
 # What the browser says of itself and not of our pages.
-_HARMLESS = (
-    "Failed to load resource: the server responded with a status of 4",
-    "Failed to load resource: net::ERR_INTERNET_DISCONNECTED",  # a journey has switched the network off
+_HARMLESS = re.compile(
+    "^Failed to load resource: the server responded with a status of 4"
+    "|net::ERR_INTERNET_DISCONNECTED"  # a journey has switched the network off
 )
 
 
@@ -218,7 +219,7 @@ def new_context(browser: Browser, trellis: RunningTrellis) -> Iterator[NewContex
     errors: list[str] = []
 
     def note(message: ConsoleMessage) -> None:
-        if message.type == "error" and not message.text.startswith(_HARMLESS):
+        if message.type == "error" and not _HARMLESS.search(message.text):
             errors.append(f"{message.text} ({message.location.get('url', '')})")
 
     def make(**options: object) -> BrowserContext:

@@ -6,7 +6,8 @@ import { DropArea } from "./artifacts/button";
 import { FilesSide } from "./artifacts/side";
 import { chooser } from "./chat/choice";
 import { ChooserDialog } from "./chat/chooser";
-import { followDrafts } from "./chat/draft";
+import { followDrafts, sendDrafts } from "./chat/draft";
+import { forgetAtSignOut } from "./forgetting";
 import { Home } from "./home/home";
 import { startWorker } from "./installing";
 import { HelpDialog, installShortcuts, isHelpOpen, isSearchOpen } from "./shortcuts/chat";
@@ -90,6 +91,7 @@ if (root) {
   root.replaceChildren();
   installShortcuts();
   askBeforeLeaving();
+  forgetAtSignOut(sendDrafts);
   followDrafts();
   render(<App />, root);
   startWorker();
