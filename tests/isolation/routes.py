@@ -509,6 +509,7 @@ SAMPLES: dict[str, Sample] = {
     ),
     "audit:overview": _page,
     "audit:reports": _page,
+    "audit:report-file": Sample(ids=_slug, writes_on_get=_AUDIT),
     "audit:save_view": Sample(
         ids=_slug, bodies=(_body(page="=log", name="=mine", query="=tool=read"),), reads=False
     ),
