@@ -29,6 +29,7 @@ from playwright.sync_api import (
 )
 
 from config.bootstrap import PYTHON, ROOT, WEB, child_environment
+from tests.e2e.pictures import check_picture
 
 ARTIFACTS = ROOT / "test-artifacts"
 START_SECONDS = 600
@@ -267,7 +268,7 @@ PICTURES = {
 
 
 def screenshot(page: Page, name: str) -> None:
-    """Keep a picture of the page among the artifacts of the run.
+    """Keep a picture of the page among the artifacts of the run, and compare key screens with the repository's.
 
     With ``TRELLIS_PICTURES=1`` those that the docs show are written there too. Fonts with emoji have to be installed.
     """
@@ -276,3 +277,4 @@ def screenshot(page: Page, name: str) -> None:
     page.screenshot(path=path, full_page=False)
     if name in PICTURES and os.environ.get("TRELLIS_PICTURES") == "1":
         shutil.copy(path, ROOT / "docs" / "images" / f"{PICTURES[name]}.png")
+    check_picture(page, name)
