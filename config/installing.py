@@ -72,6 +72,7 @@ def worker(request: HttpRequest) -> HttpResponse:
         "release": release,
         "login": reverse("account_login"),
         "logout": reverse("account_logout"),
+        "longest_ms": settings.SESSION_COOKIE_AGE * 1000,
         "icon": static("web/icon-192.png"),
     }
     answer = render(request, "config/worker.js", context, content_type="text/javascript")

@@ -1,4 +1,4 @@
-{% comment %} Context: kept (addresses; the first is the page to show where there is nothing else), release, login, logout (paths), icon (of notifications). {% endcomment %}const KEPT = [{% for address in kept %}"{{ address|escapejs }}"{% if not forloop.last %}, {% endif %}{% endfor %}];
+{% comment %} Context: kept (addresses; the first is the page to show where there is nothing else), release, login, logout (paths), longest_ms (how long a person's page is shown after their last visit), icon (of notifications). {% endcomment %}const KEPT = [{% for address in kept %}"{{ address|escapejs }}"{% if not forloop.last %}, {% endif %}{% endfor %}];
 const ICON = "{{ icon|escapejs }}";
 const LOGIN = "{{ login|escapejs }}";
 const LOGOUT = "{{ logout|escapejs }}";
@@ -9,6 +9,7 @@ const SHELLS = "trellis-shell-";
 const OURS = `${SHELLS}{{ release }}-`;
 const CHAT = /^(\/w\/[^/]+\/)(?:c\/[0-9a-f-]{36}\/)?$/;
 const A_DAY = 24 * 3600 * 1000;
+const LONGEST = {{ longest_ms|stringformat:"d" }};
 
 addEventListener("install", (event) => {
   event.waitUntil(caches.open(FILES).then((cache) => cache.addAll(KEPT)).then(() => skipWaiting()));
@@ -76,8 +77,10 @@ async function shells() {
 async function shellOf(pathname) {
   const home = CHAT.exec(pathname)?.[1];
   for (const cache of await shells()) {
-    const found = await cache.match(pathname === "/" ? "/" : (home ?? "none"));
-    if (found) return pathname === "/" ? Response.redirect(await found.text()) : found;
+    const last = await cache.match("/");
+    if (pathname === "/" && last) return Response.redirect(await last.text());
+    const found = home && (await cache.match(home));
+    if (found && Date.now() - Number(found.headers.get("X-Kept-At")) < LONGEST) return found;
   }
 }
 

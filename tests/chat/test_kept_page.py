@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
-from django.test import Client
+from django.test import Client, override_settings
 
 from tests.factories import TwoTenants
 
@@ -20,6 +21,15 @@ def boot_of(content: bytes) -> dict[str, Any]:
     assert found
     told: dict[str, Any] = json.loads(found[1])
     return told
+
+
+def worker() -> tuple[set[str], str]:
+    """The names of the files that the worker keeps, and the release that it is of."""
+    text = Client().get("/worker.js").content.decode()
+    listed = re.findall(r'"/static/web/([^"]+)"', text.partition("];")[0])
+    found = re.search(r'"trellis-files-([0-9a-f]{12})"', text)
+    assert found
+    return {name.replace("\\u002D", "-") for name in listed}, found[1]
 
 
 def test_the_kept_page_holds_its_person_and_no_token(two_workspaces: TwoTenants) -> None:
@@ -49,8 +59,34 @@ def test_nobody_keeps_the_page_of_a_workspace_that_they_cannot_enter(
 
 def test_the_worker_keeps_the_files_of_one_release() -> None:
     """REL-575: the chat's and an open conversation's, found in the build; caches are named after them."""
-    text = Client().get("/worker.js").content.decode()
-    files = re.findall(r'"/static/web/([^"]+)"', text.partition("];")[0])
-    assert {"plain.css", "favicon.svg", "offline.js"} <= set(files)
+    files, _release = worker()
+    assert {"plain.css", "favicon.svg", "offline.js"} <= files
     assert not any("mermaid" in name or "KaTeX" in name for name in files)
-    assert re.search(r'const FILES = "trellis-files-[0-9a-f]{12}"', text)
+
+
+def test_each_build_has_caches_of_its_own(tmp_path: Path) -> None:
+    """REL-575: another file, or another content of one without a hash in its name; else the caches stay."""
+
+    def release(script: str, style: str) -> str:
+        manifest = {
+            "src/chat.tsx": {
+                "file": "chat-1.js",
+                "imports": ["_app.js"],
+                "assets": ["katex.woff2"],
+            },
+            "_app.js": {"file": script, "imports": ["src/chat.tsx"], "css": ["app-1.css"]},
+            "src/audit.ts": {"file": "audit-1.js"},
+        }
+        build = tmp_path / f"{script}-{style}"
+        build.mkdir(exist_ok=True)
+        (build / "manifest.json").write_text(json.dumps(manifest))
+        (build / "plain.css").write_text(style)
+        with override_settings(WEB_DIST=build):
+            files, told = worker()
+        wanted = {"plain.css", "favicon.svg", "offline.js", "chat-1.js", script, "app-1.css"}
+        assert files == wanted
+        return told
+
+    first = release("app-1.js", "a {}")
+    assert release("app-1.js", "a {}") == first
+    assert len({first, release("app-2.js", "a {}"), release("app-1.js", "b {}")}) == 3

@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.e2e.conftest import screenshot
+from tests.e2e.conftest import PATIENCE_MS, screenshot
 from tests.e2e.people import ADMIN, MEMBER, enter, expect_idle, open_chat, say
 
 WORKER_IS_READY = "navigator.serviceWorker.ready.then(() => undefined)"
@@ -74,9 +74,12 @@ PAGES_KEPT = """async () => {
   }
   return found;
 }"""
-HAS_SHELL = """async (home) => {
-  for (const name of await caches.keys())
-    if (name.startsWith("trellis-shell-") && (await (await caches.open(name)).match(home))) return true;
+HAS_SHELL = """async ([home, patience]) => {
+  for (const end = Date.now() + patience; Date.now() < end; ) {
+    for (const name of await caches.keys())
+      if (name.startsWith("trellis-shell-") && (await (await caches.open(name)).match(home))) return true;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
   return false;
 }"""
 KEYS = "Object.keys(localStorage).filter((key) => /draft|unsent/.test(key) && localStorage[key] !== '[]')"
@@ -89,11 +92,14 @@ def kept(page: Page) -> dict[str, str]:
 
 def wait_for_shell(page: Page) -> None:
     """Wait until the worker has kept the page."""
-    page.wait_for_function(HAS_SHELL, arg="/w/demo/", polling=200)
+    assert page.evaluate(HAS_SHELL, ["/w/demo/", PATIENCE_MS])
 
 
 def test_the_chat_opens_without_a_connection_and_sends_what_was_written(page: Page) -> None:
     """REL-575, SEC-396: a chat and a new one; nothing of a conversation is kept, and no token."""
+    page.goto("/healthz")
+    before = ("trellis-offline-1", "trellis-files-0", "trellis-shell-0-somebody")
+    page.evaluate("(names) => Promise.all(names.map((name) => caches.open(name)))", list(before))
     enter(page, MEMBER)
     open_chat(page, "Clock", "What time is it in Tokyo?")
     expect(page.locator("article.answer").last).to_contain_text("In Tokyo it is now")
@@ -105,6 +111,8 @@ def test_the_chat_opens_without_a_connection_and_sends_what_was_written(page: Pa
         *("/", "/offline/", "/w/demo/"),
     }
     assert '"csrf_token": ""' in files["/w/demo/"]
+    # Of the release before nothing is left.
+    assert not set(before) & set(page.evaluate("caches.keys()"))
     assert "Tokyo" not in "".join(files.values())
     page.context.set_offline(True)
     page.goto(chat)
