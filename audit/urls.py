@@ -15,6 +15,7 @@ _LOG = "w/<slug:workspace_slug>/audit/"
 urlpatterns = [
     path(f"{_LOG}overview/", overview.overview, name="overview"),
     path(f"{_LOG}reports/", views.reports_page, name="reports"),
+    path(f"{_LOG}reports.pdf", views.report_file, name="report-file"),
     path(f"{_LOG}views/", views.save_view, name="save_view"),
     path(f"{_LOG}views/<uuid:view_id>/delete/", views.delete_view, name="delete_view"),
     path(f"{_LOG}reviews/", views.reviews, name="reviews"),

@@ -16,8 +16,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from audit.reports.figures import spoken_time
 from audit.views.parts import workspace_of
-from audit.views.rows import spoken_time
 from chat.artifacts.knowledge import knowledge_of
 from chat.artifacts.meaning import knowledge_listed
 from chat.bud_form import BudEditorForm, initial_of, model_groups

@@ -17,8 +17,9 @@ from django.views.decorators.http import require_GET
 
 from audit import reports
 from audit.filters import ENTRIES
+from audit.reports.figures import spoken_time
 from audit.views.parts import call_url, found_by, workspace_of
-from audit.views.rows import shown_rows, spoken_time
+from audit.views.rows import shown_rows
 from chat.services.turn_record import Span, TurnRecord, read_turn
 from chat.values import TurnStatus
 

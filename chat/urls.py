@@ -51,6 +51,7 @@ urlpatterns = [
     path(f"{_BUD}check/", bud_pages.bud_check, name="bud_check"),
     path(f"{_BUD}quality/", bud_pages.bud_quality, name="bud_quality"),
     path("w/<slug:workspace_slug>/", views.app, name="home"),
+    path("w/<slug:workspace_slug>/shell/", views.shell, name="shell"),
     path("w/<slug:workspace_slug>/diagrams/", views.diagrams, name="diagrams"),
     path("w/<slug:workspace_slug>/audit/turns/<uuid:turn_id>/", turn_page.turn_page, name="turn"),
     path("w/<slug:workspace_slug>/c/<uuid:conversation_id>/", views.app, name="conversation"),

@@ -86,6 +86,8 @@ class Boot(TypedDict):
     workspace: BootWorkspace
     workspaces: list[WorkspaceLink]
     conversation_id: str | None
+    is_kept: bool
+    """The page was kept by the browser: it has no token, and is loaded anew when the server answers."""
     urls: BootUrls
     remembers_permissions: bool
     csrf_token: str
@@ -128,6 +130,20 @@ def app(
     if is_test:  # it stands beside the editor of its bud
         response["X-Frame-Options"] = "SAMEORIGIN"
         csp_replace({"frame-ancestors": ["'self'"]})(lambda _: response)(request)
+    return response
+
+
+@csp_update({"frame-src": ["'self'"]})  # type: ignore[arg-type]  # knows no arguments of the address
+@require_safe
+@login_required
+def shell(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """The chat's page for the browser to keep: for this person and workspace, without a conversation and a token."""
+    if request.workspace is None or request.actor.role is None:
+        raise NotFound
+    kept = {"workspaces": [], "csrf_token": "", "is_kept": True}
+    response = render(request, "chat/app.html", {"boot": {**_boot(request, None), **kept}})
+    response["Permissions-Policy"] = PERMISSIONS_POLICY
+    response["Cache-Control"] = "private, no-store"
     return response
 
 
@@ -177,6 +193,7 @@ def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> Boot:
             {"slug": other.slug, "name": other.name} for other in enterable_workspaces(user)[:50]
         ],
         "conversation_id": str(conversation_id) if conversation_id else None,
+        "is_kept": False,
         "urls": {
             "servers": reverse("mcp_servers:servers", kwargs=slug),
             "connections": reverse("mcp_servers:connections", kwargs=slug),

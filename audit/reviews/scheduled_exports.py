@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -15,6 +16,8 @@ from django.db import DatabaseError
 
 from audit.exports.formats import FORMATS
 from audit.exports.records import record_export
+from audit.exports.report_files import PDF, SCHEDULED, report_pdf
+from audit.filters import EntryFilter
 from audit.models import ReportSchedule
 from audit.reports.entries import entries_of
 from audit.reports.searching import matching
@@ -135,12 +138,11 @@ def _send(schedule: ReportSchedule, moment: datetime) -> str:
         schedule=schedule.name,
         to=[user.email for user in to] if by_mail else ["file store"],
     )
-    rows = matching(entries_of(workspace.pk, actor=actor), wanted, actor=actor)
     name = f"trellis-audit-{workspace.slug}-{since:%Y%m%d}-{until:%Y%m%d}.{schedule.format}"
     with tempfile.TemporaryDirectory(prefix="trellis-report-") as folder:
         path = Path(folder) / name
         with path.open("wb") as file:
-            for piece in FORMATS[schedule.format].stream(rows):
+            for piece in _pieces(schedule, workspace, wanted, actor):
                 file.write(piece)
                 if by_mail and file.tell() > MOST_MAILED:
                     raise InvalidInput(
@@ -152,6 +154,16 @@ def _send(schedule: ReportSchedule, moment: datetime) -> str:
         with path.open("rb") as file:
             stored = storages["audit_reports"].save(f"{workspace.slug}/{name}", File(file))
         return f"Stored as {stored}."
+
+
+def _pieces(
+    schedule: ReportSchedule, workspace: Workspace, wanted: EntryFilter, actor: Actor
+) -> Iterator[bytes]:
+    if schedule.format == PDF:
+        yield report_pdf(workspace, wanted, actor=actor, now=database_now())
+        return
+    rows = matching(entries_of(workspace.pk, actor=actor), wanted, actor=actor)
+    yield from FORMATS[schedule.format].stream(rows)
 
 
 def _mail(
@@ -166,6 +178,6 @@ def _mail(
         to=to,
         message_id=f"{schedule.pk}.{since:%Y%m%d}",
     )
-    kind = FORMATS[schedule.format].media_type.partition(";")[0]
+    kind = SCHEDULED[schedule.format][1].partition(";")[0]
     message.attach(path.name, path.read_bytes(), kind)
     message.send()

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from audit.exports.formats import FORMATS
+from audit.exports.report_files import SCHEDULED
 from audit.filters import NAMES, EntryFilter, read_filter
 from audit.models import ReportSchedule
 from workspaces.actors import Actor, Source
@@ -59,7 +59,7 @@ def create_schedule(
     if not 0 < len(name) <= 80:
         raise InvalidInput("A schedule needs a name of at most 80 characters.")
     if (
-        draft.format not in FORMATS
+        draft.format not in SCHEDULED
         or draft.cadence not in _Cadence.values
         or draft.delivery not in ReportSchedule.Delivery.values
     ):

@@ -5,7 +5,7 @@ from audit.views.call import bodies_for, call_page
 from audit.views.entry import entry_detail, record_opened
 from audit.views.export import export
 from audit.views.log import entries
-from audit.views.reports import reports_page
+from audit.views.reports import report_file, reports_page
 from audit.views.reviews import change_schedule, delete_view, reviews, save_view, schedule_list
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "own_entry",
     "platform",
     "record_opened",
+    "report_file",
     "reports_page",
     "reviews",
     "save_view",

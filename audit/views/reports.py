@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from allauth.account.decorators import login_required
-from django.http import HttpResponse
+from django.http import HttpResponse, HttpResponseBadRequest
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
@@ -18,17 +18,18 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext
 from django.views.decorators.http import require_GET
 
-from audit import reports
+from audit import exports, reports
+from audit.exports import pdf
 from audit.filters import RANGES, EntryFilter, read_filter
 from audit.models import SavedView
 from audit.reports import facts, providers
+from audit.reports.figures import FIGURES, MORE_IS_BAD, as_time, change_of, value_of
 from audit.reports.report import BY, MOST_TOOLS, Figure, Line, Report, report_of
 from audit.rollups import ERROR
 from audit.rollups.reading import Span
 from audit.views.filtering import filter_context
 from audit.views.header import header_of, saved_views
 from audit.views.parts import described, shown_strip, workspace_of
-from audit.views.rows import spoken_time
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -36,37 +37,6 @@ if TYPE_CHECKING:
 _USUAL_RANGE = "7d"
 _NO_FILTER = frozenset({"range", "since", "until", "sort", "order", "show"})
 _STRIP_PIECES = 60
-_FIGURES = (
-    ("calls", "Tool calls", "Calls that ended in this time: answered, failed or refused.", "calls"),
-    (
-        "failed",
-        "Failed",
-        "Calls that were sent and did not end well: errors, timeouts, cancelled or unknown.",
-        "failed",
-    ),
-    ("refused", "Refused", "Calls that a layer refused; nothing was sent.", "refused"),
-    (
-        "p95",
-        "95 % answered within",
-        f"Time from sending to the answer; 95 of 100 calls were faster. At most {ERROR:.1%} off.",
-        "slow",
-    ),
-    ("asked", "Approvals asked", "Calls that waited for a person.", "asked"),
-    (
-        "wait_p50",
-        "Usual wait for approval",
-        f"Half of all approvals were answered within this time. At most {ERROR:.1%} off.",
-        "granted",
-    ),
-    (
-        "people",
-        "Active people",
-        "People who appear in the log. Parts of the system are not counted.",
-        "",
-    ),
-    ("changes", "Settings changed", "Changes of configuration, through any door.", "changes"),
-)
-_MORE_IS_BAD = frozenset({"failed", "refused", "p95", "wait_p50"})
 _DRILL = {
     "calls": {"outcome": "ended"},
     "failed": {"outcome": "failed"},
@@ -108,7 +78,7 @@ def reports_page(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse
         "by": by,
         "span": span,
         "is_empty": not any(figure.now for figure in report.figures.values()),
-        "figures": [_figure(report, log, one) for one in _FIGURES],
+        "figures": [_figure(report, log, one) for one in FIGURES],
         "by_links": [
             (
                 label,
@@ -129,7 +99,7 @@ def reports_page(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse
         "refusals": [
             {
                 "row": row,
-                "change": _change(Figure(now=row.number, before=row.before), is_bad=True),
+                "change": change_of(Figure(now=row.number, before=row.before), is_bad=True),
                 "url": log.to(refused_by=row.layer, rule=row.rule),
             }
             for row in report.refusals
@@ -141,10 +111,37 @@ def reports_page(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse
         **filter_context(wanted, workspace.pk, page_url, usual=_USUAL_RANGE, has_order=False),
         "range_choices": [(value, label) for value, (label, _) in RANGES.items() if value != "1h"],
         **header_of(request, _query_of_log(span, wanted)),
+        "report_file": f"{reverse('audit:report-file', args=[workspace_slug])}?"
+        + wanted.as_query(by=by if by != "outcome" else ""),
         "views": saved_views(request, SavedView.Page.REPORTS),
         "view_page": "reports",
     }
     return render(request, "audit/reports.html", context)
+
+
+@require_GET
+@login_required
+def report_file(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """The report as a PDF file; that it was taken is recorded first."""
+    workspace = workspace_of(request)
+    now = timezone.now()
+    wanted = _filter_of(request.GET.dict(), now)
+    if wanted.errors:  # without the wrong condition the file would say more than was asked for
+        return HttpResponseBadRequest(" ".join(wanted.errors), content_type="text/plain")
+    by = request.GET.get("by", "outcome")
+    exports.record_export(
+        actor=request.actor,
+        workspace_id=workspace.pk,
+        format_name=exports.PDF,
+        wanted=wanted,
+        report=by if by in BY else "outcome",
+    )
+    body = exports.report_pdf(
+        workspace, wanted, actor=request.actor, now=now, by=by if by in BY else "outcome"
+    )
+    name = f"trellis-report-{workspace_slug}-{now:%Y%m%dT%H%M%SZ}.pdf"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return HttpResponse(body, content_type=pdf.MEDIA_TYPE, headers=headers)
 
 
 def _filter_of(given: dict[str, str], now: datetime) -> EntryFilter:
@@ -203,33 +200,15 @@ def _around(workspace_id: UUID, span: Span, log: _Log) -> dict[str, Any]:
 def _figure(report: Report, log: _Log, shown: tuple[str, str, str, str]) -> dict[str, Any]:
     name, label, definition, drill = shown
     figure = report.figures[name]
-    is_time = name in {"p95", "wait_p50"}
     url = log.to(**_DRILL[drill]) if drill else ""
     return {
         "name": name,
         "label": label,
         "definition": definition,
-        "value": _time(figure.now) if is_time else f"{figure.now or 0:,}",
-        "change": _change(figure, is_bad=name in _MORE_IS_BAD),
+        "value": value_of(name, figure),
+        "change": change_of(figure, is_bad=name in MORE_IS_BAD),
         "url": url,
     }
-
-
-def _change(figure: Figure, *, is_bad: bool) -> dict[str, str]:
-    """Give the difference to the period before, as a sign and in words."""
-    if figure.before is None or figure.now is None:
-        return {"words": "no earlier data", "sign": "", "tone": ""}
-    if figure.now == figure.before:
-        return {"words": "as in the period before", "sign": "=", "tone": ""}
-    is_more = figure.now > figure.before
-    tone = "bad" if is_more == is_bad and is_bad else "ok" if is_bad else ""
-    if not figure.before:
-        # One refusal after none is no alarm.
-        return {"words": "up from 0", "sign": "▲", "tone": ""}
-    share = abs(figure.now - figure.before) / figure.before
-    amount = f"{share:.0%}" if share < 10 else f"{share + 1:.0f} times"
-    words = f"{amount} {'more' if is_more else 'less'} than in the period before"
-    return {"words": words, "sign": "▲" if is_more else "▼", "tone": tone}
 
 
 def _approvals(report: Report, log: _Log) -> list[dict[str, Any]]:
@@ -243,15 +222,15 @@ def _approvals(report: Report, log: _Log) -> list[dict[str, Any]]:
         {
             "label": label,
             "number": report.figures[name].now,
-            "change": _change(report.figures[name], is_bad=False),
+            "change": change_of(report.figures[name], is_bad=False),
             "url": log.to(**_DRILL[name]),
         }
         for name, label in rows
     ] + [
         {
             "label": label,
-            "number": _time(report.figures[name].now),
-            "change": _change(report.figures[name], is_bad=True),
+            "number": as_time(report.figures[name].now),
+            "change": change_of(report.figures[name], is_bad=True),
             "url": "",
         }
         for name, label in (
@@ -275,7 +254,3 @@ def _chart(
             {"key": line.kind, "label": line.label, "values": list(line.values)} for line in lines
         ],
     }
-
-
-def _time(milliseconds: int | None) -> str:
-    return "–" if milliseconds is None else spoken_time(milliseconds)

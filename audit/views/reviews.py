@@ -155,7 +155,7 @@ def schedule_list(request: WorkspaceRequest, workspace_slug: str) -> HttpRespons
         "schedules": [_described(row, people) for row in rows],
         "views": saved_views_of(request, SavedView.Page.LOG),
         "people": [(pk, user.email, pk in draft.recipients) for pk, user in people.items()],
-        "format_choices": [(name, one.label) for name, one in exports.FORMATS.items()],
+        "format_choices": [(name, label) for name, (label, _kind) in exports.SCHEDULED.items()],
         "cadence_choices": ReportSchedule.Cadence.choices,
         "delivery_choices": ReportSchedule.Delivery.choices,
         **header_of(request),
@@ -211,7 +211,7 @@ def _described(row: ReportSchedule, people: dict[str, User]) -> dict[str, Any]:
     gone = len(row.recipients) - len(names)
     if gone:
         names.append(f"{gone} who may no longer export")
-    label = exports.FORMATS[row.format].label if row.format in exports.FORMATS else row.format
+    label = exports.SCHEDULED[row.format][0] if row.format in exports.SCHEDULED else row.format
     return {"row": row, "recipients": ", ".join(names), "format": label}
 
 

@@ -15,6 +15,7 @@ from audit import reports
 from audit.actions import Action, Outcome, RefusedBy
 from audit.filters import ENTRIES
 from audit.reports import CallRow, CallState
+from audit.reports.figures import spoken_time
 from audit.views.parts import around, call_url, described, found_by
 
 if TYPE_CHECKING:
@@ -148,13 +149,3 @@ def title_of_call(entries: Iterable[AuditEntry]) -> Words:
             if entry.action.startswith(begin):
                 return title
     return _("Tool call")
-
-
-def spoken_time(milliseconds: int) -> str:
-    """Give a duration with as many digits as people read."""
-    if milliseconds < 10_000:
-        return f"{milliseconds:,} ms"
-    seconds = milliseconds / 1000
-    if seconds < 600:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 36_000 else f"{seconds / 3600:.0f} h"

@@ -17,9 +17,9 @@ from audit.actions import Action, Outcome, RefusedBy
 from audit.filters import read_filter
 from audit.models import AuditEntry, SavedView, SignOff
 from audit.reports import entries_of, matching
+from audit.reports.figures import change_of
 from audit.reports.report import BY, Figure, report_of
 from audit.services import EntryDraft, Ref, record
-from audit.views.reports import _change
 from bench.invented_log import generate
 from tests.audit.sealed import seal_all
 from tests.audit.test_pages import SECRET_ARGUMENT, a_call, a_refusal, url
@@ -173,7 +173,7 @@ def test_members_and_other_tenants_see_no_report(two_workspaces: TwoTenants) -> 
 )
 def test_changes_are_told_in_words(now: int | None, before: int, words: str) -> None:
     """Ours: a sign alone says nothing to a screen reader."""
-    assert _change(Figure(now=now, before=before), is_bad=True)["words"] == words
+    assert change_of(Figure(now=now, before=before), is_bad=True)["words"] == words
 
 
 # Saved views and reviews

@@ -28,7 +28,7 @@ _OF_PAGES = (
     *("chat.admin", "audit.admin", "mcp_servers.pages.admin", "mcp_servers.pages.forms"),
 )
 _OF_FEW = (
-    *("xlsxwriter", "google.protobuf", "jsonpath", "PIL", "jwt", "pypdfium2", "openpyxl"),
+    *("xlsxwriter", "google.protobuf", "jsonpath", "PIL", "jwt", "pypdfium2", "openpyxl", "fpdf"),
     *("opentelemetry.sdk", "daphne", "twisted.internet.reactor", "requests", "openai"),
     *("mcp", "mcp_types"),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -28,6 +29,7 @@ from playwright.sync_api import (
 )
 
 from config.bootstrap import PYTHON, ROOT, WEB, child_environment
+from tests.e2e.pictures import check_picture
 
 ARTIFACTS = ROOT / "test-artifacts"
 START_SECONDS = 600
@@ -205,9 +207,9 @@ def browser() -> Iterator[Browser]:
 NewContext = Callable[..., BrowserContext]
 
 # What the browser says of itself and not of our pages.
-_HARMLESS = (
-    "Failed to load resource: the server responded with a status of 4",
-    "Failed to load resource: net::ERR_INTERNET_DISCONNECTED",  # a journey has switched the network off
+_HARMLESS = re.compile(
+    "^Failed to load resource: the server responded with a status of 4"
+    "|net::ERR_INTERNET_DISCONNECTED"  # a journey has switched the network off
 )
 
 
@@ -218,7 +220,7 @@ def new_context(browser: Browser, trellis: RunningTrellis) -> Iterator[NewContex
     errors: list[str] = []
 
     def note(message: ConsoleMessage) -> None:
-        if message.type == "error" and not message.text.startswith(_HARMLESS):
+        if message.type == "error" and not _HARMLESS.search(message.text):
             errors.append(f"{message.text} ({message.location.get('url', '')})")
 
     def make(**options: object) -> BrowserContext:
@@ -266,7 +268,7 @@ PICTURES = {
 
 
 def screenshot(page: Page, name: str) -> None:
-    """Keep a picture of the page among the artifacts of the run.
+    """Keep a picture of the page among the artifacts of the run, and compare key screens with the repository's.
 
     With ``TRELLIS_PICTURES=1`` those that the docs show are written there too. Fonts with emoji have to be installed.
     """
@@ -275,3 +277,4 @@ def screenshot(page: Page, name: str) -> None:
     page.screenshot(path=path, full_page=False)
     if name in PICTURES and os.environ.get("TRELLIS_PICTURES") == "1":
         shutil.copy(path, ROOT / "docs" / "images" / f"{PICTURES[name]}.png")
+    check_picture(page, name)

@@ -515,6 +515,7 @@ SAMPLES: dict[str, Sample] = {
     ),
     "audit:overview": _page,
     "audit:reports": _page,
+    "audit:report-file": Sample(ids=_slug, writes_on_get=_AUDIT),
     "audit:save_view": Sample(
         ids=_slug, bodies=(_body(page="=log", name="=mine", query="=tool=read"),), reads=False
     ),
@@ -660,6 +661,7 @@ SAMPLES: dict[str, Sample] = {
         ids=_in_workspace(instance_id="klavis_instance", rule_id="action_rule"), reads=False
     ),
     "chat:home": Sample(ids=_slug, writes_on_get=_SESSION),
+    "chat:shell": Sample(ids=_slug, writes_on_get=_SESSION),
     "workspaces:join": _public,
     "workspaces:join_link": Sample(
         ids=lambda _: {"token": "unknown"}, is_public=True, writes_on_get=_SESSION

@@ -1,3 +1,6 @@
 /** Entry of the admin's pages: the product's bar with its menus. The rest of them is the admin's own. */
 import "./styles/admin.css";
+import { forgetAtSignOut } from "./forgetting";
 import "./menus";
+
+forgetAtSignOut();

@@ -1,8 +1,10 @@
 /** The application's state and the things one can do; components read signals from here and call these functions. */
 import { batch, computed, signal } from "@preact/signals";
 import { nameOf, type Picked, withPicked } from "./chat/attachments";
-import { keepDraft } from "./chat/draft";
+import { draftOf, keepDraft } from "./chat/draft";
 import { carryOver, type Upload, uploadsOf } from "./chat/uploads";
+import { forgetOthers } from "./forgetting";
+import { keepShell } from "./installing";
 import { ApiProblem, type ConversationChoice, createApi } from "./net/api";
 import type { PageEvent } from "./net/events";
 import { CommandError, LiveSocket, type SocketStatus } from "./net/socket";
@@ -14,7 +16,7 @@ import {
   type LocalEvent,
   reduce,
 } from "./store/conversation";
-import { Outbox } from "./store/outbox";
+import { NEW, Outbox, type Unsent } from "./store/outbox";
 import { activeTurn, activeTurns, timeline, waitingCalls } from "./store/timeline";
 import chat from "./texts/chat";
 import common from "./texts/common";
@@ -409,7 +411,8 @@ export async function sendMessage(
 /** Send what was not confirmed; if it has been, the server gives the same message again. */
 async function deliver(client_id: string): Promise<void> {
   const message = outbox.read().find((one) => one.client_id === client_id);
-  if (!message) return;
+  if (!message || !socket.isOpen) return;
+  if (message.begins) return begin(message);
   const { conversation_id, text, bud_id, when_busy } = message;
   const attachments = message.attachments.map(nameOf);
   const compare = [...(message.compare ?? [])]; // what an earlier version of the page kept has none
@@ -438,14 +441,67 @@ async function deliver(client_id: string): Promise<void> {
   }
 }
 
+/** Messages that begin a chat as soon as there is a connection, the oldest first. */
+export const beginnings = signal<readonly Unsent[]>([]);
+const showBeginnings = (): void => {
+  beginnings.value = outbox.of(NEW);
+};
+
+/** Keep the first words of a chat until the server can be reached. */
+export function keepBeginning(
+  text: string,
+  bud_id: string | null,
+  choice: Partial<ConversationChoice>,
+  asked: Asked = NOBODY_ELSE,
+): void {
+  outbox.keep({
+    client_id: crypto.randomUUID(),
+    conversation_id: NEW,
+    text: text.trim(),
+    sent_at: new Date().toISOString(),
+    attachments: [],
+    ...asked,
+    error: null,
+    when_busy: "queue",
+    begins: { bud_id, choice },
+  });
+  showBeginnings();
+}
+
+/** Begin the chat of a kept message, and send it there; asked twice, the server gives the same chat again. */
+async function begin({ begins, ...message }: Unsent): Promise<void> {
+  const { client_id } = message;
+  try {
+    if (!buds.value) await loadBuds();
+    const bud_id = begins?.bud_id ?? buds.value?.[0]?.id;
+    if (!bud_id) {
+      if (buds.value) throw new Error(chat.noBudAnswers);
+      return;
+    }
+    const row = await api.startConversation(bud_id, client_id, begins?.choice ?? {});
+    if (!showsArchived.value) placeInList(row);
+    outbox.keep({ ...message, conversation_id: row.id });
+    const isLast = outbox.of(NEW).length === 0;
+    if (place.value === null && isLast && draftOf("home") === "") go(conversationPath(row.id));
+    else toast(chat.begun, "ok", { label: chat.openChat, run: () => go(conversationPath(row.id)) });
+    await deliver(client_id);
+  } catch (error) {
+    if (!(error instanceof ApiProblem && error.code === "offline")) outbox.mark(client_id, messageOf(error));
+  } finally {
+    showBeginnings();
+  }
+}
+
 export function resend(client_id: string): void {
   outbox.mark(client_id, null);
+  showBeginnings();
   local({ type: "local.resending", client_id });
   void deliver(client_id);
 }
 
 export function discard(client_id: string): void {
   outbox.drop(client_id);
+  showBeginnings();
   local({ type: "local.discard", client_id });
 }
 
@@ -467,7 +523,9 @@ export async function startConversation(
     else if (text.trim()) void sendMessage(text, "queue", asked);
     return true;
   } catch (error) {
-    toast(messageOf(error), "bad");
+    const isAway = error instanceof ApiProblem && error.code === "offline";
+    if (isAway && text.trim() && uploadsOf("home").length === 0) keepBeginning(text, bud.id, choice, asked);
+    else toast(messageOf(error), "bad");
     return false;
   }
 }
@@ -536,19 +594,31 @@ export const socket = new LiveSocket({
   onEvent: take,
   onStatus: (status) => {
     socketStatus.value = status;
+    // The server says more than a page that was kept: such as where to sign in.
+    if (boot.is_kept && (status === "signed_out" || status === "forbidden")) location.reload();
   },
   onOpen: () => {
+    // What was kept has no token and may be of the release before. What was written is in this browser.
+    if (boot.is_kept) {
+      location.reload();
+      return;
+    }
     const id = place.value;
     if (id) void subscribe(id);
     for (const one of outbox.read()) if (one.error === null) void deliver(one.client_id);
-    if (wasOpen) void loadList(); // nudges may have been missed
+    if (wasOpen)
+      void loadList(); // nudges may have been missed
+    else keepShell(home, boot.user.id);
     wasOpen = true;
   },
 });
 
 export function startApp(): void {
   addEventListener("popstate", arrive);
+  forgetOthers(boot.user.id);
+  showBeginnings();
   socket.start();
+  if (boot.is_kept) return;
   void loadBuds();
   placeNotices(boot.urls.notices, boot.csrf_token);
   void loadNotices();

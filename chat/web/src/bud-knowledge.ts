@@ -1,7 +1,7 @@
 /** The files that a bud knows, in its editor: adding several at once with progress, and removing. */
 import { kindWord, sizeWord } from "./artifacts/words";
+import { askFirst } from "./asking";
 import { problemOf } from "./net/api";
-import { askFirst } from "./site";
 import t from "./texts/buds";
 import common from "./texts/common";
 import { clockTime } from "./ui/time";

@@ -7,7 +7,8 @@ import { FilesSide } from "./artifacts/side";
 import { chooser } from "./chat/choice";
 import { ChooserDialog } from "./chat/chooser";
 import { comparing } from "./chat/comparing";
-import { followDrafts } from "./chat/draft";
+import { followDrafts, sendDrafts } from "./chat/draft";
+import { forgetAtSignOut } from "./forgetting";
 import { Home } from "./home/home";
 import { startWorker } from "./installing";
 import { HelpDialog, installShortcuts, isHelpOpen, isSearchOpen } from "./shortcuts/chat";
@@ -100,6 +101,7 @@ if (root) {
   root.replaceChildren();
   installShortcuts();
   askBeforeLeaving();
+  forgetAtSignOut(sendDrafts);
   followDrafts();
   render(<App />, root);
   startWorker();

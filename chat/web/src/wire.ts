@@ -470,6 +470,7 @@ export interface Boot {
   workspace: BootWorkspace;
   workspaces: WorkspaceLink[];
   conversation_id: string | null;
+  is_kept: boolean;
   urls: BootUrls;
   remembers_permissions: boolean;
   csrf_token: string;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Outbox, type Place, type Unsent } from "../src/store/outbox";
+import { NEW, Outbox, type Place, type Unsent } from "../src/store/outbox";
 
 const NOW = Date.parse("2026-11-23T12:00:00Z");
 
@@ -40,6 +40,15 @@ describe("messages that were not confirmed", () => {
     expect(after.of("c1").map((row) => row.error)).toEqual([null, "Too long."]);
     after.drop("a");
     expect(before.of("c1").map((row) => row.client_id)).toEqual(["c"]);
+  });
+
+  it("REL-575: may begin a chat, and then belong to it under their own id", () => {
+    const outbox = new Outbox("k", place(), () => NOW);
+    outbox.keep(unsent("a", { conversation_id: NEW, begins: { bud_id: null, choice: {} } }));
+    expect(outbox.of(NEW).map((row) => row.client_id)).toEqual(["a"]);
+    outbox.keep(unsent("a", { conversation_id: "c9" }));
+    expect(outbox.of(NEW)).toEqual([]);
+    expect(outbox.of("c9").map((row) => row.begins)).toEqual([undefined]);
   });
 
   it("are forgotten after a week, and what is broken is left out", () => {

@@ -1,8 +1,8 @@
 /** Checks of a bud in its editor: test questions, running them, and what came of it. */
 import { render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { askFirst } from "../asking";
 import { problemOf } from "../net/api";
-import { askFirst } from "../site";
 import t from "../texts/checks";
 import common from "../texts/common";
 import { Icon } from "../ui/icon";

@@ -32,9 +32,14 @@ export const answeringModel = computed(() =>
 export const models = signal<Model[] | null>(null);
 export const pins = signal<Pin[]>([]);
 
+/** Counts what was pinned here: an answer from before must not undo it. */
+let changes = 0;
+
 export async function loadPins(): Promise<void> {
+  const before = changes;
   try {
-    pins.value = await api.pins();
+    const found = await api.pins();
+    if (before === changes) pins.value = found;
   } catch {
     // Without them the choice is in its usual order.
   }
@@ -43,6 +48,7 @@ export async function loadPins(): Promise<void> {
 /** Shown at once, and taken back where it cannot be kept. */
 export async function togglePin(one: Bud | Model): Promise<void> {
   const before = pins.value;
+  changes += 1;
   const isIn = !isPinned(one, before);
   pins.value = withPin(before, pinOf(one), isIn);
   try {

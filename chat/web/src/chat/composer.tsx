@@ -178,46 +178,48 @@ export function Composer(props: ComposerProps) {
         }}
       />
       <div class="composer-bar">
-        <Menu label={t.add} buttonClass="btn btn-sm btn-circle btn-quiet" button={<Icon name="plus" />}>
-          <MenuButton icon="upload" onClick={() => chooseFiles(take)}>
-            {t.addFile}
-            <span class="block text-xs text-(--quiet)">{t.fileLimits(sizeWord(boot.max_file_bytes))}</span>
-          </MenuButton>
-          {isTouch() && (
-            <MenuButton icon="fileImage" onClick={() => chooseFiles(take, true)}>
-              {t.takePhoto}
+        {!boot.is_kept && (
+          <Menu label={t.add} buttonClass="btn btn-sm btn-circle btn-quiet" button={<Icon name="plus" />}>
+            <MenuButton icon="upload" onClick={() => chooseFiles(take)}>
+              {t.addFile}
+              <span class="block text-xs text-(--quiet)">{t.fileLimits(sizeWord(boot.max_file_bytes))}</span>
             </MenuButton>
-          )}
-          {props.conversationId && (
-            <>
-              <MenuButton icon="paperclip" onClick={() => setDialog("resources")}>
-                {t.attachResource}
+            {isTouch() && (
+              <MenuButton icon="fileImage" onClick={() => chooseFiles(take, true)}>
+                {t.takePhoto}
               </MenuButton>
-              <MenuButton icon="slash" onClick={() => type("/")}>
-                {t.usePrompt}
+            )}
+            {props.conversationId && (
+              <>
+                <MenuButton icon="paperclip" onClick={() => setDialog("resources")}>
+                  {t.attachResource}
+                </MenuButton>
+                <MenuButton icon="slash" onClick={() => type("/")}>
+                  {t.usePrompt}
+                </MenuButton>
+              </>
+            )}
+            {(buds.value?.length ?? 0) > 1 && (
+              <MenuButton icon="sprout" onClick={() => type("@")}>
+                {t.askAnother}
               </MenuButton>
-            </>
-          )}
-          {(buds.value?.length ?? 0) > 1 && (
-            <MenuButton icon="sprout" onClick={() => type("@")}>
-              {t.askAnother}
+            )}
+            <MenuButton icon="plug" onClick={() => setDialog("servers")}>
+              {t.serversAndTools}
             </MenuButton>
-          )}
-          {!answeringBud.value?.is_model_fixed && (
-            <MenuButton
-              icon="columns"
-              onClick={() => {
-                comparing.value = { draft: draftKey };
-              }}
-            >
-              {compareTexts.compare}
-            </MenuButton>
-          )}
-          <MenuButton icon="plug" onClick={() => setDialog("servers")}>
-            {t.serversAndTools}
-          </MenuButton>
-        </Menu>
-        <ChoiceChip />
+            {!answeringBud.value?.is_model_fixed && (
+              <MenuButton
+                icon="columns"
+                onClick={() => {
+                  comparing.value = { draft: draftKey };
+                }}
+              >
+                {compareTexts.compare}
+              </MenuButton>
+            )}
+          </Menu>
+        )}
+        {!boot.is_kept && <ChoiceChip />}
         <span class="min-w-0 grow truncate text-xs text-(--quiet)">
           {hasFailed
             ? t.uploadFailed

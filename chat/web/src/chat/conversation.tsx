@@ -42,6 +42,17 @@ function Loading() {
   );
 }
 
+/** In a page that the browser kept. */
+function NotHere() {
+  return (
+    <div class="empty-state">
+      <Icon name="wifiOff" />
+      <h2>{t.notHere}</h2>
+      <p>{t.notHereText}</p>
+    </div>
+  );
+}
+
 function Problem({ text }: { text: string }) {
   return (
     <div class="empty-state">
@@ -73,7 +84,7 @@ export function ConversationView({ id }: { id: string }) {
   const chosen = conversation?.chosen_model?.name;
   const isDemo = bud ? bud.model.is_demo && !chosen : boot.demo_model;
   const model = chosen ?? (bud && !bud.model.is_demo ? bud.model.name : undefined);
-  const title = conversation?.title || common.newChat;
+  const title = conversation?.title || (boot.is_kept ? t.conversation : common.newChat);
   const isWaiting = waiting.value.length > 0;
   const isAsked = waiting.value.some((call) => call.status === "waiting_for_input");
 
@@ -126,6 +137,8 @@ export function ConversationView({ id }: { id: string }) {
               )}
               <MessageList scroller={scroller} />
             </>
+          ) : boot.is_kept ? (
+            <NotHere />
           ) : (
             <Loading />
           )}

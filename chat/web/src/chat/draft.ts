@@ -27,6 +27,9 @@ function writtenAt(name: string): number {
   }
 }
 
+/** What is being written there. */
+export const draftOf = read;
+
 /** Counts the drafts that were written from outside of their field. */
 const written = signal(0);
 
@@ -88,12 +91,20 @@ export async function loadDrafts(): Promise<void> {
   }
 }
 
+/** Send what waits for a pause, since the page is about to go. */
+export function sendDrafts(): void {
+  for (const [name, timer] of [...timers]) {
+    clearTimeout(timer);
+    void send(name);
+  }
+}
+
 /** Whenever somebody comes back to the page. */
 export function followDrafts(): void {
   void loadDrafts();
   document.addEventListener("visibilitychange", () => {
     if (document.visibilityState === "visible") void loadDrafts();
-    else for (const name of [...timers.keys()]) void send(name);
+    else sendDrafts();
   });
 }
 

@@ -1,13 +1,11 @@
 import { Fragment, type RefObject } from "preact";
 import { memo } from "preact/compat";
 import { useState } from "preact/hooks";
-import { discard, openState, openTimeline, resend, runningTurn, socketStatus } from "../app";
+import { openState, openTimeline, runningTurn } from "../app";
 import { pathTo } from "../store/paths";
-import type { AnswerItem, TimelineItem } from "../store/timeline";
+import type { AnswerItem } from "../store/timeline";
 import t from "../texts/chat";
-import choosing from "../texts/choosing";
 import common from "../texts/common";
-import comparing from "../texts/comparing";
 import { CopyButton } from "../ui/copy";
 import { Icon } from "../ui/icon";
 import { clockTime } from "../ui/time";
@@ -19,6 +17,7 @@ import { BranchArrows, MessageEditor } from "./branches";
 import { Comparison } from "./comparison";
 import { namedBud } from "./mentions";
 import { OlderMessages } from "./older";
+import { OutgoingMessage } from "./outgoing";
 import { SummaryCard } from "./summary-card";
 import { usageWords } from "./usage";
 
@@ -56,51 +55,6 @@ const UserMessage = memo(({ message }: { message: Message }) => {
     </article>
   );
 });
-
-function OutgoingMessage({ item }: { item: TimelineItem & { kind: "outgoing" } }) {
-  const { outgoing } = item;
-  const isOffline = socketStatus.value !== "open";
-  return (
-    <article class="user-message" aria-label={t.you}>
-      <h2 class="sr-only">{t.youSaid}</h2>
-      {outgoing.text && (
-        <div class="bubble" data-pending>
-          {outgoing.text}
-        </div>
-      )}
-      {outgoing.bud_id && (
-        <p class="text-right text-xs text-(--quiet)">{choosing.forBud(namedBud(outgoing.bud_id).name)}</p>
-      )}
-      {outgoing.compare?.length > 0 && (
-        <p class="text-right text-xs text-(--quiet)">
-          {comparing.sent(outgoing.compare.map((one) => one.name))}
-        </p>
-      )}
-      {outgoing.attachments.length > 0 && (
-        <p class="text-right text-xs text-(--quiet)">
-          {t.withAttachments(outgoing.attachments.map((one) => one.title).join(", "))}
-        </p>
-      )}
-      {outgoing.error ? (
-        <div class="flex flex-wrap items-center justify-end gap-2 text-xs" role="alert">
-          <span class="field-error">{t.notSent(outgoing.error)}</span>
-          <button
-            type="button"
-            class="btn btn-xs btn-outline-quiet"
-            onClick={() => resend(outgoing.client_id)}
-          >
-            {t.sendAgain}
-          </button>
-          <button type="button" class="btn btn-xs btn-quiet" onClick={() => discard(outgoing.client_id)}>
-            {common.discard}
-          </button>
-        </div>
-      ) : (
-        <p class="text-right text-xs text-(--quiet)">{isOffline ? t.sendsLater : t.sending}</p>
-      )}
-    </article>
-  );
-}
 
 function Answer({ item }: { item: AnswerItem }) {
   const conversation = openState.value?.conversation;
@@ -158,7 +112,7 @@ export function MessageList({ scroller }: { scroller: RefObject<HTMLElement | nu
           );
         }
         if (item.kind === "comparison") return <Comparison key={item.key} item={item} />;
-        if (item.kind === "outgoing") return <OutgoingMessage key={item.key} item={item} />;
+        if (item.kind === "outgoing") return <OutgoingMessage key={item.key} outgoing={item.outgoing} />;
         return <Answer key={item.key} item={item} />;
       })}
     </>

@@ -38,6 +38,10 @@ function change(draft: string, key: number, values: Partial<Upload>): void {
 
 /** Take files for the next message; those of a conversation go on their way at once. */
 export function takeFiles(draft: string, conversationId: string | undefined, files: Iterable<File>): void {
+  if (boot.is_kept) {
+    toast(t.noFilesAway, "bad");
+    return;
+  }
   const room = MOST_PICKED - uploadsOf(draft).length;
   const chosen = [...files];
   if (chosen.length > room) toast(t.tooMany(MOST_PICKED), "bad");

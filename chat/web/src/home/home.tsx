@@ -1,8 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
-import { boot, buds, budsProblem, loadBuds, startConversation } from "../app";
+import { beginnings, boot, buds, budsProblem, keepBeginning, loadBuds, startConversation } from "../app";
 import { chooseHomeBud, forgetHomeChoice, homeBud, homeChoice } from "../chat/choice";
 import { Composer } from "../chat/composer";
 import { DemoLabel, Header } from "../chat/header";
+import { OutgoingMessage } from "../chat/outgoing";
 import { focusComposer } from "../shortcuts/chat";
 import type { Asked } from "../store/conversation";
 import chat from "../texts/chat";
@@ -164,18 +165,28 @@ export function Home() {
             draftKey="home"
             label={chosen ? chat.messageTo(chosen.name) : chat.message}
             placeholder={chosen ? chat.messageTo(chosen.name) : chat.message}
-            isDisabled={!chosen}
-            onSend={(text, _, asked) => chosen && begin(chosen, text, asked)}
+            isDisabled={!chosen && !boot.is_kept}
+            onSend={(text, _, asked) => {
+              if (chosen) return begin(chosen, text, asked);
+              keepBeginning(text, null, {}, asked);
+            }}
             hint={chosen?.model.is_demo ? t.demoHint : undefined}
           />
-          {isDemo && (
+          {beginnings.value.map((one) => (
+            <OutgoingMessage key={one.client_id} outgoing={one} />
+          ))}
+          {isDemo && !boot.is_kept && (
             <div class="notice" data-tone="warn">
               <Icon name="info" />
               <span>{filled(t.demoText, { model: <strong>{t.demoModel}</strong> })}</span>
             </div>
           )}
-          <h2 class="home-heading">{t.budsOf(boot.workspace.name)}</h2>
-          <Buds chosen={chosen} choose={chooseHomeBud} />
+          {!boot.is_kept && (
+            <>
+              <h2 class="home-heading">{t.budsOf(boot.workspace.name)}</h2>
+              <Buds chosen={chosen} choose={chooseHomeBud} />
+            </>
+          )}
         </div>
       </div>
     </>

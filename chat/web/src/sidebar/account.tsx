@@ -125,7 +125,16 @@ export function UserMenu() {
       <div class="menu-line" />
       <ThemeChoice />
       <div class="menu-line" />
-      <form method="post" action={urls.logout}>
+      <form
+        method="post"
+        action={urls.logout}
+        onSubmit={(event) => {
+          if (!boot.is_kept) return;
+          event.preventDefault();
+          event.stopPropagation(); // nothing is forgotten, since nobody is signed out
+          toast(t.cannotSignOut, "bad");
+        }}
+      >
         <input type="hidden" name="csrfmiddlewaretoken" value={csrf_token} />
         <button type="submit" class="menu-item" data-stay>
           <Icon name="logOut" />

@@ -30,6 +30,7 @@ const DeletedDialog = later(() => import("./deleted").then((module) => module.De
 function ConversationList() {
   const now = useNow(60_000);
   const rows = list.value;
+  if (boot.is_kept) return <p class="sidebar-note">{t.chatsAway}</p>;
   if (listProblem.value && !rows) {
     return (
       <div class="sidebar-note">
@@ -152,7 +153,7 @@ export function Sidebar() {
             </div>
           )}
           <SelectionBar />
-          {!showsArchived.value && <FolderList />}
+          {!showsArchived.value && !boot.is_kept && <FolderList />}
           <ConversationList />
         </div>
         <FolderDialogs />

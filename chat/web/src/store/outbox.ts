@@ -2,13 +2,25 @@
  * Messages that the server has not confirmed, kept in this browser: a reload, another chat or a lost connection loses none
  * of them. They are sent again under their own ids, which store nothing twice.
  */
+import type { ConversationChoice } from "../net/api";
 import type { WhenBusy } from "../wire";
 import type { Outgoing } from "./conversation";
 
 export interface Unsent extends Outgoing {
   conversation_id: string;
   when_busy: WhenBusy;
+  /** The chat that it is to begin: it has no id yet. */
+  begins?: Beginning;
 }
+
+/** Where the bud is null, the first one of the workspace answers. */
+export interface Beginning {
+  bud_id: string | null;
+  choice: Partial<ConversationChoice>;
+}
+
+/** The conversation of messages that begin one. */
+export const NEW = "";
 
 /** Where they are kept; a browser that keeps nothing forgets them with the page. */
 export interface Place {

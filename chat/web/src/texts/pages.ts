@@ -1,8 +1,16 @@
 /** Pages that Django draws: what their scripts add. */
+import { plural } from "./language";
+
 const pages = {
   confirm: "Continue",
   copied: "Copied.",
   themeNotSaved: "The theme could not be saved. It holds until you leave this page.",
+  unsentAtSignOut: (count: number) =>
+    plural(count, {
+      one: "A message was not sent yet. If you sign out, it is deleted from this browser.",
+      other: "# messages were not sent yet. If you sign out, they are deleted from this browser.",
+    }),
+  signOutAnyway: "Sign out",
   requestFailed: "That did not work. Reload the page and try again.",
   connected: (server: string) => `Connected to ${server}.`,
   time: "Time",

@@ -103,6 +103,9 @@ const shell = {
 
   // -- the connection
   reconnecting: "Reconnecting…",
+  away: "No connection. What you write is kept in this browser and sent when it is back.",
+  chatsAway: "Your chats show when the connection is back.",
+  cannotSignOut: "You can sign out when the connection is back.",
   tryNow: "Try now",
   sessionEnded: "Your session has ended.",
   signInAgain: "Sign in again",

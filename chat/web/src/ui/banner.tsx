@@ -1,15 +1,16 @@
-import { socket, socketStatus } from "../app";
+import { boot, socket, socketStatus } from "../app";
 import t from "../texts/shell";
 import { Icon } from "./icon";
 
 /** How the connection is, when it is not simply there. */
 export function ConnectionBanner() {
   switch (socketStatus.value) {
+    case boot.is_kept && "connecting":
     case "reconnecting":
       return (
         <div class="banner" role="status">
           <Icon name="wifiOff" />
-          <span>{t.reconnecting}</span>
+          <span>{boot.is_kept ? t.away : t.reconnecting}</span>
           <button type="button" class="link-quiet" onClick={() => socket.hurry()}>
             {t.tryNow}
           </button>

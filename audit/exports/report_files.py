@@ -1,0 +1,212 @@
+"""A report as a document to print: the numbers of the reports page, gathered for a time and filters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
+
+from audit.exports.formats import FORMATS
+from audit.exports.pdf import MEDIA_TYPE, Chart, Document, Figure, Series, Table, as_pdf
+from audit.filters import LABELS, EntryFilter
+from audit.reports import facts, providers
+from audit.reports.entries import entries_of
+from audit.reports.figures import FIGURES, MORE_IS_BAD, as_time, change_of, value_of
+from audit.reports.report import BY, Line, Report, report_of
+from audit.reports.searching import matching
+
+if TYPE_CHECKING:
+    from workspaces.actors import Actor
+    from workspaces.models import Workspace
+
+PDF: Final = "pdf"
+SCHEDULED: Final[Mapping[str, tuple[str, str]]] = {
+    PDF: ("PDF, the report to print", MEDIA_TYPE),
+    **{name: (one.label, one.media_type) for name, one in FORMATS.items()},
+}
+"""Extension → label and media type of what may be sent again and again."""
+_NO_FILTER = frozenset({"range", "since", "until", "sort", "order", "show"})
+
+
+def report_pdf(
+    workspace: Workspace, wanted: EntryFilter, *, actor: Actor, now: datetime, by: str = "outcome"
+) -> bytes:
+    """Count a report and give it as a PDF file.
+
+    Raises:
+        PermissionDenied: the actor may not see the log.
+    """
+    rows = matching(
+        entries_of(workspace.pk, actor=actor),
+        replace(wanted, since=None, until=None),
+        actor=actor,
+    )
+    report = report_of(workspace.pk, rows, wanted, by=by, now=now)
+    span = report.span
+    shape = "Y-m-d H:i"
+    period = _("%(since)s to %(until)s, time zone UTC, whole hours") % {
+        "since": date_format(span.since, shape),
+        "until": date_format(span.until, shape),
+    }
+    labels = [date_format(piece, "j M" if span.is_long else "j M H:i") for piece in report.pieces]
+    slow = [
+        (
+            entry.tool_name,
+            entry.server_name,
+            date_format(entry.created_at, shape),
+            as_time(entry.duration_ms),
+        )
+        for entry in facts.slowest_calls(rows, span)
+    ]
+    changes = [
+        (
+            change.tool,
+            change.what,
+            change.entry.actor_label,
+            date_format(change.entry.created_at, shape),
+        )
+        for change in facts.definition_changes(rows, span)
+    ]
+    usage = sorted(
+        providers.usage_of(workspace.pk, span.since, span.until), key=lambda row: -row.turns
+    )
+    document = Document(
+        title=_("Audit report"),
+        workspace=workspace.name,
+        period=period,
+        filters=[
+            (str(LABELS.get(name, name)), value)
+            for name, value in wanted.typed.items()
+            if value and name not in _NO_FILTER
+        ],
+        made_by=actor.label,
+        made_at=now,
+        figures=_figures(report),
+        charts=[
+            _chart(
+                _("Tool calls over time, by %(what)s") % {"what": BY[by][0].lower()},
+                labels,
+                report.over_time,
+                is_stacked=True,
+            ),
+            _chart(_("How long calls took"), labels, report.latency, is_stacked=False, unit="ms"),
+        ],
+        tables=[
+            Table(
+                title=_("Most used tools"),
+                head=(_("Tool"), _("Server"), _("Calls"), _("Failed"), "p50", "p95", "p99"),
+                rows=[
+                    (
+                        row.tool,
+                        row.server,
+                        f"{row.calls:,}",
+                        f"{row.failed:,}",
+                        *map(as_time, row.shares),
+                    )
+                    for row in report.tools
+                ],
+                widths=(5, 4, 2, 2, 2, 2, 2),
+                right=frozenset(range(2, 7)),
+                empty=_("No tool was called."),
+            ),
+            Table(
+                title=_("Slowest calls"),
+                head=(_("Tool"), _("Server"), _("When (UTC)"), _("Took")),
+                rows=slow,
+                widths=(4, 4, 3, 2),
+                right=frozenset({3}),
+                empty=_("No call was answered."),
+            ),
+            Table(
+                title=_("Refusals by reason"),
+                head=(_("Layer"), _("Rule"), _("Refused"), _("Before")),
+                rows=[
+                    (row.layer, row.rule or "–", f"{row.number:,}", f"{row.before:,}")
+                    for row in report.refusals
+                ],
+                widths=(3, 5, 2, 2),
+                right=frozenset({2, 3}),
+                empty=_("Nothing was refused."),
+            ),
+            _approvals(report),
+            Table(
+                title=_("Definitions of tools, changed or accepted"),
+                head=(_("Tool"), _("What"), _("Who"), _("When (UTC)")),
+                rows=changes,
+                widths=(4, 2, 5, 3),
+                empty=_("No definition changed in this time."),
+            ),
+            Table(
+                title=_("Models and cost, whole workspace"),
+                head=(_("Model"), _("Turns"), _("Tokens"), _("Cost")),
+                rows=[
+                    (
+                        row.model or _("no model"),
+                        f"{row.turns:,}",
+                        f"{row.prompt_tokens:,} + {row.completion_tokens:,}",
+                        _("unknown") if row.cost is None else f"{row.cost:.4f}",
+                    )
+                    for row in usage
+                ],
+                widths=(5, 2, 4, 3),
+                right=frozenset({1, 2, 3}),
+                empty=_("No model was used."),
+            ),
+        ],
+    )
+    return as_pdf(document)
+
+
+def _figures(report: Report) -> list[Figure]:
+    return [
+        Figure(
+            label=label,
+            value=value_of(name, report.figures[name]),
+            change=change_of(report.figures[name], is_bad=name in MORE_IS_BAD)["words"],
+        )
+        for name, label, _definition, _drill in FIGURES
+    ]
+
+
+def _approvals(report: Report) -> Table:
+    numbers = (
+        ("asked", _("Asked for")),
+        ("granted", _("Given")),
+        ("denied", _("Refused")),
+        ("expired", _("Ran out")),
+    )
+    times = (
+        ("wait_p50", _("Half were answered within")),
+        ("wait_p95", _("95 % were answered within")),
+    )
+    return Table(
+        title=_("Approvals and their waits"),
+        head=(_("Approvals"), _("In this time"), _("Before")),
+        rows=[
+            *(
+                (
+                    label,
+                    f"{report.figures[name].now or 0:,}",
+                    f"{report.figures[name].before or 0:,}",
+                )
+                for name, label in numbers
+            ),
+            *(
+                (label, as_time(report.figures[name].now), as_time(report.figures[name].before))
+                for name, label in times
+            ),
+        ],
+        widths=(5, 2, 2),
+        right=frozenset({1, 2}),
+    )
+
+
+def _chart(
+    title: str, labels: Sequence[str], lines: Sequence[Line], *, is_stacked: bool, unit: str = ""
+) -> Chart:
+    series = [Series(label=line.label, values=line.values, kind=line.kind) for line in lines]
+    return Chart(title=title, labels=labels, series=series, is_stacked=is_stacked, unit=unit)

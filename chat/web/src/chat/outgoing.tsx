@@ -1,0 +1,52 @@
+import { discard, resend, socketStatus } from "../app";
+import type { Outgoing } from "../store/conversation";
+import t from "../texts/chat";
+import choosing from "../texts/choosing";
+import common from "../texts/common";
+import comparing from "../texts/comparing";
+import { namedBud } from "./mentions";
+
+/** A message that the server has not shown back. */
+export function OutgoingMessage({ outgoing }: { outgoing: Outgoing }) {
+  const isOffline = socketStatus.value !== "open";
+  return (
+    <article class="user-message" aria-label={t.you}>
+      <h2 class="sr-only">{t.youSaid}</h2>
+      {outgoing.text && (
+        <div class="bubble" data-pending>
+          {outgoing.text}
+        </div>
+      )}
+      {outgoing.bud_id && (
+        <p class="text-right text-xs text-(--quiet)">{choosing.forBud(namedBud(outgoing.bud_id).name)}</p>
+      )}
+      {outgoing.compare?.length > 0 && (
+        <p class="text-right text-xs text-(--quiet)">
+          {comparing.sent(outgoing.compare.map((one) => one.name))}
+        </p>
+      )}
+      {outgoing.attachments.length > 0 && (
+        <p class="text-right text-xs text-(--quiet)">
+          {t.withAttachments(outgoing.attachments.map((one) => one.title).join(", "))}
+        </p>
+      )}
+      {outgoing.error ? (
+        <div class="flex flex-wrap items-center justify-end gap-2 text-xs" role="alert">
+          <span class="field-error">{t.notSent(outgoing.error)}</span>
+          <button
+            type="button"
+            class="btn btn-xs btn-outline-quiet"
+            onClick={() => resend(outgoing.client_id)}
+          >
+            {t.sendAgain}
+          </button>
+          <button type="button" class="btn btn-xs btn-quiet" onClick={() => discard(outgoing.client_id)}>
+            {common.discard}
+          </button>
+        </div>
+      ) : (
+        <p class="text-right text-xs text-(--quiet)">{isOffline ? t.sendsLater : t.sending}</p>
+      )}
+    </article>
+  );
+}

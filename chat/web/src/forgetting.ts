@@ -1,0 +1,75 @@
+/** What this browser keeps of people goes when they sign out, and when somebody else signs in. */
+import { askFirst } from "./asking";
+import t from "./texts/pages";
+
+/** Drafts, messages that were not sent, and hosts that links may lead to; the person's id follows. */
+const OF_A_PERSON = /^trellis\.(?:draft|unsent|hosts)\.([0-9a-f-]{36})(?:\.|$)/;
+const SIGN_OUT = "/accounts/logout/";
+const UNSENT = /^trellis\.unsent\./;
+
+function keysOf(place: Storage): string[] {
+  return Array.from({ length: place.length }, (_, at) => place.key(at) ?? "");
+}
+
+/** Forget everybody; with an id, everybody else. */
+export function forgetPeople(place: Storage, except: string | null = null): void {
+  for (const key of keysOf(place)) {
+    const person = OF_A_PERSON.exec(key)?.[1];
+    if (person && person !== except) place.removeItem(key);
+  }
+}
+
+/** How many messages would be lost. */
+export function countUnsent(place: Storage): number {
+  let count = 0;
+  for (const key of keysOf(place).filter((one) => UNSENT.test(one))) {
+    try {
+      const rows: unknown = JSON.parse(place.getItem(key) ?? "[]");
+      count += Array.isArray(rows) ? rows.length : 0;
+    } catch {
+      // Nothing that could be sent.
+    }
+  }
+  return count;
+}
+
+/** The browser's storage; null where it is forbidden. */
+function storage(): Storage | null {
+  try {
+    return localStorage;
+  } catch {
+    return null;
+  }
+}
+
+/** Somebody is signed in: what another person left goes. */
+export function forgetOthers(person: string): void {
+  const place = storage();
+  if (place) forgetPeople(place, person);
+}
+
+/** Hear of forms that sign out. `before` runs while everything is still there. */
+export function forgetAtSignOut(before: () => void = () => {}): void {
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    const place = storage();
+    if (!(form instanceof HTMLFormElement) || !place) return;
+    if (new URL(form.action, location.href).pathname !== SIGN_OUT) return;
+    const unsent = countUnsent(place);
+    if (unsent > 0 && form.dataset.sure === undefined) {
+      event.preventDefault();
+      askFirst(t.unsentAtSignOut(unsent), t.signOutAnyway, () => {
+        form.dataset.sure = "";
+        // A menu takes its form with it when it closes.
+        if (!form.isConnected) {
+          form.hidden = true;
+          document.body.append(form);
+        }
+        form.requestSubmit();
+      });
+      return;
+    }
+    before();
+    forgetPeople(place);
+  });
+}

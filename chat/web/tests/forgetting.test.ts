@@ -1,0 +1,36 @@
+// @vitest-environment jsdom
+import { beforeEach, describe, expect, it } from "vitest";
+import { countUnsent, forgetPeople } from "../src/forgetting";
+
+const ANN = "0197d3a0-0000-7000-8000-000000000001";
+const BEN = "0197d3a0-0000-7000-8000-000000000002";
+
+beforeEach(() => {
+  localStorage.clear();
+  for (const person of [ANN, BEN]) {
+    localStorage.setItem(`trellis.draft.${person}.demo.home`, "half a thought");
+    localStorage.setItem(`trellis.draft.${person}.demo.home.at`, "1");
+    localStorage.setItem(`trellis.unsent.${person}.demo`, '[{"client_id":"a"},{"client_id":"b"}]');
+    localStorage.setItem(`trellis.hosts.${person}`, '["example.org"]');
+  }
+  localStorage.setItem("trellis.theme", "dark");
+});
+
+describe("what a browser keeps of people", () => {
+  it("REL-576: goes when they sign out, and the browser's own choices stay", () => {
+    forgetPeople(localStorage);
+    expect(Object.keys(localStorage)).toEqual(["trellis.theme"]);
+  });
+
+  it("REL-576: of others goes when somebody signs in", () => {
+    forgetPeople(localStorage, ANN);
+    const left = Object.keys(localStorage);
+    expect(left.filter((key) => key.includes(BEN))).toEqual([]);
+    expect(left.filter((key) => key.includes(ANN))).toHaveLength(4);
+  });
+
+  it("is counted where it would be lost", () => {
+    localStorage.setItem(`trellis.unsent.${ANN}.other`, "{");
+    expect(countUnsent(localStorage)).toBe(4);
+  });
+});
