@@ -34,6 +34,9 @@ QUERY_SECONDS: Final = 2.0
 MOST_MULTIPLIED: Final = 300_000
 """Numbers of the vectors whose signs are most alike: of short vectors, whose signs say less, there are more."""
 WORDS_ONLY: Final = "Searched by words only, since the search by meaning did not answer in time."
+_LEAST_SHARE: Final = 0.5
+"""Of the best passage's likeness."""
+_LEAST_SIMILARITY: Final = 1e-6
 _ROWS_AT_ONCE: Final = 2_000
 
 
@@ -97,7 +100,10 @@ class Sought:
                 "numbers", "preparation__file_id", "position"
             )
         ]
-        near = sorted((one for one in near if one[0] > 0), key=lambda one: -one[0])[:most]
+        near.sort(key=lambda one: -one[0])
+        # Some passage is always the nearest, also where nothing is about it: what is far behind the best says nothing.
+        least = near[0][0] * _LEAST_SHARE if near else 0.0
+        near = [one for one in near if one[0] >= max(least, _LEAST_SIMILARITY)][:most]
         return self._passages([(file_id, position) for _, file_id, position in near])
 
     def _passages(self, places: Sequence[tuple[UUID, int]]) -> list[KnowledgePassage]:
