@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 from chat.models import ModelProvider
 from workspaces.actors import Actor
 from workspaces.changes import record_created, tracked_change
-from workspaces.errors import InvalidInput
+from workspaces.errors import InvalidEndpoint, InvalidInput
 from workspaces.models import Workspace
 from workspaces.outbound import enter_endpoint
 from workspaces.roles import Permission, require
@@ -55,7 +55,7 @@ def add_provider(*, workspace: Workspace, draft: ProviderDraft, actor: Actor) ->
 
     Raises:
         PermissionDenied: the actor may not manage models.
-        InvalidInput, InvalidEndpoint: with each faulty field; or the address is not one that may be called.
+        InvalidInput: with each faulty field, also an address that may not be called.
     """
     require(actor, Permission.MANAGE_BUDS, workspace_id=workspace.pk)
     provider = ModelProvider(workspace=workspace)
@@ -71,7 +71,7 @@ def change_provider(
     """Change a provider. A key goes with it only to addresses of the same origin.
 
     Raises:
-        PermissionDenied, InvalidInput, InvalidEndpoint: as above.
+        PermissionDenied, InvalidInput: as above.
     """
     require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
     with tracked_change(provider, actor=actor):
@@ -99,9 +99,11 @@ def _save(provider: ModelProvider, draft: ProviderDraft) -> None:
     provider.embedding_model = draft.embedding_model.strip()
     if draft.api_key:
         provider.api_key = Secret(draft.api_key)
-    prepare_provider(provider, has_new_key=bool(draft.api_key))
     try:
+        prepare_provider(provider, has_new_key=bool(draft.api_key))
         provider.full_clean(exclude=["workspace"], validate_unique=False)
+    except InvalidEndpoint as error:
+        raise InvalidInput(fields={"base_url": [error.message]}) from error
     except ValidationError as error:
         raise InvalidInput(fields=error.message_dict) from error
     others = ModelProvider.objects.for_workspace(provider.workspace_id).exclude(pk=provider.pk)

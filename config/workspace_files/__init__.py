@@ -1,6 +1,6 @@
 """A workspace's settings as one YAML file that people keep in a repository, and the way back.
 
-The file says how things are to be: rules, servers, buds, alerts, streams, views and schedules, each under its name. What
+The file says how things are to be: rules, providers, servers, buds, alerts, streams, views and schedules, each under its name. What
 it does not name stays as it is. Secrets are never written; they can be given, and stay where they are left out.
 """
 

@@ -33,7 +33,7 @@ class AppliedOutput(serializers.Serializer[Any]):
 
 
 class ConfigViewSet(WorkspaceViewSet):
-    """Rules, servers, buds, alerts, streams, views and schedules of the workspace, without anything secret."""
+    """Rules, providers, servers, buds, alerts, streams, views and schedules of the workspace, without anything secret."""
 
     model = McpServer
     scopes = Scopes(read="workspace:write", write="workspace:write")

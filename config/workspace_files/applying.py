@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Final
 
 from django.db import transaction
 
@@ -22,14 +23,16 @@ from config.workspace_files.log import (
     view_files,
 )
 from config.workspace_files.place import Place, faults_at
+from config.workspace_files.providers import put_providers
 from config.workspace_files.servers import own_servers, put_server, put_tools, server_files
-from config.workspace_files.shapes import ServerFile, WorkspaceFile, read_document
+from config.workspace_files.shapes import WorkspaceFile, read_document
 from mcp_servers.models import McpServer
 from mcp_servers.registry.services import delete_server, refresh_tools, set_workspace_rule
 from workspaces.errors import DomainError
 from workspaces.roles import Permission, require
 
 logger = logging.getLogger(__name__)
+_NO_PROVIDER: Final = {"sampling_provider": None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +59,12 @@ def apply_file(place: Place, document: object, *, is_dry_run: bool = False) -> A
     before = write_workspace(place)
     if is_dry_run:
         with transaction.atomic():
-            _apply(place, wanted, _add_servers(place, wanted.servers))
+            _apply(place, wanted, _add_servers(place, wanted))
             after = write_workspace(place)
             transaction.set_rollback(True)
         return _told(place, before, after)
     with transaction.atomic():
-        added = _add_servers(place, wanted.servers)
+        added = _add_servers(place, wanted)
     for server in added:
         _look_at(place, server)
     try:
@@ -81,9 +84,11 @@ def _told(place: Place, before: str, after: str) -> Applied:
     return Applied("\n".join(lines), tuple(place.notes))
 
 
-def _add_servers(place: Place, servers: Sequence[ServerFile]) -> list[McpServer]:
+def _add_servers(place: Place, wanted: WorkspaceFile) -> list[McpServer]:
+    """Add those that are new. Providers of the same file come later, so nothing is said of them yet."""
     known = set(own_servers(place.pk).values_list("name", flat=True))
-    return [put_server(place, one, {}) for one in servers if one.name not in known]
+    new = [one for one in wanted.servers if one.name not in known]
+    return [put_server(place, one.model_copy(update=_NO_PROVIDER), {}) for one in new]
 
 
 def _look_at(place: Place, server: McpServer) -> None:
@@ -104,10 +109,12 @@ def _apply(place: Place, wanted: WorkspaceFile, added: Collection[McpServer]) ->
                 set_workspace_rule(
                     workspace=place.workspace, rule=name, is_on=is_on, actor=place.actor
                 )
+    put_providers(place, wanted.providers)
     servers = {one.name: one for one in server_files(place)}
     new = {row.name: row for row in added}
     for server in wanted.servers:
-        row = new.get(server.name) or put_server(place, server, servers)
+        is_whole = server.name in new and server.sampling_provider is None
+        row = new[server.name] if is_whole else put_server(place, server, servers)
         put_tools(place, row, server.tools)
     for bud in wanted.buds:
         with faults_at(f"buds.{bud.slug}"):

@@ -11,6 +11,7 @@ from chat.models import Bud
 from chat.services.bud_yaml import BudFile, bud_document, files_left_out
 from config.workspace_files.log import alert_files, schedule_files, stream_files, view_files
 from config.workspace_files.place import Place
+from config.workspace_files.providers import provider_files
 from config.workspace_files.servers import server_files
 from mcp_servers.registry.services.rules import RULES
 from workspaces.models import Workspace
@@ -27,6 +28,7 @@ def workspace_document(place: Place) -> dict[str, Any]:
     require(place.actor, Permission.MANAGE_WORKSPACE, workspace_id=place.pk)
     now = Workspace.objects.get(pk=place.pk)
     parts: dict[str, Sequence[BaseModel]] = {
+        "providers": provider_files(place),
         "servers": server_files(place),
         "buds": [BudFile.model_validate(bud_document(bud)) for bud in _buds_of(place)],
         "alerts": alert_files(place),

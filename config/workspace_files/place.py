@@ -11,6 +11,7 @@ from uuid import UUID
 from workspaces.actors import Actor
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 from workspaces.models import Workspace
+from workspaces.secret_memory import MASK, secrets_in_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +51,26 @@ def faults_at(place: str, names: Mapping[str, str] = SAME) -> Iterator[None]:
         raise InvalidInput(fields=told or {place: [error.message]}) from error
     except (Conflict, PermissionDenied) as error:
         raise InvalidInput(fields={place: [error.message]}) from error
+
+
+def without_secrets(url: str) -> str:
+    """Give an address as the file has it: what is secret in it is masked."""
+    for secret in sorted(filter(None, secrets_in_url(url)), key=len, reverse=True):
+        url = url.replace(secret, MASK)
+    return url
+
+
+def stored_or_given(field: str, given: str, written: str | None, stored: str | None) -> str:
+    """Give the address that holds from now on: the stored one where the file masks what is secret in it.
+
+    Args:
+        written: how the file would have the stored one.
+
+    Raises:
+        InvalidInput: the address is masked and none is stored.
+    """
+    if MASK not in given:
+        return given
+    if stored is not None and given == written:
+        return stored
+    raise InvalidInput(fields={field: [f"Put the secret in where {MASK} stands."]})

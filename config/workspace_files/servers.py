@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 from uuid import UUID
 
-from config.workspace_files.place import Place, faults_at
+from config.workspace_files.place import Place, faults_at, stored_or_given, without_secrets
 from config.workspace_files.shapes import ServerFile, ToolSettings
 from mcp_servers.models import (
     ApprovalOverride,
@@ -27,7 +27,6 @@ from mcp_servers.registry.services import (
 )
 from workspaces.errors import InvalidInput
 from workspaces.scoping import WorkspaceQuerySet
-from workspaces.secret_memory import MASK, secrets_in_url
 
 _SAME_NAME: Final = (
     *("name", "transport", "protocol", "program", "parameters", "auth_type", "account_use"),
@@ -60,15 +59,9 @@ def _server_file(
 ) -> ServerFile:
     values: dict[str, Any] = {name: getattr(server, name) for name in _SAME_NAME}
     values["program"] = server.program.slug if server.program else None
-    values["url"] = _without_secrets(server.url)
+    values["url"] = without_secrets(server.url)
     values["sampling_provider"] = providers.get(server.sampling_provider_id or UUID(int=0))
     return ServerFile.model_validate({**values, "tools": tools})
-
-
-def _without_secrets(url: str) -> str:
-    for secret in sorted(filter(None, secrets_in_url(url)), key=len, reverse=True):
-        url = url.replace(secret, MASK)
-    return url
 
 
 def _settings_of(tool: McpTool) -> ToolSettings:
@@ -91,24 +84,29 @@ def put_server(place: Place, wanted: ServerFile, present: Mapping[str, ServerFil
             taken = McpServer.objects.for_workspace(place.pk).shared().filter(name=wanted.name)
             if taken.exists():
                 raise InvalidInput("A server of the platform or a provider has this name.")
-            draft = _draft(place, wanted, now)
+            draft = _draft(place, wanted, None, None)
             return add_server(workspace_id=place.pk, draft=draft, actor=place.actor)
         server: McpServer = own_servers(place.pk).get(name=wanted.name)
         secrets = (wanted.auth, wanted.headers, wanted.env)
         is_same = wanted.model_copy(update={"tools": now.tools}) == now
         if is_same and not any(secret is not None for secret in secrets):
             return server
-        return update_server(server=server, draft=_draft(place, wanted, now), actor=place.actor)
+        return update_server(
+            server=server, draft=_draft(place, wanted, now, server.url), actor=place.actor
+        )
 
 
-def _draft(place: Place, wanted: ServerFile, now: ServerFile | None) -> ServerDraft:
+def _draft(
+    place: Place, wanted: ServerFile, now: ServerFile | None, stored_url: str | None
+) -> ServerDraft:
     values: dict[str, Any] = {name: getattr(wanted, name) for name in _SAME_NAME}
     values |= {"auth": wanted.auth, "headers": wanted.headers, "env": wanted.env}
     values["program"] = _program(wanted.program, now)
     if wanted.program is None:
         values["parameters"] = values["parameters"] or None
     values["log_level"] = LogLevel(wanted.log_level) if wanted.log_level else None
-    values["url"] = _url(wanted, now)
+    url = stored_or_given("url", wanted.url, now.url if now is not None else None, stored_url)
+    values["url"] = url if wanted.program is None else None
     provider = wanted.sampling_provider
     found = {name: pk for pk, name in providers_of(place.pk)}
     if provider is not None and provider not in found:
@@ -126,15 +124,6 @@ def _program(slug: str | None, now: ServerFile | None) -> StdioProgram | None:
     if program is None:
         raise InvalidInput(fields={"program": [f"The program “{slug}” is not on offer."]})
     return program
-
-
-def _url(wanted: ServerFile, now: ServerFile | None) -> str | None:
-    """None: as it is, where the file does not tell what is secret in it."""
-    if MASK not in wanted.url:
-        return wanted.url if wanted.program is None else None
-    if now is not None and now.url == wanted.url:
-        return None
-    raise InvalidInput(fields={"url": [f"Put the secret in where {MASK} stands."]})
 
 
 def put_tools(place: Place, server: McpServer, wanted: Mapping[str, ToolSettings]) -> None:

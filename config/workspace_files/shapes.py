@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, PlainSerializer
 
 from audit.models import AlertRule, AuditStream, ReportSchedule, SavedView
 from chat.services.bud_yaml import BudFile
@@ -19,6 +20,11 @@ _MOST: Final = 500
 Texts = Annotated[dict[str, str], Field(max_length=100)]
 Line = Annotated[str, Field(max_length=200)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
+Price = Annotated[
+    Decimal,
+    Field(ge=0, max_digits=12, decimal_places=6),
+    PlainSerializer(float, return_type=float, when_used="json"),
+]
 
 
 class _Part(BaseModel):
@@ -62,6 +68,30 @@ class ServerFile(_Part):
     roots: Annotated[list[dict[str, str]], Field(max_length=100)] = []
     log_level: LogLevel | Literal[""] = LogLevel.INFO
     tools: Annotated[dict[str, ToolSettings], Field(max_length=5_000)] = {}
+
+
+class ModelFile(_Part):
+    """What is known of one model. Prices are per million tokens."""
+
+    context_tokens: Annotated[int, Field(ge=1, le=2_147_483_647)] | None = None
+    prompt_price: Price | None = None
+    cached_price: Price | None = None
+    completion_price: Price | None = None
+    sees_pictures: bool | None = None
+
+
+class ProviderFile(_Part):
+    """A provider of models. `api_key` is read and never written."""
+
+    name: Annotated[str, Field(min_length=1, max_length=100)]
+    base_url: Annotated[str, Field(max_length=500)]
+    api_key: Annotated[str, Field(max_length=10_000)] | None = None
+    default_model: Line
+    is_active: bool = True
+    fallback: Line | None = None
+    most_at_once: int | None = None
+    most_a_minute: int | None = None
+    models: Annotated[dict[Name, ModelFile], Field(max_length=5_000)] = {}
 
 
 class AlertFile(_Part):
@@ -119,6 +149,7 @@ class WorkspaceFile(_Part):
     """Everything; each part may be missing."""
 
     rules: dict[str, bool] = {}
+    providers: Annotated[list[ProviderFile], Field(max_length=_MOST)] = []
     servers: Annotated[list[ServerFile], Field(max_length=_MOST)] = []
     buds: Annotated[list[BudFile], Field(max_length=_MOST)] = []
     alerts: Annotated[list[AlertFile], Field(max_length=_MOST)] = []
@@ -136,7 +167,7 @@ def read_document(document: object) -> WorkspaceFile:
     what = "The file is a mapping with servers, buds and so on."
     read = check_shape(WorkspaceFile, document, what=what)
     faults: dict[str, list[str]] = {}
-    for part in ("servers", "buds", "alerts", "streams", "schedules"):
+    for part in ("providers", "servers", "buds", "alerts", "streams", "schedules"):
         seen: set[str] = set()
         for row in getattr(read, part):
             key = row.slug if part == "buds" else row.name

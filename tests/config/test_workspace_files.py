@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from decimal import Decimal
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -13,9 +15,15 @@ from django.core.management.base import CommandError
 from audit.alerts.services import RuleDraft, create_rule
 from audit.models import AlertRule, AuditEntry, AuditStream, ReportSchedule, SavedView
 from audit.reviews.saved_views import save_view
-from chat.models import Bud
+from chat.models import Bud, ModelProvider, ProviderModel
 from chat.services.buds import create_bud
-from config.workspace_files import Place, apply_file, workspace_document, write_workspace
+from config.workspace_files import (
+    Place,
+    apply_file,
+    fill_variables,
+    workspace_document,
+    write_workspace,
+)
 from mcp_servers.models import ApprovalOverride, McpServer, McpTool
 from mcp_servers.registry import services
 from tests.factories import CANARY, Tenant, TwoTenants, make_tenant
@@ -32,6 +40,7 @@ from workspaces.models import Membership
 from workspaces.yaml_text import read_yaml
 
 pytestmark = pytest.mark.django_db
+PROVIDER = {"name": "P", "base_url": "https://models.example.org/v1", "default_model": "m"}
 
 
 def place_of(tenant: Tenant, role: str = "owner") -> Place:
@@ -56,6 +65,21 @@ def furnished(tenant: Tenant) -> Place:
         workspace_id=place.pk, actor=owner, page="log", name="Failures", query=query, is_shared=True
     )
     more = {
+        "providers": [
+            {
+                "name": "Main",
+                "base_url": "https://models.example.org/v1",
+                "default_model": "large",
+                "fallback": "Spare",
+                "most_at_once": 4,
+                "models": {"large": {"context_tokens": 200_000, "prompt_price": 2.5}},
+            },
+            {
+                "name": "Spare",
+                "base_url": "https://spare.example.org/v1",
+                "default_model": "small",
+            },
+        ],
         "streams": [{"name": "SIEM", "kind": "webhook", "target": "https://siem.example.org/in"}],
         "schedules": [{"name": "Weekly", "delivery": "storage", "query": "outcome:failed"}],
     }
@@ -72,6 +96,7 @@ def test_a_workspace_goes_into_a_file_and_comes_back_the_same(two_workspaces: Tw
     assert "+- name: time" in applied.diff
     tool = tool_of(McpServer.objects.for_workspace(empty.pk).get(), "get_current_time")
     assert tool.approval_override == ApprovalOverride.CONFIRM
+    assert any("“Main” has no key yet" in note for note in applied.notes)
     for kind in (Bud, AlertRule, AuditStream, SavedView, ReportSchedule):
         assert kind.objects.for_workspace(empty.pk).count() == 1, kind
 
@@ -113,6 +138,20 @@ def test_a_dry_run_tells_what_would_change_and_changes_nothing(tenant: Tenant) -
         ({"servers": [{"name": "x"}, {"name": "x"}]}, "servers.x", "twice"),
         ({"buds": [{"name": "B", "slug": "b", "tools": {"servers": ["none"]}}]}, "", "no server"),
         ({"buds": [{"name": "B", "slug": "b", "provider": "none"}]}, "buds.b.provider", ""),
+        (
+            {"providers": [{"name": "P", "base_url": "ftp://x", "default_model": "m"}]},
+            "providers.P.base_url",
+            "http",
+        ),
+        ({"providers": [{**PROVIDER, "fallback": "none"}]}, "providers.P.fallback", "no provider"),
+        ({"providers": [{**PROVIDER, "fallback": "P"}]}, "providers.P.fallback", "itself"),
+        ({"providers": [{**PROVIDER, "most_at_once": 0}]}, "providers.P.most_at_once", ""),
+        ({"providers": [PROVIDER, PROVIDER]}, "providers.P", "twice"),
+        (
+            {"providers": [{**PROVIDER, "models": {"m": {"prompt_price": -1}}}]},
+            "providers.P.models.m.prompt_price",
+            "",
+        ),
         ({"alerts": [{"name": "A", "condition": "timeout", "threshold": 0}]}, "", "number"),
         ({"streams": [{"name": "S", "kind": "webhook", "target": "x"}]}, "streams.S.target", ""),
         ({"schedules": [{"name": "S", "recipients": ["who@x.org"]}]}, "", "no member"),
@@ -134,6 +173,59 @@ def test_a_fault_is_told_at_its_field_and_nothing_is_half_applied(
     assert name.startswith(field)
     assert told in " ".join(texts)
     assert write_workspace(place) == before
+
+
+def test_providers_come_before_what_names_them(tenant: Tenant) -> None:
+    """REL-594: a bud and a new server of the same file name them, and what is known of models follows the file."""
+    place = place_of(tenant)
+    document: dict[str, Any] = {
+        "providers": [{**PROVIDER, "models": {"m": {"context_tokens": 8_000}}}],
+        "servers": [
+            {
+                "name": "far",
+                "url": "https://127.0.0.1:9443/mcp",
+                "sampling": "ask",
+                "sampling_provider": "P",
+            }
+        ],
+        "buds": [{"name": "B", "slug": "b", "provider": "P"}],
+    }
+    apply_file(place, document)
+    [provider] = ModelProvider.objects.for_workspace(place.pk)
+    assert McpServer.objects.for_workspace(place.pk).get().sampling_provider_id == provider.pk
+    assert Bud.objects.for_workspace(place.pk).get(slug="b").provider == provider
+    document["providers"][0]["models"]["m"] = {"prompt_price": 0.25, "sees_pictures": True}
+    assert "prompt_price: 0.25" in apply_file(place, document).diff
+    [known] = ProviderModel.objects.for_workspace(place.pk)
+    assert (known.context_tokens, known.prompt_price, known.sees_pictures) == (
+        None,
+        Decimal("0.25"),
+        True,
+    )
+    assert apply_file(place, document).diff == ""
+
+
+def test_keys_of_providers_are_given_and_never_written(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SEC-408: and one that the file leaves out stays, but does not follow to another origin."""
+    place = place_of(tenant)
+    monkeypatch.setenv("OUR_KEY", f"sk-{CANARY}")
+    document = {"providers": [{**PROVIDER, "api_key": "${OUR_KEY}"}]}
+    applied = apply_file(place, fill_variables(document, os.environ))
+    assert CANARY not in applied.diff + write_workspace(place)
+    provider = ModelProvider.objects.for_workspace(place.pk).get()
+    apply_file(place, {"providers": [{**PROVIDER, "default_model": "other"}]})
+    provider.refresh_from_db()
+    assert provider.default_model == "other"
+    assert provider.api_key is not None
+    assert provider.api_key.reveal("a test") == f"sk-{CANARY}"
+    apply_file(place, {"providers": [{**PROVIDER, "base_url": "https://else.example.org/v1"}]})
+    provider.refresh_from_db()
+    assert provider.api_key is None
+    with pytest.raises(InvalidInput) as refused:
+        fill_variables({"providers": [{**PROVIDER, "api_key": "${NOT_SET}"}]}, {})
+    assert "providers.P.api_key" in refused.value.fields
 
 
 def test_texts_that_unfold_or_are_no_yaml_are_refused() -> None:

@@ -87,6 +87,8 @@ class CountingServer:
         self.cancelled: list[str] = []
         self.bodies: list[bytes] = []
         """Raw request bodies, as they came in."""
+        self._hurry = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self.headers: list[dict[str, str]] = []
         self.server = MCPServer("counting", version="1.0", log_level="ERROR")
         self._add_tools()
@@ -100,6 +102,11 @@ class CountingServer:
     def stop(self) -> None:
         """End the server."""
         self._listening.stop()
+
+    def finish_slow(self) -> None:
+        """End each call of the slow tool that waits."""
+        assert self._loop is not None
+        self._loop.call_soon_threadsafe(self._hurry.set)
 
     def names(self) -> list[str]:
         """Names of the tools called so far."""
@@ -142,11 +149,14 @@ class CountingServer:
         @server.tool(annotations=ToolAnnotations(read_only_hint=True))
         async def slow(seconds: float, ctx: Context) -> str:
             """Take a while, and say how far it is."""
+            self._loop = asyncio.get_running_loop()
             calls.append(("slow", {"seconds": seconds}))
             try:
                 for step in range(4):
                     await ctx.report_progress(step, 4, f"step {step}")
-                    await asyncio.sleep(seconds / 4)
+                    with contextlib.suppress(TimeoutError):
+                        async with asyncio.timeout(seconds / 4):
+                            await self._hurry.wait()
             except asyncio.CancelledError:
                 self.cancelled.append("slow")
                 raise

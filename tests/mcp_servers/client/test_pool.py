@@ -123,11 +123,13 @@ async def test_calls_share_a_connection_and_do_not_wait_for_each_other(
 async def test_a_cancellation_harms_only_its_call(counting: CountingServer, era: Protocol) -> None:
     """REL-35: cancel 1 of 20; 19 finish."""
     spec = spec_for(counting.url, protocol=era)
-    tasks = [asyncio.create_task(call(spec, "slow", {"seconds": 0.8})) for _ in range(20)]
+    tasks = [asyncio.create_task(call(spec, "slow", {"seconds": 2 * PATIENCE})) for _ in range(20)]
     async with asyncio.timeout(PATIENCE):
         while len(counting.calls) < 20:
             await asyncio.sleep(0.02)
     tasks[7].cancel()
+    await asyncio.wait(tasks[7:8], timeout=PATIENCE)
+    counting.finish_slow()
     results = await asyncio.gather(*tasks, return_exceptions=True)
     assert isinstance(results[7], asyncio.CancelledError)
     assert all(text_of(result) == "done" for number, result in enumerate(results) if number != 7)

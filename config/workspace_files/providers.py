@@ -1,0 +1,112 @@
+"""The model providers of a workspace's file, with what is known of their models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+from uuid import UUID
+
+from chat.models import ModelProvider, ProviderModel
+from chat.services.models import ModelFacts, describe_model
+from chat.services.providers import ProviderDraft, add_provider, change_provider
+from config.workspace_files.place import Place, faults_at, stored_or_given, without_secrets
+from config.workspace_files.shapes import ModelFile, ProviderFile
+from workspaces.errors import InvalidInput
+
+_SAME_NAME: Final = ("name", "default_model", "is_active", "most_at_once", "most_a_minute")
+_FACTS: Final = tuple(ModelFile.model_fields)
+
+
+def provider_files(place: Place) -> list[ProviderFile]:
+    """Every provider of the workspace, by name."""
+    known: dict[UUID | None, dict[str, ModelFile]] = {}
+    rows = ProviderModel.objects.for_workspace(place.pk).exclude(provider=None)
+    for row in rows.order_by("model"):
+        facts = _facts_of(row)
+        if facts != ModelFile():
+            known.setdefault(row.provider_id, {})[row.model] = facts
+    return [_provider_file(row, known.get(row.pk, {})) for row in _providers(place)]
+
+
+def _providers(place: Place) -> Iterable[ModelProvider]:
+    rows = ModelProvider.objects.for_workspace(place.pk)
+    return rows.select_related("fallback").order_by("name")
+
+
+def _provider_file(row: ModelProvider, models: dict[str, ModelFile]) -> ProviderFile:
+    return ProviderFile(
+        **{name: getattr(row, name) for name in _SAME_NAME},
+        base_url=without_secrets(row.base_url),
+        fallback=row.fallback.name if row.fallback else None,
+        models=models,
+    )
+
+
+def _facts_of(row: ProviderModel) -> ModelFile:
+    return ModelFile(**{name: getattr(row, name) for name in _FACTS})
+
+
+def put_providers(place: Place, wanted: Sequence[ProviderFile]) -> None:
+    """Add providers, or change those of the same names.
+
+    Raises:
+        InvalidInput: with what is wrong at which field.
+    """
+    present = {one.name: one for one in provider_files(place)}
+    for one in wanted:
+        # Without those that stand in for others: they may come later in the file.
+        if one.name not in present:
+            _add(place, one)
+    ids = {row.name: row.pk for row in _providers(place)}
+    for one in wanted:
+        _change(place, one, present.get(one.name), ids)
+
+
+def _add(place: Place, wanted: ProviderFile) -> None:
+    with faults_at(f"providers.{wanted.name}"):
+        draft = _draft(wanted, base_url=stored_or_given("base_url", wanted.base_url, None, None))
+        add_provider(workspace=place.workspace, draft=draft, actor=place.actor)
+    if not wanted.api_key:
+        place.notes.append(
+            f"“{wanted.name}” has no key yet. If it needs one, enter it on its page."
+        )
+
+
+def _change(
+    place: Place, wanted: ProviderFile, now: ProviderFile | None, ids: Mapping[str, UUID]
+) -> None:
+    provider = ModelProvider.objects.for_workspace(place.pk).get(name=wanted.name)
+    with faults_at(f"providers.{wanted.name}"):
+        if wanted.fallback is not None and wanted.fallback not in ids:
+            told = f"There is no provider “{wanted.fallback}” here."
+            raise InvalidInput(fields={"fallback": [told]})
+        fallback = ids[wanted.fallback] if wanted.fallback is not None else None
+        is_same = now is not None and wanted.model_copy(update={"models": now.models}) == now
+        is_added = now is None and fallback is None
+        if not is_same and not is_added:
+            base_url = stored_or_given(
+                "base_url",
+                wanted.base_url,
+                now.base_url if now is not None else None,
+                provider.base_url,
+            )
+            draft = _draft(wanted, base_url=base_url, fallback_id=fallback)
+            change_provider(provider=provider, draft=draft, actor=place.actor)
+    known = now.models if now is not None else {}
+    for name, facts in wanted.models.items():
+        if facts == known.get(name):
+            continue
+        with faults_at(f"providers.{wanted.name}.models.{name}"):
+            given = ModelFacts(**{field: getattr(facts, field) for field in _FACTS})
+            describe_model(provider=provider, name=name, facts=given, actor=place.actor)
+
+
+def _draft(
+    wanted: ProviderFile, *, base_url: str, fallback_id: UUID | None = None
+) -> ProviderDraft:
+    return ProviderDraft(
+        **{name: getattr(wanted, name) for name in _SAME_NAME},
+        base_url=base_url,
+        fallback_id=fallback_id,
+        api_key=wanted.api_key or "",
+    )
