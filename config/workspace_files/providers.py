@@ -13,7 +13,10 @@ from config.workspace_files.place import Place, faults_at, stored_or_given, with
 from config.workspace_files.shapes import ModelFile, ProviderFile
 from workspaces.errors import InvalidInput
 
-_SAME_NAME: Final = ("name", "default_model", "is_active", "most_at_once", "most_a_minute")
+_SAME_NAME: Final = (
+    *("name", "default_model", "is_active", "most_at_once", "most_a_minute"),
+    "embedding_model",
+)
 _FACTS: Final = tuple(ModelFile.model_fields)
 
 

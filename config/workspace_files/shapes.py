@@ -91,6 +91,7 @@ class ProviderFile(_Part):
     fallback: Line | None = None
     most_at_once: int | None = None
     most_a_minute: int | None = None
+    embedding_model: Annotated[str, Field(max_length=200)] = ""
     models: Annotated[dict[Name, ModelFile], Field(max_length=5_000)] = {}
 
 

@@ -72,6 +72,7 @@ def furnished(tenant: Tenant) -> Place:
                 "default_model": "large",
                 "fallback": "Spare",
                 "most_at_once": 4,
+                "embedding_model": "embed-small",
                 "models": {"large": {"context_tokens": 200_000, "prompt_price": 2.5}},
             },
             {
