@@ -197,6 +197,7 @@ def _editor(
             "readable": READABLE,
             "most_files": MOST_FILES,
         },
+        "embedding_page": _embedding_page(request, bud),
         "checks": _checks(request, bud) if bud is not None else None,
         "problems": resolve_toolset(bud, None).notices if bud is not None else (),
         "test_url": reverse("chat:bud_test", args=[slug]),
@@ -207,6 +208,17 @@ def _editor(
     if form.is_bound and not form.is_valid() and status == 200:
         status = 422
     return render(request, "chat/bud_editor.html", context, status=status)
+
+
+def _embedding_page(request: WorkspaceRequest, bud: Bud | None) -> str:
+    """Where an administrator has the bud's knowledge found by meaning; empty: it is, or cannot be."""
+    provider = bud.provider if bud is not None else None
+    if provider is None or provider.embedding_model:
+        return ""
+    workspace = workspace_of(request)
+    if not has_permission(request.actor, Permission.MANAGE_BUDS, workspace_id=workspace.pk):
+        return ""
+    return reverse("chat:provider", args=[workspace.slug, provider.pk])
 
 
 def _checks(request: WorkspaceRequest, bud: Bud) -> dict[str, Any]:

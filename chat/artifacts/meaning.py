@@ -33,7 +33,12 @@ QUERY_SECONDS: Final = 2.0
 """For the vector of a search; then words alone have to do."""
 MOST_MULTIPLIED: Final = 300_000
 """Numbers of the vectors whose signs are most alike: of short vectors, whose signs say less, there are more."""
-WORDS_ONLY: Final = "Searched by words only, since the search by meaning did not answer in time."
+MOST_COMPARED: Final = 2_000
+"""Vectors, however short they are."""
+WORDS_ONLY: Final = "Searched by words only, since the search by meaning did not work this time."
+_LEAST_SHARE: Final = 0.5
+"""Of the best passage's likeness."""
+_LEAST_SIMILARITY: Final = 1e-6
 _ROWS_AT_ONCE: Final = 2_000
 
 
@@ -57,18 +62,24 @@ class Sought:
         return bool(self._vector)
 
     async def ask(self) -> None:
-        """Have the bud's provider say what the text means, if files were prepared with it. Raises nothing of its failures."""
+        """Have the bud's provider say what the text means, if files were prepared with it. Raises nothing."""
+        try:
+            await self._ask()
+        except ProviderError as error:
+            logger.info("search_by_words_only", extra={"code": error.code})
+            self.note = WORDS_ONLY
+        except Exception:
+            # Whatever it is, words may still find something, and the call has to have an end in the log.
+            logger.exception("search_by_words_only")
+            self.note = WORDS_ONLY
+
+    async def _ask(self) -> None:
         prepared = await in_database(_prepared_of, self.bud)
         if not prepared:
             return
         self.spec = embedding_spec_of(prepared[0].provider)
         assert self.spec is not None
-        try:
-            found = await limits.embed(self.spec, [self.text], seconds=QUERY_SECONDS)
-        except ProviderError as error:
-            logger.info("search_by_words_only", extra={"code": error.code})
-            self.note = WORDS_ONLY
-            return
+        found = await limits.embed(self.spec, [self.text], seconds=QUERY_SECONDS)
         self.usage = TokenCount(prompt=found.tokens)
         vector = found.vectors[0]
         fitting = [one.pk for one in prepared if one.numbers == len(vector)]
@@ -90,14 +101,18 @@ class Sought:
         if file is not None:
             rows = rows.filter(preparation__file=file)
         signs = rows.values_list("pk", "signs").iterator(chunk_size=_ROWS_AT_ONCE)
-        alike = most_alike(self._vector, signs, MOST_MULTIPLIED // len(self._vector))
+        most_compared = min(MOST_COMPARED, MOST_MULTIPLIED // len(self._vector))
+        alike = most_alike(self._vector, signs, most_compared)
         near = [
             (similarity(self._vector, bytes(numbers)), file_id, position)
             for numbers, file_id, position in rows.filter(pk__in=alike).values_list(
                 "numbers", "preparation__file_id", "position"
             )
         ]
-        near = sorted((one for one in near if one[0] > 0), key=lambda one: -one[0])[:most]
+        near.sort(key=lambda one: -one[0])
+        # Some passage is always the nearest, also where nothing is about it: what is far behind the best says nothing.
+        least = near[0][0] * _LEAST_SHARE if near else 0.0
+        near = [one for one in near if one[0] >= max(least, _LEAST_SIMILARITY)][:most]
         return self._passages([(file_id, position) for _, file_id, position in near])
 
     def _passages(self, places: Sequence[tuple[UUID, int]]) -> list[KnowledgePassage]:

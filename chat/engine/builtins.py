@@ -71,11 +71,10 @@ async def _search(call: ToolCall, task: TurnContext, request: BuiltinRequest) ->
     """Search the bud's files by words, and by meaning where they were prepared for that."""
     sought = Sought(task.bud, str(call.arguments.get("query")))
     run = partial(run_builtin, call, task.turn.conversation, task.bud, task.actor, sought)
-    try:
-        return await call_builtin(request, run, first=sought.ask)
-    finally:
-        if sought.spec is not None and sought.usage.prompt:
-            await in_database(_count_search, task, sought.spec, sought.usage)
+    outcome = await call_builtin(request, run, first=sought.ask)
+    if sought.spec is not None and sought.usage.prompt:
+        await in_database(_count_search, task, sought.spec, sought.usage)
+    return outcome
 
 
 def _count_search(task: TurnContext, spec: ProviderSpec, usage: TokenCount) -> None:

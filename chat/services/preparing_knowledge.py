@@ -54,6 +54,8 @@ _SHORTEST_TEXT: Final = 150
 """Characters that every model reads."""
 TOO_MANY: Final = f"This bud knows more than {MOST_PASSAGES:,} passages. Remove files to make room."
 
+UNFORESEEN: Final = "It failed for a reason that is in the platform's log."
+
 
 @dataclass(frozen=True, slots=True)
 class _Work:
@@ -71,7 +73,12 @@ def prepare_due(seconds: float = RUN_SECONDS) -> int:
         work = _take_on()
         if work is None:
             break
-        batches += _go_on(work, min(until, time.monotonic() + _TURN_SECONDS))
+        try:
+            batches += _go_on(work, min(until, time.monotonic() + _TURN_SECONDS))
+        except Exception:
+            # One file must not keep those of others from being prepared.
+            logger.exception("knowledge_not_prepared")
+            _give_up_for_now(work.preparation)
     return batches
 
 
@@ -278,6 +285,12 @@ def _fail(row: KnowledgePreparation, error: ProviderError) -> None:
     if isinstance(wait, int | float):
         pause = max(pause, float(wait))
     _put_off(row, error.message, min(pause, _LONGEST_PAUSE))
+
+
+def _give_up_for_now(row: KnowledgePreparation) -> None:
+    stored = KnowledgePreparation.objects.for_workspace(row.workspace_id).find(row.pk)
+    if stored is not None:
+        _put_off(stored, UNFORESEEN, _LONGEST_PAUSE)
 
 
 def _put_off(row: KnowledgePreparation, fault: str, pause: float) -> None:

@@ -91,6 +91,7 @@ def test_a_question_in_other_words_finds_the_passage(chat: Chat) -> None:
     first = told.split("\n\n")[1]
     assert first.startswith("[rules.md, line 1] (line 1 to 1)\nThirty days of vacation.")
     assert "words only" not in told
+    assert "[menu.txt" not in told
     assert "[menu.txt" not in found(chat, name="rules.md")
     texts = {one for request in chat.model.embedded for one in request["input"]}
     assert {"Soup, bread and cheese.", QUESTION} <= texts
@@ -108,7 +109,7 @@ def test_both_rankings_are_merged(knowing: Chat) -> None:
     learn(knowing, "more.md", b"On public holidays nobody works.")
     learn(knowing, "codes.txt", b"The code of the gate is xk42.")
     prepare_due()
-    told = found(knowing, "holidays nobody works")
+    told = found(knowing, "holidays")
     assert told.index("[more.md") < told.index("[rules.md")
     assert found(knowing, "xk42").split("\n\n")[1].startswith("[codes.txt")
 
@@ -179,6 +180,25 @@ def test_what_went_wrong_is_told_and_tried_again(chat: Chat) -> None:
     chat.model.embedding_models["embed-gone"] = 64
     assert prepare_due() == 1
     assert preparation(file).finished_at is not None
+
+
+def test_one_broken_file_keeps_no_other_from_being_prepared(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-621: whatever goes wrong with it."""
+    broken, sound = learn(chat, "broken.md", b"Broken"), learn(chat, "rules.md", RULES)
+    embed_with(chat, "embed-small")
+    begin = preparing_knowledge._next_passages
+
+    def fail_once(row: KnowledgePreparation) -> Any:
+        if row.file_id == broken.pk:
+            raise ZeroDivisionError
+        return begin(row)
+
+    monkeypatch.setattr(preparing_knowledge, "_next_passages", fail_once)
+    assert prepare_due() == 1
+    assert preparation(broken).fault == preparing_knowledge.UNFORESEEN
+    assert preparation(sound).finished_at is not None
 
 
 @pytest.mark.parametrize(
@@ -372,10 +392,13 @@ def test_only_those_who_manage_models_choose_one(chat: Chat) -> None:
         403,
         404,
     )
+    editor = f"/w/{chat.tenant.workspace.slug}/buds/{chat.bud.pk}/"
+    assert chat.tenant.client("admin").get(editor).context["embedding_page"] == page
     changed = chat.tenant.client("admin").patch(path, body, "application/json")
     assert changed.json()["embedding_model"] == "embed-small"
     entries = AuditEntry.objects.for_workspace(chat.tenant.workspace)
     assert any("embed-small" in json.dumps(entry.details) for entry in entries)
+    assert chat.tenant.client("admin").get(editor).context["embedding_page"] == ""
     form = chat.tenant.client("admin").get(f"/admin/chat/modelprovider/{provider.pk}/change/")
     assert "whole text of their knowledge files" in form.content.decode()
 
