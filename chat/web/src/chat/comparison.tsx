@@ -80,8 +80,10 @@ function Column({ item, isShown, isAlone }: { item: AnswerItem; isShown: boolean
           </button>
         )}
       </header>
-      <div class="answer-body">
-        <AnswerBody item={item} />
+      <div>
+        <div class="answer-body">
+          <AnswerBody item={item} />
+        </div>
       </div>
       <footer class="comparison-foot">
         <p class="comparison-facts">
