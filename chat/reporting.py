@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from decimal import Decimal
 from uuid import UUID
 
 from django.db.models import Count, Min, Q, Sum
@@ -17,7 +18,7 @@ from audit.reports.providers import (
     register_jobs,
     register_usage,
 )
-from chat.models import KnowledgePreparation, ToolCall, Turn, WebhookDelivery
+from chat.models import CheckResult, KnowledgePreparation, ToolCall, Turn, WebhookDelivery
 from chat.values import ToolCallStatus
 from workspaces.outbox import state_of
 
@@ -38,13 +39,50 @@ def usage(workspace_id: UUID, since: datetime, until: datetime) -> Sequence[Usag
         .values_list("model")
         .annotate(Count("pk"), Sum("prompt_tokens"), Sum("completion_tokens"), Sum("cost"))
     )
-    asked = [
-        Usage(
-            model=model, turns=turns, prompt_tokens=prompt, completion_tokens=completion, cost=cost
-        )
-        for model, turns, prompt, completion, cost in rows
+    asked = [_usage(*row) for row in rows]
+    return [
+        *_together(asked, _checked(workspace_id, since, until)),
+        *_prepared(workspace_id, since, until),
     ]
-    return [*asked, *_prepared(workspace_id, since, until)]
+
+
+def _checked(workspace_id: UUID, since: datetime, until: datetime) -> Sequence[Usage]:
+    """What checks of buds have used whose runs are over: their turns are deleted."""
+    rows = (
+        CheckResult.objects.for_workspace(workspace_id)
+        .filter(run__finished_at__isnull=False, prompt_tokens__gt=0)
+        .filter(finished_at__gte=since, finished_at__lt=until)
+        .order_by()
+        .values_list("model")
+        .annotate(Count("pk"), Sum("prompt_tokens"), Sum("completion_tokens"), Sum("cost"))
+    )
+    return [_usage(*row) for row in rows]
+
+
+def _usage(model: str, turns: int, prompt: int, completion: int, cost: Decimal | None) -> Usage:
+    return Usage(
+        model=model, turns=turns, prompt_tokens=prompt, completion_tokens=completion, cost=cost
+    )
+
+
+def _together(some: Sequence[Usage], others: Sequence[Usage]) -> Sequence[Usage]:
+    """One row for each model."""
+    found = {one.model: one for one in some}
+    for other in others:
+        one = found.get(other.model)
+        found[other.model] = other if one is None else _sum(one, other)
+    return list(found.values())
+
+
+def _sum(one: Usage, other: Usage) -> Usage:
+    costs = [usage.cost for usage in (one, other) if usage.cost is not None]
+    return Usage(
+        model=one.model,
+        turns=one.turns + other.turns,
+        prompt_tokens=one.prompt_tokens + other.prompt_tokens,
+        completion_tokens=one.completion_tokens + other.completion_tokens,
+        cost=sum(costs, Decimal(0)) if costs else None,
+    )
 
 
 def _prepared(workspace_id: UUID, since: datetime, until: datetime) -> Sequence[Usage]:

@@ -10,6 +10,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from chat.api.shapes import UsageOutput
 from chat.check_shapes import LONGEST_RECORDING
 from chat.models import BudCheck, CheckRun, Repeat, ResultStatus, RunStatus
 from chat.services.buds import require_edit
@@ -114,6 +115,10 @@ class CheckRunOutput(serializers.Serializer[Any]):
     )
     created_at = serializers.DateTimeField()
     finished_at = serializers.DateTimeField(allow_null=True)
+    usage = UsageOutput(
+        allow_null=True,
+        help_text="Of the answers and their verdicts. Null in lists, and as long as nothing is counted.",
+    )
     results = CheckResultOutput(many=True, allow_null=True, help_text="Null in lists.")
 
 

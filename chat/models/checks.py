@@ -216,6 +216,13 @@ class CheckResult(WorkspaceModel):
     notes = models.JSONField(default=list, help_text=_("What else is to be known of it."))
     answer = models.TextField(blank=True, default="")
     calls = models.JSONField(default=list, help_text=_("What the bud called."))
+    model = models.CharField(max_length=200, blank=True, default="", db_default="")
+    prompt_tokens = models.PositiveIntegerField(
+        default=0, db_default=0, help_text=_("Of the answer and of its verdict.")
+    )
+    cached_tokens = models.PositiveIntegerField(default=0, db_default=0)
+    completion_tokens = models.PositiveIntegerField(default=0, db_default=0)
+    cost = models.DecimalField(max_digits=16, decimal_places=6, null=True)
 
     objects = models.Manager.from_queryset(CheckResultQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
 

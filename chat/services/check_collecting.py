@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from audit.services import was_requested
 from chat.check_shapes import CheckShape
 from chat.models import Bud, CheckResult, Message, ToolCall, Turn
-from chat.services.check_judging import judge
+from chat.providers.base import TokenCount
+from chat.services.check_judging import Verdict, judge
 from chat.services.check_verdicts import MadeCall, faults_of, notes_of
 from chat.values import MessageRole, ToolCallStatus, TurnStatus
 
@@ -26,6 +27,8 @@ class Collected:
     notes: list[str] = field(default_factory=list)
     answer: str = ""
     calls: list[MadeCall] = field(default_factory=list)
+    spent: dict[str, Any] = field(default_factory=dict)
+    """The columns of a result that say which model answered, its tokens and their cost."""
 
 
 def collect(result: CheckResult, turn: Turn, draft: Bud) -> Collected:
@@ -39,6 +42,7 @@ def collect(result: CheckResult, turn: Turn, draft: Bud) -> Collected:
     calls = _calls_of(turn)
     notes = notes_of(calls)
     faults = faults_of(expected, answer=answer, calls=calls)
+    verdict = None
     if turn.status != TurnStatus.COMPLETED:
         why = turn.error_message or "It was stopped."
         faults = [f"The bud gave no whole answer. {why}", *faults]
@@ -47,8 +51,27 @@ def collect(result: CheckResult, turn: Turn, draft: Bud) -> Collected:
         verdict = judge(
             bud=draft, criterion=expected.criterion, question=expected.question, answer=answer
         )
-        faults = [verdict] if verdict else []
-    return Collected(faults=faults, notes=notes, answer=answer[:_LONGEST_ANSWER], calls=calls)
+        faults = [verdict.fault] if verdict.fault else []
+    return Collected(
+        faults=faults,
+        notes=notes,
+        answer=answer[:_LONGEST_ANSWER],
+        calls=calls,
+        spent=spent_on(turn, verdict),
+    )
+
+
+def spent_on(turn: Turn, verdict: Verdict | None = None) -> dict[str, Any]:
+    """Which model answered a check, its tokens and their cost, as a result keeps them: its turn is deleted with the run."""
+    usage = verdict.usage if verdict is not None else TokenCount()
+    costs = [cost for cost in (turn.cost, verdict.cost if verdict else None) if cost is not None]
+    return {
+        "model": turn.model,
+        "prompt_tokens": turn.prompt_tokens + usage.prompt,
+        "cached_tokens": turn.cached_tokens + usage.cached,
+        "completion_tokens": turn.completion_tokens + usage.completion,
+        "cost": sum(costs) if costs else None,
+    }
 
 
 def _calls_of(turn: Turn) -> list[MadeCall]:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Final
 
 from chat.engine.asides import ask_aside
 from chat.models import Bud
+from chat.providers.base import TokenCount
 from chat.providers.choosing import provider_for
+from chat.providers.known_models import known_facts
 from workspaces.errors import DomainError
 
 JUDGE_SECONDS: Final = 45.0
@@ -21,20 +25,37 @@ _PROMPT: Final = (
 _VERDICT: Final = re.compile(r"\b(yes|no)\b", re.I)
 
 
-def judge(*, bud: Bud, criterion: str, question: str, answer: str) -> str:
-    """Ask the bud's model whether an answer fulfils a criterion; gives why not, or "". Waits for the model."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What the model said of an answer."""
+
+    fault: str
+    """Why the criterion is not fulfilled; empty: it is."""
+    usage: TokenCount = field(default_factory=TokenCount)
+    cost: Decimal | None = None
+    """None: there is no price."""
+
+
+def judge(*, bud: Bud, criterion: str, question: str, answer: str) -> Verdict:
+    """Ask the bud's model whether an answer fulfils a criterion. Waits for the model."""
     told = answer[:_MOST_READ].replace("</answer>", "")
     asked = f"Question: {question}\n\n<answer>\n{told}\n</answer>\n\nCriterion: {criterion}\n\nYES or NO:"
     try:
-        said, _ = ask_aside(
-            provider_for(bud),
+        spec = provider_for(bud)
+        said, usage = ask_aside(
+            spec,
             prompt=_PROMPT,
             question=asked,
             seconds=JUDGE_SECONDS,
             most=_MOST_ANSWER,
         )
     except (DomainError, TimeoutError):
-        return f"The model could not be asked to judge “{criterion}”."
+        return Verdict(fault=f"The model could not be asked to judge “{criterion}”.")
+    cost = known_facts(bud.workspace_id, spec).prices.cost_of(usage)
+    return Verdict(fault=_fault_of(said, criterion), usage=usage, cost=cost)
+
+
+def _fault_of(said: str, criterion: str) -> str:
     found = _VERDICT.findall(said)
     if not found:
         return f"The model gave no clear verdict on “{criterion}”."

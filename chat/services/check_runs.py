@@ -25,7 +25,7 @@ from chat.models.turns import ACTIVE
 from chat.services.bud_drafts import forget_tests
 from chat.services.bud_versions import free_slug
 from chat.services.buds import assign_values, require_edit, values_of
-from chat.services.check_collecting import collect
+from chat.services.check_collecting import collect, spent_on
 from chat.services.check_telling import tell_of_faults
 from chat.services.checks import checks_of
 from chat.services.conversations import create_conversation
@@ -231,7 +231,7 @@ def _look_at(result: CheckResult, draft: Bud, actor: Actor) -> None:
     if turn.status in ACTIVE:
         if is_late and _claim(result, ResultStatus.RUNNING, ResultStatus.JUDGING):
             stop_turn(turn=turn, actor=actor)
-            _store(result, faults=[_TOO_LONG])
+            _store(result, faults=[_TOO_LONG], **spent_on(turn))
         return
     if _claim(result, ResultStatus.RUNNING, ResultStatus.JUDGING):
         found = collect(result, turn, draft)
@@ -241,6 +241,7 @@ def _look_at(result: CheckResult, draft: Bud, actor: Actor) -> None:
             notes=found.notes,
             answer=found.answer,
             calls=[call.as_json() for call in found.calls],
+            **found.spent,
         )
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from chat.engine.counting import COUNTED
 from chat.models import Bud, BudCheck, CheckPlan, CheckResult, CheckRun, RunStatus
 from workspaces.actors import Actor
 from workspaces.roles import Permission, has_permission
@@ -41,7 +43,10 @@ def may_read_contents(run: CheckRun, actor: Actor) -> bool:
 def run_json(run: CheckRun, actor: Actor, *, with_results: bool = False) -> dict[str, Any]:
     """Give a run; its person is loaded."""
     may_read = may_read_contents(run, actor)
-    rows = CheckResult.objects.for_workspace(run.workspace_id).filter(run=run).order_by("id")
+    rows: list[CheckResult] = []
+    if with_results:
+        found = CheckResult.objects.for_workspace(run.workspace_id).filter(run=run)
+        rows = list(found.order_by("id"))
     return {
         "id": str(run.pk),
         "bud_id": str(run.bud_id),
@@ -55,8 +60,16 @@ def run_json(run: CheckRun, actor: Actor, *, with_results: bool = False) -> dict
         "may_read": may_read,
         "created_at": run.created_at,
         "finished_at": run.finished_at,
+        "usage": _usage_of(rows) if with_results else None,
         "results": [_result_json(row, may_read) for row in rows] if with_results else None,
     }
+
+
+def _usage_of(rows: Sequence[CheckResult]) -> dict[str, Any] | None:
+    """What a run has used, as it is told of an answer; None: nothing yet."""
+    tokens = {name: sum(getattr(row, name) for row in rows) for name in COUNTED}
+    costs = [row.cost for row in rows if row.cost is not None]
+    return {**tokens, "cost": str(sum(costs)) if costs else None} if any(tokens.values()) else None
 
 
 def plan_json(plan: CheckPlan) -> dict[str, Any]:

@@ -743,6 +743,8 @@ export interface CheckRun {
   may_read: boolean;
   created_at: string;
   finished_at: string | null;
+  /** Of the answers and their verdicts. Null in lists, and as long as nothing is counted. */
+  usage: Usage | null;
   /** Null in lists. */
   results: CheckResult[] | null;
 }

@@ -4,6 +4,7 @@ import { renderText } from "../markdown/render";
 import { localTimes } from "../site";
 import t from "../texts/checks";
 import common from "../texts/common";
+import { usageWords } from "../ui/usage-words";
 import type { CheckResult, CheckRun } from "../wire";
 
 export const TONES: Record<CheckResult["status"], string> = {
@@ -102,6 +103,7 @@ export function Summary({ run, onCancel }: { run: CheckRun; onCancel: () => void
         {run.version === null ? t.ofDraft : t.ofVersion(run.version)}
         {run.person && ` · ${run.person}`}
         {run.is_scheduled && ` · ${t.onSchedule}`}
+        {run.usage && ` · ${usageWords(run.usage)}`}
         {run.finished_at && (
           <>
             {" · "}

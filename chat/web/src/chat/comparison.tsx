@@ -8,12 +8,12 @@ import chat from "../texts/chat";
 import t from "../texts/comparing";
 import { Icon } from "../ui/icon";
 import { duration } from "../ui/time";
+import { usageWords } from "../ui/usage-words";
 import { TURN_IS_ACTIVE, type Turn } from "../wire";
 import { CopyAnswer } from "./answer-actions";
 import { AnswerBody, messagesOf, textOf } from "./answer-body";
 import { loadModels, models } from "./choice";
 import { nameOfAnswer } from "./comparing";
-import { usageWords } from "./usage";
 
 const TONES: Partial<Record<Turn["status"], string>> = {
   completed: "ok",

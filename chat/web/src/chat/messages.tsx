@@ -9,6 +9,7 @@ import common from "../texts/common";
 import { CopyButton } from "../ui/copy";
 import { Icon } from "../ui/icon";
 import { clockTime } from "../ui/time";
+import { usageWords } from "../ui/usage-words";
 import type { Message } from "../wire";
 import { AnswerActions, CopyAnswer, RatingForm } from "./answer-actions";
 import { AnswerBody, isDone, messagesOf, textOf } from "./answer-body";
@@ -19,7 +20,6 @@ import { namedBud } from "./mentions";
 import { OlderMessages } from "./older";
 import { OutgoingMessage } from "./outgoing";
 import { SummaryCard } from "./summary-card";
-import { usageWords } from "./usage";
 
 const UserMessage = memo(({ message }: { message: Message }) => {
   const [isEditing, setEditing] = useState(false);
