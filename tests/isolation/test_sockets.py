@@ -46,6 +46,12 @@ SAMPLES: Mapping[str, Callable[[Side], dict[str, Any] | None]] = {
         "text": "hello",
     },
     "regenerate": lambda side: {"turn_id": str(side["turn"].pk), "client_id": "c"},
+    "compare": lambda side: {
+        "turn_id": str(side["turn"].pk),
+        "client_id": "c",
+        "model": {"provider_id": None, "name": "demo"},
+    },
+    "choose": lambda side: {"turn_id": str(side["turn"].pk)},
     "continue": lambda side: {"turn_id": str(side["turn"].pk)},
     "rate": lambda side: {"turn_id": str(side["turn"].pk), "rating": "good"},
     "show_branch": lambda side: {"message_id": str(side["message"].pk)},

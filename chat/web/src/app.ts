@@ -3,7 +3,7 @@ import { batch, computed, signal } from "@preact/signals";
 import { nameOf, type Picked, withPicked } from "./chat/attachments";
 import { draftOf, keepDraft } from "./chat/draft";
 import { carryOver, type Upload, uploadsOf } from "./chat/uploads";
-import { forgetOthers } from "./forgetting";
+import { forgetOthers, personal } from "./forgetting";
 import { keepShell } from "./installing";
 import { ApiProblem, type ConversationChoice, createApi } from "./net/api";
 import type { PageEvent } from "./net/events";
@@ -260,10 +260,7 @@ export async function restoreConversation(id: string, opens = false): Promise<bo
 // -- the open conversation ---------------------------------------------------------------------------------------
 
 /** Messages that the server has not confirmed, of all chats. */
-const outbox = new Outbox(`trellis.unsent.${boot.user.id}.${boot.workspace.slug}`, {
-  getItem: (key) => localStorage.getItem(key),
-  setItem: (key, value) => localStorage.setItem(key, value),
-});
+const outbox = new Outbox(`trellis.unsent.${boot.user.id}.${boot.workspace.slug}`, personal);
 
 /** A conversation before its rows came, with what was not sent in it. */
 const beginning = (id: string): ConversationState => ({ ...emptyConversation(id), outgoing: outbox.of(id) });

@@ -2,10 +2,21 @@
 import { askFirst } from "./asking";
 import t from "./texts/pages";
 
-/** Drafts, messages that were not sent, and hosts that links may lead to; the person's id follows. */
-const OF_A_PERSON = /^trellis\.(?:draft|unsent|hosts)\.([0-9a-f-]{36})(?:\.|$)/;
+/** Drafts, messages that were not sent, hosts that links may lead to, and models compared last; the person's id follows. */
+const OF_A_PERSON = /^trellis\.(?:draft|unsent|hosts|compared)\.([0-9a-f-]{36})(?:\.|$)/;
 const SIGN_OUT = "/accounts/logout/";
 const UNSENT = /^trellis\.unsent\./;
+
+let isOver = false;
+
+/** Where pages keep what is a person's. Once they have signed out, an answer that comes late brings nothing back. */
+export const personal = {
+  getItem: (key: string): string | null => localStorage.getItem(key),
+  setItem: (key: string, value: string): void => {
+    if (!isOver) localStorage.setItem(key, value);
+  },
+  removeItem: (key: string): void => localStorage.removeItem(key),
+};
 
 function keysOf(place: Storage): string[] {
   return Array.from({ length: place.length }, (_, at) => place.key(at) ?? "");
@@ -70,6 +81,7 @@ export function forgetAtSignOut(before: () => void = () => {}): void {
       return;
     }
     before();
+    isOver = true;
     forgetPeople(place);
   });
 }

@@ -1,6 +1,6 @@
 // @vitest-environment jsdom
 import { beforeEach, describe, expect, it } from "vitest";
-import { countUnsent, forgetPeople } from "../src/forgetting";
+import { countUnsent, forgetAtSignOut, forgetPeople, personal } from "../src/forgetting";
 
 const ANN = "0197d3a0-0000-7000-8000-000000000001";
 const BEN = "0197d3a0-0000-7000-8000-000000000002";
@@ -12,6 +12,7 @@ beforeEach(() => {
     localStorage.setItem(`trellis.draft.${person}.demo.home.at`, "1");
     localStorage.setItem(`trellis.unsent.${person}.demo`, '[{"client_id":"a"},{"client_id":"b"}]');
     localStorage.setItem(`trellis.hosts.${person}`, '["example.org"]');
+    localStorage.setItem(`trellis.compared.${person}.demo`, "[]");
   }
   localStorage.setItem("trellis.theme", "dark");
 });
@@ -26,11 +27,25 @@ describe("what a browser keeps of people", () => {
     forgetPeople(localStorage, ANN);
     const left = Object.keys(localStorage);
     expect(left.filter((key) => key.includes(BEN))).toEqual([]);
-    expect(left.filter((key) => key.includes(ANN))).toHaveLength(4);
+    expect(left.filter((key) => key.includes(ANN))).toHaveLength(5);
   });
 
   it("is counted where it would be lost", () => {
     localStorage.setItem(`trellis.unsent.${ANN}.other`, "{");
     expect(countUnsent(localStorage)).toBe(4);
+  });
+
+  it("REL-576: does not come back with an answer that is late", () => {
+    personal.setItem(`trellis.draft.${ANN}.demo.home`, "kept");
+    expect(localStorage.getItem(`trellis.draft.${ANN}.demo.home`)).toBe("kept");
+    for (const key of Object.keys(localStorage)) if (key.includes("unsent")) localStorage.removeItem(key);
+    forgetAtSignOut();
+    const form = document.createElement("form");
+    form.action = "/accounts/logout/";
+    form.addEventListener("submit", (event) => event.preventDefault());
+    document.body.append(form);
+    form.requestSubmit();
+    personal.setItem(`trellis.draft.${ANN}.demo.home`, "late");
+    expect(Object.keys(localStorage)).toEqual(["trellis.theme"]);
   });
 });

@@ -1,6 +1,8 @@
 /** Which models the next message compares, and for what the dialog is open that chooses them. */
+
 import { computed, signal } from "@preact/signals";
 import { boot, openTimeline } from "../app";
+import { personal } from "../forgetting";
 import type { ComparisonItem } from "../store/timeline";
 import type { ChosenModel, Model, Turn } from "../wire";
 import { answeringBud, answeringModel, models } from "./choice";
@@ -23,7 +25,7 @@ export const comparedBy = (draft: string): readonly ChosenModel[] =>
 export function compareNext(draft: string, list: readonly ChosenModel[]): void {
   chosen.value = { ...chosen.value, [draft]: list };
   try {
-    localStorage.setItem(KEY, JSON.stringify(list));
+    personal.setItem(KEY, JSON.stringify(list));
   } catch {
     // It is only what the dialog begins with next time.
   }
@@ -50,7 +52,7 @@ export function firstChoice(draft: string, known: readonly Model[]): ChosenModel
 
 function lastCompared(): ChosenModel[] {
   try {
-    const kept: unknown = JSON.parse(localStorage.getItem(KEY) ?? "[]");
+    const kept: unknown = JSON.parse(personal.getItem(KEY) ?? "[]");
     return Array.isArray(kept) ? kept.filter((one) => typeof one?.name === "string") : [];
   } catch {
     return [];

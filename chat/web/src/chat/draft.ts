@@ -1,6 +1,7 @@
 import { signal } from "@preact/signals";
 import { useCallback, useEffect, useState } from "preact/hooks";
 import { api, boot } from "../app";
+import { personal } from "../forgetting";
 import type { Draft } from "../wire";
 
 const PAUSE_MS = 1_200;
@@ -13,7 +14,7 @@ const timeKeyOf = (name: string): string => `${keyOf(name)}.at`;
 
 function read(name: string): string {
   try {
-    return localStorage.getItem(keyOf(name)) ?? "";
+    return personal.getItem(keyOf(name)) ?? "";
   } catch {
     return "";
   }
@@ -21,7 +22,7 @@ function read(name: string): string {
 
 function writtenAt(name: string): number {
   try {
-    return Number(localStorage.getItem(timeKeyOf(name)) ?? 0);
+    return Number(personal.getItem(timeKeyOf(name)) ?? 0);
   } catch {
     return 0;
   }
@@ -35,9 +36,9 @@ const written = signal(0);
 
 function write(name: string, text: string, at: number): void {
   try {
-    localStorage.setItem(timeKeyOf(name), String(at));
-    if (text === "") localStorage.removeItem(keyOf(name));
-    else localStorage.setItem(keyOf(name), text);
+    personal.setItem(timeKeyOf(name), String(at));
+    if (text === "") personal.removeItem(keyOf(name));
+    else personal.setItem(keyOf(name), text);
   } catch {
     // A full or forbidden storage costs the draft on reload, nothing more.
   }

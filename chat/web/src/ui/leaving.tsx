@@ -1,7 +1,9 @@
 /** Links of models and tools show where they lead before they open. */
+
 import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
 import { boot } from "../app";
+import { personal } from "../forgetting";
 import { filled } from "../texts/language";
 import t from "../texts/reading";
 import { CopyButton } from "./copy";
@@ -39,7 +41,7 @@ export function targetOf(href: string, words: string): Target | null {
 
 function trusted(): string[] {
   try {
-    const hosts: unknown = JSON.parse(localStorage.getItem(KEY) ?? "[]");
+    const hosts: unknown = JSON.parse(personal.getItem(KEY) ?? "[]");
     return Array.isArray(hosts) ? hosts.filter((host) => typeof host === "string") : [];
   } catch {
     return [];
@@ -49,7 +51,7 @@ function trusted(): string[] {
 function trust(host: string): void {
   try {
     const others = trusted().filter((other) => other !== host);
-    localStorage.setItem(KEY, JSON.stringify([...others, host].slice(-MOST_HOSTS)));
+    personal.setItem(KEY, JSON.stringify([...others, host].slice(-MOST_HOSTS)));
   } catch {
     // Without storage one is asked again.
   }
