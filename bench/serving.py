@@ -61,9 +61,9 @@ class Seat:
 
 
 @contextmanager
-def serving(application: str) -> Iterator[Server]:
-    """Serve an ASGI application with Daphne, on the machine's last core."""
-    port = free_port()
+def serving(application: str, port: int | None = None) -> Iterator[Server]:
+    """Serve an ASGI application with Daphne, on the machine's last core; on a free port, if none is given."""
+    port = port or free_port()
     core = max(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
 
     def stay_on_the_core() -> None:
@@ -91,7 +91,6 @@ def serving(application: str) -> Iterator[Server]:
 def make_seats(ground: Ground, count: int) -> list[Seat]:
     """So many people more, each with a session and a conversation of their own."""
     workspace = ground.bud.workspace
-    store = import_module(settings.SESSION_ENGINE).SessionStore
     people = [User(email=f"{uuid7()}@trellis.example") for _ in range(count)]
     for person in people:
         person.set_unusable_password()
@@ -99,16 +98,20 @@ def make_seats(ground: Ground, count: int) -> list[Seat]:
     Membership.objects.bulk_create(
         [Membership(workspace=workspace, user=person, role="member") for person in people]
     )
-    seats = []
-    for person in people:
-        session = store()
-        session[SESSION_KEY] = str(person.pk)
-        session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[0]
-        session[HASH_SESSION_KEY] = person.get_session_auth_hash()
-        session.create()
-        cookie = f"{settings.SESSION_COOKIE_NAME}={session.session_key}"
-        seats.append(Seat(person, cookie, workspace.slug, begin_chat(ground, person)))
-    return seats
+    return [
+        Seat(person, sign_in(person), workspace.slug, begin_chat(ground, person))
+        for person in people
+    ]
+
+
+def sign_in(person: User) -> str:
+    """A browser session of theirs: its cookie, as `name=value`."""
+    session = import_module(settings.SESSION_ENGINE).SessionStore()
+    session[SESSION_KEY] = str(person.pk)
+    session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[0]
+    session[HASH_SESSION_KEY] = person.get_session_auth_hash()
+    session.create()
+    return f"{settings.SESSION_COOKIE_NAME}={session.session_key}"
 
 
 def begin_chat(ground: Ground, person: User) -> str:

@@ -66,6 +66,8 @@ class BootUrls(TypedDict):
     notices: str
     requests: str
     admin: str | None
+    providers: str | None
+    """Where whoever manages models connects one."""
     buds: str
     reminders: str
     permissions: str
@@ -176,6 +178,7 @@ def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> Boot:
     assert workspace is not None
     slug = {"workspace_slug": workspace.slug}
     sees_audit = has_permission(actor, Permission.VIEW_AUDIT, workspace_id=workspace.pk)
+    manages_buds = has_permission(actor, Permission.MANAGE_BUDS, workspace_id=workspace.pk)
     return {
         "user": {"id": str(user.pk), "email": user.email, "name": user.display_name},
         "workspace": {
@@ -184,9 +187,7 @@ def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> Boot:
             "name": workspace.name,
             "role": actor.role.value if actor.role else "member",
             "is_auditor": actor.is_auditor,
-            "can_manage_buds": has_permission(
-                actor, Permission.MANAGE_BUDS, workspace_id=workspace.pk
-            ),
+            "can_manage_buds": manages_buds,
             "decides_requests": may_decide(actor, workspace),
         },
         "workspaces": [
@@ -201,6 +202,11 @@ def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> Boot:
             "notices": reverse("audit:notices", kwargs=slug),
             "requests": reverse("workspaces:requests", kwargs=slug),
             "admin": reverse("admin:index") if user.is_staff else None,
+            "providers": (
+                reverse("admin:chat_modelprovider_changelist")
+                if user.is_staff and manages_buds
+                else None
+            ),
             "buds": reverse("chat:buds", kwargs=slug),
             "reminders": reverse("chat:reminders", kwargs=slug),
             "permissions": reverse("chat:permissions", kwargs=slug),

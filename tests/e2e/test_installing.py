@@ -48,7 +48,7 @@ def test_what_is_written_without_a_connection_is_sent_when_it_is_back(page: Page
     say(page, "What time is it in Oslo?")
     expect(page.get_by_text("Sends when the connection is back")).to_be_visible()
     page.keyboard.press("Control+Shift+O")
-    expect(page.get_by_text("What time is it in Oslo?")).to_have_count(0)
+    expect(page.locator("article.user-message")).to_have_count(0)
     page.go_back()
     expect(page.get_by_text("What time is it in Oslo?").last).to_be_visible()
     page.goto("/w/demo/reminders/")
@@ -82,6 +82,7 @@ HAS_SHELL = """async ([home, patience]) => {
   }
   return false;
 }"""
+STRANGER = "0197d3a0-0000-7000-8000-000000000001"
 KEYS = "Object.keys(localStorage).filter((key) => /draft|unsent/.test(key) && localStorage[key] !== '[]')"
 
 
@@ -174,12 +175,11 @@ def test_nothing_of_a_person_stays_after_they_sign_out(page: Page) -> None:
     expect(page.get_by_role("heading", name="Trellis cannot be reached")).to_be_visible()
     page.context.set_offline(False)
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
-    page.evaluate(
-        "localStorage.setItem('trellis.draft.0197d3a0-0000-7000-8000-000000000001.demo.home', 'x')"
-    )
+    page.evaluate(f"localStorage.setItem('trellis.draft.{STRANGER}.demo.home', 'x')")
     enter(page, ADMIN)
     expect(page.get_by_role("textbox", name="Message")).to_be_enabled()
     wait_for_shell(page)
     assert ADMIN in kept(page)["/w/demo/"]
     assert MEMBER not in "".join(kept(page).values())
-    assert page.evaluate(KEYS) == []
+    # A draft of their own may have come from the server.
+    assert STRANGER not in "".join(page.evaluate(KEYS))

@@ -593,6 +593,7 @@ export interface BootUrls {
   notices: string;
   requests: string;
   admin: string | null;
+  providers: string | null;
   buds: string;
   reminders: string;
   permissions: string;

@@ -27,10 +27,18 @@ class Command(BaseCommand):
             help="instead measure pages and turns of a large installation beside an empty one",
         )
 
+        parser.add_argument(
+            "--pages",
+            action="store_true",
+            help="instead measure in a browser what the chat weighs, and how soon and smoothly it works",
+        )
+
     def handle(self, *args: Any, **options: Any) -> None:
         # A process of its own: settings are read once, and these must not be the running product's.
         more = [f"--{name}" for name in ("gateway", "write") if options[name]]
         command = [sys.executable, "-m", "bench.run", *more]
         if options["growth"]:
             command = [sys.executable, "-m", "bench.growth"]
+        if options["pages"]:
+            command = [sys.executable, "-m", "bench.pages", *more]
         sys.exit(subprocess.run(command, check=False).returncode)  # noqa: S603

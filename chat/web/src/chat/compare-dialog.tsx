@@ -1,4 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
+import { boot } from "../app";
 import { compareAnswer } from "../commands";
 import choosing from "../texts/choosing";
 import common from "../texts/common";
@@ -147,7 +148,14 @@ export function CompareDialog({ about, onClose }: { about: Comparing; onClose: (
           <div class="skeleton-line w-4/5" />
         </div>
       ) : why ? (
-        <p class="compare-form text-sm">{why}</p>
+        <div class="compare-form text-sm">
+          <p>{why}</p>
+          {all.length < 2 && boot.urls.providers && (
+            <a class="btn btn-sm btn-primary justify-self-start" href={boot.urls.providers}>
+              {t.addModel}
+            </a>
+          )}
+        </div>
       ) : "turn" in about ? (
         <BesideAnswer turn={about.turn} all={all} onClose={onClose} />
       ) : (

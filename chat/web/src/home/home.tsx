@@ -178,7 +178,10 @@ export function Home() {
           {isDemo && !boot.is_kept && (
             <div class="notice" data-tone="warn">
               <Icon name="info" />
-              <span>{filled(t.demoText, { model: <strong>{t.demoModel}</strong> })}</span>
+              <span>
+                {filled(t.demoText, { model: <strong>{t.demoModel}</strong> })}{" "}
+                {boot.urls.providers && <a href={boot.urls.providers}>{t.connectModel}</a>}
+              </span>
             </div>
           )}
           {!boot.is_kept && (

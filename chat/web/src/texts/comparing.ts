@@ -9,6 +9,7 @@ const comparing = {
     "Send your next message to two or three models and see their answers side by side. You go on from the one you choose. Each answer uses tokens of its own.",
   search: "Search models",
   noMatches: (words: string) => `No model matches “${words}”.`,
+  addModel: "Add a model",
   oneModel:
     "This workspace has one model, so there is nothing to compare. An administrator can add models under Model providers.",
   fixed: (bud: string) => `${bud} answers with its own model only, so you can't compare models with it.`,

@@ -28,6 +28,7 @@ const home = {
   demoHint: "Answers come from the demo model.",
   demoText:
     "This is the {model}. It follows a script so that you can try tools and approvals without a key. Connect a real model to get real answers.",
+  connectModel: "Connect a model",
 };
 
 export default home;
