@@ -39,6 +39,15 @@ const look = () => {
 };
 requestAnimationFrame(look);
 """
+_WAIT_USABLE: Final = """
+async (patience) => {
+  while (!window.usableAt) {
+    if (performance.now() > patience) throw new Error("The page cannot be used.");
+    await new Promise((done) => setTimeout(done, 20));
+  }
+  return window.usableAt;
+}
+"""
 _SCROLL_UP: Final = """
 async (seconds) => {
   const box = document.querySelector(".chat-scroll");
@@ -123,7 +132,7 @@ class Visits:
 
 
 def _usable_at(page: Page) -> float:
-    return float(page.wait_for_function("window.usableAt").json_value())
+    return float(page.evaluate(_WAIT_USABLE, _PATIENCE_MS))
 
 
 def measure(visits: Visits, place: Place) -> list[Row]:
