@@ -102,13 +102,14 @@ class Visits:
 
     def usable_after(self, path: str) -> float:
         """Milliseconds from the click to a page with its content and a field that takes words: the median of some visits."""
-        return statistics.median(self.visit(path, _usable_at) for _ in range(VISITS))
+        return float(statistics.median(self.visit(path, _usable_at) for _ in range(VISITS)))
 
     def shown_after(self, path: str) -> float:
         """Milliseconds to the end of loading, of a page that needs no script."""
-        return statistics.median(
+        taken = (
             self.visit(path, lambda page: page.evaluate("performance.now()")) for _ in range(VISITS)
         )
+        return float(statistics.median(taken))
 
     def weight_of(self, path: str) -> float:
         """Kilobytes that come over the wire on a first visit, until nothing more comes."""
