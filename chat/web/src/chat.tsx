@@ -11,6 +11,7 @@ import { followDrafts, sendDrafts } from "./chat/draft";
 import { forgetAtSignOut } from "./forgetting";
 import { Home } from "./home/home";
 import { startWorker } from "./installing";
+import { followConnection } from "./sending";
 import { HelpDialog, installShortcuts, isHelpOpen, isSearchOpen } from "./shortcuts/chat";
 import { ConversationDialogs } from "./sidebar/row";
 import { Sidebar } from "./sidebar/sidebar";
@@ -107,5 +108,6 @@ if (root) {
   startWorker();
   watchWaiting();
   openWanted();
+  followConnection();
   startApp();
 }

@@ -1,18 +1,8 @@
 import { useEffect } from "preact/hooks";
-import {
-  boot,
-  buds,
-  go,
-  homePath,
-  openProblem,
-  openState,
-  runningTurn,
-  runningTurns,
-  sendMessage,
-  waiting,
-} from "../app";
+import { boot, buds, go, homePath, openProblem, openState, runningTurn, runningTurns, waiting } from "../app";
 import { FilesButton } from "../artifacts/button";
 import { stopTurn } from "../commands";
+import { sendMessage } from "../sending";
 import { ConversationMenu } from "../sidebar/row";
 import t from "../texts/chat";
 import common from "../texts/common";

@@ -1,4 +1,5 @@
-import { discard, resend, socketStatus } from "../app";
+import { socketStatus } from "../app";
+import { discard, resend } from "../sending";
 import type { Outgoing } from "../store/conversation";
 import t from "../texts/chat";
 import choosing from "../texts/choosing";

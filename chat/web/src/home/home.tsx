@@ -1,9 +1,10 @@
 import { useEffect, useState } from "preact/hooks";
-import { beginnings, boot, buds, budsProblem, keepBeginning, loadBuds, startConversation } from "../app";
+import { boot, buds, budsProblem, loadBuds } from "../app";
 import { chooseHomeBud, forgetHomeChoice, homeBud, homeChoice } from "../chat/choice";
 import { Composer } from "../chat/composer";
 import { DemoLabel, Header } from "../chat/header";
 import { OutgoingMessage } from "../chat/outgoing";
+import { beginnings, keepBeginning, startConversation } from "../sending";
 import { focusComposer } from "../shortcuts/chat";
 import type { Asked } from "../store/conversation";
 import chat from "../texts/chat";

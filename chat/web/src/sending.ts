@@ -1,0 +1,194 @@
+/** Sending messages, and beginning chats with them: now, or as soon as there is a connection. */
+import { signal } from "@preact/signals";
+import {
+  api,
+  buds,
+  conversationPath,
+  go,
+  hearOfOpening,
+  loadBuds,
+  local,
+  messageOf,
+  outbox,
+  picked,
+  place,
+  placeInList,
+  showsArchived,
+  socket,
+  toast,
+} from "./app";
+import { nameOf } from "./chat/attachments";
+import { draftOf, keepDraft } from "./chat/draft";
+import { carryOver, type Upload, uploadsOf } from "./chat/uploads";
+import { ApiProblem, type ConversationChoice } from "./net/api";
+import { CommandError } from "./net/socket";
+import type { Asked } from "./store/conversation";
+import { NEW, type Unsent } from "./store/outbox";
+import chat from "./texts/chat";
+import type { Bud, WhenBusy } from "./wire";
+
+/** The conversation's own bud and model answer. */
+const NOBODY_ELSE: Asked = { bud_id: null, compare: [] };
+
+/** A row's first words can be sent right after it was made: they wait here until its snapshot came. */
+export async function sendMessage(
+  text: string,
+  when_busy: WhenBusy = "queue",
+  asked: Asked = NOBODY_ELSE,
+): Promise<void> {
+  const id = place.value;
+  const trimmed = text.trim();
+  const attachments = id ? (picked.value[id] ?? []) : [];
+  if (!id || (trimmed === "" && attachments.length === 0)) return;
+  const client_id = crypto.randomUUID();
+  picked.value = { ...picked.value, [id]: [] };
+  const sent_at = new Date().toISOString();
+  const message = { client_id, text: trimmed, attachments, ...asked, sent_at };
+  outbox.keep({ ...message, conversation_id: id, when_busy, error: null });
+  local({ type: "local.sending", ...message });
+  await deliver(client_id);
+}
+
+/** Send what was not confirmed; if it has been, the server gives the same message again. */
+async function deliver(client_id: string): Promise<void> {
+  const message = outbox.read().find((one) => one.client_id === client_id);
+  if (!message || !socket.isOpen) return;
+  if (message.begins) return begin(message);
+  const { conversation_id, text, bud_id, when_busy } = message;
+  const attachments = message.attachments.map(nameOf);
+  const compare = [...(message.compare ?? [])]; // what an earlier version of the page kept has none
+  try {
+    await socket.ask({
+      type: "send",
+      conversation_id,
+      client_id,
+      text,
+      when_busy,
+      ...(attachments.length > 0 && { attachments }),
+      ...(bud_id && { bud_id }),
+      ...(compare.length > 0 && { compare }),
+    });
+    outbox.drop(client_id);
+  } catch (error) {
+    // Without a connection the message waits and goes out again, under the same id, when it is back.
+    if (error instanceof CommandError && error.code === "offline") return;
+    const why = messageOf(error);
+    const isGone = error instanceof CommandError && error.code === "not_found";
+    if (isGone) outbox.drop(client_id);
+    else outbox.mark(client_id, why);
+    // Elsewhere nobody would see it at the message.
+    if (place.value !== conversation_id) toast(chat.notSent(why), "bad");
+    local({ type: "local.send_failed", client_id, error: why });
+  }
+}
+
+/** Messages that begin a chat as soon as there is a connection, the oldest first. */
+export const beginnings = signal<readonly Unsent[]>([]);
+const showBeginnings = (): void => {
+  beginnings.value = outbox.of(NEW);
+};
+
+/** Keep the first words of a chat until the server can be reached. */
+export function keepBeginning(
+  text: string,
+  bud_id: string | null,
+  choice: Partial<ConversationChoice>,
+  asked: Asked = NOBODY_ELSE,
+  client_id: string = crypto.randomUUID(),
+): void {
+  outbox.keep({
+    client_id,
+    conversation_id: NEW,
+    text: text.trim(),
+    sent_at: new Date().toISOString(),
+    attachments: [],
+    ...asked,
+    error: null,
+    when_busy: "queue",
+    begins: { bud_id, choice },
+  });
+  showBeginnings();
+}
+
+/** Begin the chat of a kept message, and send it there; asked twice, the server gives the same chat again. */
+async function begin({ begins, ...message }: Unsent): Promise<void> {
+  const { client_id } = message;
+  try {
+    if (!buds.value) await loadBuds();
+    const bud_id = begins?.bud_id ?? buds.value?.[0]?.id;
+    if (!bud_id) {
+      if (buds.value) throw new Error(chat.noBudAnswers);
+      return;
+    }
+    const row = await api.startConversation(bud_id, client_id, begins?.choice ?? {});
+    if (!showsArchived.value) placeInList(row);
+    outbox.keep({ ...message, conversation_id: row.id });
+    const isLast = outbox.of(NEW).length === 0;
+    if (place.value === null && isLast && draftOf("home") === "") go(conversationPath(row.id));
+    else toast(chat.begun, "ok", { label: chat.openChat, run: () => go(conversationPath(row.id)) });
+    await deliver(client_id);
+  } catch (error) {
+    if (!(error instanceof ApiProblem && error.code === "offline")) outbox.mark(client_id, messageOf(error));
+  } finally {
+    showBeginnings();
+  }
+}
+
+export function resend(client_id: string): void {
+  outbox.mark(client_id, null);
+  showBeginnings();
+  local({ type: "local.resending", client_id });
+  void deliver(client_id);
+}
+
+export function discard(client_id: string): void {
+  outbox.drop(client_id);
+  showBeginnings();
+  local({ type: "local.discard", client_id });
+}
+
+/** Start a conversation with a bud and, where words are given, say them. */
+export async function startConversation(
+  bud: Bud,
+  text = "",
+  choice: Partial<ConversationChoice> = {},
+  asked: Asked = NOBODY_ELSE,
+): Promise<boolean> {
+  const client_id = crypto.randomUUID();
+  try {
+    const row = await api.startConversation(bud.id, client_id, choice);
+    if (!showsArchived.value) placeInList(row);
+    const waiting = uploadsOf("home");
+    // Until its files have arrived the message stays a draft, so that nothing of it is lost if one does not.
+    if (waiting.length > 0) keepDraft(row.id, text);
+    go(conversationPath(row.id));
+    if (waiting.length > 0) void sendWithFiles(row.id, text, waiting, asked);
+    else if (text.trim()) void sendMessage(text, "queue", asked);
+    return true;
+  } catch (error) {
+    const isAway = error instanceof ApiProblem && error.code === "offline";
+    if (isAway && text.trim() && uploadsOf("home").length === 0)
+      keepBeginning(text, bud.id, choice, asked, client_id);
+    else toast(messageOf(error), "bad");
+    return false;
+  }
+}
+
+async function sendWithFiles(
+  id: string,
+  text: string,
+  waiting: readonly Upload[],
+  asked: Asked,
+): Promise<void> {
+  if (!(await carryOver("home", id, waiting)) || place.value !== id) return;
+  keepDraft(id, "");
+  void sendMessage(text, "queue", asked);
+}
+
+/** Show what waits in this browser, and send it whenever the connection is there. */
+export function followConnection(): void {
+  showBeginnings();
+  hearOfOpening(() => {
+    for (const one of outbox.read()) if (one.error === null) void deliver(one.client_id);
+  });
+}
