@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from decimal import Decimal
 from uuid import UUID
-
-from django.core.exceptions import ValidationError
-from django.db import transaction
 
 from chat.engine.beginning import MOST_COMPARED
 from chat.models import Bud, ModelProvider, ProviderModel
 from chat.providers.choosing import platform_provider
 from chat.providers.known_models import prices_of
-from workspaces.actors import Actor
-from workspaces.changes import record_created, tracked_change
 from workspaces.errors import InvalidInput
-from workspaces.roles import Permission, require
 
 ModelNamed = tuple[UUID | None, str]
 """A provider, None being the platform's own, and the name of a model of it."""
@@ -88,47 +82,6 @@ def models_of(workspace_id: UUID) -> list[ModelChoice]:
             )
         )
     return sorted(found, key=lambda one: (one.provider_name.lower(), one.name.lower()))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelFacts:
-    """What administrators say of a model; None where they say nothing. Prices are per million tokens."""
-
-    context_tokens: int | None
-    prompt_price: Decimal | None
-    cached_price: Decimal | None
-    completion_price: Decimal | None
-    sees_pictures: bool | None
-
-
-def describe_model(*, provider: ModelProvider, name: str, facts: ModelFacts, actor: Actor) -> None:
-    """Store what is known of a provider's model, in the place of what was known.
-
-    Raises:
-        PermissionDenied: the actor may not manage models.
-        InvalidInput: with each faulty field.
-    """
-    require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
-    rows = ProviderModel.objects.for_workspace(provider.workspace_id)
-    with transaction.atomic():
-        row = rows.filter(provider=provider, model=name).select_for_update().first()
-        if row is not None:
-            with tracked_change(row, actor=actor):
-                _describe(row, facts)
-            return
-        made = ProviderModel(workspace_id=provider.workspace_id, provider=provider, model=name)
-        _describe(made, facts)
-        record_created(made, actor=actor)
-
-
-def _describe(row: ProviderModel, facts: ModelFacts) -> None:
-    for name, value in asdict(facts).items():
-        setattr(row, name, value)
-    try:
-        row.full_clean(exclude=["workspace", "provider"], validate_unique=False)
-    except ValidationError as error:
-        raise InvalidInput(fields=error.message_dict) from error
-    row.save()
 
 
 def choose_model(*, bud: Bud, provider_id: UUID | None, name: str) -> ProviderModel | None:

@@ -1,14 +1,15 @@
-"""Model providers: rules that hold whoever saves one, and saving one."""
+"""Model providers: rules that hold whoever saves one, saving one, and what is known of its models."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from decimal import Decimal
 from uuid import UUID
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
-from chat.models import ModelProvider
+from chat.models import ModelProvider, ProviderModel
 from workspaces.actors import Actor
 from workspaces.changes import record_created, tracked_change
 from workspaces.errors import InvalidEndpoint, InvalidInput
@@ -115,3 +116,44 @@ def _save(provider: ModelProvider, draft: ProviderDraft) -> None:
             provider.save()
     except IntegrityError as error:  # somebody took the name at the same moment
         raise taken from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelDraft:
+    """What shall be known of a model; None where nobody says. Prices are per million tokens."""
+
+    context_tokens: int | None
+    prompt_price: Decimal | None
+    cached_price: Decimal | None
+    completion_price: Decimal | None
+    sees_pictures: bool | None
+
+
+def describe_model(*, provider: ModelProvider, name: str, draft: ModelDraft, actor: Actor) -> None:
+    """Store what is known of a provider's model, in the place of what was known.
+
+    Raises:
+        PermissionDenied: the actor may not manage models.
+        InvalidInput: with each faulty field.
+    """
+    require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
+    rows = ProviderModel.objects.for_workspace(provider.workspace_id)
+    with transaction.atomic():
+        row = rows.filter(provider=provider, model=name).select_for_update().first()
+        if row is not None:
+            with tracked_change(row, actor=actor):
+                _describe(row, draft)
+            return
+        made = ProviderModel(workspace_id=provider.workspace_id, provider=provider, model=name)
+        _describe(made, draft)
+        record_created(made, actor=actor)
+
+
+def _describe(row: ProviderModel, draft: ModelDraft) -> None:
+    for name, value in asdict(draft).items():
+        setattr(row, name, value)
+    try:
+        row.full_clean(exclude=["workspace", "provider"], validate_unique=False)
+    except ValidationError as error:
+        raise InvalidInput(fields=error.message_dict) from error
+    row.save()

@@ -7,8 +7,13 @@ from typing import Final
 from uuid import UUID
 
 from chat.models import ModelProvider, ProviderModel
-from chat.services.models import ModelFacts, describe_model
-from chat.services.providers import ProviderDraft, add_provider, change_provider
+from chat.services.providers import (
+    ModelDraft,
+    ProviderDraft,
+    add_provider,
+    change_provider,
+    describe_model,
+)
 from config.workspace_files.place import Place, faults_at, stored_or_given, without_secrets
 from config.workspace_files.shapes import ModelFile, ProviderFile
 from workspaces.errors import InvalidInput
@@ -99,8 +104,8 @@ def _change(
         if facts == known.get(name):
             continue
         with faults_at(f"providers.{wanted.name}.models.{name}"):
-            given = ModelFacts(**{field: getattr(facts, field) for field in _FACTS})
-            describe_model(provider=provider, name=name, facts=given, actor=place.actor)
+            described = ModelDraft(**{field: getattr(facts, field) for field in _FACTS})
+            describe_model(provider=provider, name=name, draft=described, actor=place.actor)
 
 
 def _draft(
