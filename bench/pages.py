@@ -33,7 +33,7 @@ _PATIENCE_MS: Final = 60_000
 _NOTE_USABLE: Final = """
 const look = () => {
   const field = document.querySelector("#composer-text:not([disabled])");
-  const content = document.querySelector(".bud-card, .chat-column > article");
+  const content = document.querySelector(".bud-card, .message-group > article");
   if (field && content) window.usableAt = performance.now();
   else requestAnimationFrame(look);
 };

@@ -145,7 +145,7 @@ def test_a_long_conversation_can_be_read_back_to_its_beginning(
     assert before is not None
     expect(page.get_by_text("Message number 1440.")).to_have_count(1)
     assert mark.bounding_box() == pytest.approx(before, abs=1)  # pages scroll by whole pixels
-    messages = page.locator(".chat-column > article")
+    messages = page.locator(".message-group > article")
     beginning = page.get_by_text("What time is it in Tokyo?").last
     for _ in range(40):
         if page.locator(".older").count() == 0:

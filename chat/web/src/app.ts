@@ -8,11 +8,13 @@ import type { PageEvent } from "./net/events";
 import { CommandError, LiveSocket, type SocketStatus } from "./net/socket";
 import { loadNotices, placeNotices } from "./notices";
 import { type ConversationState, emptyConversation, type LocalEvent, reduce } from "./store/conversation";
+import { type Group, grouped } from "./store/groups";
 import { Outbox } from "./store/outbox";
-import { activeTurn, activeTurns, timeline, waitingCalls } from "./store/timeline";
+import { inPieces } from "./store/paths";
+import { activeTurn, activeTurns, type TimelineItem, timeline, waitingCalls } from "./store/timeline";
 import common from "./texts/common";
 import shell from "./texts/shell";
-import type { Boot, Bud, Conversation, ConversationEvent, Message } from "./wire";
+import type { Boot, Bud, Conversation, ConversationEvent, Message, Older } from "./wire";
 
 export const boot: Boot = JSON.parse(document.getElementById("boot")?.textContent ?? "null") as Boot;
 export const api = createApi(boot.urls.api, boot.csrf_token, boot.workspace.slug);
@@ -259,7 +261,23 @@ const beginning = (id: string): ConversationState => ({ ...emptyConversation(id)
 export const openState = signal(place.value ? beginning(place.value) : null);
 /** Why the open conversation cannot be shown, in words. */
 export const openProblem = signal<string | null>(null);
-export const openTimeline = computed(() => (openState.value ? timeline(openState.value) : []));
+let drawn: readonly TimelineItem[] = [];
+export const openTimeline = computed(() => {
+  drawn = openState.value ? timeline(openState.value, drawn) : [];
+  return drawn;
+});
+let drawnGroups: readonly Group[] = [];
+export const openGroups = computed(() => {
+  drawnGroups = grouped(openTimeline.value, drawnGroups);
+  return drawnGroups;
+});
+/** Parts of the state that seldom change, for cards that would else be drawn anew with each token of an answer. */
+export const openBud = {
+  name: computed(() => openState.value?.conversation?.bud.name),
+  avatar: computed(() => openState.value?.conversation?.bud.avatar),
+};
+export const openProgress = computed(() => openState.value?.progress ?? {});
+export const openInputRequests = computed(() => openState.value?.inputRequests ?? []);
 export const runningTurn = computed(() => (openState.value ? activeTurn(openState.value) : null));
 /** All that are under way: of answers that stand side by side there may be several. */
 export const runningTurns = computed(() => (openState.value ? activeTurns(openState.value) : []));
@@ -325,21 +343,41 @@ export function local(event: LocalEvent): void {
   if (openState.value) openState.value = reduce(openState.value, event);
 }
 
-/**
- * Load what was said before the first message that is here; a sentence where it did not work.
- *
- * `onArrival` is called when it has come and is not shown yet.
- */
-export async function loadOlder(first: Message, onArrival: () => void): Promise<string> {
+/** Load what was said before the first message that is here; a sentence where it did not work. */
+export async function loadOlder(first: Message): Promise<string> {
   try {
-    const part = await api.older(first.id);
-    onArrival();
-    local({ type: "local.older", conversation_id: first.conversation_id, part });
+    addOlder(first, await api.older(first.id));
     return "";
   } catch (error) {
     return messageOf(error);
   }
 }
+
+/** The same a few messages at a time, one frame each, for somebody who scrolls; `onPiece` is called before each is shown. */
+export async function loadOlderGently(first: Message, onPiece: () => void): Promise<string> {
+  try {
+    const part = await api.older(first.id);
+    for (const messages of inPieces(part.messages, first.parent_id)) {
+      await nextFrame();
+      onPiece();
+      addOlder(first, { ...part, messages });
+    }
+    return "";
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+function addOlder({ conversation_id }: Message, part: Older): void {
+  local({ type: "local.older", conversation_id, part });
+}
+
+/** Resolves before the next drawing, or soon where nothing is drawn since the page is in the background. */
+const nextFrame = (): Promise<void> =>
+  new Promise((resolve) => {
+    if (document.visibilityState === "visible") requestAnimationFrame(() => resolve());
+    else setTimeout(resolve);
+  });
 
 /** The message that is looked for; the conversation goes there as soon as it is here. */
 export const wanted = signal(takeMessage());

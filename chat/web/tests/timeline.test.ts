@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { emptyConversation, reduce } from "../src/store/conversation";
-import { siblings } from "../src/store/paths";
+import { inPieces } from "../src/store/paths";
 import { activeTurn, activeTurns, isShown, timeline, waitingCalls } from "../src/store/timeline";
 import type { Snapshot } from "../src/wire";
 import { CONVERSATION, conversation, message, snapshot, toolCall, turn } from "./rows";
@@ -109,7 +109,7 @@ describe("timeline", () => {
     });
     expect(grown.conversation?.leaf_id).toBe("m2");
     expect(shown(timeline(grown))).toEqual(["user", "t2:1"]);
-    expect(siblings(grown.messages, old).map((m) => m.id)).toEqual(["m1", "m2"]);
+    expect(timeline(grown)[1]).toMatchObject({ versions: ["m1", "m2"] });
 
     const back = reduce(grown, {
       type: "conversation.changed",
@@ -118,6 +118,50 @@ describe("timeline", () => {
       conversation: conversation({ leaf_id: "m1" }),
     });
     expect(shown(timeline(back))).toEqual(["user", "t1:1"]);
+  });
+
+  it("keeps the items of which nothing changed, so that they need not be drawn again", () => {
+    const first = message({ id: "m1", parent_id: "u1", text: "First", status: "complete" });
+    const next = message({ id: "u2", parent_id: "m1", role: "user", turn_id: "t2", text: "And?" });
+    const begun = state({
+      conversation: conversation({ leaf_id: "m2" }),
+      messages: [question, first, next, message({ id: "m2", parent_id: "u2", turn_id: "t2", text: "Se" })],
+      turns: [turn({ status: "completed" }), turn({ id: "t2" })],
+      tool_calls: [toolCall({ message_id: "m1" })],
+    });
+    const before = timeline(begun);
+    const told = { type: "text.delta", conversation_id: CONVERSATION, message_id: "m2" } as const;
+    const after = timeline(reduce(begun, { ...told, offset: 2, text: "cond" }), before);
+    expect(after.map((item, at) => item === before[at])).toEqual([true, true, true, false]);
+    expect(after[3]).toMatchObject({ last: { text: "Second" } });
+
+    const call = toolCall({ message_id: "m1", status: "succeeded" });
+    const ended = reduce(begun, {
+      type: "tool_call.changed",
+      conversation_id: CONVERSATION,
+      seq: 1,
+      tool_call: call,
+    });
+    const changed = timeline(ended, before);
+    expect(changed.map((item, at) => item === before[at])).toEqual([true, false, true, true]);
+  });
+});
+
+describe("pieces of a long path", () => {
+  const path = Array.from({ length: 25 }, (_, at) =>
+    message({ id: `m${at}`, parent_id: at === 0 ? null : `m${at - 1}` }),
+  );
+
+  it("come from the end, and lose nothing that stands beside the path", () => {
+    const beside = message({ id: "other", parent_id: "m3", is_outline: true });
+    const pieces = inPieces([...path, beside], "m24");
+    expect(pieces.map((piece) => piece.length)).toEqual([11, 10, 5]);
+    expect(pieces[0]?.map((one) => one.id)).toContain("other");
+    expect(pieces[2]?.map((one) => one.id)).toEqual(["m0", "m1", "m2", "m3", "m4"]);
+  });
+
+  it("are one where nothing of the path is there", () => {
+    expect(inPieces(path, "unknown")).toEqual([path]);
   });
 });
 
@@ -175,7 +219,6 @@ describe("answers that stand side by side", () => {
     const items = timeline(after);
     expect(items.map((item) => item.kind)).toEqual(["user", "answer"]);
     const answer = items[1];
-    if (answer?.kind !== "answer" || !answer.first) throw new Error("no answer");
-    expect(siblings(after.messages, answer.first).map((one) => one.id)).toEqual(["m1", "m2"]);
+    expect(answer).toMatchObject({ first: { id: "m1" }, versions: ["m1", "m2"] });
   });
 });

@@ -1,21 +1,28 @@
 /** Other wordings of a question, other answers to it: moving between them, making more, and going on elsewhere. */
-import { openState, runningTurn } from "../app";
+import { runningTurn } from "../app";
 import { editMessage, showBranch } from "../commands";
-import { siblings } from "../store/paths";
 import t from "../texts/chat";
 import { Icon } from "../ui/icon";
 import { TextEditor } from "../ui/text-editor";
 import type { Message } from "../wire";
 
 /** `‹ 2/3 ›`; nothing where there is only one. */
-export function BranchArrows({ message, what }: { message: Message; what: "wording" | "answer" }) {
-  const all = siblings(openState.value?.messages ?? [], message);
-  if (all.length < 2) return null;
-  const at = all.findIndex((one) => one.id === message.id);
+export function BranchArrows({
+  message,
+  versions,
+  what,
+}: {
+  message: Message;
+  /** The ids of all that stand in its place. */
+  versions: readonly string[];
+  what: "wording" | "answer";
+}) {
+  if (versions.length < 2) return null;
+  const at = versions.indexOf(message.id);
   const isBusy = runningTurn.value !== null;
   const go = (step: number) => {
-    const next = all[at + step];
-    if (next) void showBranch(next.id);
+    const next = versions[at + step];
+    if (next) void showBranch(next);
   };
   return (
     <span class="branch-arrows" role="group" aria-label={t.versions[what]}>
@@ -30,13 +37,13 @@ export function BranchArrows({ message, what }: { message: Message; what: "wordi
       </button>
       <span class="tabular-nums">
         <span class="sr-only">{t.version[what]} </span>
-        {at + 1}/{all.length}
+        {at + 1}/{versions.length}
       </span>
       <button
         type="button"
         class="copy-button"
         aria-label={t.later[what]}
-        disabled={at >= all.length - 1 || isBusy}
+        disabled={at >= versions.length - 1 || isBusy}
         onClick={() => go(1)}
       >
         <Icon name="chevronRight" />

@@ -111,7 +111,14 @@ export function ConversationView({ id }: { id: string }) {
         {conversation && <ConversationMenu row={conversation} />}
       </Header>
       <div class="chat-scroll" ref={scroller}>
-        <div class="chat-column" ref={content} role="log" aria-label={t.conversation} aria-live="off">
+        <div
+          class="chat-column"
+          data-compares={openComparison.value !== null || undefined}
+          ref={content}
+          role="log"
+          aria-label={t.conversation}
+          aria-live="off"
+        >
           {openProblem.value ? (
             <Problem text={openProblem.value} />
           ) : isLoaded || (state?.outgoing.length ?? 0) > 0 ? (

@@ -1,9 +1,9 @@
-import { Fragment, type RefObject } from "preact";
+import type { RefObject } from "preact";
 import { memo } from "preact/compat";
 import { useState } from "preact/hooks";
-import { openState, openTimeline, runningTurn } from "../app";
-import { pathTo } from "../store/paths";
-import type { AnswerItem } from "../store/timeline";
+import { openBud, openGroups, openTimeline, runningTurn } from "../app";
+import type { Group } from "../store/groups";
+import { type AnswerItem, firstMessage, type TimelineItem } from "../store/timeline";
 import t from "../texts/chat";
 import common from "../texts/common";
 import { CopyButton } from "../ui/copy";
@@ -21,7 +21,7 @@ import { OlderMessages } from "./older";
 import { OutgoingMessage } from "./outgoing";
 import { SummaryCard } from "./summary-card";
 
-const UserMessage = memo(({ message }: { message: Message }) => {
+const UserMessage = memo(({ message, versions }: { message: Message; versions: readonly string[] }) => {
   const [isEditing, setEditing] = useState(false);
   return (
     <article class="user-message" aria-label={t.you} data-messages={message.id}>
@@ -38,7 +38,7 @@ const UserMessage = memo(({ message }: { message: Message }) => {
       <AttachmentChips attachments={message.attachments} conversationId={message.conversation_id} />
       {!isEditing && (
         <div class="message-actions justify-end">
-          <BranchArrows message={message} what="wording" />
+          <BranchArrows message={message} versions={versions} what="wording" />
           <CopyButton text={() => message.text} />
           <button
             type="button"
@@ -56,18 +56,17 @@ const UserMessage = memo(({ message }: { message: Message }) => {
   );
 });
 
-function Answer({ item }: { item: AnswerItem }) {
-  const conversation = openState.value?.conversation;
-  const { turn, first, last } = item;
+const Answer = memo(({ item }: { item: AnswerItem }) => {
+  const { turn, first, last, versions } = item;
   const named = turn?.bud_id ? namedBud(turn.bud_id) : null;
-  const name = named?.name ?? conversation?.bud.name ?? t.assistant;
+  const name = named?.name ?? openBud.name.value ?? t.assistant;
   const isWhole = isDone(item);
   const text = textOf(item);
   return (
     <article class="answer" aria-label={name} aria-busy={!isWhole} data-messages={messagesOf(item)}>
       <h2 class="sr-only">{t.said(name)}</h2>
       <span class="avatar-tile answer-avatar" aria-hidden="true">
-        {named?.avatar ?? (conversation?.bud.avatar || "🌱")}
+        {named?.avatar ?? (openBud.avatar.value || "🌱")}
       </span>
       <div class="answer-body">
         {named && (
@@ -79,7 +78,7 @@ function Answer({ item }: { item: AnswerItem }) {
         {isWhole && turn && <RatingForm turn={turn} />}
         {isWhole && turn && (
           <div class="message-actions" data-rated={turn.rating ?? undefined}>
-            {first && <BranchArrows message={first} what="answer" />}
+            {first && <BranchArrows message={first} versions={versions} what="answer" />}
             {text && <CopyAnswer text={text} />}
             <AnswerActions turn={turn} last={last} text={text} />
             {turn.usage && (
@@ -92,29 +91,44 @@ function Answer({ item }: { item: AnswerItem }) {
       </div>
     </article>
   );
+});
+
+function Item({ item }: { item: TimelineItem }) {
+  switch (item.kind) {
+    case "user": {
+      const { message, versions, summarised } = item;
+      return (
+        <>
+          {summarised?.summary && <SummaryCard message={summarised} summary={summarised.summary} />}
+          <UserMessage message={message} versions={versions} />
+        </>
+      );
+    }
+    case "comparison":
+      return <Comparison item={item} />;
+    case "outgoing":
+      return <OutgoingMessage outgoing={item.outgoing} />;
+    case "answer":
+      return <Answer item={item} />;
+  }
 }
 
+const MessageGroup = memo(({ items }: Group) => (
+  <div class="message-group" style={{ "--items": items.length }}>
+    {items.map((item) => (
+      <Item key={item.key} item={item} />
+    ))}
+  </div>
+));
+
 export function MessageList({ scroller }: { scroller: RefObject<HTMLElement | null> }) {
-  const state = openState.value;
-  const byId = new Map(state?.messages.map((message) => [message.id, message]));
-  const first = state && pathTo(state.messages, state.conversation?.leaf_id ?? null)[0];
+  const first = firstMessage(openTimeline.value);
   return (
     <>
       {first && first.parent_id !== null && <OlderMessages first={first} scroller={scroller} />}
-      {openTimeline.value.map((item) => {
-        if (item.kind === "user") {
-          const above = byId.get(item.message.parent_id ?? "");
-          return (
-            <Fragment key={item.key}>
-              {above?.summary && <SummaryCard key={above.id} message={above} summary={above.summary} />}
-              <UserMessage message={item.message} />
-            </Fragment>
-          );
-        }
-        if (item.kind === "comparison") return <Comparison key={item.key} item={item} />;
-        if (item.kind === "outgoing") return <OutgoingMessage key={item.key} outgoing={item.outgoing} />;
-        return <Answer key={item.key} item={item} />;
-      })}
+      {openGroups.value.map((group) => (
+        <MessageGroup {...group} key={group.key} />
+      ))}
     </>
   );
 }

@@ -1,7 +1,7 @@
 /** The beginning of what is here of a long conversation: more of it comes as somebody scrolls up to it. */
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { loadOlder } from "../app";
+import { loadOlderGently } from "../app";
 import t from "../texts/chat";
 import common from "../texts/common";
 import type { Message } from "../wire";
@@ -19,12 +19,13 @@ export function OlderMessages({
   const mark = useRef<HTMLDivElement>(null);
   const isLoading = useRef(false);
   const place = useRef<{ element: Element; top: number } | null>(null);
+  const lost = useRef(0);
   const [problem, setProblem] = useState("");
   const load = async () => {
     if (isLoading.current) return;
     isLoading.current = true;
-    const failed = await loadOlder(first, () => {
-      const element = mark.current?.nextElementSibling;
+    const failed = await loadOlderGently(first, () => {
+      const element = mark.current?.nextElementSibling?.firstElementChild;
       if (element) place.current = { element, top: element.getBoundingClientRect().top };
     });
     isLoading.current = false;
@@ -35,7 +36,10 @@ export function OlderMessages({
     const box = scroller.current;
     if (!box || !place.current) return;
     const { element, top } = place.current;
-    box.scrollTop += element.getBoundingClientRect().top - top;
+    const moved = () => element.getBoundingClientRect().top - top;
+    box.scrollTop += moved() + lost.current;
+    // Boxes scroll by whole pixels: what is left over is made good with the next piece.
+    lost.current += moved();
     place.current = null;
   }, [first.id]);
   useEffect(() => {

@@ -37,7 +37,7 @@ async function find(id: string): Promise<boolean> {
     if (isShown(state, id)) return true;
     const first = path[0];
     if (first && first.parent_id !== null) {
-      if (await loadOlder(first, () => undefined)) return false;
+      if (await loadOlder(first)) return false;
     } else if (hasShown || runningTurn.value !== null || !(await showBranch(id))) return false;
     else {
       hasShown = true;

@@ -1,5 +1,5 @@
 import { useId, useState } from "preact/hooks";
-import { boot, openState, waiting } from "../app";
+import { boot, openInputRequests, openProgress, place, waiting } from "../app";
 import { FileOfCall } from "../artifacts/button";
 import t from "../texts/calls";
 import common from "../texts/common";
@@ -39,7 +39,7 @@ function Elapsed({ call }: { call: ToolCall }) {
 }
 
 function ProgressLine({ call }: { call: ToolCall }) {
-  const progress = openState.value?.progress[call.id];
+  const progress = openProgress.value[call.id];
   if (call.status !== "running" || !progress) return null;
   const { total, message } = progress;
   return (
@@ -140,8 +140,8 @@ function Details({ call }: { call: ToolCall }) {
               structured={call.result.structured}
               structuredProblem={call.result.structured_problem}
               origin={
-                call.server?.id && openState.value
-                  ? { conversationId: openState.value.id, server: { ...call.server, id: call.server.id } }
+                call.server?.id && place.value
+                  ? { conversationId: place.value, server: { ...call.server, id: call.server.id } }
                   : undefined
               }
             />
@@ -209,7 +209,7 @@ export function ToolCallCard({ call }: { call: ToolCall }) {
 
 /** What the server asked during this call: open questions as cards, answered ones as what was said. */
 function Asked({ call }: { call: ToolCall }) {
-  const requests = openState.value?.inputRequests.filter((request) => request.call_id === call.id) ?? [];
+  const requests = openInputRequests.value.filter((request) => request.call_id === call.id);
   if (requests.length === 0) return null;
   return (
     <div class="tool-asked">

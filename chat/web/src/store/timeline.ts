@@ -1,7 +1,7 @@
 /** What the message list draws, derived from rows alone: text never decides what looks like a card. */
 import { CALL_IS_ACTIVE, type Message, type ToolCall, TURN_IS_ACTIVE, type Turn } from "../wire";
 import type { ConversationState, Outgoing } from "./conversation";
-import { pathTo } from "./paths";
+import { pathTo, placeOf, placesWithChoice } from "./paths";
 
 export type Segment =
   /** `earlier`: messages that it goes on from, where an answer was cut off. */
@@ -16,6 +16,8 @@ export interface AnswerItem {
   first: Message | undefined;
   last: Message | undefined;
   segments: Segment[];
+  /** The ids of the messages that stand in the place of its first one, on branches; none, where it is the only one. */
+  versions: readonly string[];
   isThinking: boolean;
   isLast: boolean;
 }
@@ -29,8 +31,17 @@ export interface ComparisonItem {
   kept: AnswerItem | undefined;
 }
 
+export interface UserItem {
+  kind: "user";
+  key: string;
+  message: Message;
+  versions: readonly string[];
+  /** The message above it, where older ones are summarised up to there. */
+  summarised: Message | undefined;
+}
+
 export type TimelineItem =
-  | { kind: "user"; key: string; message: Message }
+  | UserItem
   | AnswerItem
   | ComparisonItem
   | { kind: "outgoing"; key: string; outgoing: Outgoing };
@@ -55,10 +66,59 @@ export function waitingCalls(state: ConversationState): ToolCall[] {
   );
 }
 
-export function timeline(state: ConversationState): TimelineItem[] {
+/**
+ * The items of the list, in their order.
+ *
+ * @param before those of the moment before: an item of which nothing changed is the same object again, so that
+ * whoever draws a long conversation can leave it as it is.
+ */
+export function timeline(
+  state: ConversationState,
+  before: readonly TimelineItem[] = [],
+): readonly TimelineItem[] {
+  const known = new Map(before.map((item) => [item.key, item]));
+  return itemsOf(state).map((item) => {
+    const old = known.get(item.key);
+    return old && isSame(old, item) ? old : item;
+  });
+}
+
+/** Whether two items show the same. Rows are replaced when they change, never changed in place. */
+function isSame(one: TimelineItem, other: TimelineItem): boolean {
+  if (one.kind === "user" && other.kind === "user")
+    return (
+      one.message === other.message &&
+      one.summarised === other.summarised &&
+      isEqual(one.versions, other.versions)
+    );
+  return (
+    one.kind === "answer" &&
+    other.kind === "answer" &&
+    one.turn === other.turn &&
+    one.first === other.first &&
+    one.last === other.last &&
+    one.isThinking === other.isThinking &&
+    one.isLast === other.isLast &&
+    isEqual(one.versions, other.versions) &&
+    one.segments.length === other.segments.length &&
+    one.segments.every((segment, at) => isSameSegment(segment, other.segments[at]))
+  );
+}
+
+function isSameSegment(one: Segment, other: Segment | undefined): boolean {
+  if (one.kind === "text") return other?.kind === "text" && one.message === other.message;
+  return other?.kind === "calls" && isEqual(one.calls, other.calls);
+}
+
+const isEqual = (one: readonly unknown[], other: readonly unknown[]): boolean =>
+  one.length === other.length && one.every((value, at) => value === other[at]);
+
+function itemsOf(state: ConversationState): TimelineItem[] {
   const calls = Map.groupBy(state.toolCalls, (call) => call.message_id);
   const turns = new Map(state.turns.map((turn) => [turn.id, turn]));
   const items: TimelineItem[] = [];
+  const choices = placesWithChoice(state.messages);
+  const versionsOf = (message: Message) => choices.get(placeOf(message)) ?? [];
 
   const answer = (turnId: string | null, key: string) => {
     const last = items.at(-1);
@@ -73,7 +133,9 @@ export function timeline(state: ConversationState): TimelineItem[] {
   const compared = comparedTurns(state);
   for (const [place, message] of path.entries()) {
     if (message.role === "user") {
-      items.push({ kind: "user", key: message.id, message });
+      const above = path[place - 1];
+      const summarised = above?.summary ? above : undefined;
+      items.push({ kind: "user", key: message.id, message, versions: versionsOf(message), summarised });
       if (message.id === compared[0]?.user_message_id) {
         const answers = compared.map((turn) => wholeAnswer(turn, state.messages, calls));
         const leaf = path.at(-1);
@@ -89,6 +151,7 @@ export function timeline(state: ConversationState): TimelineItem[] {
       continue;
     }
     const item = answer(message.turn_id, message.turn_id ? `turn-${message.turn_id}` : message.id);
+    if (!item.first) item.versions = versionsOf(message);
     add(item, message, calls);
   }
 
@@ -122,6 +185,7 @@ function emptyAnswer(key: string, turn: Turn | null): AnswerItem {
     first: undefined,
     last: undefined,
     segments: [],
+    versions: [],
     isThinking: false,
     isLast: false,
   };
@@ -138,6 +202,12 @@ function wholeAnswer(turn: Turn, messages: readonly Message[], calls: CallsOf): 
   item.isThinking = thinks(item);
   item.isLast = true;
   return item;
+}
+
+/** The first message that these items show. */
+export function firstMessage([item]: readonly TimelineItem[]): Message | undefined {
+  if (item?.kind === "user") return item.message;
+  return item?.kind === "answer" ? item.first : undefined;
 }
 
 /** What the next message of an answer adds to it. */
