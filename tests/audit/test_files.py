@@ -143,7 +143,8 @@ async def test_a_reader_who_leaves_ends_the_export(monkeypatch: pytest.MonkeyPat
             with connection.cursor() as cursor:
                 cursor.execute(
                     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
-                    "AND pid <> pg_backend_pid() AND state <> 'idle' AND query LIKE '%audit_auditentry%'"
+                    "AND backend_type = 'client backend' AND pid <> pg_backend_pid() AND state <> 'idle' "
+                    "AND query LIKE '%audit_auditentry%'"
                 )
                 return int(cursor.fetchone()[0])
 
