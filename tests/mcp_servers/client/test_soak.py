@@ -35,6 +35,8 @@ CALLS = 1000
 WORKERS = 16
 SECONDS = float(os.environ.get("SOAK_SECONDS", "0"))
 TYPED = (CallFailed, ConnectionFailed, Busy, TimeoutError)
+POOLED = ("asyncio_", "AnyIO worker thread")
+"""Names of the bounded pools that a loop keeps. They grow to their size whenever work happens to overlap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ class Sight:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
         return cls(
             descriptors=len(os.listdir("/proc/self/fd")),
-            threads=threading.active_count(),
+            threads=sum(not one.name.startswith(POOLED) for one in threading.enumerate()),
             tasks=await runtime.run(tasks()),
             children=max(children, len(listed)),
             memory_mb=pages * os.sysconf("SC_PAGE_SIZE") / 2**20,
