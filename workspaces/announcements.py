@@ -38,6 +38,11 @@ def workspace_group(workspace_id: UUID | str) -> str:
     return f"workspace.{workspace_id}"
 
 
+def user_group(user_id: UUID | str) -> str:
+    """The channel-layer group of everything that one person has open, in whatever workspace."""
+    return f"user.{user_id}"
+
+
 _loops: set[asyncio.AbstractEventLoop] = set()
 
 
@@ -51,14 +56,19 @@ def serve_from(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def announce(workspace_id: UUID, announcement: Announcement) -> None:
-    """Nudge the workspace's open pages, once the transaction has committed."""
+    """Nudge the workspace's open pages, once the transaction has committed.
+
+    What concerns one person goes to their pages alone: a thousand others would each spend time on dropping it.
+    """
     message: dict[str, object] = {
         "type": "workspace.changed",
+        "workspace_id": str(workspace_id),
         "kind": announcement.kind,
         "id": announcement.id,
-        "user_id": announcement.user_id,
     }
-    transaction.on_commit(partial(send_to_group, workspace_group(workspace_id), message))
+    user_id = announcement.user_id
+    group = user_group(user_id) if user_id else workspace_group(workspace_id)
+    transaction.on_commit(partial(send_to_group, group, message))
 
 
 def send_to_group(group: str, message: dict[str, object]) -> None:

@@ -7,12 +7,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from workspaces.announcements import send_to_group
-
-
-def user_group(user_id: UUID | str) -> str:
-    """The channel-layer group of everything that one person has open."""
-    return f"user.{user_id}"
+from workspaces.announcements import send_to_group, user_group
 
 
 def end_access(user_id: UUID, workspace_id: UUID | None = None) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from autobahn.exception import Disconnected
+from channels.consumer import get_handler_name
 from channels.generic.websocket import AsyncWebsocketConsumer
 
 from chat import commands
@@ -34,10 +35,9 @@ from chat.sockets.open import sockets
 from chat.sockets.rounds import Rounds, Seen, rounds
 from chat.sockets.send_queue import SendQueue
 from mcp_servers.client.canonical import clean_text
-from workspaces.announcements import serve_from, workspace_group
+from workspaces.announcements import serve_from, user_group, workspace_group
 from workspaces.database import in_database, is_unavailable
 from workspaces.errors import DomainError, InvalidInput, NotFound
-from workspaces.sessions import user_group
 from workspaces.shutdown import is_shutting_down
 
 logger = logging.getLogger(__name__)
@@ -90,6 +90,14 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
         finally:
             # However the socket ended, also by a fault of ours: nothing of it lives on.
             await self._tear_down()
+
+    async def dispatch(self, message: Mapping[str, Any]) -> None:
+        """Hand a message to its handler.
+
+        Channels' own crosses into the one thread of all sockets first, to look after connections to the database.
+        `in_database` does that where there are some.
+        """
+        await getattr(self, get_handler_name(message))(message)
 
     async def connect(self) -> None:
         await self.accept()
@@ -228,8 +236,8 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
                 self._following.offer(UUID(message["conversation_id"]), frame, seq)
 
     async def workspace_changed(self, message: Mapping[str, Any]) -> None:
-        """A nudge: look at something again."""
-        if message.get("user_id") in (None, str(self.door.user.pk)):
+        """A nudge: look at something again. What concerns one person reaches their pages of every workspace."""
+        if message["workspace_id"] == str(self.door.workspace.pk):
             self._push(WorkspaceChanged(kind=message["kind"], id=message["id"]))
 
     async def access_changed(self, message: Mapping[str, Any]) -> None:

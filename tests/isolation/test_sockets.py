@@ -9,13 +9,16 @@ import pytest
 from channels.db import database_sync_to_async as sync_to_async
 from channels.testing import WebsocketCommunicator
 from django.conf import settings
+from django.db import transaction
 
 from chat.commands import COMMANDS
 from config.asgi import application
 from tests.chat.test_consumers import opened
-from tests.factories import CANARY
+from tests.factories import CANARY, MembershipFactory
 from tests.isolation.world import Side, make_world, state_of
 from tests.patience import PATIENCE
+from workspaces.announcements import Announcement, announce
+from workspaces.models import Workspace
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -120,6 +123,38 @@ async def test_another_workspaces_socket_does_not_open() -> None:
     world = await sync_to_async(make_world)()
     async with opened(world.a.tenant, "owner", slug=world.b.slug) as socket:
         assert await socket.close_code() == 4403
+
+
+async def test_what_concerns_one_person_reaches_their_pages_of_that_workspace_alone() -> None:
+    """SEC-10: nobody else hears of it, nor the same person's pages of another workspace."""
+    world = await sync_to_async(make_world)()
+    tenant, other = world.a.tenant, world.b.tenant
+    member = tenant.member
+    await sync_to_async(MembershipFactory.create)(workspace=other.workspace, user=member)
+
+    def tell(workspace: Workspace, kind: str, user_id: str | None) -> None:
+        with transaction.atomic():
+            announce(workspace.pk, Announcement(kind=kind, id="1", user_id=user_id))
+
+    async with (
+        opened(tenant) as theirs,
+        opened(tenant, "admin") as of_another_person,
+        opened(tenant, slug=other.workspace.slug) as elsewhere,
+    ):
+        for page in (theirs, of_another_person, elsewhere):
+            await page.answer(type="ping")
+        await sync_to_async(tell)(tenant.workspace, "for.one", str(member.pk))
+        await sync_to_async(tell)(tenant.workspace, "for.all", None)
+        await sync_to_async(tell)(other.workspace, "for.one.there", str(member.pk))
+        # Told in this order, so whoever has heard the second would have heard the first.
+        await theirs.until(lambda event: event.get("kind") == "for.all")
+        await of_another_person.until(lambda event: event.get("kind") == "for.all")
+        await elsewhere.until(lambda event: event.get("kind") == "for.one.there")
+    heard = [
+        [event["kind"] for event in page.events if event["type"] == "workspace.changed"]
+        for page in (theirs, of_another_person, elsewhere)
+    ]
+    assert heard == [["for.one", "for.all"], ["for.all"], ["for.one.there"]]
 
 
 async def test_a_socket_without_a_session_hears_nothing() -> None:
