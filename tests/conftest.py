@@ -27,7 +27,7 @@ from pytest_django.plugin import DjangoDbBlocker
 from config.keys import generate_keys
 from mcp_servers.client.connections.hooks import hooks
 from tests import idle_transactions, templates
-from tests.engines import runs_on_both
+from tests.engines import holds_some, runs_on_both
 
 
 def _worker_number() -> int:
@@ -122,6 +122,13 @@ _FIRST = (
     *("tests/mcp_servers/oauth/test_races.py", "tests/mcp_servers/gate/test_waiting_requests.py"),
 )
 """What takes a process longest, so that none of it is left when the others have nothing to do any more."""
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no file of which the stage runs nothing."""
+    if os.environ.get("TRELLIS_SUITE_STAGE") != "both_engines" or collection_path.is_dir():
+        return None
+    return not holds_some(collection_path, config.rootpath) or None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

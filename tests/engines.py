@@ -9,6 +9,7 @@ runs everything on both.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 BOTH_ENGINES: Final = (
@@ -54,3 +55,10 @@ BOTH_ENGINES: Final = (
 def runs_on_both(path: str) -> bool:
     """Whether a file's tests run on both engines, by its path below the project's folder."""
     return path.startswith(BOTH_ENGINES)
+
+
+def holds_some(file: Path, root: Path) -> bool:
+    """Whether a file may hold a test that runs on SQLite too: all of its tests, or single ones that are marked."""
+    marks = ("mark.both_engines", "mark.sqlite")
+    text = file.read_text(encoding="utf-8")
+    return runs_on_both(file.relative_to(root).as_posix()) or any(mark in text for mark in marks)
