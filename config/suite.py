@@ -285,7 +285,10 @@ def _environment(folder: Path, extra: Mapping[str, str] | None = None) -> dict[s
     env = child_environment()
     for name in ("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "DJANGO_SETTINGS_MODULE"):
         env.pop(name, None)
-    return {**env, "TRELLIS_DATA_DIR": str(folder / "data"), "CI": "1", **(extra or {})}
+    # Outside this folder, like the packages' caches: mypy compares contents, so another clone need not begin anew.
+    caches = Path(env.get("XDG_CACHE_HOME") or Path(env["HOME"]) / ".cache")
+    kept = {"MYPY_CACHE_DIR": str(caches / "trellis" / "mypy")}
+    return {**kept, **env, "TRELLIS_DATA_DIR": str(folder / "data"), "CI": "1", **(extra or {})}
 
 
 @contextmanager
