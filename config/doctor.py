@@ -36,6 +36,7 @@ from workspaces.web_push import vapid_keys
 
 OLDEST_POSTGRESQL: Final = 15
 OLDEST_REDIS: Final = (6, 2)
+TIMEOUTS: Final = {"idle_in_transaction_session_timeout": "10s", "lock_timeout": "20s"}
 CLOCK_SECONDS: Final = 2.0
 """By how much two clocks may differ before people notice: times in the log and on pages are the database's."""
 ROOM_BYTES: Final = 1024**3
@@ -140,7 +141,26 @@ def _database(part: str) -> Finding:
             f"{name} {found}, but {len(missing)} migrations are missing",
             "Run: python3 manage.py migrate",
         )
+    if unset := _missing_timeouts():
+        return _look(
+            part,
+            f"{name} {found} sets no {' and no '.join(unset)}, so a process that hangs keeps its locks",
+            "As the database's owner, run: "
+            + " ".join(f"ALTER ROLE … SET {one} = '{TIMEOUTS[one]}';" for one in unset),
+        )
     return _ok(part, f"{name} {found}, all migrations are there")
+
+
+def _missing_timeouts() -> list[str]:
+    """Those that a connection lacks: behind a pooler they are the database role's."""
+    if connection.vendor != "postgresql":
+        return []
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT name FROM pg_settings WHERE name = ANY(%s) AND setting = '0' ORDER BY name",
+            [list(TIMEOUTS)],
+        )
+        return [str(name) for (name,) in cursor.fetchall()]
 
 
 def _redis(part: str) -> Finding:

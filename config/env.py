@@ -164,6 +164,11 @@ class Environment(BaseSettings):
         validation_alias="TRELLIS_DATABASE_POOL_SIZE",
         description="Most PostgreSQL connections of one process.",
     )
+    database_pooler: Literal["none", "transaction"] = Field(
+        "none",
+        validation_alias="TRELLIS_DATABASE_POOLER",
+        description="`transaction` if PgBouncer or another pooler in transaction mode stands before PostgreSQL. Set the timeouts for the database role then (operations.md).",
+    )
     redis_url: str | None = Field(
         None,
         validation_alias="REDIS_URL",

@@ -139,10 +139,15 @@ else:
         **_postgresql.get("OPTIONS", {}),
         "pool": {"min_size": 1, "max_size": TRELLIS.database_pool_size, "timeout": 10},
     }
-    # A process that stands still loses its locks, and whoever waits for one hears of it before their caller gives up.
-    _postgresql["OPTIONS"].setdefault(
-        "options", "-c idle_in_transaction_session_timeout=10s -c lock_timeout=20s"
-    )
+    if TRELLIS.database_pooler == "transaction":
+        # The next statement may reach another connection: cursors of the server's are out, and so is what is set for a
+        # session. The database role has the timeouts.
+        _postgresql["DISABLE_SERVER_SIDE_CURSORS"] = True
+    else:
+        # A process that stands still loses its locks, and whoever waits for one hears of it before their caller gives up.
+        _postgresql["OPTIONS"].setdefault(
+            "options", "-c idle_in_transaction_session_timeout=10s -c lock_timeout=20s"
+        )
     DATABASES = {"default": _postgresql}
 
 # Caches, nudges, background tasks ------------------------------------------------------------------------------------

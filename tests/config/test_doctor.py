@@ -139,3 +139,16 @@ def test_entries_that_wait_long_for_their_seal_are_told(
     assert states()["seals"] is State.OK
     monkeypatch.setattr(doctor, "SEALING_SECONDS", -1)
     assert states()["seals"] is State.LOOK
+
+
+@pytest.mark.postgresql
+def test_missing_timeouts_are_found(tenant: Tenant) -> None:
+    """REL-700: a pooler refuses what a session sets, so the database's role has to have them."""
+    assert states()["database"] is State.OK
+    with connection.cursor() as cursor:
+        cursor.execute("SET lock_timeout = 0")
+    try:
+        assert states()["database"] is State.LOOK
+        assert "ALTER ROLE … SET lock_timeout = '20s';" in advice("database")
+    finally:
+        connection.close()
