@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -12,7 +13,7 @@ from django.db.models import Exists, OuterRef, Q
 from chat.artifacts.rows import artifacts_of
 from chat.events import Snapshot
 from chat.message_paths import beside_path, path_to
-from chat.models import Conversation, Message, QueuedMessage, ToolCall, Turn
+from chat.models import Attachment, Conversation, Message, QueuedMessage, ToolCall, Turn
 from chat.models.turns import most_urgent
 from chat.streaming_text import Said, live_said
 from chat.values import MessageRole, MessageStatus
@@ -20,6 +21,7 @@ from chat.wire import (
     OUTLINE,
     artifact_json,
     attachments_of,
+    by_message,
     conversation_json,
     input_request_json,
     message_json,
@@ -29,6 +31,8 @@ from chat.wire import (
     turn_json,
 )
 from mcp_servers.models import InputRequest
+from workspaces.errors import NotFound
+from workspaces.prepared import PreparedRows
 
 MOST_MESSAGES = 60
 """A conversation with more of them is given in parts: the end of the shown path first, older parts when asked for."""
@@ -41,13 +45,6 @@ MOST_SIBLINGS = 100
 MOST_INPUTS = 200
 
 
-_IS_LONG = Exists(
-    Message.objects.across_workspaces()
-    .filter(conversation=OuterRef("pk"))
-    .order_by()[MOST_MESSAGES : MOST_MESSAGES + 1]
-)
-
-
 def read_snapshot(conversation: Conversation, ref: str | None = None) -> Snapshot:
     """The rows that a tab shows, with the number of the newest event they contain.
 
@@ -57,27 +54,14 @@ def read_snapshot(conversation: Conversation, ref: str | None = None) -> Snapsho
     workspace_id = conversation.workspace_id
     with transaction.atomic():
         # The lock orders this reading between two changes, so that number and rows agree.
-        found: Any = (
-            Conversation.objects.for_workspace(workspace_id)
-            .select_related("bud")
-            .annotate(is_long=_IS_LONG)
-            .select_for_update(of=("self",))
-            .fetch(conversation.pk)
-        )
+        found: Any = _LOCKED.first(workspace_id, conversation.pk)
+        if found is None:
+            raise NotFound("Conversation not found.")
         conversation = found
-        read = _end_of(conversation) if found.is_long else _all_of(conversation)
-        if found.is_long and conversation.comparison is not None:
-            read = _with_compared(conversation, *read)
-        part = _read_part(workspace_id, *read)
-        queue = list(
-            QueuedMessage.objects.for_workspace(workspace_id).filter(conversation=conversation)
-        )
+        part = _end_of(conversation) if found.is_long else _all_of(conversation)
+        queue = _QUEUE.all(workspace_id, conversation.pk)
         artifacts = artifacts_of(conversation)
-        asked = list(
-            InputRequest.objects.for_workspace(workspace_id)
-            .filter(conversation_id=conversation.pk)
-            .order_by("-id")[:MOST_INPUTS]
-        )[::-1]
+        asked = _ASKED.all(workspace_id, conversation.pk)[::-1]
     active = most_urgent(turn["status"] for turn in part.turns)
     return Snapshot(
         conversation_id=conversation.pk,
@@ -114,18 +98,29 @@ Read = tuple[list[Message], list[dict[str, Any]]]
 """Messages as they are, and those beside them as outlines."""
 
 
-def _all_of(conversation: Conversation) -> Read:
-    rows = Message.objects.for_workspace(conversation.workspace_id)
-    return list(rows.filter(conversation=conversation)), []
+def _all_of(conversation: Conversation) -> Part:
+    workspace_id = conversation.workspace_id
+    messages = _MESSAGES.all(workspace_id, conversation.pk)
+    if not messages:
+        return Part([], [], [])
+    return _part(
+        messages,
+        by_message(workspace_id, _ATTACHED.all(workspace_id, conversation.pk)),
+        _TURNS.all(workspace_id, conversation.pk),
+        _CALLS.all(workspace_id, conversation.pk),
+    )
 
 
-def _end_of(conversation: Conversation) -> Read:
+def _end_of(conversation: Conversation) -> Part:
     end = conversation.leaf_id
     if end is None:
         rows = Message.objects.for_workspace(conversation.workspace_id)
         newest = rows.filter(conversation=conversation).order_by("-order_key", "-pk")
         end = newest.values_list("pk", flat=True)[:1].get()
-    return _part_of(conversation.workspace_id, end, MOST_AT_FIRST)
+    read = _part_of(conversation.workspace_id, end, MOST_AT_FIRST)
+    if conversation.comparison is not None:
+        read = _with_compared(conversation, *read)
+    return _read_part(conversation.workspace_id, *read)
 
 
 def _with_compared(
@@ -168,13 +163,21 @@ def _read_part(workspace_id: UUID, whole: list[Message], outlines: list[dict[str
         .select_related("decided_by")
         .order_by("message__order_key", "position")
     )
-    attached = attachments_of(workspace_id, whole)
+    part = _part(whole, attachments_of(workspace_id, whole), turns, calls)
+    return replace(part, messages=part.messages + outlines)
+
+
+def _part(
+    messages: list[Message],
+    attached: Mapping[UUID, list[Attachment]],
+    turns: Iterable[Turn],
+    calls: Iterable[ToolCall],
+) -> Part:
     return Part(
         messages=[
             message_json(message, said=_said(message), attachments=attached.get(message.pk, ()))
-            for message in whole
-        ]
-        + outlines,
+            for message in messages
+        ],
         turns=[turn_json(turn) for turn in turns],
         tool_calls=[tool_call_json(call) for call in calls],
     )
@@ -214,3 +217,55 @@ def _said(message: Message) -> Said | None:
     live = live_said(message.pk)
     is_newer = live is not None and sum(map(len, live)) > len(message.text) + len(message.reasoning)
     return live if is_newer else None
+
+
+def _locked(workspace_id: UUID, pk: UUID) -> Any:
+    in_it = Message.objects.across_workspaces().filter(conversation=OuterRef("pk")).order_by()
+    return (
+        Conversation.objects.for_workspace(workspace_id)
+        .filter(pk=pk)
+        .select_related("bud")
+        .annotate(is_long=Exists(in_it[MOST_MESSAGES : MOST_MESSAGES + 1]))
+        .select_for_update(of=("self",))
+        .order_by()
+    )
+
+
+def _messages(workspace_id: UUID, conversation_id: UUID) -> Any:
+    return Message.objects.for_workspace(workspace_id).filter(conversation_id=conversation_id)
+
+
+def _attached(workspace_id: UUID, conversation_id: UUID) -> Any:
+    rows = Attachment.objects.for_workspace(workspace_id)
+    return rows.filter(
+        message__conversation_id=conversation_id, message__role=MessageRole.USER.value
+    )
+
+
+def _turns(workspace_id: UUID, conversation_id: UUID) -> Any:
+    rows = Turn.objects.for_workspace(workspace_id).filter(conversation_id=conversation_id)
+    return rows.select_related("chosen_model").order_by("pk")
+
+
+def _calls(workspace_id: UUID, conversation_id: UUID) -> Any:
+    rows = ToolCall.objects.for_workspace(workspace_id)
+    in_it = rows.filter(message__conversation_id=conversation_id)
+    return in_it.select_related("decided_by").order_by("message__order_key", "position")
+
+
+def _queue(workspace_id: UUID, conversation_id: UUID) -> Any:
+    return QueuedMessage.objects.for_workspace(workspace_id).filter(conversation_id=conversation_id)
+
+
+def _asked(workspace_id: UUID, conversation_id: UUID) -> Any:
+    rows = InputRequest.objects.for_workspace(workspace_id)
+    return rows.filter(conversation_id=conversation_id).order_by("-id")[:MOST_INPUTS]
+
+
+_LOCKED = PreparedRows[Conversation](_locked, UUID, UUID)
+_MESSAGES = PreparedRows[Message](_messages, UUID, UUID)
+_ATTACHED = PreparedRows[Attachment](_attached, UUID, UUID)
+_TURNS = PreparedRows[Turn](_turns, UUID, UUID)
+_CALLS = PreparedRows[ToolCall](_calls, UUID, UUID)
+_QUEUE = PreparedRows[QueuedMessage](_queue, UUID, UUID)
+_ASKED = PreparedRows[InputRequest](_asked, UUID, UUID)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -84,13 +84,20 @@ def conversation_status(turn_status: str | None) -> str:
 def attachments_of(workspace_id: UUID, messages: Iterable[Message]) -> dict[UUID, list[Attachment]]:
     """What is attached to each of these messages, in order."""
     asked = [message.pk for message in messages if message.role == MessageRole.USER]
+    if not asked:
+        return {}
+    rows = Attachment.objects.for_workspace(workspace_id).filter(message__in=asked)
+    return by_message(workspace_id, list(rows))
+
+
+def by_message(workspace_id: UUID, rows: Collection[Attachment]) -> dict[UUID, list[Attachment]]:
+    """The same from their rows, which are in order; each learns when its resource last changed."""
     found: dict[UUID, list[Attachment]] = {}
-    if asked:
-        rows = list(Attachment.objects.for_workspace(workspace_id).filter(message__in=asked))
+    if rows:
         told = McpResource.objects.for_workspace(workspace_id).filter(
             pk__in={row.resource_id for row in rows}, changed_at__isnull=False, is_template=False
         )
-        changes = dict(told.values_list("pk", "changed_at")) if rows else {}
+        changes = dict(told.values_list("pk", "changed_at"))
         for row in rows:
             row.changed_at = changes.get(row.resource_id)
             found.setdefault(row.message_id, []).append(row)

@@ -9,20 +9,22 @@ from uuid import UUID
 from chat.artifacts import storage
 from chat.models import Artifact, ArtifactVersion, Conversation, FileReading, KnowledgeFile
 from workspaces.errors import NotFound
+from workspaces.prepared import PreparedRows
 
 
 def artifacts_of(conversation: Conversation) -> list[tuple[Artifact, ArtifactVersion]]:
     """The conversation's files with their newest versions, in the order they were made."""
-    rows = Artifact.objects.for_workspace(conversation.workspace_id).filter(
-        conversation_id=conversation.pk, is_deleted=False
+    return with_newest(
+        conversation.workspace_id, _ARTIFACTS.all(conversation.workspace_id, conversation.pk)
     )
-    return with_newest(conversation.workspace_id, list(rows.order_by("pk")))
 
 
 def with_newest(
     workspace_id: UUID, artifacts: list[Artifact]
 ) -> list[tuple[Artifact, ArtifactVersion]]:
     """Each of these with its newest version: one query."""
+    if not artifacts:
+        return []
     numbers = {row.pk: row.newest for row in artifacts}
     versions = ArtifactVersion.objects.for_workspace(workspace_id).filter(
         artifact__in=numbers, number__in=set(numbers.values())
@@ -95,3 +97,11 @@ def drop_contents(workspace_id: UUID, paths: list[str]) -> None:
         paths,
     )
     storage.drop(path for path in paths if path not in kept)
+
+
+def _artifacts(workspace_id: UUID, conversation_id: UUID) -> Any:
+    rows = Artifact.objects.for_workspace(workspace_id)
+    return rows.filter(conversation_id=conversation_id, is_deleted=False).order_by("pk")
+
+
+_ARTIFACTS = PreparedRows[Artifact](_artifacts, UUID, UUID)

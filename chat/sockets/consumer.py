@@ -206,8 +206,10 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
             self._push(current)
             return
         await following.send_snapshot(conversation, command.ref)
-        # Behind the snapshot: whoever opens a conversation is about to say something.
-        self._run(in_database(self._warm_up, conversation.pk))
+        if command.seq is None:
+            # Behind the snapshot: whoever opens a conversation is about to say something. Pages that come back, after
+            # a restart all at once, are not.
+            self._run(in_database(self._warm_up, conversation.pk))
 
     def _warm_up(self, conversation_id: UUID) -> None:
         rows = Conversation.objects.for_workspace(self.door.workspace).select_related("bud")

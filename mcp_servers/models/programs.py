@@ -89,6 +89,9 @@ class Parameter(BaseModel):
         return InvalidInput(fields={f"parameters.{self.name}": [f"{self.title} {what}."]})
 
 
+_PARAMETERS: Final = pydantic.TypeAdapter(tuple[Parameter, ...])
+
+
 def read_parameters(value: object) -> tuple[Parameter, ...]:
     """The parameter list of a catalogue entry, from its JSON column.
 
@@ -96,7 +99,7 @@ def read_parameters(value: object) -> tuple[Parameter, ...]:
         InvalidInput: it does not follow the form, or a name comes twice.
     """
     try:
-        parameters = pydantic.TypeAdapter(tuple[Parameter, ...]).validate_python(value)
+        parameters = _PARAMETERS.validate_python(value)
     except pydantic.ValidationError as error:
         raise InvalidInput(fields={"parameters": describe_errors(error)}) from error
     if len({parameter.name for parameter in parameters}) != len(parameters):

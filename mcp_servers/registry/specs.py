@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from django.conf import settings
@@ -22,6 +22,7 @@ from mcp_servers.oauth.grants import holder_of, principal_of, usable_grant
 from mcp_servers.registry.files.platform_file import Definition, argv_of, endpoint_of, registry
 from workspaces import outbound
 from workspaces.errors import InvalidInput
+from workspaces.prepared import PreparedRows
 from workspaces.secret_memory import holding_secrets, remember_secret, secrets_in_url
 
 if TYPE_CHECKING:
@@ -200,13 +201,7 @@ def _watched(server: McpServer) -> tuple[str, ...]:
     resources = server.state.capabilities.get("resources")
     if not isinstance(resources, dict) or not resources.get("subscribe"):
         return ()
-    rows = (
-        McpResource.objects.for_workspace(server.workspace_id)
-        .usable()
-        .filter(server=server, is_watched=True, is_template=False)
-        .order_by("pk")
-    )
-    return tuple(rows.values_list("uri", flat=True)[:MAX_WATCHED])
+    return tuple(uri for (uri,) in _WATCHED.all_values(server.workspace_id, server.pk))
 
 
 def _reveal(secret: Secret | None, purpose: str) -> dict[str, str]:
@@ -244,3 +239,12 @@ def _fingerprint(server: McpServer, definition: Definition | None, grant: OAuthG
         [str(grant.pk), grant.granted_at.isoformat()] if grant is not None else None,
     ]
     return hashlib.sha256(canonical_json(parts)).hexdigest()
+
+
+def _watched_of(workspace_id: UUID, server_id: UUID) -> Any:
+    rows = McpResource.objects.for_workspace(workspace_id).usable()
+    watched = rows.filter(server_id=server_id, is_watched=True, is_template=False).order_by("pk")
+    return watched.values_list("uri")[:MAX_WATCHED]
+
+
+_WATCHED = PreparedRows[McpResource](_watched_of, UUID, UUID)
