@@ -44,6 +44,8 @@ RATE: Final = 4
 """Tokens a second of each stream: about how fast people read."""
 LONG_SECONDS: Final = 600.0
 """The longest that anything is waited for; a busy machine takes its time."""
+SETTLE_SECONDS: Final = 60.0
+"""Until every page has to have everything: titles are still given, and a gap heals within seconds."""
 TOLD_AT_ONCE: Final = 4
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 
@@ -215,7 +217,7 @@ async def replacing(ground: Ground, cluster: Cluster, *, idle: int, streaming: i
     await asyncio.gather(*(page.until_answered(1, LONG_SECONDS) for page in readers))
     _say(f"all answers had ended {time.monotonic() - began:.0f} s later")
     delays = await _tell_all(ground, pages)
-    lost = await in_database(_behind, ground, pages)
+    lost = await _lost(ground, pages)
     absences = [seconds for page in pages for seconds in page.absences]
     for page in pages:
         await page.close()
@@ -298,6 +300,16 @@ def _rename(ground: Ground, seat: Seat, title: str) -> float:
     actor = actor_for(seat.person, workspace, source=Source.COMMAND)
     update_conversation(conversation=conversation, actor=actor, title=title)
     return time.monotonic()
+
+
+async def _lost(ground: Ground, pages: Sequence[Page]) -> list[Page]:
+    """Those that still lack something once what is on its way has had time to arrive."""
+    from workspaces.database import in_database
+
+    deadline = time.monotonic() + SETTLE_SECONDS
+    while (behind := await in_database(_behind, ground, pages)) and time.monotonic() < deadline:
+        await asyncio.sleep(1.0)
+    return behind
 
 
 def _behind(ground: Ground, pages: Sequence[Page]) -> list[Page]:
