@@ -5,7 +5,7 @@ from __future__ import annotations
 from django import forms
 from django.http import QueryDict
 from django.template.defaultfilters import filesizeformat
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext, gettext_noop, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from audit.bodies.masking import DETECTORS, read_masked_path
@@ -15,7 +15,7 @@ from audit.retention.policies import PolicyChange
 from workspaces.errors import InvalidInput
 
 _SIZES = (
-    (0, "nothing but a short preview"),
+    (0, gettext_noop("nothing but a short preview")),
     (64 * 1024, "64 KB"),
     (DEFAULT_BODY_BYTES, "1 MB"),
     (8 * 1024 * 1024, "8 MB"),
@@ -70,7 +70,7 @@ class PolicyForm(forms.Form):
     detectors = forms.MultipleChoiceField(
         label=_("Mask these kinds of data"),
         required=False,
-        choices=[(name, words) for name, (words, _) in DETECTORS.items()],
+        choices=[(name, _(words)) for name, (words, _find) in DETECTORS.items()],
         widget=forms.CheckboxSelectMultiple,
         help_text=_("Credentials are always masked."),
     )
@@ -115,7 +115,7 @@ class PolicyForm(forms.Form):
 def policy_in_words(policy: AuditPolicy) -> list[tuple[str, list[str]]]:
     """The same for those who may only read it: what each setting is called, and what it is set to, a line each."""
     size = dict(_SIZES).get(policy.body_bytes) or filesizeformat(policy.body_bytes)
-    found = [DETECTORS[name][0] for name in policy.detectors if name in DETECTORS]
+    found = [gettext(DETECTORS[name][0]) for name in policy.detectors if name in DETECTORS]
     return [
         (gettext("Entries are kept"), [_days(policy.keep_days) or gettext("for ever")]),
         (

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from django.conf import settings
+from django.utils.translation import gettext_noop as _
 
 from chat.engine import steps, turns
 from chat.engine.answers import AnsweredStep
@@ -145,7 +146,7 @@ async def _answer(lease: Lease, message: Message, live: LiveText, attempt: _Atte
                 # Nobody can stand in after all, so it is asked as patiently as one that stands alone.
                 attempt.task = replace(attempt.task, provider=replace(provider, has_fallback=False))
     except TimeoutError as error:
-        raise LimitReached("This turn has taken too long, and was ended.") from error
+        raise LimitReached(_("This answer took too long and was stopped.")) from error
 
 
 def _ask_another(lease: Lease, message: Message, attempt: _Attempt, failure: ProviderError) -> bool:
@@ -282,5 +283,5 @@ def _begin_step(lease: Lease, step: int, opened: Message | None = None) -> tuple
 def _seconds_left(turn: Turn) -> float:
     left = settings.TRELLIS.turn_max_seconds - turn.work_ms / 1000
     if left <= 0:
-        raise LimitReached("This turn has taken too long, and was ended.")
+        raise LimitReached(_("This answer took too long and was stopped."))
     return float(left)

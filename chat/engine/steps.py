@@ -16,6 +16,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Case, Q, Value, When
+from django.utils.translation import gettext_noop as _
 
 from chat.engine.answers import AnsweredStep, ProposedCall
 from chat.engine.beginning import next_order_key, open_answer, show_leaf
@@ -77,7 +78,7 @@ def start_step(
             # The process that asked has died without a word of what it cost.
             tries = int(message.json_meta.get("tries", 0)) + 1
             if tries >= MOST_TRIES:
-                raise LimitReached("The model was asked several times, and each time in vain.")
+                raise LimitReached(_("The model was asked several times and did not answer."))
             lost = believed_usage(prompt_tokens, message.text + message.reasoning)
             count(changes, turn, message, lost, prices or Prices())
             changed |= {*COUNTED, "cost"}

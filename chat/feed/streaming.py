@@ -18,6 +18,7 @@ from typing import Final
 from uuid import UUID
 
 from channels.layers import get_channel_layer
+from django.utils.translation import gettext as _
 
 from chat.engine import runner
 from chat.events import encode
@@ -77,7 +78,7 @@ class _Listening:
 def check_room(person_id: UUID) -> None:
     """Raise RateLimited if this person, or this process, follows too many turns already."""
     if _open[person_id] >= MOST_OF_A_PERSON or _open.total() >= MOST_OF_ALL:
-        raise RateLimited("Too many streams are open. Close one first.")
+        raise RateLimited(_("Too many streams are open. Close one first."))
 
 
 async def follow_turn(

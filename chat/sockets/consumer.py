@@ -11,6 +11,7 @@ from uuid import UUID
 
 from autobahn.exception import Disconnected
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.utils.translation import gettext as _
 
 from chat import commands
 from chat.events import (
@@ -154,7 +155,7 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
             await self._handle(commands.parse_command(content))
             self._faults = 0
         except _Abuse:
-            await self._tell_error("rate_limited", "Too many messages.", None)
+            await self._tell_error("rate_limited", _("Too many messages."), None)
             await self.close(CloseCode.PROTOCOL_ABUSE)
         except Malformed as fault:
             await self._tell_error("malformed", str(fault), None)
@@ -168,11 +169,11 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
                     await self.close(CloseCode.PROTOCOL_ABUSE)
         except Exception as error:
             if is_unavailable(error):
-                text = "This is not possible at the moment. Please try again soon."
+                text = _("This is not possible at the moment. Please try again soon.")
                 await self._tell_error("unavailable", text, ref)
                 return
             logger.exception("socket_command_crashed")
-            await self._tell_error("internal_error", "Something went wrong on our side.", ref)
+            await self._tell_error("internal_error", _("Something went wrong on our side."), ref)
 
     async def _handle(self, command: commands.Command) -> None:
         own = self._own_handlers.get(type(command))
@@ -186,7 +187,7 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
         conversation = await in_database(self.door.conversation, command.conversation_id)
         following = self._following
         if conversation.pk not in following and len(following) >= MOST_CONVERSATIONS:
-            raise InvalidInput("Too many conversations are open on this page.")
+            raise InvalidInput(_("Too many conversations are open on this page."))
         following.begin(conversation.pk)
         await self._join(conversation_group(conversation.pk))
         is_streaming = await in_database(self.door.is_active, conversation)

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext_noop as _
 
 from mcp_servers.client.errors import AuthenticationRequired, ConnectionFailed
 from mcp_servers.klavis import removals
@@ -62,7 +63,9 @@ def set_state(
 def _show_on_server(instance: KlavisInstance) -> None:
     error: ConnectionFailed | None = None
     if instance.state == InstanceState.WAITING_FOR_SIGN_IN:
-        error = AuthenticationRequired(f"Somebody has to sign in to {instance.title} at Klavis.")
+        error = AuthenticationRequired(
+            _("Someone has to sign in to %(title)s at Klavis.") % {"title": instance.title}
+        )
     elif instance.state == InstanceState.FAILED:
         error = ConnectionFailed(instance.reason)
     server = McpServer.objects.for_workspace(instance.workspace_id).find(instance.server_id)

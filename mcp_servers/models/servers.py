@@ -345,20 +345,24 @@ class McpServer(WorkspaceModel):
         ConnectionConfig.read(self.connection_config)
         if self.scope == ServerScope.GLOBAL:
             if self.url or self.program is not None or self.parameters:
-                raise InvalidInput(fields={"url": ["The platform's file says where it is."]})
+                raise InvalidInput(
+                    fields={"url": [_("The platform's file sets the address of this server.")]}
+                )
             return
         if self.hosted_by:
             hosting.check_values(self)
             return
         if self.transport == transports.STDIO:
             if self.url:
-                raise InvalidInput(fields={"url": ["A program has no URL."]})
+                raise InvalidInput(fields={"url": [_("A program has no URL. Leave it empty.")]})
             if self.program is None:
-                raise InvalidInput(fields={"program": ["Pick a program from the catalogue."]})
+                raise InvalidInput(fields={"program": [_("Pick a program from the catalogue.")]})
             programs.check_values(self.program.typed_parameters(), self.parameters)
             return
         if self.program is not None or self.parameters:
-            raise InvalidInput(fields={"program": ["Only a server that is a program has one."]})
+            raise InvalidInput(
+                fields={"program": [_("Only servers that are programs can have this.")]}
+            )
         try:
             outbound.parse_endpoint(self.url, schemes=transports.schemes_of(self.transport))
         except InvalidEndpoint as error:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from django.conf import settings
+from django.utils.translation import gettext_noop as _
 
 from mcp_servers.client import transports
 from mcp_servers.client.canonical import canonical_json
@@ -107,7 +108,7 @@ def _definition(server: McpServer) -> Definition:
     known = server.global_server
     definition = registry.definition(known.name) if known is not None else None
     if definition is None:
-        raise InvalidInput("The platform's file does not name this server.")
+        raise InvalidInput(_("The platform's file does not name this server."))
     if definition.problem:
         raise InvalidInput(definition.problem)
     return definition
@@ -119,7 +120,7 @@ def _from_file(server: McpServer, definition: Definition) -> HttpSpec | StdioSpe
         try:
             argv = argv_of(entry)
         except FileNotFoundError as error:
-            raise InvalidInput("Its program is not installed on this machine.") from error
+            raise InvalidInput(_("Its program is not installed on this machine.")) from error
         return StdioSpec(argv=argv, home=home_of(server.pk), env=entry.env)
     outbound.check_headers(entry.headers)
     endpoint = endpoint_of(entry)
@@ -168,7 +169,7 @@ def _stdio(server: McpServer) -> StdioSpec:
     program = server.program
     if program is None or not program.is_enabled:
         reason = program.problem if program is not None else ""
-        raise InvalidInput(reason or "The program of this server is no longer on offer.")
+        raise InvalidInput(reason or _("The program of this server is no longer on offer."))
     _check_pin(program)
     values = programs.check_values(program.typed_parameters(), server.parameters)
     env = _reveal(server.env, "environment of an MCP server")

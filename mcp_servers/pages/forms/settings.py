@@ -344,7 +344,7 @@ class SettingsForm(ProgramFields):
         for line in filter(str.strip, text.splitlines()):
             name, found, uri = line.partition("=")
             if not found:
-                raise InvalidInput(fields={"roots": ["Write name = file:///… on each line."]})
+                raise InvalidInput(fields={"roots": [_("Write name = file:///… on each line.")]})
             roots.append({"name": name.strip(), "uri": uri.strip()})
         return roots
 

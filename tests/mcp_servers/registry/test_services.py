@@ -176,7 +176,7 @@ def test_a_failed_look_is_told_and_kept(tenant: Tenant) -> None:
     server = zoo_server(tenant, "exit_at_once")
     report = services.test_connection(server=server, actor=tenant.actor())
     assert not report.ok
-    assert "ended before it spoke MCP" in report.message
+    assert "ended before it answered in MCP" in report.message
     assert "configuration missing" in report.details
     server.refresh_from_db()
     assert server.state.status == "error"
