@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 
 from workspaces.actors import Actor, Role
 from workspaces.announcements import REQUEST_CHANGED, Announcement, announce
+from workspaces.bell import tell
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 from workspaces.models import (
@@ -25,7 +26,6 @@ from workspaces.models import (
 )
 from workspaces.roles import Permission, has_permission, require
 from workspaces.scoping import WorkspaceQuerySet
-from workspaces.telling import tell
 
 MOST_OPEN: Final = 20
 """Of one person."""

@@ -7,12 +7,12 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from workspaces.actors import Actor, Role
+from workspaces.bell import tell
 from workspaces.changes import tracked_change
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 from workspaces.models import Membership
 from workspaces.roles import Permission, require
 from workspaces.sessions import end_access
-from workspaces.telling import tell
 
 
 @transaction.atomic

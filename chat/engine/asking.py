@@ -13,7 +13,6 @@ from django.utils.translation import gettext_noop as _
 
 from chat.engine import steps, turns
 from chat.engine.answers import AnsweredStep
-from chat.engine.carried import TurnContext
 from chat.engine.context import LimitReached
 from chat.engine.counting import believed_usage
 from chat.engine.fenced import unfenced
@@ -22,6 +21,7 @@ from chat.engine.observing import note_completion, request_observed
 from chat.engine.partials import Streaming, partials
 from chat.engine.proposals import propose
 from chat.engine.step_task import StepTask, read_task, request_of, without_pictures
+from chat.engine.turn_cache import TurnContext
 from chat.models import Message, Turn
 from chat.providers import finish_reasons, limits
 from chat.providers.base import Completion, ReasoningPiece, TextPiece, TokenCount

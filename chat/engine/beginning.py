@@ -13,10 +13,10 @@ from django.utils.translation import gettext as _
 from uuid_utils.compat import uuid7
 
 from chat.engine.attaching import Ref, attach, ref_from_json, usable_refs
-from chat.engine.carried import Carried, TurnContext
 from chat.engine.leases import LeaseClock, hold
 from chat.engine.reading import Standing, compared_with, find_last_message
 from chat.engine.requests import as_of_turn
+from chat.engine.turn_cache import Carried, TurnContext
 from chat.engine.waking import can_take, start_taken, wake
 from chat.models import Bud, Message, ProviderModel, QueuedMessage, Turn
 from chat.models.turns import most_urgent

@@ -18,12 +18,12 @@ from chat.artifacts.transfers import arguments_for_gate, keep_received, pin
 from chat.builtin_tools import on_demand
 from chat.builtin_tools.files import RESOURCE, SPEC_OF, TRANSFERS, is_sending
 from chat.documents.extracting import is_document
-from chat.engine.carried import TurnContext
 from chat.engine.counting import count_beside
 from chat.engine.leases import Lease
 from chat.engine.requests import builtin_request, request_to_send
 from chat.engine.rows import fetch_call, held
 from chat.engine.trust import may_read_resource
+from chat.engine.turn_cache import TurnContext
 from chat.models import ToolCall
 from chat.providers.base import ProviderSpec, TokenCount
 from chat.providers.known_models import embedding_prices

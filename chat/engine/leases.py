@@ -19,8 +19,8 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils.translation import gettext_noop as _
 
-from chat.engine.carried import Carried
 from chat.engine.dead_processes import show_alive
+from chat.engine.turn_cache import Carried
 from chat.hub import PROCESS_ID
 from chat.models import Turn
 from chat.values import TurnStatus

@@ -13,8 +13,8 @@ from django.utils.translation import gettext_noop as _
 from chat.builtin_tools.files import TRANSFERS, find_target
 from chat.builtin_tools.on_demand import unwrap
 from chat.engine.answers import ProposedCall
-from chat.engine.carried import EarlierCalls, Identity
 from chat.engine.context import LimitReached
+from chat.engine.turn_cache import EarlierCalls, Identity
 from chat.models import Message, ToolCall, Turn
 from chat.offered_tools import OfferedTool
 from chat.providers.base import AskedCall

@@ -15,7 +15,6 @@ from chat.artifacts import storage
 from chat.artifacts.errors import ContentMissing
 from chat.artifacts.knowledge import knowledge_of, with_knowledge
 from chat.documents.pictures import MIME_TYPE
-from chat.engine.carried import EarlierCalls, Past
 from chat.engine.context import LimitReached, read_context
 from chat.engine.context_window import (
     Fitted,
@@ -28,6 +27,7 @@ from chat.engine.context_window import (
 from chat.engine.history import History, go_on_from, history_of, quoted, reach_back, read_past
 from chat.engine.leases import Lease
 from chat.engine.prompting import fenced_messages, native_messages, with_instructions, with_mention
+from chat.engine.turn_cache import EarlierCalls, Past
 from chat.models import Bud, Message, Turn
 from chat.providers.base import CompletionRequest, ProviderSpec
 from chat.providers.choosing import provider_of_turn

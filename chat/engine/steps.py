@@ -20,7 +20,6 @@ from django.utils.translation import gettext_noop as _
 
 from chat.engine.answers import AnsweredStep, ProposedCall
 from chat.engine.beginning import next_order_key, open_answer, show_leaf
-from chat.engine.carried import TurnContext, UnstoredAnswer
 from chat.engine.context import LimitReached
 from chat.engine.counting import COUNTED, believed_usage, count
 from chat.engine.endings import close_turn
@@ -30,6 +29,7 @@ from chat.engine.refusals import record_refused
 from chat.engine.rows import held, move_call
 from chat.engine.summarising import ask_for_summary
 from chat.engine.titles import ask_for_title, wants_title
+from chat.engine.turn_cache import TurnContext, UnstoredAnswer
 from chat.engine.turns import CallTools, Ended, Work, work_after
 from chat.models import Message, ToolCall, Turn
 from chat.providers.known_models import Prices

@@ -23,7 +23,7 @@ from django.utils.translation import gettext as _
 from chat.engine import runner
 from chat.events import encode
 from chat.feed.picture import Picture
-from chat.feed.telling import FeedEvent, Position, tell
+from chat.feed.progress import FeedEvent, Position, tell
 from chat.hub import PROCESS_ID, conversation_group, has_other_processes, hub
 from chat.models import Conversation, Turn
 from chat.snapshots import read_turn

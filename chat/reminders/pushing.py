@@ -23,8 +23,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from chat.models import PushDevice, PushMessage
 from chat.reminders.choices import choice_of, is_quiet, until_quiet
 from chat.reminders.devices import subscription_of
-from chat.reminders.finding import choices_of_members
-from chat.reminders.news import (
+from chat.reminders.digest import (
     LONGEST,
     Kind,
     Person,
@@ -35,6 +34,7 @@ from chat.reminders.news import (
     waiting_since,
     waiting_things,
 )
+from chat.reminders.finding import choices_of_members
 from mcp_servers.client.connections import runtime
 from workspaces import outbox, web_push, webhooks
 from workspaces.actors import Actor

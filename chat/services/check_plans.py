@@ -12,8 +12,8 @@ from django.utils.translation import gettext_lazy as _
 
 from chat.models import Bud, CheckPlan, Repeat
 from chat.services.buds import require_edit
+from chat.services.check_notices import tell_person
 from chat.services.check_runs import start_run
-from chat.services.check_telling import tell_person
 from workspaces.actors import Actor, Source
 from workspaces.changes import record_created, tracked_change
 from workspaces.database import database_now

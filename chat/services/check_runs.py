@@ -27,7 +27,7 @@ from chat.services.bud_drafts import forget_tests
 from chat.services.bud_versions import free_slug
 from chat.services.buds import assign_values, require_edit, values_of
 from chat.services.check_collecting import collect, spent_on
-from chat.services.check_telling import tell_of_faults
+from chat.services.check_notices import tell_of_faults
 from chat.services.checks import checks_of
 from chat.services.conversations import create_conversation
 from chat.services.turns import send_message, stop_turn

@@ -27,13 +27,13 @@ from chat.events import (
 from chat.hub import PROCESS_ID, conversation_group
 from chat.models import Conversation
 from chat.services.offers import warm_up
-from chat.sockets.door import Door
 from chat.sockets.following import Following
 from chat.sockets.frames import Malformed, check_frame, parse_frame
 from chat.sockets.handlers import HANDLERS
 from chat.sockets.open import sockets
 from chat.sockets.rounds import Rounds, Seen, rounds
 from chat.sockets.send_queue import SendQueue
+from chat.sockets.socket_access import Door
 from mcp_servers.client.canonical import clean_text
 from workspaces.announcements import serve_from, workspace_group
 from workspaces.database import in_database, is_unavailable

@@ -40,7 +40,7 @@ from mcp_servers.models import Approval, McpTool
 from mcp_servers.oauth.grants import person_of, principal_of
 from mcp_servers.registry import health
 from mcp_servers.registry.consent import approvals, permissions, policy
-from mcp_servers.registry.consent.effective import details_of, facts_of_call
+from mcp_servers.registry.consent.call_policy import details_of, facts_of_call
 from mcp_servers.registry.discovery import is_shown_to
 from mcp_servers.registry.quotas import is_quota_used_up, take_from_quota
 from workspaces.database import in_database

@@ -17,7 +17,7 @@ from mcp_servers.klavis.models import HOST, InstanceState, KlavisInstance
 from mcp_servers.models import McpServer
 from mcp_servers.registry import health
 from mcp_servers.registry.elicitation.sign_ins import complete_sign_ins
-from mcp_servers.registry.services.news import drop_connections, tell
+from mcp_servers.registry.services.server_notices import drop_connections, tell
 from mcp_servers.registry.services.servers import remove_row
 from workspaces.actors import Actor, Source
 from workspaces.announcements import Announcement, announce

@@ -12,7 +12,7 @@ from uuid_utils.compat import uuid7
 
 from mcp_servers.client import transports
 from mcp_servers.client.values import Protocol
-from mcp_servers.models import hosting, pins, programs
+from mcp_servers.models import hosting, programs, version_pins
 from mcp_servers.models.connection_config import ConnectionConfig
 from mcp_servers.models.server_state import ServerState
 from workspaces import outbound
@@ -79,7 +79,7 @@ class StdioProgram(models.Model):
                 env_names=self.env_names,
             )
         )
-        reason = pins.unpinned(self.command, self.args)
+        reason = version_pins.unpinned(self.command, self.args)
         if reason:
             raise ValidationError({"args": [reason]})
 

@@ -16,7 +16,14 @@ from mcp_servers.client.canonical import canonical_json
 from mcp_servers.client.spec import ConnectionSpec
 from mcp_servers.client.transports.targets import HttpSpec, StdioSpec
 from mcp_servers.client.values import Protocol
-from mcp_servers.models import McpResource, SamplingPolicy, ServerScope, hosting, pins, programs
+from mcp_servers.models import (
+    McpResource,
+    SamplingPolicy,
+    ServerScope,
+    hosting,
+    programs,
+    version_pins,
+)
 from mcp_servers.models.servers import OAUTH_TYPES, AuthType, McpServer
 from mcp_servers.oauth.bearer import GrantAuth
 from mcp_servers.oauth.grants import holder_of, principal_of, usable_grant
@@ -182,11 +189,14 @@ def _stdio(server: McpServer) -> StdioSpec:
 
 def _check_pin(program: StdioProgram) -> None:
     """Start nothing that is not what the owner put into the catalogue; the next check switches it off there."""
-    reason = pins.unpinned(program.command, program.args)
+    reason = version_pins.unpinned(program.command, program.args)
     if reason:
         raise InvalidInput(reason)
-    if program.file_hash and pins.program_hash(program.command, program.args) != program.file_hash:
-        raise InvalidInput(pins.CHANGED)
+    if (
+        program.file_hash
+        and version_pins.program_hash(program.command, program.args) != program.file_hash
+    ):
+        raise InvalidInput(version_pins.CHANGED)
 
 
 def _roots(server: McpServer, target: HttpSpec | StdioSpec) -> tuple[tuple[str, str], ...]:

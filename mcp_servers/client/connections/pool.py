@@ -17,11 +17,11 @@ from django.utils.translation import gettext_noop as _
 
 from mcp_servers.client.connections import runtime
 from mcp_servers.client.connections.backoff import JITTER, Backoff
+from mcp_servers.client.connections.change_notices import News
 from mcp_servers.client.connections.connection import CLOSED_SECONDS, Connection, ConnectionEvents
 from mcp_servers.client.connections.facts import ConnectionStatus, Listing
 from mcp_servers.client.connections.failures import CallFailed, RpcError
 from mcp_servers.client.connections.listing import read_lists
-from mcp_servers.client.connections.news import News
 from mcp_servers.client.connections.slots import FairSlots
 from mcp_servers.client.connections.statuses import status_of
 from mcp_servers.client.connections.streams import kinds_for

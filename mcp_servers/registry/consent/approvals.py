@@ -21,7 +21,7 @@ from audit.services import EntryDraft, Ref, record
 from mcp_servers.client.canonical import JsonValue, arguments_hash, canonical_json
 from mcp_servers.models import Approval, McpTool
 from mcp_servers.oauth.grants import person_of, principal_of
-from mcp_servers.registry.consent.effective import details_of
+from mcp_servers.registry.consent.call_policy import details_of
 from workspaces.database import database_now
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.roles import Permission, has_permission, require

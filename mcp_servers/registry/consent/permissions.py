@@ -14,7 +14,7 @@ from audit.actions import Action
 from audit.services import EntryDraft, Ref, record
 from mcp_servers.models import McpTool, ToolPermission
 from mcp_servers.registry.consent import policy
-from mcp_servers.registry.consent.effective import action_of, facts_of_call
+from mcp_servers.registry.consent.call_policy import action_of, facts_of_call
 from workspaces.actors import Actor
 from workspaces.errors import Conflict, PermissionDenied
 from workspaces.roles import Permission, require

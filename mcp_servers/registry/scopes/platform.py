@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from mcp_servers.models import GlobalServer, McpServer, ServerScope, ServerStatus
 from mcp_servers.models.servers import MAX_NAME_LENGTH
 from mcp_servers.registry.files.platform_file import Definition, State, registry
-from mcp_servers.registry.services.news import drop_connections, tell
+from mcp_servers.registry.services.server_notices import drop_connections, tell
 from mcp_servers.registry.services.servers import remove_row
 from workspaces.actors import Actor, Source
 from workspaces.changes import record_created, tracked_change

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from mcp_servers.client.values import Effect
 from mcp_servers.models import ActionRule, McpServer, meta_tools
 from mcp_servers.registry.rights import require_to_manage
-from mcp_servers.registry.services.news import tell
+from mcp_servers.registry.services.server_notices import tell
 from workspaces.actors import Actor
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied

@@ -27,7 +27,7 @@ from mcp_servers.registry import discovery, health
 from mcp_servers.registry.rights import require_to_manage
 from mcp_servers.registry.services.credentials import check_auth
 from mcp_servers.registry.services.drafts import ServerDraft, apply_draft
-from mcp_servers.registry.services.news import drop_connections, tell
+from mcp_servers.registry.services.server_notices import drop_connections, tell
 from mcp_servers.registry.specs import connection_spec, home_of
 from workspaces.actors import Actor, Source
 from workspaces.errors import DomainError

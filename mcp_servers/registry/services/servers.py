@@ -18,7 +18,7 @@ from mcp_servers.registry.elicitation import withdraw_sign_ins
 from mcp_servers.registry.rights import require_to_dismiss, require_to_manage, require_to_own
 from mcp_servers.registry.services.credentials import auth_of, check_auth
 from mcp_servers.registry.services.drafts import ServerDraft, apply_draft, target_of
-from mcp_servers.registry.services.news import drop_connections, tell
+from mcp_servers.registry.services.server_notices import drop_connections, tell
 from mcp_servers.registry.specs import home_of
 from workspaces.actors import Actor
 from workspaces.changes import record_created, record_deleted, tracked_change

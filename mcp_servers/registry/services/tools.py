@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from mcp_servers.models import ApprovalOverride, McpPrompt, McpResource, McpServer, McpTool
 from mcp_servers.registry import discovery
 from mcp_servers.registry.rights import require_to_manage
-from mcp_servers.registry.services.news import tell
+from mcp_servers.registry.services.server_notices import tell
 from workspaces.actors import Actor
 from workspaces.changes import tracked_change
 from workspaces.errors import Conflict, InvalidInput

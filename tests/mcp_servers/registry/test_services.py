@@ -12,7 +12,7 @@ from mcp_servers.models import HealthCheck, McpServer, McpTool
 from mcp_servers.models.programs import Parameter, build_argv, check_program, check_values
 from mcp_servers.models.servers import AuthType
 from mcp_servers.registry import services
-from mcp_servers.registry.services import ServerDraft, news
+from mcp_servers.registry.services import ServerDraft, server_notices
 from mcp_servers.registry.specs import connection_spec, home_of
 from tests.factories import Tenant, make_tenant
 from tests.fakes.mcp_server import CountingServer
@@ -354,7 +354,9 @@ def test_that_the_tools_of_ones_own_server_are_told_to_its_owner_only(
     tenant.workspace.allows_personal_servers = True
     tenant.workspace.save()
     told: list[Announcement] = []
-    monkeypatch.setattr(news, "announce", lambda workspace, announcement: told.append(announcement))
+    monkeypatch.setattr(
+        server_notices, "announce", lambda workspace, announcement: told.append(announcement)
+    )
     actor = tenant.actor("member")
     draft = ServerDraft(name="mine", transport=transports.STREAMABLE_HTTP, url=counting.url)
     server = services.add_personal_server(workspace=tenant.workspace, draft=draft, actor=actor)
