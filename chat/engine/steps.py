@@ -23,7 +23,7 @@ from chat.engine.beginning import next_order_key, open_answer, show_leaf
 from chat.engine.context import LimitReached
 from chat.engine.counting import COUNTED, believed_usage, count
 from chat.engine.endings import close_turn
-from chat.engine.leases import Lease, LeaseLost
+from chat.engine.leases import Lease
 from chat.engine.reading import fetch_message, find_last_answer
 from chat.engine.refusals import record_refused
 from chat.engine.rows import held, move_call
@@ -156,18 +156,6 @@ def save_partials(partials: Sequence[Partial]) -> set[UUID]:
             kept |= {one.message_id for one in some if _save_partials([one])}
     failpoint(Failpoint.PARTIAL_SAVED)
     return kept
-
-
-def save_partial(lease: Lease, message_id: UUID, text: str, reasoning: str = "") -> None:
-    """Keep what has been said so far of one message.
-
-    Raises:
-        LeaseLost: the turn has another holder.
-    """
-    if not save_partials([Partial(lease, message_id, text, reasoning)]):
-        turns = Turn.objects.for_workspace(lease.workspace_id)
-        if not turns.filter(pk=lease.turn_id, lease_token=lease.token).exists():
-            raise LeaseLost
 
 
 def _save_partials(some: Sequence[Partial]) -> int:

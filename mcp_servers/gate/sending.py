@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from mcp_servers.client.spec import ConnectionSpec
     from mcp_servers.gate.checkpoints import Checkpoint
 
-PROTOCOL_ROUNDS: Final = frozenset({"answers", "auth_required", "link", "sign_in"})
-"""After these the protocol has a call sent again, since the server says that it has not begun."""
 URL_REQUIRED: Final = -32042
 """MCP specification 2025-11-25, "Elicitation": the tool runs only after the person has been at a link."""
 TASK_SECONDS: Final = 24 * 3600.0

@@ -111,7 +111,7 @@ def test_a_program_gets_no_headers_of_a_url(tenant: Tenant, keyed: McpServer) ->
         auth_type=AuthType.NONE,
     )
     assert stored(keyed)["headers"] == {}
-    assert connection_spec(changed).transport_name == "stdio"
+    assert connection_spec(changed).is_stdio
     assert changed.url == ""
 
 
