@@ -37,7 +37,7 @@ def header_of(request: WorkspaceRequest, query: str = "") -> dict[str, Any]:
     for name, label, route, permission in _TABS:
         if has_permission(request.actor, permission, workspace_id=workspace.pk):
             try:
-                tabs.append((name, label, reverse(route, args=[workspace.slug])))
+                tabs.append((name, gettext(label), reverse(route, args=[workspace.slug])))
             except NoReverseMatch:
                 continue
     can_export = has_permission(request.actor, Permission.EXPORT_AUDIT, workspace_id=workspace.pk)
