@@ -31,9 +31,10 @@ _TARGETS: Final = {
 class StreamForm(forms.Form):
     """Settings of one stream; secrets go in and never come out."""
 
-    name = forms.CharField(max_length=100, help_text=_("Shown to people here."))
-    target = forms.CharField(max_length=2048)
+    name = forms.CharField(label=_("Name"), max_length=100, help_text=_("Shown to people here."))
+    target = forms.CharField(label=_("Target"), max_length=2048)
     headers = forms.CharField(
+        label=_("Headers"),
         required=False,
         max_length=16_000,
         widget=forms.Textarea(attrs={"rows": 3, "autocomplete": "off", "spellcheck": "false"}),
@@ -50,12 +51,14 @@ class StreamForm(forms.Form):
         ),
     )
     client_certificate = forms.CharField(
+        label=_("Client certificate"),
         required=False,
         max_length=64_000,
         widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
         help_text=_("PEM. Needed if the receiver wants a client certificate."),
     )
     client_key = forms.CharField(
+        label=_("Client key"),
         required=False,
         max_length=16_000,
         widget=forms.Textarea(attrs={"rows": 4, "autocomplete": "off", "spellcheck": "false"}),

@@ -44,6 +44,8 @@ ARGUMENTS: Final = {
 CODE: Final = {"code", "kbd", "pre", "samp", "script", "style"}
 #: Arguments of fields that people read.
 FIELD_TEXTS: Final = {"empty_label", "help_text", "label", "verbose_name"}
+#: A field that names its label, is hidden, or is given all that it has.
+HAS_LABEL: Final = re.compile(r"\blabel=|HiddenInput|\*\*")
 #: Which argument of a call people read.
 TOLD: Final = {
     "add_error": 1,
@@ -191,6 +193,12 @@ def _texts(tree: ast.AST) -> Iterator[ast.expr]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             owner, _, name = ast.unparse(node.func).rpartition(".")
+            if (
+                owner == "forms"
+                and name.endswith("Field")
+                and not HAS_LABEL.search(ast.unparse(node))
+            ):
+                yield ast.Constant("A field without a label", lineno=node.lineno)
             if owner not in {"serializers", "exceptions", "django_filters"}:
                 wanted = FIELD_TEXTS if name.endswith(("Field", "ForeignKey")) else set()
                 wanted = {"description"} if owner == "admin" else wanted
@@ -247,6 +255,8 @@ def test_models_forms_and_notices_hold_no_text_that_cannot_be_translated() -> No
         ('class State(models.TextChoices):\n    ON = "on", "On"\n    OFF = "off", _("Off")', 1),
         ('class Deed(StrEnum):\n    READ = "read", "Read", _("It was read.")\n    OFF = "off"', 1),
         ('class Meta:\n    verbose_name = "rule"', 1),
+        ("name = forms.CharField(max_length=5)", 1),
+        ("name = forms.CharField(widget=forms.HiddenInput)", 0),
         ('form.add_error("name", "Choose another.")', 1),
         ('name = serializers.CharField(help_text="For programs.")', 0),
     ],
